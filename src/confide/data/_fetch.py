@@ -1,0 +1,223 @@
+"""Find a public data file on this machine, or download it, and check what it holds.
+
+Where a file is looked for, in this order:
+
+1. the folder that the environment variable ``CONFIDE_DATA`` names,
+2. the cache folder, ``$XDG_CACHE_HOME/confide`` or ``~/.cache/confide``,
+3. its public address, if it has one; what arrives is kept in the cache.
+
+Every file is checked against a pinned checksum of its unpacked content, so the same
+numbers are read whether a file lies there plain, as ``.gz``, as ``.xz`` or as ``.zip``.
+"""
+
+import gzip
+import hashlib
+import http.client
+import io
+import lzma
+import os
+import tempfile
+import urllib.error
+import urllib.request
+import zipfile
+import zlib
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit
+
+from confide.errors import DataNotFound, InvalidData, InvalidParameter
+
+FOLDER_VARIABLE = "CONFIDE_DATA"
+TIMEOUT_SECONDS = 60.0
+_PACKED = (".gz", ".xz", ".zip")
+_CANNOT_UNPACK = (
+    EOFError,
+    KeyError,
+    OSError,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """One file of a dataset and how to know it is the right one.
+
+    Parameters
+    ----------
+    path
+        Where it lies below the data folder, such as ``"adult/adult.data.xz"``.
+    sha256
+        Checksum of the unpacked content, in hexadecimal.
+    split
+        The name by which it is asked for; None where it is what one gets by default.
+    url
+        Public address with the same content, packed or not; None: by path only.
+    member
+        Name of the file inside a zip archive.
+    """
+
+    path: str
+    sha256: str
+    split: str | None = None
+    url: str | None = None
+    member: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.url is not None and urlsplit(self.url).scheme not in ("http", "https"):
+            raise InvalidParameter("url", "an http or https address", self.url)
+
+
+def cache_folder() -> Path:
+    """Return the folder in which downloads are kept; it need not exist yet."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "confide"
+
+
+def read(file: DataFile, source: str) -> bytes:
+    """Return the unpacked, verified content of a file, downloading it if need be."""
+    path = find(file, source)
+    return _unpack(path.read_bytes(), path.name, file.member)
+
+
+def find(file: DataFile, source: str) -> Path:
+    """Return where a file lies after checking its content, downloading it if need be.
+
+    Parameters
+    ----------
+    file
+        What to look for.
+    source
+        Where the data come from, in words; named when they cannot be had.
+
+    Raises
+    ------
+    DataNotFound
+        The file is not here and has no address, or its address did not deliver.
+    InvalidData
+        The file, or what was downloaded, does not have the pinned checksum.
+    """
+    folders = _folders()
+    for folder in folders:
+        for path in (folder / file.path, folder / _plain(file.path)):
+            if path.is_file():
+                stat = path.stat()
+                _verify(path, stat.st_mtime_ns, stat.st_size, file.sha256, file.member)
+                return path
+    if file.url is None:
+        looked = " and ".join(map(str, folders))
+        raise DataNotFound(
+            f"{file.path} must be on this machine, for it has no pinned public "
+            f"address; looked in {looked}. {_advice(file, source)}"
+        )
+    return _download(file, file.url, source)
+
+
+def _folders() -> tuple[Path, ...]:
+    chosen = os.environ.get(FOLDER_VARIABLE)
+    return (Path(chosen), cache_folder()) if chosen else (cache_folder(),)
+
+
+def _plain(path: str) -> str:
+    pure = PurePosixPath(path)
+    return str(pure.with_suffix("")) if pure.suffix in _PACKED else path
+
+
+def _advice(file: DataFile, source: str) -> str:
+    return (
+        f"Set {FOLDER_VARIABLE} to a folder that holds {file.path}. "
+        f"The data come from: {source}"
+    )
+
+
+def _unpack(packed: bytes, name: str, member: str | None) -> bytes:
+    match PurePosixPath(name).suffix:
+        case ".gz":
+            return gzip.decompress(packed)
+        case ".xz":
+            return lzma.decompress(packed)
+        case ".zip":
+            with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+                return archive.read(member or "")
+        case _:
+            return packed
+
+
+def _has_content(packed: bytes, name: str, member: str | None, sha256: str) -> bool:
+    try:
+        content = _unpack(packed, name, member)
+    except _CANNOT_UNPACK:
+        return False
+    return hashlib.sha256(content).hexdigest() == sha256
+
+
+@lru_cache(maxsize=64)
+def _verify(
+    path: Path, mtime_ns: int, size: int, sha256: str, member: str | None
+) -> None:
+    """Check a file once; its time and size are asked for as keys of the cache."""
+    del mtime_ns, size
+    if not _has_content(path.read_bytes(), path.name, member, sha256):
+        raise InvalidData(
+            f"{path} must hold content with sha256 {sha256}, and holds something "
+            "else. Remove it or replace it by the original, then load again."
+        )
+
+
+def _download(file: DataFile, url: str, source: str) -> Path:
+    packed = _get(file, url, source)
+    name = urlsplit(url).path
+    if not _has_content(packed, name, file.member, file.sha256):
+        raise InvalidData(
+            f"{url} must deliver content with sha256 {file.sha256}, and delivered "
+            f"something else; nothing was kept. {_advice(file, source)}"
+        )
+    target = cache_folder() / _plain(file.path)
+    _write_at_once(target, _unpack(packed, name, file.member))
+    return target
+
+
+def _get(file: DataFile, url: str, source: str) -> bytes:
+    try:
+        with _web().open(url, timeout=TIMEOUT_SECONDS) as response:
+            packed: bytes = response.read()
+            return packed
+    except (OSError, http.client.HTTPException) as failure:
+        if isinstance(failure, urllib.error.HTTPError):
+            failure.close()
+        raise DataNotFound(
+            f"{file.path} is not on this machine, and its download from {url} must "
+            f"end well, but: {failure or type(failure).__name__}. "
+            f"Try again later, or: {_advice(file, source)}"
+        ) from failure
+
+
+def _web() -> urllib.request.OpenerDirector:
+    """Return an opener that knows http and https only, redirections included."""
+    web = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler(),
+        urllib.request.UnknownHandler(),
+        urllib.request.HTTPHandler(),
+        urllib.request.HTTPSHandler(),
+        urllib.request.HTTPDefaultErrorHandler(),
+        urllib.request.HTTPRedirectHandler(),
+        urllib.request.HTTPErrorProcessor(),
+    ):
+        web.add_handler(handler)
+    return web
+
+
+def _write_at_once(target: Path, content: bytes) -> None:
+    """Write a file that other processes see whole or not at all."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    partial = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,258 @@
+"""Private rows, and the one seam through which anything is computed from them.
+
+``rows.sum(fn)`` evaluates ``fn(block)`` on blocks of rows that fit the processor's cache
+and adds the results. The order of addition depends on the shape alone, never on the
+number of threads, so a fit is the same on every machine of one kind.
+
+A row longer than the public bound is scaled down to it, record by record. The factor is
+kept next to the features instead of a scaled copy of them.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy import sparse
+from threadpoolctl import ThreadpoolController
+
+from confide._types import AnyArray, Array
+from confide.errors import InvalidData, PrivacyLeak
+
+Partial: TypeAlias = tuple[Any, ...]
+"""What a function of a block returns: arrays or numbers that can be added."""
+
+BLOCK_BYTES = 2**20
+STRIPES = 16
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Block:
+    """Some consecutive rows: features, target, row factors, intercept height."""
+
+    features: Any
+    target: AnyArray
+    factor: AnyArray | None
+    height: float
+
+    def margin(self, theta: AnyArray) -> AnyArray:
+        """Return ⟨x, θ⟩ for every row, the intercept column included."""
+        slopes = theta[:-1] if self.height else theta
+        margin = self.features @ slopes
+        if self.factor is not None:
+            margin *= self.factor
+        if self.height:
+            margin += self.height * theta[-1]
+        return margin  # type: ignore[no-any-return]
+
+    def pull(self, weights: AnyArray) -> AnyArray:
+        """Return Σ wᵢxᵢ."""
+        scaled = weights if self.factor is None else weights * self.factor
+        total = scaled @ self.features
+        if self.height:
+            total = np.append(total, self.height * weights.sum())
+        return total  # type: ignore[no-any-return]
+
+    def gram(self, weights: AnyArray) -> Array:
+        """Return Σ wᵢxᵢxᵢᵀ for weights that are not negative, in single precision."""
+        root = np.sqrt(weights).astype(np.float32, copy=False)
+        scaled = root
+        if self.factor is not None:
+            scaled = root * self.factor.astype(np.float32, copy=False)
+        if sparse.issparse(self.features):
+            rows = sparse.diags_array(scaled) @ self.features
+            inner = np.asarray((rows.T @ rows).todense(), dtype=np.float64)
+            edge = np.asarray(rows.T @ root, dtype=np.float64)
+        else:
+            rows = scaled[:, None] * self.features.astype(np.float32, copy=False)
+            inner = (rows.T @ rows).astype(np.float64)
+            edge = (root @ rows).astype(np.float64)
+        if not self.height:
+            return inner
+        edge *= self.height
+        corner = np.array([[self.height**2 * float(weights.sum())]])
+        return np.block([[inner, edge[:, None]], [edge[None, :], corner]])
+
+    def squares(self, weights: AnyArray) -> Array:
+        """Return the diagonal of the Gram matrix, Σ wᵢxᵢⱼ²."""
+        scaled = weights if self.factor is None else weights * self.factor**2
+        if sparse.issparse(self.features):
+            total = np.asarray(self.features.multiply(self.features).T @ scaled)
+        else:
+            total = np.einsum("i,ij,ij->j", scaled, self.features, self.features)
+        if self.height:
+            total = np.append(total, self.height**2 * weights.sum())
+        return np.asarray(total, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Rows:
+    """Bounded private rows; use `enclose` to make them."""
+
+    features: Any
+    target: Array
+    factor: Array | None
+    height: float
+
+    @property
+    def count(self) -> int:
+        """How many rows there are: private under add-remove neighbours."""
+        return int(self.features.shape[0])
+
+    @property
+    def dimension(self) -> int:
+        """How many coefficients there are, the intercept included."""
+        return int(self.features.shape[1]) + (1 if self.height else 0)
+
+    @property
+    def block_rows(self) -> int:
+        """How many rows a block holds."""
+        if sparse.issparse(self.features):
+            per_row = max(1, self.features.nnz // max(1, self.count)) * 12
+        else:
+            per_row = max(1, self.features.shape[1]) * 8
+        return max(64, BLOCK_BYTES // per_row)
+
+    def thin(self, stride: int) -> "Rows":
+        """Return each stride-th row in single precision, for a first approximation."""
+        return Rows(
+            self.features[::stride].astype(np.float32),
+            self.target[::stride].astype(np.float32),
+            None if self.factor is None else self.factor[::stride].astype(np.float32),
+            self.height,
+        )
+
+    def labelled(self, target: Array) -> "Rows":
+        """Return the same rows with another target."""
+        return Rows(self.features, target, self.factor, self.height)
+
+    def blocks(self, start: int, stop: int, dtype: Any = np.float64) -> Iterator[Block]:
+        """Walk over the rows from start to stop, block by block."""
+        step = self.block_rows
+        for low in range(start, max(stop, start + 1), step):
+            cut = slice(low, min(low + step, stop))
+            yield Block(
+                _cut(self.features, cut, dtype),
+                self.target[cut],
+                None if self.factor is None else self.factor[cut],
+                self.height,
+            )
+
+    def sum(self, fn: Callable[[Block], Partial], dtype: Any = np.float64) -> Partial:
+        """Add up ``fn(block)`` over all blocks."""
+        edges = self._stripe_edges()
+
+        def stripe(i: int) -> Partial:
+            return _add(fn(b) for b in self.blocks(edges[i], edges[i + 1], dtype))
+
+        indices = range(len(edges) - 1)
+        threads = _threads()
+        with _blas().limit(limits=1, user_api="blas"):
+            if threads == 1 or len(indices) == 1:
+                return _add(map(stripe, indices))
+            return _add(_pool(threads).map(stripe, indices))
+
+    def _stripe_edges(self) -> list[int]:
+        blocks = -(-self.count // self.block_rows)
+        stripes = max(1, min(STRIPES, blocks // 4))
+        per_stripe = -(-blocks // stripes) * self.block_rows
+        return [*range(0, max(1, self.count), max(1, per_stripe)), self.count]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise PrivacyLeak("private rows cannot be copied or stored")
+
+    def __repr__(self) -> str:
+        return "<private rows>"
+
+
+def enclose(features: Any, target: Array, row_norm: float, height: float) -> Rows:
+    """Bound every row by ``row_norm`` and close the box.
+
+    ``features`` is a float array or CSR matrix of two dimensions, already checked for
+    type and shape; values that are not finite are refused here, in the same sweep that
+    measures the rows.
+    """
+    rows = Rows(features, target, None, height)
+    squares = np.empty(rows.count)
+    low = 0
+    for block in rows.blocks(0, rows.count):
+        size = block.features.shape[0]
+        squares[low : low + size] = _squared_norms(block.features)
+        low += size
+    if not np.isfinite(squares.sum()):
+        _refuse_infinite(features)
+    if squares.max(initial=0.0) <= row_norm**2:
+        return rows
+    np.sqrt(squares, out=squares)
+    np.maximum(squares, row_norm, out=squares)
+    np.divide(row_norm, squares, out=squares)
+    return Rows(features, target, squares, height)
+
+
+def _squared_norms(features: Any) -> Array:
+    with np.errstate(over="ignore", invalid="ignore"):
+        if sparse.issparse(features):
+            return np.asarray(features.multiply(features).sum(axis=1)).ravel()
+        return np.einsum("ij,ij->i", features, features)  # type: ignore[no-any-return]
+
+
+def _refuse_infinite(features: Any) -> None:
+    values = features.data if sparse.issparse(features) else features
+    if np.isnan(values).any():
+        raise InvalidData(
+            "X must hold finite numbers; it contains NaN. Fill or drop missing values "
+            "by a rule chosen before looking at them."
+        )
+    if not np.isfinite(values).all():
+        raise InvalidData("X must hold finite numbers; it contains infinity.")
+    raise InvalidData(
+        "the squared length of every row of X must fit a double; a value is too large. "
+        "Bring the columns to a common public range first."
+    )
+
+
+def _cut(features: Any, cut: slice, dtype: Any) -> Any:
+    if not sparse.issparse(features):
+        return features[cut].astype(dtype, copy=False)
+    first, last = features.indptr[cut.start], features.indptr[cut.stop]
+    return sparse.csr_array(
+        (
+            features.data[first:last].astype(dtype, copy=False),
+            features.indices[first:last],
+            features.indptr[cut.start : cut.stop + 1] - first,
+        ),
+        shape=(cut.stop - cut.start, features.shape[1]),
+    )
+
+
+def _add(partials: Iterator[Partial]) -> Partial:
+    iterator = iter(partials)
+    total = list(next(iterator))
+    for partial in iterator:
+        for i, value in enumerate(partial):
+            total[i] = total[i] + value
+    return tuple(total)
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="confide")
+
+
+def _threads() -> int:
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    if asked.isdigit() and int(asked) > 0:
+        return int(asked)
+    return os.cpu_count() or 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)

@@ -1,0 +1,19 @@
+"""Entropy and noise: the only room that draws random numbers."""
+
+from confide.noise.entropy import Entropy
+from confide.noise.samplers import (
+    Gaussian,
+    Noise,
+    SphericalLaplace,
+    truncated_gaussian,
+    truncated_spherical_laplace,
+)
+
+__all__ = [
+    "Entropy",
+    "Gaussian",
+    "Noise",
+    "SphericalLaplace",
+    "truncated_gaussian",
+    "truncated_spherical_laplace",
+]

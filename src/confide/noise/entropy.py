@@ -1,0 +1,82 @@
+"""Where randomness comes from: the operating system, or a seed that leaves a stamp.
+
+This is the only file that touches a random number generator. Every draw is made from
+64-bit words; in release mode each word comes straight from the operating system, so
+there is no generator whose state could be recovered from what was published.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from confide._types import AnyArray, Array
+from confide.errors import InvalidParameter, PrivacyLeak
+
+
+def _system_words(count: int) -> AnyArray:
+    return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
+
+
+@dataclass(frozen=True, slots=True)
+class Entropy:
+    """A source of 64-bit words; ``secret`` is False when a seed can replay it."""
+
+    words: Callable[[int], AnyArray]
+    secret: bool
+
+    @classmethod
+    def system(cls) -> "Entropy":
+        """Words from the operating system."""
+        return cls(_system_words, secret=True)
+
+    @classmethod
+    def seeded(cls, seed: Any) -> "Entropy":
+        """Words that can be replayed: for tests and studies, never for a release."""
+        generator = np.random.default_rng(seed)
+
+        def words(count: int) -> AnyArray:
+            return generator.integers(0, 2**64, size=count, dtype=np.uint64)
+
+        return cls(words, secret=False)
+
+    @classmethod
+    def of(cls, random_state: Any) -> "Entropy":
+        """Read scikit-learn's ``random_state``: None means the operating system."""
+        if random_state is None:
+            return cls.system()
+        if isinstance(random_state, Entropy):
+            return random_state
+        if isinstance(random_state, np.random.RandomState):
+            return cls.seeded(random_state.randint(0, 2**31, size=8))
+        try:
+            return cls.seeded(random_state)
+        except (TypeError, ValueError):
+            raise InvalidParameter(
+                "random_state",
+                "None, a whole number or a NumPy generator",
+                random_state,
+                "Leave it at None for a private release.",
+            ) from None
+
+    def uniform(self, count: int) -> Array:
+        """Draw from the open interval (0, 1), fine-grained near 0."""
+        return (self.words(count).astype(np.float64) + 0.5) * 2.0**-64
+
+    def signs(self, count: int) -> Array:
+        """Draw +1 or −1."""
+        return np.where(self.words(count) & np.uint64(1), 1.0, -1.0)
+
+    def normal(self, count: int) -> Array:
+        """Draw standard normals by inversion of a half-normal and a fair sign."""
+        return self.signs(count) * ndtri(self.uniform(count) / 2)
+
+    def gamma(self, shape: int) -> float:
+        """Draw one Gamma(shape, 1) with a whole-numbered shape: a sum of exponentials."""
+        return float(-np.log(self.uniform(shape)).sum())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise PrivacyLeak("a source of randomness cannot be copied or stored")

@@ -1,0 +1,70 @@
+"""Losses, penalties, constraints and the objective they make up; all of it public."""
+
+from confide.objectives.constraints import (
+    CONSTRAINTS,
+    Box,
+    Constraint,
+    L1Ball,
+    L2Ball,
+    Nonnegative,
+)
+from confide.objectives.losses import (
+    LOSSES,
+    Clipped,
+    Hinge,
+    HuberizedHinge,
+    Logistic,
+    Loss,
+    Poisson,
+    SmoothedHinge,
+    Squared,
+    curvature_bound,
+)
+from confide.objectives.objective import Objective
+from confide.objectives.penalties import (
+    L1,
+    PENALTIES,
+    ElasticNet,
+    GroupL2,
+    Mcp,
+    Nuclear,
+    Penalty,
+    Ridge,
+    Scad,
+)
+from confide.objectives.proximal import has_exact_prox, prox
+from confide.objectives.public import Public
+from confide.objectives.registry import Registry
+
+__all__ = [
+    "CONSTRAINTS",
+    "L1",
+    "LOSSES",
+    "PENALTIES",
+    "Box",
+    "Clipped",
+    "Constraint",
+    "ElasticNet",
+    "GroupL2",
+    "Hinge",
+    "HuberizedHinge",
+    "L1Ball",
+    "L2Ball",
+    "Logistic",
+    "Loss",
+    "Mcp",
+    "Nonnegative",
+    "Nuclear",
+    "Objective",
+    "Penalty",
+    "Poisson",
+    "Public",
+    "Registry",
+    "Ridge",
+    "Scad",
+    "SmoothedHinge",
+    "Squared",
+    "curvature_bound",
+    "has_exact_prox",
+    "prox",
+]

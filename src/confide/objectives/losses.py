@@ -1,0 +1,418 @@
+"""Losses of one record, φ(η, y) with η = ⟨x, θ⟩, that know their own constants.
+
+Every constant is a supremum over the public bounds, never a statistic of the data:
+
+slope_bound       A, the largest |φ′|
+curvature_at(a)   κ(a), the largest φ″ among points with |φ′| = a; concave in a
+monotone          whether the slope keeps its sign for a fixed label
+bent_most_at      the slope where κ peaks, infinite where κ never falls
+smooth            whether φ′ is Lipschitz, so that a curvature exists
+
+``margin_at(slope, y)`` inverts the slope; clipping uses it.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+
+import numpy as np
+
+from confide._types import AnyArray
+from confide.errors import InvalidParameter, MissingPublicBound
+from confide.objectives.public import Public
+from confide.objectives.registry import Registry
+
+Targets: TypeAlias = Literal["signs", "numbers", "counts"]
+
+
+class Loss(Protocol):
+    """A convex function of the margin for every label."""
+
+    @property
+    def targets(self) -> Targets:
+        """What labels it takes."""
+        ...
+
+    @property
+    def monotone(self) -> bool:
+        """Whether the slope keeps its sign for a fixed label."""
+        ...
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the slope is Lipschitz."""
+        ...
+
+    @property
+    def bent_most_at(self) -> float:
+        """The slope where κ peaks."""
+        ...
+
+    def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ."""
+        ...
+
+    def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ′ (some subgradient where there is a kink)."""
+        ...
+
+    def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ″ (one side of a jump)."""
+        ...
+
+    def margin_at(self, slope: AnyArray, y: AnyArray) -> AnyArray:
+        """Return a margin where the slope has this value, ±inf where it never has."""
+        ...
+
+    def slope_bound(self, public: Public) -> float:
+        """Return A."""
+        ...
+
+    def curvature_at(self, slope: AnyArray, public: Public) -> AnyArray:
+        """Return κ for slopes in [0, A]."""
+        ...
+
+
+LOSSES: Registry[type[Any]] = Registry("loss")
+
+
+@LOSSES.register("logistic")
+@dataclass(frozen=True, slots=True)
+class Logistic:
+    """log(1 + exp(−yη)) for y = ±1."""
+
+    targets: ClassVar[Targets] = "signs"
+    monotone: ClassVar[bool] = True
+    smooth: ClassVar[bool] = True
+    bent_most_at: ClassVar[float] = 0.5
+
+    def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ."""
+        return np.logaddexp(0, -y * eta)
+
+    def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ′ = −y/(1 + e^{yη}), in few passes over the block."""
+        slope = y * eta
+        with np.errstate(over="ignore"):
+            np.exp(slope, out=slope)
+        slope += 1
+        np.divide(y, slope, out=slope)
+        return np.negative(slope, out=slope)
+
+    def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ″ = p(1 − p)."""
+        chance = np.abs(self.slope(eta, y))
+        return chance * (1 - chance)
+
+    def margin_at(self, slope: AnyArray, y: AnyArray) -> AnyArray:
+        """Return the margin where the slope has this value."""
+        chance = slope + (y > 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            margin = np.log(chance) - np.log1p(-chance)
+        below, above = chance <= 0, chance >= 1
+        return np.where(below, -np.inf, np.where(above, np.inf, margin))
+
+    def slope_bound(self, public: Public) -> float:
+        """Return A = 1."""
+        return 1.0
+
+    def curvature_at(self, slope: AnyArray, public: Public) -> AnyArray:
+        """Return κ(a) = a(1 − a): large slope and large curvature exclude each other."""
+        return slope * (1 - slope)
+
+
+@LOSSES.register("huberized-hinge")
+@dataclass(frozen=True, slots=True)
+class HuberizedHinge:
+    """The hinge with a parabola of half-width h around its kink; z = yη, y = ±1."""
+
+    width: float = 0.5
+    targets: ClassVar[Targets] = "signs"
+    monotone: ClassVar[bool] = True
+    smooth: ClassVar[bool] = True
+    bent_most_at: ClassVar[float] = math.inf
+
+    def __post_init__(self) -> None:
+        if not 0 < self.width < math.inf:
+            raise InvalidParameter("width", "positive", self.width)
+
+    def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ."""
+        short = 1 - y * eta
+        inside = (self.width + np.clip(short, -self.width, self.width)) ** 2
+        return inside / (4 * self.width) + np.maximum(short - self.width, 0)
+
+    def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ′."""
+        short = 1 - y * eta
+        return -y * np.clip((short + self.width) / (2 * self.width), 0, 1)
+
+    def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ″."""
+        return (np.abs(1 - y * eta) <= self.width) / (2 * self.width)
+
+    def margin_at(self, slope: AnyArray, y: AnyArray) -> AnyArray:
+        """Return the margin where the slope has this value."""
+        part = -y * slope
+        margin = y * (1 + self.width - 2 * self.width * part)
+        return np.where(part < 0, y * np.inf, np.where(part > 1, -y * np.inf, margin))
+
+    def slope_bound(self, public: Public) -> float:
+        """Return A = 1."""
+        return 1.0
+
+    def curvature_at(self, slope: AnyArray, public: Public) -> AnyArray:
+        """Return 1/(2h) whatever the slope."""
+        return np.full_like(slope, 1 / (2 * self.width))
+
+
+@LOSSES.register("smoothed-hinge")
+@dataclass(frozen=True, slots=True)
+class SmoothedHinge:
+    """0 above z = 1, a parabola (1 − z)²/2 down to z = 0, the line ½ − z below."""
+
+    targets: ClassVar[Targets] = "signs"
+    monotone: ClassVar[bool] = True
+    smooth: ClassVar[bool] = True
+    bent_most_at: ClassVar[float] = math.inf
+
+    def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ."""
+        z = y * eta
+        return np.clip(1 - z, 0, 1) ** 2 / 2 + np.maximum(-z, 0)
+
+    def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ′."""
+        return -y * np.clip(1 - y * eta, 0, 1)
+
+    def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ″."""
+        z = y * eta
+        return ((z >= 0) & (z <= 1)).astype(np.asarray(eta).dtype)
+
+    def margin_at(self, slope: AnyArray, y: AnyArray) -> AnyArray:
+        """Return the margin where the slope has this value."""
+        part = -y * slope
+        return np.where(
+            part < 0, y * np.inf, np.where(part > 1, -y * np.inf, y * (1 - part))
+        )
+
+    def slope_bound(self, public: Public) -> float:
+        """Return A = 1."""
+        return 1.0
+
+    def curvature_at(self, slope: AnyArray, public: Public) -> AnyArray:
+        """Return 1 whatever the slope."""
+        return np.full_like(slope, 1.0)
+
+
+@LOSSES.register("hinge")
+@dataclass(frozen=True, slots=True)
+class Hinge:
+    """max(0, 1 − yη) for y = ±1: no curvature, so output perturbation only."""
+
+    targets: ClassVar[Targets] = "signs"
+    monotone: ClassVar[bool] = True
+    smooth: ClassVar[bool] = False
+    bent_most_at: ClassVar[float] = math.inf
+
+    def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ."""
+        return np.maximum(1 - y * eta, 0)
+
+    def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return the subgradient that is 0 at the kink."""
+        return -y * (y * eta < 1)
+
+    def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return 0, which is the curvature away from the kink."""
+        return np.zeros_like(eta)
+
+    def margin_at(self, slope: AnyArray, y: AnyArray) -> AnyArray:
+        """Return the kink for slopes strictly between, ±inf outside."""
+        part = -y * slope
+        return np.where(
+            part < 0,
+            y * np.inf,
+            np.where(part > 1, -y * np.inf, y * np.ones_like(part)),
+        )
+
+    def slope_bound(self, public: Public) -> float:
+        """Return A = 1."""
+        return 1.0
+
+    def curvature_at(self, slope: AnyArray, public: Public) -> AnyArray:
+        """Return infinity: the slope jumps."""
+        return np.full_like(slope, np.inf)
+
+
+@LOSSES.register("squared")
+@dataclass(frozen=True, slots=True)
+class Squared:
+    """(η − y)²/2 for |y| <= B."""
+
+    targets: ClassVar[Targets] = "numbers"
+    monotone: ClassVar[bool] = False
+    smooth: ClassVar[bool] = True
+    bent_most_at: ClassVar[float] = math.inf
+
+    def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ."""
+        return (eta - y) ** 2 / 2
+
+    def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ′."""
+        return eta - y
+
+    def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ″."""
+        return np.ones_like(eta)
+
+    def margin_at(self, slope: AnyArray, y: AnyArray) -> AnyArray:
+        """Return the margin where the slope has this value."""
+        return y + slope
+
+    def slope_bound(self, public: Public) -> float:
+        """Return A = RX + B, if R and B are declared."""
+        bound = _target_bound(public, "squared")
+        if not math.isfinite(public.margin_bound):
+            raise MissingPublicBound(
+                "the squared loss has a bounded slope only where the coefficients are "
+                "bounded: constrain them (coef_norm) or clip the slope (slope_bound)."
+            )
+        return public.margin_bound + bound
+
+    def curvature_at(self, slope: AnyArray, public: Public) -> AnyArray:
+        """Return 1 whatever the slope."""
+        return np.full_like(slope, 1.0)
+
+
+@LOSSES.register("poisson")
+@dataclass(frozen=True, slots=True)
+class Poisson:
+    """exp(η) − yη for counts 0 <= y <= B."""
+
+    targets: ClassVar[Targets] = "counts"
+    monotone: ClassVar[bool] = False
+    smooth: ClassVar[bool] = True
+    bent_most_at: ClassVar[float] = math.inf
+
+    def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ."""
+        return np.exp(eta) - y * eta
+
+    def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ′."""
+        return np.exp(eta) - y
+
+    def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ″."""
+        return np.exp(eta)
+
+    def margin_at(self, slope: AnyArray, y: AnyArray) -> AnyArray:
+        """Return the margin where the slope has this value."""
+        with np.errstate(divide="ignore"):
+            return np.log(np.maximum(slope + y, 0))
+
+    def slope_bound(self, public: Public) -> float:
+        """Return A = max(e^{RX}, B), if R and B are declared."""
+        bound = _target_bound(public, "Poisson")
+        if not math.isfinite(public.margin_bound):
+            raise MissingPublicBound(
+                "the Poisson loss has a bounded slope only where the coefficients are "
+                "bounded: constrain them (coef_norm) or clip the slope (slope_bound)."
+            )
+        return max(_exp(public.margin_bound), bound)
+
+    def curvature_at(self, slope: AnyArray, public: Public) -> AnyArray:
+        """Return κ(a) = a + B, at most e^{RX}."""
+        bound = _target_bound(public, "Poisson")
+        return np.minimum(slope + bound, _exp(public.margin_bound))
+
+
+@dataclass(frozen=True, slots=True)
+class Clipped:
+    """A loss whose slope is cut off at ±bound; still convex, and Lipschitz everywhere."""
+
+    loss: Loss
+    bound: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.bound < math.inf:
+            raise InvalidParameter("slope_bound", "positive and finite", self.bound)
+
+    @property
+    def targets(self) -> Targets:
+        """What the labels are: as the loss."""
+        return self.loss.targets
+
+    @property
+    def monotone(self) -> bool:
+        """Whether the slope keeps its sign: as the loss."""
+        return self.loss.monotone
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the slope is Lipschitz: as the loss."""
+        return self.loss.smooth
+
+    @property
+    def bent_most_at(self) -> float:
+        """Which slope goes with the largest curvature: as the loss."""
+        return self.loss.bent_most_at
+
+    def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ, continued by its tangent lines where the slope is cut off."""
+        cut = np.full_like(np.asarray(eta), self.bound)
+        inside = np.clip(eta, self.loss.margin_at(-cut, y), self.loss.margin_at(cut, y))
+        beyond = eta - inside
+        return self.loss.value(inside, y) + self.bound * np.abs(beyond)
+
+    def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ′."""
+        with np.errstate(over="ignore"):
+            return np.clip(self.loss.slope(eta, y), -self.bound, self.bound)
+
+    def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ″: 0 where the slope is cut off."""
+        with np.errstate(over="ignore"):
+            inside = np.abs(self.loss.slope(eta, y)) <= self.bound
+            return np.where(inside, self.loss.curvature(eta, y), 0)
+
+    def margin_at(self, slope: AnyArray, y: AnyArray) -> AnyArray:
+        """Return the margin where the slope has this value."""
+        margin = self.loss.margin_at(slope, y)
+        outside = np.sign(slope) * np.inf
+        return np.where(np.abs(slope) > self.bound, outside, margin)
+
+    def slope_bound(self, public: Public) -> float:
+        """Return the bound, or the loss's own where that is smaller."""
+        if self.loss.targets == "counts":
+            _target_bound(public, "Poisson")
+        try:
+            return min(self.bound, self.loss.slope_bound(public))
+        except MissingPublicBound:
+            return self.bound
+
+    def curvature_at(self, slope: AnyArray, public: Public) -> AnyArray:
+        """Return κ of the loss, for slopes up to the bound."""
+        return self.loss.curvature_at(slope, public)
+
+
+def curvature_bound(loss: Loss, public: Public) -> float:
+    """Return the largest κ over slopes in [0, A]."""
+    widest = min(loss.slope_bound(public), loss.bent_most_at)
+    return float(loss.curvature_at(np.array([widest]), public)[0])
+
+
+def _exp(exponent: float) -> float:
+    return math.exp(exponent) if exponent < 709 else math.inf
+
+
+def _target_bound(public: Public, loss: str) -> float:
+    if public.target_bound is None:
+        raise MissingPublicBound(
+            f"the {loss} loss needs a public bound on the target: set target_bound "
+            "(or declare it in the schema)."
+        )
+    return public.target_bound

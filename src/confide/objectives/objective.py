@@ -1,0 +1,97 @@
+"""The one objective of confide, on its one scale: a sum.
+
+    F(θ) = Σᵢ φ(⟨xᵢ,θ⟩, yᵢ) + ⟨b,θ⟩ + r(θ) + ½ Σⱼ Λⱼθⱼ²      over θ in C
+
+Everything an `Objective` knows is public; the rows and the linear term b come in as
+arguments of whoever minimises it.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from confide._types import Array
+from confide.errors import InvalidParameter
+from confide.objectives.constraints import Constraint
+from confide.objectives.losses import Loss, curvature_bound
+from confide.objectives.penalties import Penalty
+from confide.objectives.public import Public
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """Loss, ridge, penalty and constraint over a public dimension and row norm.
+
+    ``l2`` is the ridge that every coordinate gets; None leaves it to the mechanism.
+    """
+
+    loss: Loss
+    dimension: int
+    row_norm: float = 1.0
+    l2: float | None = None
+    penalty: Penalty | None = None
+    constraint: Constraint | None = None
+    target_bound: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.dimension < 1:
+            raise InvalidParameter("dimension", "at least 1", self.dimension)
+        if not 0 < self.row_norm < math.inf:
+            raise InvalidParameter(
+                "row_norm",
+                "positive and finite",
+                self.row_norm,
+                "It is a public bound on the length of every row.",
+            )
+        if self.l2 is not None and not 0 <= self.l2 < math.inf:
+            raise InvalidParameter("l2", "finite and not negative", self.l2)
+        if self.target_bound is not None and not 0 < self.target_bound < math.inf:
+            raise InvalidParameter(
+                "target_bound", "positive and finite", self.target_bound
+            )
+
+    @property
+    def public(self) -> Public:
+        """The bounds that the loss derives its constants from."""
+        radius = math.inf
+        if self.constraint is not None:
+            radius = self.constraint.radius(self.dimension)
+        return Public(self.row_norm, radius, self.target_bound)
+
+    @property
+    def slope_bound(self) -> float:
+        """A: the largest slope of the loss."""
+        return self.loss.slope_bound(self.public)
+
+    @property
+    def lipschitz(self) -> float:
+        """L = A·X: the longest gradient of one record."""
+        return self.slope_bound * self.row_norm
+
+    @property
+    def smoothness(self) -> float:
+        """β = sup κ·X²: the largest eigenvalue of one record's Hessian."""
+        return curvature_bound(self.loss, self.public) * self.row_norm**2
+
+    @property
+    def ridge(self) -> Array:
+        """Λⱼ: the ridge weight of every coordinate, the penalty's own included."""
+        weights = np.full(self.dimension, 0.0 if self.l2 is None else self.l2)
+        if self.penalty is not None:
+            weights += self.penalty.ridge(self.dimension)
+        return weights
+
+    @property
+    def strong_convexity(self) -> float:
+        """Λ: the smallest ridge weight."""
+        return float(self.ridge.min())
+
+    @property
+    def kink(self) -> Penalty | None:
+        """The penalty without its quadratic part."""
+        return None if self.penalty is None else self.penalty.kink()
+
+    def with_l2(self, l2: float) -> "Objective":
+        """Return the same objective with this ridge."""
+        return replace(self, l2=l2)

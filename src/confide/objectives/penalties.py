@@ -1,0 +1,301 @@
+"""Penalties r(θ): value, proximal map, and how much they curve.
+
+``ridge(p)`` is the quadratic part ½Σwⱼθⱼ², which counts towards strong convexity;
+``kink()`` is the rest, the part that a proximal step must treat. ``bend`` bounds the
+second derivative from below: 0 for a convex penalty, negative where a penalty is not
+convex (SCAD, MCP), and ``convex`` says whether a theorem that needs convexity applies.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from confide._types import Array
+from confide.errors import InvalidParameter
+from confide.objectives.registry import Registry
+
+
+class Penalty(Protocol):
+    """A function of the coefficients that does not depend on the data."""
+
+    @property
+    def convex(self) -> bool:
+        """Whether it is convex."""
+        ...
+
+    @property
+    def bend(self) -> float:
+        """A lower bound of its second derivative."""
+        ...
+
+    def value(self, theta: Array) -> float:
+        """Return r(θ)."""
+        ...
+
+    def prox(self, theta: Array, step: float) -> Array:
+        """Return the minimiser of step·r(u) + ½‖u − θ‖²."""
+        ...
+
+    def ridge(self, dimension: int) -> Array:
+        """Return the weights of its quadratic part."""
+        ...
+
+    def kink(self) -> "Penalty | None":
+        """Return it without its quadratic part, or None if nothing is left."""
+        ...
+
+
+PENALTIES: Registry[type[Any]] = Registry("penalty")
+
+
+class _NoRidge:
+    """Penalties without a quadratic part."""
+
+    __slots__ = ()
+
+    def ridge(self, dimension: int) -> Array:
+        """Return zeros."""
+        return np.zeros(dimension)
+
+    def kink(self) -> Any:
+        """Return the penalty itself."""
+        return self
+
+
+@PENALTIES.register("ridge")
+@dataclass(frozen=True, slots=True)
+class Ridge:
+    """½ Σ wⱼθⱼ² with one weight or one per coordinate."""
+
+    weight: float | tuple[float, ...]
+    convex: ClassVar[bool] = True
+    bend: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        _check_weights(self.weight)
+
+    def value(self, theta: Array) -> float:
+        """Return r(θ)."""
+        return float(np.sum(np.asarray(self.weight) * theta**2) / 2)
+
+    def prox(self, theta: Array, step: float) -> Array:
+        """Shrink every coordinate in proportion."""
+        return theta / (1 + step * np.asarray(self.weight))
+
+    def ridge(self, dimension: int) -> Array:
+        """Return the weights."""
+        return _spread(self.weight, dimension)
+
+    def kink(self) -> None:
+        """Return nothing: it is all quadratic."""
+
+
+@PENALTIES.register("l1")
+@dataclass(frozen=True, slots=True)
+class L1(_NoRidge):
+    """Σ wⱼ|θⱼ| with one weight or one per coordinate; weight 0 leaves one alone."""
+
+    weight: float | tuple[float, ...]
+    convex: ClassVar[bool] = True
+    bend: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        _check_weights(self.weight)
+
+    def value(self, theta: Array) -> float:
+        """Return r(θ)."""
+        return float(np.sum(np.asarray(self.weight) * np.abs(theta)))
+
+    def prox(self, theta: Array, step: float) -> Array:
+        """Soft-threshold every coordinate."""
+        return soft(theta, step * np.asarray(self.weight))
+
+
+@PENALTIES.register("elastic-net")
+@dataclass(frozen=True, slots=True)
+class ElasticNet:
+    """weight · (mix·‖θ‖₁ + (1 − mix)/2·‖θ‖₂²)."""
+
+    weight: float
+    mix: float = 0.5
+    convex: ClassVar[bool] = True
+    bend: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        _check_weights(self.weight)
+        if not 0 <= self.mix <= 1:
+            raise InvalidParameter("mix", "between 0 and 1", self.mix)
+
+    def value(self, theta: Array) -> float:
+        """Return r(θ)."""
+        quadratic = (1 - self.mix) / 2 * float(theta @ theta)
+        return self.weight * (self.mix * float(np.abs(theta).sum()) + quadratic)
+
+    def prox(self, theta: Array, step: float) -> Array:
+        """Soft-threshold, then shrink."""
+        thin = soft(theta, step * self.weight * self.mix)
+        return thin / (1 + step * self.weight * (1 - self.mix))
+
+    def ridge(self, dimension: int) -> Array:
+        """Return weight·(1 − mix) for every coordinate."""
+        return np.full(dimension, self.weight * (1 - self.mix))
+
+    def kink(self) -> L1 | None:
+        """Return the l1 part."""
+        return L1(self.weight * self.mix) if self.mix else None
+
+
+@PENALTIES.register("group-l2")
+@dataclass(frozen=True, slots=True)
+class GroupL2(_NoRidge):
+    """weight · Σ_g √|g|·‖θ_g‖₂ over disjoint groups; other coordinates stay free."""
+
+    weight: float
+    groups: tuple[tuple[int, ...], ...]
+    convex: ClassVar[bool] = True
+    bend: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        _check_weights(self.weight)
+        members = [j for group in self.groups for j in group]
+        if len(members) != len(set(members)) or not all(self.groups):
+            raise InvalidParameter("groups", "disjoint and not empty", self.groups)
+
+    def levels(self) -> list[tuple[list[int], float]]:
+        """Return every group with its own weight."""
+        return [(list(g), self.weight * len(g) ** 0.5) for g in self.groups]
+
+    def value(self, theta: Array) -> float:
+        """Return r(θ)."""
+        return sum(w * float(np.linalg.norm(theta[g])) for g, w in self.levels())
+
+    def prox(self, theta: Array, step: float) -> Array:
+        """Shorten every group's vector."""
+        out = theta.copy()
+        for group, weight in self.levels():
+            length = float(np.linalg.norm(theta[group]))
+            out[group] *= max(0.0, 1 - step * weight / length) if length else 0.0
+        return out
+
+
+@PENALTIES.register("scad")
+@dataclass(frozen=True, slots=True)
+class Scad(_NoRidge):
+    """Smoothly clipped absolute deviation (Fan and Li): l1 near 0, flat far away."""
+
+    weight: float
+    shape: float = 3.7
+    convex: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        _check_weights(self.weight)
+        if not self.shape > 2:
+            raise InvalidParameter("shape", "greater than 2", self.shape)
+
+    @property
+    def bend(self) -> float:
+        """The slope falls at rate 1/(shape − 1) between weight and shape·weight."""
+        return -1 / (self.shape - 1)
+
+    def value(self, theta: Array) -> float:
+        """Return r(θ)."""
+        w, a, t = self.weight, self.shape, np.abs(theta)
+        middle = (2 * a * w * t - t**2 - w**2) / (2 * (a - 1))
+        far = w**2 * (a + 1) / 2
+        return float(np.where(t <= w, w * t, np.where(t <= a * w, middle, far)).sum())
+
+    def prox(self, theta: Array, step: float) -> Array:
+        """Return the minimiser, unique for steps below shape − 1."""
+        w, a, t = self.weight, self.shape, np.abs(theta)
+        _check_step(step, a - 1)
+        near = np.maximum(t - step * w, 0)
+        middle = ((a - 1) * t - step * a * w) / (a - 1 - step)
+        size = np.where(t <= w * (1 + step), near, np.where(t <= a * w, middle, t))
+        return np.sign(theta) * size
+
+
+@PENALTIES.register("mcp")
+@dataclass(frozen=True, slots=True)
+class Mcp(_NoRidge):
+    """Minimax concave penalty (Zhang): its slope falls linearly from weight to 0."""
+
+    weight: float
+    shape: float = 3.0
+    convex: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        _check_weights(self.weight)
+        if not self.shape > 1:
+            raise InvalidParameter("shape", "greater than 1", self.shape)
+
+    @property
+    def bend(self) -> float:
+        """The slope falls at rate 1/shape."""
+        return -1 / self.shape
+
+    def value(self, theta: Array) -> float:
+        """Return r(θ)."""
+        w, g, t = self.weight, self.shape, np.abs(theta)
+        near = w * t - t**2 / (2 * g)
+        return float(np.where(t <= g * w, near, g * w**2 / 2).sum())
+
+    def prox(self, theta: Array, step: float) -> Array:
+        """Return the minimiser, unique for steps below shape."""
+        w, g, t = self.weight, self.shape, np.abs(theta)
+        _check_step(step, g)
+        near = np.maximum(t - step * w, 0) / (1 - step / g)
+        return np.sign(theta) * np.where(t <= g * w, near, t)
+
+
+@PENALTIES.register("nuclear")
+@dataclass(frozen=True, slots=True)
+class Nuclear(_NoRidge):
+    """weight · the sum of singular values of the first rows·columns coefficients."""
+
+    weight: float
+    shape: tuple[int, int]
+    convex: ClassVar[bool] = True
+    bend: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        _check_weights(self.weight)
+
+    def _matrix(self, theta: Array) -> Array:
+        return theta[: self.shape[0] * self.shape[1]].reshape(self.shape)
+
+    def value(self, theta: Array) -> float:
+        """Return r(θ)."""
+        singular = np.linalg.svd(self._matrix(theta), compute_uv=False)
+        return self.weight * float(singular.sum())
+
+    def prox(self, theta: Array, step: float) -> Array:
+        """Soft-threshold the singular values."""
+        left, singular, right = np.linalg.svd(self._matrix(theta), full_matrices=False)
+        thin = (left * np.maximum(singular - step * self.weight, 0)) @ right
+        return np.concatenate([thin.ravel(), theta[thin.size :]])
+
+
+def soft(theta: Array, level: Any) -> Array:
+    """Move every coordinate towards 0 by level, stopping there."""
+    return np.asarray(np.sign(theta) * np.maximum(np.abs(theta) - level, 0))
+
+
+def _spread(weight: float | tuple[float, ...], dimension: int) -> Array:
+    weights = np.asarray(weight, dtype=np.float64)
+    if weights.ndim and weights.size != dimension:
+        raise InvalidParameter(
+            "weight", f"one number or {dimension} of them", f"{weights.size} numbers"
+        )
+    return np.array(np.broadcast_to(weights, dimension))
+
+
+def _check_weights(weight: float | tuple[float, ...]) -> None:
+    weights = np.asarray(weight, dtype=np.float64)
+    if not (np.all(np.isfinite(weights)) and np.all(weights >= 0)):
+        raise InvalidParameter("weight", "finite and not negative", weight)
+
+
+def _check_step(step: float, limit: float) -> None:
+    if not step < limit:
+        raise InvalidParameter("step", f"below {limit:g} for this penalty", step)

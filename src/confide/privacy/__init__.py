@@ -1,0 +1,30 @@
+"""Budgets, neighbour relations, guarantees and the Gaussian profile."""
+
+from confide.privacy.budgets import Approx, Budget, Pure, Zcdp, check_budget
+from confide.privacy.conversions import (
+    approx_to_zcdp,
+    pure_to_approx,
+    pure_to_zcdp,
+    zcdp_to_approx,
+)
+from confide.privacy.guarantee import Guarantee, Status
+from confide.privacy.neighbours import Neighbours
+from confide.privacy.profiles import gaussian_delta, gaussian_epsilon, gaussian_mu
+
+__all__ = [
+    "Approx",
+    "Budget",
+    "Guarantee",
+    "Neighbours",
+    "Pure",
+    "Status",
+    "Zcdp",
+    "approx_to_zcdp",
+    "check_budget",
+    "gaussian_delta",
+    "gaussian_epsilon",
+    "gaussian_mu",
+    "pure_to_approx",
+    "pure_to_zcdp",
+    "zcdp_to_approx",
+]

@@ -1,0 +1,164 @@
+"""Minimise a smooth part plus a kinked penalty over a constraint, with a certificate.
+
+Proximal Newton: a quadratic model of the smooth part is minimised together with the
+penalty and the constraint by an accelerated proximal method, which costs no sweep. Its
+last proximal step is exact and hands over a subgradient w of penalty and constraint at
+the new point θ, so v = ∇f(θ) + w is a subgradient of the whole objective there and
+‖θ − θ*‖ <= ‖v‖/Λ.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from scipy.linalg import eigh
+
+from confide._types import Array
+from confide.data.rows import Rows
+from confide.errors import NotSolved
+from confide.objectives import Objective, prox
+from confide.solvers.smooth import WIDEST_HESSIAN
+from confide.solvers.solution import Solution
+from confide.solvers.sums import Problem
+
+MOST_OUTER = 500
+MOST_INNER = 200_000
+SMALLEST_SAMPLE = 4000
+
+
+def minimise_composite(
+    objective: Objective, rows: Rows, linear: Array, tolerance: float
+) -> Solution:
+    """Return a point within ``tolerance`` of the minimiser over the constraint."""
+    problem = Problem(objective, rows, linear, objective.ridge)
+    start = prox(objective.kink, objective.constraint, np.zeros(objective.dimension), 0.0)
+    if objective.dimension > WIDEST_HESSIAN:
+        return _first_order(problem, start, tolerance)
+    stride = rows.count // max(SMALLEST_SAMPLE, 20 * objective.dimension)
+    if stride > 4:
+        sample = replace(problem, rows=rows.thin(stride), weight=float(stride))
+        rough = 0.1 * np.sqrt(objective.dimension * stride / objective.strong_convexity)
+        start = _proximal_newton(sample, start, float(rough)).theta
+    return _proximal_newton(problem, start, tolerance)
+
+
+def _proximal_newton(problem: Problem, theta: Array, tolerance: float) -> Solution:
+    objective = problem.objective
+    convexity = objective.strong_convexity
+    goal = tolerance * convexity
+    gradient, _, hessian = problem.gradient_and_hessian(theta)
+    steepest = _largest_eigenvalue(hessian)
+    before = np.inf
+    for _ in range(MOST_OUTER):
+        accuracy = 0.05 * max(goal, min(before, float(np.linalg.norm(gradient))) * 1e-3)
+        point, normal = _model_minimiser(
+            problem, theta, gradient, hessian, steepest, accuracy
+        )
+        ahead, mass = problem.gradient(point)
+        residual = float(np.linalg.norm(ahead + normal))
+        floor = problem.rounding(point, mass)
+        if floor > 0.9 * goal:
+            extended, mass = problem.gradient(point.astype(np.longdouble))
+            floor = problem.rounding(point.astype(np.longdouble), mass)
+            residual = float(np.linalg.norm((extended + normal).astype(np.float64)))
+        floor += np.finfo(np.float64).eps * steepest * float(np.linalg.norm(point))
+        if residual + floor <= goal:
+            return Solution(point, (residual + floor) / convexity)
+        step = point - theta
+        rise = _rise(objective, theta, point)
+        promise = float(gradient @ step) + rise
+        slope = float(ahead @ step) + rise
+        scale = 1.0
+        while slope > 0.5 * abs(promise) and residual > 0.9 * before and scale > 1e-6:
+            scale *= max(0.1, abs(promise) / (abs(promise) + slope))
+            ahead, mass = problem.gradient(theta + scale * step)
+            slope = float(ahead @ step) + rise
+        theta, gradient = theta + scale * step, ahead
+        if residual > 0.05 * before or scale < 1:
+            gradient, _, hessian = problem.gradient_and_hessian(theta)
+            steepest = _largest_eigenvalue(hessian)
+        before = residual
+    raise NotSolved("the composite solver could not certify its answer")
+
+
+def _model_minimiser(
+    problem: Problem,
+    theta: Array,
+    gradient: Array,
+    hessian: Array,
+    steepest: float,
+    accuracy: float,
+) -> tuple[Array, Array]:
+    """Minimise the quadratic model; return the point and w in ∂(r + indicator) there."""
+
+    def model(point: Array) -> Array:
+        return gradient + hessian @ (point - theta)
+
+    return _accelerated(problem.objective, model, theta, steepest, accuracy)
+
+
+def _accelerated(
+    objective: Objective,
+    slope: Callable[[Array], Array],
+    start: Array,
+    steepest: float,
+    accuracy: float,
+) -> tuple[Array, Array]:
+    """Accelerated proximal gradient with restarts, for a known Lipschitz constant."""
+    kink, constraint = objective.kink, objective.constraint
+    point, ahead, speed = start, start, 1.0
+    for _ in range(MOST_INNER):
+        descent = slope(ahead)
+        moved = prox(kink, constraint, ahead - descent / steepest, 1 / steepest)
+        gap = ahead - moved
+        if 2 * steepest * float(np.linalg.norm(gap)) <= accuracy:
+            break
+        if float(gap @ (moved - point)) > 0:
+            speed = 1.0
+        faster = (1 + np.sqrt(1 + 4 * speed**2)) / 2
+        ahead = moved + (speed - 1) / faster * (moved - point)
+        if np.array_equal(moved, point) and speed == 1.0:
+            break
+        point, speed = moved, faster
+    return moved, steepest * gap - descent
+
+
+def _first_order(problem: Problem, theta: Array, tolerance: float) -> Solution:
+    """Accelerated proximal gradient on all rows, for more columns than a Hessian holds."""
+    objective = problem.objective
+    kink, constraint = objective.kink, objective.constraint
+    convexity = objective.strong_convexity
+    goal = tolerance * convexity
+    steepest = float(problem.diagonal(theta).max())
+    point, ahead, speed = theta, theta, 1.0
+    descent, _ = problem.gradient(ahead)
+    for _ in range(MOST_INNER):
+        moved = prox(kink, constraint, ahead - descent / steepest, 1 / steepest)
+        there, mass = problem.gradient(moved)
+        gap = ahead - moved
+        if np.linalg.norm(there - descent) > steepest * np.linalg.norm(gap) * 1.0001:
+            steepest *= 2
+            continue
+        floor = problem.rounding(moved, mass)
+        residual = float(np.linalg.norm(there - descent + steepest * gap))
+        if residual + floor <= goal:
+            return Solution(moved, (residual + floor) / convexity)
+        if float(gap @ (moved - point)) > 0:
+            speed = 1.0
+        faster = (1 + np.sqrt(1 + 4 * speed**2)) / 2
+        push = (speed - 1) / faster
+        ahead = moved + push * (moved - point)
+        descent = there if push == 0 else problem.gradient(ahead)[0]
+        point, speed = moved, faster
+    raise NotSolved("the first-order solver could not certify its answer")
+
+
+def _rise(objective: Objective, theta: Array, point: Array) -> float:
+    kink = objective.kink
+    return 0.0 if kink is None else kink.value(point) - kink.value(theta)
+
+
+def _largest_eigenvalue(hessian: Array) -> float:
+    last = hessian.shape[0] - 1
+    top = eigh(hessian, eigvals_only=True, subset_by_index=[last, last])
+    return float(top[0]) * 1.0001

@@ -1,0 +1,88 @@
+"""What the solvers ask of the rows: gradients, Hessians, and how far rounding reaches."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from confide._types import AnyArray, Array
+from confide.data.rows import Block, Rows
+from confide.objectives import Objective, curvature_bound
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """The smooth part of an objective over private rows, with its linear term.
+
+    ``weight`` multiplies the sum of losses: a subsample stands for all rows.
+    """
+
+    objective: Objective
+    rows: Rows
+    linear: Array
+    ridge: Array
+    weight: float = 1.0
+
+    def gradient(self, theta: AnyArray) -> tuple[AnyArray, float]:
+        """Return ∇f(θ) and a bound on Σ|φ′|, summed in the precision of θ."""
+        loss = self.objective.loss
+
+        def part(block: Block) -> tuple[Any, ...]:
+            slope = loss.slope(block.margin(theta), block.target)
+            return block.pull(slope), slope @ slope
+
+        total, squares = self.rows.sum(part, theta.dtype)
+        mass = float(np.sqrt(self.rows.count * squares))
+        return self.weight * total + self.ridge * theta + self.linear, mass
+
+    def gradient_and_hessian(self, theta: AnyArray) -> tuple[Array, float, Array]:
+        """Return what `gradient` does and ∇²f(θ) in single precision, in one sweep."""
+        loss = self.objective.loss
+
+        def part(block: Block) -> tuple[Any, ...]:
+            margin = block.margin(theta)
+            slope = loss.slope(margin, block.target)
+            gram = block.gram(loss.curvature(margin, block.target))
+            return block.pull(slope), slope @ slope, gram
+
+        total, squares, gram = self.rows.sum(part, theta.dtype)
+        mass = float(np.sqrt(self.rows.count * squares))
+        gradient = self.weight * total + self.ridge * theta + self.linear
+        return gradient, mass, self.weight * gram + np.diag(self.ridge)
+
+    def diagonal(self, theta: Array) -> Array:
+        """Return the diagonal of ∇²f(θ)."""
+        loss = self.objective.loss
+
+        def part(block: Block) -> tuple[Any, ...]:
+            return (block.squares(loss.curvature(block.margin(theta), block.target)),)
+
+        return np.asarray(self.weight * self.rows.sum(part)[0] + self.ridge)
+
+    def rounding(self, theta: AnyArray, mass: float) -> float:
+        """Bound ‖computed ∇f − exact ∇f‖ for a gradient summed in θ's precision.
+
+        A sum of k terms loses at most k units in the last place of the sum of their
+        magnitudes; margins lose as much, times the curvature; slopes a few units each.
+        """
+        unit = float(np.finfo(theta.dtype).eps) / 2
+        objective, count = self.objective, self.rows.count
+        length = float(np.linalg.norm(theta.astype(np.float64)))
+        terms = self.rows.block_rows + count // self.rows.block_rows + 8
+        slopes = terms * mass + 4 * count * max(1.0, objective.slope_bound)
+        bend = curvature_bound(objective.loss, objective.public)
+        margins = bend * count * (objective.dimension + 3) * objective.row_norm * length
+        outside = float(np.linalg.norm(self.linear)) + float(self.ridge.max()) * length
+        return unit * (objective.row_norm * (slopes + margins) + 4 * outside)
+
+
+def finest_tolerance(objective: Objective, count: int) -> float:
+    """Return a distance that can always be certified for this many rows.
+
+    It depends on the number of rows and on public facts alone, so a mechanism can refuse
+    before it spends anything, and a solver never fails because of what the rows say.
+    """
+    unit = float(np.finfo(np.longdouble).eps)
+    terms = 4 * np.sqrt(count) + 4096
+    per_row = objective.slope_bound * terms * objective.row_norm
+    return float(2 * unit * count * per_row / objective.strong_convexity)
