@@ -1,0 +1,137 @@
+"""What several releases cost together, by the tightest accounting that covers them.
+
+Gaussian events compose in closed form. A mixture without zCDP goes through privacy-loss
+distributions, one with zCDP through Renyi divergences; both come from dp-accounting. The
+events may depend on each other's outputs, but their parameters may not.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from confide.accounting.events import (
+    ApproxEvent,
+    Event,
+    GaussianEvent,
+    PureEvent,
+    ZcdpEvent,
+)
+from confide.accounting.loss_bound import LossBound
+from confide.privacy import gaussian_epsilon, zcdp_to_approx
+from confide.privacy.budgets import Approx, Number, Pure, Zcdp, exact
+
+
+def compose(events: Sequence[Event], delta: Number) -> Approx:
+    """Return the (epsilon, delta) that all events together satisfy."""
+    small = exact(delta, "delta")
+    shifts = [e.mu for e in events if isinstance(e, GaussianEvent)]
+    if len(shifts) == len(events):
+        return _at(gaussian_epsilon(math.hypot(*shifts), float(small)), small)
+    if not any(isinstance(e, ZcdpEvent) for e in events):
+        return _at(_by_loss_distribution(events, float(small)), small)
+    rough = [e for e in events if isinstance(e, ApproxEvent)]
+    smooth = [e for e in events if not isinstance(e, ApproxEvent)]
+    if not rough:
+        return _at(_by_renyi(smooth, float(small)), small)
+    half = small / 2
+    return _at(_by_renyi(smooth, float(half)), half) + _at(
+        _by_loss_distribution(rough, float(half)), half
+    )
+
+
+def as_zcdp(events: Sequence[Event]) -> Zcdp | None:
+    """Return the sum in zCDP, or None if an event has no zCDP guarantee."""
+    total = 0.0
+    for event in events:
+        match event:
+            case PureEvent(epsilon):
+                total += float(epsilon) ** 2 / 2
+            case GaussianEvent(mu):
+                total += mu**2 / 2
+            case ZcdpEvent(rho):
+                total += float(rho)
+            case ApproxEvent():
+                return None
+    return Zcdp(repr(total * (1 + 1e-12)))
+
+
+def as_pure(events: Sequence[Event]) -> Pure | None:
+    """Return the sum in pure privacy, or None if an event is not pure."""
+    pure = [e.epsilon for e in events if isinstance(e, PureEvent)]
+    return Pure(sum(pure)) if len(pure) == len(events) else None
+
+
+def copies_delta(bound: LossBound, copies: int, epsilon: float) -> float:
+    """Return delta for a sum of independent losses, each at most ``bound``.
+
+    Losses are rounded up to a lattice and convolved (objective-joint).
+    """
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    step = 1e-4 * min(1.0, epsilon)
+    top = bound.values[-1] + bound.slope * max(0.0, 9.5 - bound.knots[-1])
+    lattice = np.arange(0, math.ceil(top / step) + 1)
+    below = bound.chance_below(lattice * step)
+    masses = np.diff(below, prepend=0.0)
+    kept = np.flatnonzero(masses > 0)
+    distribution = pld.PrivacyLossDistribution.create_from_rounded_probability(
+        dict(zip(lattice[kept].tolist(), masses[kept].tolist(), strict=True)),
+        infinity_mass=max(0.0, 1.0 - float(below[-1])),
+        value_discretization_interval=step,
+    )
+    return float(distribution.self_compose(copies).get_delta_for_epsilon(epsilon))
+
+
+def _by_loss_distribution(events: Sequence[Event], delta: float) -> float:
+    from dp_accounting.pld import common, privacy_loss_distribution as pld
+
+    def one(event: Event) -> Any:
+        match event:
+            case GaussianEvent(mu):
+                return pld.from_gaussian_mechanism(1 / mu)
+            case PureEvent(epsilon):
+                known = common.DifferentialPrivacyParameters(float(epsilon), 0.0)
+            case ApproxEvent(epsilon, slack):
+                known = common.DifferentialPrivacyParameters(float(epsilon), float(slack))
+            case _:
+                raise AssertionError(event)
+        return pld.from_privacy_parameters(known)
+
+    total = pld.identity()
+    for event in events:
+        total = total.compose(one(event))
+    return float(total.get_epsilon_for_delta(delta))
+
+
+def _by_renyi(events: Sequence[Event], delta: float) -> float:
+    from dp_accounting import rdp
+
+    orders = 1 + np.geomspace(1e-2, 1e4, 600)
+    line = as_zcdp(events)
+    divergences = np.zeros_like(orders)
+    for event in events:
+        if isinstance(event, PureEvent):
+            divergences += _randomised_response_renyi(float(event.epsilon), orders)
+        else:
+            single = as_zcdp([event])
+            divergences += float(single.rho) * orders if single else np.inf
+    epsilon = float(rdp.compute_epsilon(orders, divergences, delta)[0])
+    if line is not None:
+        epsilon = min(epsilon, float(zcdp_to_approx(line, delta).epsilon))
+    return epsilon
+
+
+def _randomised_response_renyi(epsilon: float, orders: Any) -> Any:
+    """D_α of the worst epsilon-DP pair, capped at epsilon."""
+    heads = -np.logaddexp(0, -epsilon)
+    tails = -np.logaddexp(0, epsilon)
+    total = np.logaddexp(
+        orders * heads + (1 - orders) * tails, orders * tails + (1 - orders) * heads
+    )
+    return np.minimum(total / (orders - 1), epsilon)
+
+
+def _at(epsilon: float, delta: Any) -> Approx:
+    return Approx(repr(max(epsilon, 1e-12)), delta)

@@ -1,0 +1,163 @@
+"""Upper bounds on a privacy loss, as functions of one standard normal.
+
+The privacy loss of a Gaussian mechanism is often at most M(z), z ~ N(0, 1), with M
+convex, nondecreasing and of bounded slope. Such an M lies below its chords, so values at
+some knots and a final slope give a rigorous piecewise-linear bound, which integrates
+against the normal density in closed form. docs/proofs/objective-perturbation.md
+(loss-bounds, objective-gaussian-add-remove) has the proofs.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import log_ndtr, logsumexp, ndtr
+
+from confide._types import Array
+
+
+@dataclass(frozen=True, slots=True)
+class LossBound:
+    """M(z): constant left of the first knot, linear between, ``slope`` after the last.
+
+    ``folded`` puts |z| in place of z; the first knot is then 0.
+    """
+
+    knots: Array
+    values: Array
+    slope: float
+    folded: bool = False
+
+    def _pieces(self) -> tuple[Array, Array, Array, Array]:
+        """Return left ends, right ends, intercepts and slopes of the linear pieces."""
+        lefts = np.concatenate([[-np.inf], self.knots])
+        rights = np.concatenate([self.knots, [np.inf]])
+        slopes = np.concatenate(
+            [[0.0], np.diff(self.values) / np.diff(self.knots), [self.slope]]
+        )
+        anchors = np.concatenate([self.values[:1], self.values])
+        places = np.concatenate([self.knots[:1], self.knots])
+        pieces = lefts, rights, anchors - slopes * places, slopes
+        if self.folded:
+            return tuple(part[1:] for part in pieces)  # type: ignore[return-value]
+        return pieces
+
+    def delta(self, epsilon: float) -> float:
+        """Return E(1 − e^{ε−M})₊, for any real epsilon."""
+        lefts, rights, offsets, slopes = self._pieces()
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            starts = np.where(
+                slopes > 0,
+                np.maximum(lefts, (epsilon - offsets) / slopes),
+                np.where(offsets > epsilon, lefts, rights),
+            )
+            starts = np.minimum(starts, rights)
+            shift = epsilon - offsets + slopes**2 / 2
+            above = _log_between(starts + slopes, rights + slopes)
+            total = np.exp(_log_between(starts, rights)) - np.exp(shift + above)
+        total = np.where(starts < rights, np.maximum(total, 0.0), 0.0)
+        return float(total.sum()) * (2 if self.folded else 1)
+
+    def log_moments(self, powers: Array) -> Array:
+        """Return log E e^{k·M} for every power k."""
+        lefts, rights, offsets, slopes = self._pieces()
+        shift = np.multiply.outer(powers, slopes)
+        parts = (
+            np.multiply.outer(powers, offsets)
+            + shift**2 / 2
+            + _log_between(lefts - shift, rights - shift)
+        )
+        total = logsumexp(parts, axis=-1) + (math.log(2) if self.folded else 0.0)
+        return np.asarray(total)
+
+    def renyi(self, orders: Array) -> Array:
+        """Bound the Renyi divergences of these orders."""
+        return self.log_moments(orders - 1) / (orders - 1)
+
+    def chance_below(self, losses: Array) -> Array:
+        """Return P(M <= loss) for losses in rising order."""
+        reach = self.knots[-1] + (losses - self.values[-1]) / self.slope
+        inside = losses <= self.values[-1]
+        reach = np.where(
+            inside, _last_place(self.knots, self.values, np.minimum(losses, self.values[-1])),
+            reach,
+        )
+        chance = 2 * ndtr(reach) - 1 if self.folded else ndtr(reach)
+        return np.where(losses < self.values[0], 0.0, np.maximum(chance, 0.0))
+
+
+def gaussian_shift(mu: float, *, offset: float = 0.0, folded: bool = False) -> LossBound:
+    """Return offset + (μz + μ²/2)₊, or with |z| in place of z."""
+    if folded:
+        return LossBound(np.zeros(1), np.array([offset + mu**2 / 2]), mu, folded=True)
+    return LossBound(np.array([-mu / 2]), np.array([offset]), mu)
+
+
+def sharp_renyi(forth: LossBound, back: LossBound, orders: Array) -> Array:
+    """Bound D_α of a pair with loss bound ``forth`` whose reverse has ``back``.
+
+    Formula (3) of objective-gaussian-add-remove: it remembers that losses may be
+    negative, which `LossBound.renyi` forgets, and falls back to it for large orders.
+    """
+    plain = forth.renyi(orders)
+    exponent = np.minimum((orders - 1) * plain, 500.0)
+    least, most = forth.log_moments(-np.ones(1)), back.log_moments(-np.ones(1))
+    total = (
+        np.exp(exponent)
+        + (orders - 1) * np.exp(least)
+        + np.exp(back.log_moments(-orders))
+        - orders * np.exp(most)
+    )
+    rounding = 1e-14 * (orders + np.exp(exponent))
+    sharp = np.log(np.maximum(total + rounding, 1.0)) / (orders - 1)
+    return np.where(exponent < 500, np.minimum(plain, sharp), plain)
+
+
+ORDERS = 1 + np.geomspace(1e-3, 1e5, 4000)
+
+
+def zcdp_rho(pairs: tuple[tuple[LossBound, LossBound], ...]) -> float:
+    """Return rho such that every pair's D_α is at most rho·α for all orders."""
+    return max(
+        rho_of_curve(sharp_renyi(forth, back, ORDERS), forth) for forth, back in pairs
+    )
+
+
+def rho_of_curve(divergences: Array, bound: LossBound) -> float:
+    """Return sup D_α/α, rounded up, for divergences at `ORDERS`.
+
+    D_α is nondecreasing in α, so between two orders the larger one's bound over the
+    smaller order counts; beyond the last one a closed form does.
+    """
+    last = float(ORDERS[-1])
+    start = float(np.interp(0.0, bound.knots, bound.values))
+    tail = bound.slope**2 / 2 + start / last + math.log(2) / (last * (last - 1))
+    inside = float((divergences[1:] / ORDERS[:-1]).max())
+    return max(float(divergences[0]), inside, tail)
+
+
+def approx_delta(orders: Array, divergences: Array, epsilon: float) -> float:
+    """Return the best delta that Renyi divergences of some orders give at epsilon."""
+    logs = (orders - 1) * (divergences - epsilon + np.log1p(-1 / orders)) - np.log(orders)
+    return float(np.exp(min(0.0, float(logs.min()))))
+
+
+def _last_place(knots: Array, values: Array, losses: Array) -> Array:
+    """Return the largest z with M(z) <= loss among the knots' span."""
+    right = np.searchsorted(values, losses, side="right")
+    low = np.clip(right - 1, 0, len(knots) - 1)
+    high = np.clip(right, 0, len(knots) - 1)
+    rise = values[high] - values[low]
+    part = np.divide(losses - values[low], rise, out=np.zeros_like(losses), where=rise > 0)
+    return np.asarray(knots[low] + part * (knots[high] - knots[low]))
+
+
+def _log_between(low: Array, high: Array) -> Array:
+    """Return log(Φ(high) − Φ(low)) without cancellation in either tail."""
+    flip = low > 0
+    near = np.where(flip, -low, high)
+    far = np.where(flip, -high, low)
+    top, bottom = log_ndtr(near), log_ndtr(far)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inside = top + np.log1p(-np.exp(np.minimum(bottom - top, 0.0)))
+    return np.where(high > low, inside, -np.inf)

@@ -1,0 +1,217 @@
+"""Private classifiers: logistic regression and the linear support-vector machine."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import ClassifierMixin
+
+from confide._types import AnyArray, Array
+from confide.errors import InvalidParameter
+from confide.estimators._base import PrivateLinearModel, Task
+from confide.estimators._intake import read_labels
+from confide.objectives import (
+    Clipped,
+    Hinge,
+    HuberizedHinge,
+    Logistic,
+    Loss,
+    SmoothedHinge,
+)
+
+
+class _PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[misc]
+    """One-vs-rest over a binary loss; two classes need one coding only."""
+
+    classes: Any
+    slope_bound: Any
+    coef_norm: Any
+
+    def _loss(self) -> Loss:
+        raise NotImplementedError
+
+    def _task(self, y: Any, count: int) -> tuple[Task, Iterator[Array]]:
+        declared = self.classes
+        if declared is None and self.schema is not None:
+            declared = self.schema.target.labels
+            if declared is None:
+                raise InvalidParameter(
+                    "schema.target", "declared with labels for a classifier", "a bound"
+                )
+        self.classes_, codes = read_labels(y, count, declared)
+        loss = self._loss()
+        if self.slope_bound is not None:
+            loss = Clipped(loss, float(self.slope_bound))
+        several = len(self.classes_) > 2
+        positives = range(len(self.classes_)) if several else (1,)
+        task = Task(
+            loss,
+            len(positives),
+            coef_norm=self.coef_norm,
+            labels_were_read=declared is None,
+        )
+        return task, (np.where(codes == k, 1.0, -1.0) for k in positives)
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Fit privately; with a schema, ``X`` is a table that holds the target."""
+        return self._fit(X, y)
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the signed margin of every row (one column per class if several)."""
+        margins = self._margins(X)
+        return margins[:, 0] if margins.shape[1] == 1 else margins
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the predicted class of every row."""
+        margins = self.decision_function(X)
+        if margins.ndim == 1:
+            return self.classes_[(margins > 0).astype(np.intp)]  # type: ignore[no-any-return]
+        return self.classes_[margins.argmax(axis=1)]  # type: ignore[no-any-return]
+
+
+class LogisticRegression(_PrivateClassifier):
+    """Logistic regression under differential privacy.
+
+    Parameters
+    ----------
+    budget : Pure, Approx or Zcdp
+        What the fit may spend.
+    schema : Schema, optional
+        Public knowledge of a table; ``fit(df)`` then needs nothing else.
+    row_norm : float
+        Public bound on the length of a feature row; longer rows are scaled to it.
+    mechanism : str or instance
+        "objective" (default) or "output", or a configured mechanism.
+    l2 : "auto" or float
+        Ridge Λ of the sum objective, intercept included; "auto" chooses from the budget.
+    l1 : float
+        Weight of an l1 penalty on the slopes.
+    fit_intercept : bool
+        Add a penalised constant column of height 0.3 times the row norm.
+    neighbours : "add-remove", "replace-one" or None
+        The relation to protect; None takes the mechanism's own.
+    intervals, ledger : None
+        Reserved.
+    random_state : None, int or generator
+        None draws from the operating system; a seed makes the release not private.
+    classes : list, optional
+        The public labels; read from ``y`` if absent, which becomes an assumption.
+    slope_bound, coef_norm : float, optional
+        Clip the slope of the loss, or confine the coefficients to a ball.
+
+    Attributes
+    ----------
+    release_ : Release
+        Coefficients with their guarantee and noise.
+    coef_, intercept_ : arrays
+        In the user's units.
+    classes_ : array
+        The labels.
+    """
+
+    def __init__(
+        self,
+        budget: Any = None,
+        *,
+        schema: Any = None,
+        row_norm: float = 1.0,
+        mechanism: Any = "objective",
+        l2: Any = "auto",
+        l1: float = 0.0,
+        fit_intercept: bool = True,
+        neighbours: Any = None,
+        intervals: Any = None,
+        ledger: Any = None,
+        random_state: Any = None,
+        classes: Any = None,
+        slope_bound: float | None = None,
+        coef_norm: float | None = None,
+    ) -> None:
+        self.budget = budget
+        self.schema = schema
+        self.row_norm = row_norm
+        self.mechanism = mechanism
+        self.l2 = l2
+        self.l1 = l1
+        self.fit_intercept = fit_intercept
+        self.neighbours = neighbours
+        self.intervals = intervals
+        self.ledger = ledger
+        self.random_state = random_state
+        self.classes = classes
+        self.slope_bound = slope_bound
+        self.coef_norm = coef_norm
+
+    def _loss(self) -> Loss:
+        return Logistic()
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return class probabilities; one-vs-rest ones are normalised."""
+        margins = self._margins(X)
+        chance: Array = expit(margins)
+        if chance.shape[1] == 1:
+            return np.hstack([1 - chance, chance])
+        chance += np.finfo(np.float64).tiny
+        return chance / chance.sum(axis=1, keepdims=True)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the logarithm of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+
+class LinearSVC(_PrivateClassifier):
+    """Linear support-vector machine under differential privacy.
+
+    ``loss`` is "huber" (default), "smoothed" or "hinge" (output perturbation only), or a
+    loss instance; everything else is as in `LogisticRegression`.
+    """
+
+    def __init__(
+        self,
+        budget: Any = None,
+        *,
+        schema: Any = None,
+        row_norm: float = 1.0,
+        mechanism: Any = "objective",
+        l2: Any = "auto",
+        l1: float = 0.0,
+        fit_intercept: bool = True,
+        neighbours: Any = None,
+        intervals: Any = None,
+        ledger: Any = None,
+        random_state: Any = None,
+        classes: Any = None,
+        slope_bound: float | None = None,
+        coef_norm: float | None = None,
+        loss: Any = "huber",
+    ) -> None:
+        self.budget = budget
+        self.schema = schema
+        self.row_norm = row_norm
+        self.mechanism = mechanism
+        self.l2 = l2
+        self.l1 = l1
+        self.fit_intercept = fit_intercept
+        self.neighbours = neighbours
+        self.intervals = intervals
+        self.ledger = ledger
+        self.random_state = random_state
+        self.classes = classes
+        self.slope_bound = slope_bound
+        self.coef_norm = coef_norm
+        self.loss = loss
+
+    def _loss(self) -> Loss:
+        named: dict[str, Loss] = {
+            "huber": HuberizedHinge(),
+            "smoothed": SmoothedHinge(),
+            "hinge": Hinge(),
+        }
+        if isinstance(self.loss, str) and self.loss in named:
+            return named[self.loss]
+        if getattr(self.loss, "targets", None) == "signs":
+            loss: Loss = self.loss
+            return loss
+        raise InvalidParameter("loss", f"one of {list(named)} or a loss", self.loss)

@@ -1,0 +1,164 @@
+"""Private regressors: linear and Poisson."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from confide._types import Array
+from confide.errors import InvalidParameter, MissingPublicBound
+from confide.estimators._base import PrivateLinearModel, Task
+from confide.estimators._intake import read_numbers
+from confide.objectives import Clipped, Loss, Poisson, Squared
+
+
+class _PrivateRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
+    """A numeric target within a public bound; what lies outside is clamped to it."""
+
+    target_bound: Any
+    slope_bound: Any
+    coef_norm: Any
+
+    def _bound(self) -> float:
+        """Return the declared bound of the target."""
+        bound = self.target_bound
+        if bound is None and self.schema is not None:
+            bound = self.schema.target.bound
+        if bound is None:
+            raise MissingPublicBound(
+                f"{type(self).__name__} needs a public bound on the target: set "
+                "target_bound (targets beyond it are clamped), or declare it in the schema."
+            )
+        if not 0 < float(bound) < np.inf:
+            raise InvalidParameter("target_bound", "positive and finite", bound)
+        return float(bound)
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Fit privately; with a schema, ``X`` is a table that holds the target."""
+        self._fit(X, y)
+        self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
+        return self
+
+
+class LinearRegression(_PrivateRegressor):
+    """Linear regression under differential privacy.
+
+    ``target_bound`` is a public bound on |y|; targets beyond it are clamped. The slope of
+    the squared loss is clipped at ``slope_bound`` (by default at the target bound, which
+    makes it Huber's loss) unless ``coef_norm`` confines the coefficients to a ball.
+    Everything else is as in `LogisticRegression`; the ridge applies to the target divided
+    by its bound.
+    """
+
+    def __init__(
+        self,
+        budget: Any = None,
+        *,
+        schema: Any = None,
+        row_norm: float = 1.0,
+        mechanism: Any = "objective",
+        l2: Any = "auto",
+        l1: float = 0.0,
+        fit_intercept: bool = True,
+        neighbours: Any = None,
+        intervals: Any = None,
+        ledger: Any = None,
+        random_state: Any = None,
+        target_bound: float | None = None,
+        slope_bound: float | None = None,
+        coef_norm: float | None = None,
+    ) -> None:
+        self.budget = budget
+        self.schema = schema
+        self.row_norm = row_norm
+        self.mechanism = mechanism
+        self.l2 = l2
+        self.l1 = l1
+        self.fit_intercept = fit_intercept
+        self.neighbours = neighbours
+        self.intervals = intervals
+        self.ledger = ledger
+        self.random_state = random_state
+        self.target_bound = target_bound
+        self.slope_bound = slope_bound
+        self.coef_norm = coef_norm
+
+    def _unit(self) -> float:
+        return self._bound()
+
+    def _task(self, y: Any, count: int) -> tuple[Task, Iterator[Array]]:
+        bound = self._bound()
+        target = np.clip(read_numbers(y, count) / bound, -1.0, 1.0)
+        radius = None if self.coef_norm is None else float(self.coef_norm) / bound
+        loss: Loss = Squared()
+        if self.slope_bound is not None:
+            loss = Clipped(loss, float(self.slope_bound) / bound)
+        elif radius is None:
+            loss = Clipped(loss, 1.0)
+        return Task(loss, 1, target_bound=1.0, coef_norm=radius), iter((target,))
+
+    def predict(self, X: Any) -> Array:
+        """Return the predicted target of every row."""
+        return self._margins(X)[:, 0]
+
+
+class PoissonRegression(_PrivateRegressor):
+    """Poisson regression with a log link under differential privacy.
+
+    ``target_bound`` is a public bound on the counts; larger ones are clamped. The slope
+    needs a bound too: either ``slope_bound``, where it is clipped, or ``coef_norm``, a
+    ball for the coefficients. Everything else is as in `LogisticRegression`.
+    """
+
+    def __init__(
+        self,
+        budget: Any = None,
+        *,
+        schema: Any = None,
+        row_norm: float = 1.0,
+        mechanism: Any = "objective",
+        l2: Any = "auto",
+        l1: float = 0.0,
+        fit_intercept: bool = True,
+        neighbours: Any = None,
+        intervals: Any = None,
+        ledger: Any = None,
+        random_state: Any = None,
+        target_bound: float | None = None,
+        slope_bound: float | None = None,
+        coef_norm: float | None = None,
+    ) -> None:
+        self.budget = budget
+        self.schema = schema
+        self.row_norm = row_norm
+        self.mechanism = mechanism
+        self.l2 = l2
+        self.l1 = l1
+        self.fit_intercept = fit_intercept
+        self.neighbours = neighbours
+        self.intervals = intervals
+        self.ledger = ledger
+        self.random_state = random_state
+        self.target_bound = target_bound
+        self.slope_bound = slope_bound
+        self.coef_norm = coef_norm
+
+    def _task(self, y: Any, count: int) -> tuple[Task, Iterator[Array]]:
+        bound = self._bound()
+        if self.slope_bound is None and self.coef_norm is None:
+            raise MissingPublicBound(
+                "PoissonRegression needs a bound on the slope of its loss: set slope_bound "
+                "(a few times the typical count) or coef_norm."
+            )
+        target = np.clip(read_numbers(y, count), 0.0, bound)
+        loss: Loss = Poisson()
+        if self.slope_bound is not None:
+            loss = Clipped(loss, float(self.slope_bound))
+        radius = None if self.coef_norm is None else float(self.coef_norm)
+        return Task(loss, 1, target_bound=bound, coef_norm=radius), iter((target,))
+
+    def predict(self, X: Any) -> Array:
+        """Return the expected count of every row."""
+        with np.errstate(over="ignore"):
+            return np.asarray(np.exp(self._margins(X)[:, 0]))

@@ -1,0 +1,18 @@
+"""Mechanisms: one file each, all of them calibrated without data."""
+
+from confide.mechanisms.base import MECHANISMS, Calibration, Mechanism
+from confide.mechanisms.needs import Need
+from confide.mechanisms.objective import ObjectivePerturbation
+from confide.mechanisms.output import OutputPerturbation
+from confide.mechanisms.release import NoiseRecord, Release
+
+__all__ = [
+    "MECHANISMS",
+    "Calibration",
+    "Mechanism",
+    "Need",
+    "NoiseRecord",
+    "ObjectivePerturbation",
+    "OutputPerturbation",
+    "Release",
+]

@@ -1,0 +1,89 @@
+"""What every mechanism is: a calibration without data, then a release from rows."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from confide.accounting import Event
+from confide.data.rows import Rows
+from confide.errors import InvalidParameter
+from confide.mechanisms.needs import Need
+from confide.mechanisms.release import NoiseRecord, Release
+from confide.noise import Entropy, Noise
+from confide.objectives import Objective, Registry
+from confide.privacy import Budget, Guarantee, Neighbours, Status
+from confide.solvers import finest_tolerance
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Everything that is fixed before the data are read.
+
+    ``noise`` perturbs the objective or the output; ``finish`` is the second, small noise
+    that pays for stopping a solver within ``tolerance`` (None where one noise pays for
+    both). ``copies`` objectives share the rows and the budget.
+    """
+
+    objective: Objective
+    budget: Budget
+    neighbours: Neighbours
+    theorem: str
+    noise: Noise
+    finish: Noise | None
+    tolerance: float
+    events: tuple[Event, ...]
+    copies: int = 1
+    status: Status = Status.PROVED
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the release will promise."""
+        return Guarantee(self.budget, self.neighbours, self.status, self.theorem)
+
+    def records(self, added_to: str) -> tuple[NoiseRecord, ...]:
+        """Describe the noises for the release."""
+        first = NoiseRecord(self.noise.kind, self.noise.scale, added_to)
+        if self.finish is None:
+            return (first,)
+        second = NoiseRecord(self.finish.kind, self.finish.scale, "coefficients")
+        return first, second
+
+    def check_count(self, count: int) -> None:
+        """Refuse, before anything is spent, what no solver could certify."""
+        finest = finest_tolerance(self.objective, count)
+        if finest > self.tolerance:
+            raise InvalidParameter(
+                "tolerance",
+                f"at least {finest:.1g} for this many rows and l2 = {self.objective.l2:g}",
+                self.tolerance,
+                "Raise l2, or the tolerance of the mechanism.",
+            )
+
+
+class Mechanism(Protocol):
+    """A frozen configuration; every field is public."""
+
+    name: ClassVar[str]
+    needs: ClassVar[tuple[Need, ...]]
+    default_neighbours: ClassVar[Neighbours]
+    theorems: ClassVar[tuple[str, ...]]
+
+    def calibrate(
+        self,
+        objective: Objective,
+        budget: Budget,
+        neighbours: Neighbours,
+        *,
+        copies: int = 1,
+    ) -> Calibration:
+        """Choose noise and ridge from public facts alone."""
+        ...
+
+    def release(
+        self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
+    ) -> Release:
+        """Solve every task under the calibration and release the results together."""
+        ...
+
+
+MECHANISMS: Registry[type[Any]] = Registry("mechanism")

@@ -1,0 +1,59 @@
+"""The hypotheses of a theorem as objects: all are checked, every failure is reported."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from confide.errors import MissingPublicBound, UnmetNeeds
+from confide.objectives import Objective, has_exact_prox
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A hypothesis, how to tell whether it holds, and what to do if it does not."""
+
+    name: str
+    holds: Callable[[Objective], bool]
+    remedy: str
+
+
+def _bounded_slope(objective: Objective) -> bool:
+    try:
+        return objective.slope_bound < float("inf")
+    except MissingPublicBound:
+        return False
+
+
+BOUNDED_SLOPE = Need(
+    "a loss with a bounded slope",
+    _bounded_slope,
+    "declare the missing public bounds (target_bound, coef_norm) or clip the slope "
+    "(slope_bound)",
+)
+SMOOTH_LOSS = Need(
+    "a loss whose slope does not jump",
+    lambda objective: objective.loss.smooth,
+    "use the huberized hinge, or mechanism='output'",
+)
+CONVEX_PENALTY = Need(
+    "a convex penalty",
+    lambda objective: objective.penalty is None or objective.penalty.convex,
+    "use l1, elastic net or group l2 instead of SCAD or MCP",
+)
+EXACT_PROX = Need(
+    "a penalty and a constraint with an exact joint proximal map",
+    lambda objective: has_exact_prox(objective.kink, objective.constraint),
+    "combine the nuclear norm with an l2 ball or with no constraint",
+)
+PLAIN_HINGE = Need(
+    "a smooth loss wherever there is a kinked penalty or a constraint",
+    lambda objective: objective.loss.smooth
+    or (objective.kink is None and objective.constraint is None),
+    "use the huberized hinge with a small width, or only a ridge",
+)
+
+
+def check_needs(mechanism: str, needs: tuple[Need, ...], objective: Objective) -> None:
+    """Raise one error that lists every unmet need with its remedy."""
+    unmet = tuple((n.name, n.remedy) for n in needs if not n.holds(objective))
+    if unmet:
+        raise UnmetNeeds(mechanism, unmet)

@@ -1,0 +1,257 @@
+"""Objective perturbation: minimise the objective plus a random linear term."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Literal, assert_never
+
+import numpy as np
+
+from confide._types import Array
+from confide.accounting import Event, GaussianEvent, PureEvent, ZcdpEvent
+from confide.data.rows import Rows
+from confide.errors import InvalidParameter
+from confide.mechanisms import objective_calibration as calibration_rules
+from confide.mechanisms.base import MECHANISMS, Calibration
+from confide.mechanisms.needs import (
+    BOUNDED_SLOPE,
+    CONVEX_PENALTY,
+    EXACT_PROX,
+    SMOOTH_LOSS,
+    Need,
+    check_needs,
+)
+from confide.mechanisms.objective_analysis import is_logistic
+from confide.mechanisms.objective_calibration import Perturbation
+from confide.mechanisms.release import Release
+from confide.noise import Entropy, Gaussian, Noise, SphericalLaplace
+from confide.objectives import Objective
+from confide.privacy import (
+    Approx,
+    Budget,
+    Neighbours,
+    Pure,
+    Zcdp,
+    gaussian_mu,
+)
+from confide.solvers import minimise
+
+Analysis = Literal["coupled", "separate", "kst"]
+
+
+@MECHANISMS.register("objective")
+@dataclass(frozen=True, slots=True)
+class ObjectivePerturbation:
+    """Release the minimiser of Σφ + ⟨b,θ⟩ + r(θ) + ½ΣΛⱼθⱼ² with b random.
+
+    Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
+    Public       loss, penalty, constraint, bounds, ridge, budget, tolerance.
+    Private      rows and targets, and under add-remove their number.
+    Noise        spherical Laplace (pure) or Gaussian on the linear term; then Gaussian
+                 or spherical Laplace of sensitivity 2·tolerance on the coefficients,
+                 from ``precision_share`` of the budget, because a solver is not exact.
+    Proof        docs/proofs/objective-perturbation.md, docs/proofs/finite-precision.md
+
+    ``analysis`` is "coupled" (log-determinant and noise bounded together), "separate"
+    (each by its own maximum) or "kst" (the constants of Kifer, Smith and Thakurta).
+    ``coef_norm_guess`` is a public guess of ‖θ‖ from which an automatic ridge is chosen:
+    it affects accuracy, never privacy.
+    """
+
+    analysis: Analysis = "coupled"
+    tolerance: float = 1e-9
+    precision_share: Fraction = Fraction(1, 100)
+    coef_norm_guess: float = 20.0
+
+    name: ClassVar[str] = "objective"
+    needs: ClassVar[tuple[Need, ...]] = (
+        SMOOTH_LOSS,
+        BOUNDED_SLOPE,
+        CONVEX_PENALTY,
+        EXACT_PROX,
+    )
+    default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
+    theorems: ClassVar[tuple[str, ...]] = (
+        "objective-perturbation.md#objective-pure",
+        "objective-perturbation.md#objective-logistic",
+        "objective-perturbation.md#objective-gaussian-add-remove",
+        "objective-perturbation.md#objective-gaussian-replace-one",
+        "objective-perturbation.md#objective-joint",
+        "objective-perturbation.md#objective-separate",
+        "objective-perturbation.md#objective-nonsmooth",
+        "finite-precision.md#finite-precision",
+    )
+
+    def __post_init__(self) -> None:
+        if self.analysis not in ("coupled", "separate", "kst"):
+            raise InvalidParameter(
+                "analysis", "'coupled', 'separate' or 'kst'", self.analysis
+            )
+        if not 0 < self.tolerance < math.inf:
+            raise InvalidParameter("tolerance", "positive", self.tolerance)
+        if not 0 < self.precision_share < 1:
+            raise InvalidParameter(
+                "precision_share", "between 0 and 1", self.precision_share
+            )
+
+    def calibrate(
+        self,
+        objective: Objective,
+        budget: Budget,
+        neighbours: Neighbours,
+        *,
+        copies: int = 1,
+    ) -> Calibration:
+        """Choose noise and ridge from public facts alone."""
+        check_needs(type(self).__name__, self.needs, objective)
+        main = budget.share(1 - self.precision_share)
+        fixed = objective
+        if objective.l2 is None:
+            fixed = self._with_automatic_ridge(objective, main, neighbours, copies)
+        found = self._perturbation(fixed, main, neighbours, copies)
+        finish, event = self._finish(budget.share(self.precision_share), copies)
+        return Calibration(
+            fixed,
+            budget,
+            neighbours,
+            found.theorem,
+            found.noise,
+            finish,
+            self.tolerance,
+            (found.event, event),
+            copies,
+        )
+
+    def release(
+        self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
+    ) -> Release:
+        """Solve every task under its own noise and release the results together."""
+        values = [self._one(calibration, rows, entropy) for rows in tasks]
+        guarantee = calibration.guarantee
+        return Release(
+            values[0] if calibration.copies == 1 else np.stack(values),
+            guarantee if entropy.secret else guarantee.seeded(),
+            calibration.records("linear term"),
+            calibration.objective.l2 or 0.0,
+            calibration.events,
+        )
+
+    def _one(self, calibration: Calibration, rows: Rows, entropy: Entropy) -> Array:
+        objective, finish = calibration.objective, calibration.finish
+        assert finish is not None  # noqa: S101
+        linear = calibration.noise.draw(objective.dimension, entropy)
+        exact = minimise(objective, rows, linear, calibration.tolerance).theta
+        noised = exact + finish.draw(objective.dimension, entropy)
+        return _tidy(objective, noised, finish)
+
+    def _perturbation(
+        self, objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
+    ) -> Perturbation:
+        if self.analysis == "kst":
+            return self._kst(objective, budget, neighbours, copies)
+        coupled = self.analysis == "coupled"
+        match budget:
+            case Pure():
+                rule = calibration_rules.pure
+                return rule(objective, budget, neighbours, copies, coupled=coupled)
+            case Approx():
+                return calibration_rules.approx(
+                    objective, budget, neighbours, copies, coupled=coupled
+                )
+            case Zcdp():
+                return calibration_rules.zcdp(
+                    objective, budget, neighbours, copies, coupled=coupled
+                )
+            case _:
+                assert_never(budget)
+
+    def _kst(
+        self, objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
+    ) -> Perturbation:
+        if isinstance(budget, Zcdp) or neighbours is not Neighbours.ADD_REMOVE:
+            raise InvalidParameter(
+                "analysis",
+                "'coupled' for zCDP budgets and for replace-one neighbours",
+                self.analysis,
+            )
+        each = budget.share(Fraction(1, copies))
+        found = calibration_rules.kst(objective, each)
+        whole = (
+            PureEvent(budget.epsilon)
+            if isinstance(budget, Pure)
+            else calibration_rules.ApproxEvent(budget.epsilon, budget.delta)
+        )
+        return Perturbation(found.noise, found.theorem, whole)
+
+    def _with_automatic_ridge(
+        self, objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
+    ) -> Objective:
+        """Take the theorem's comfortable ridge, or the noise over a guess of ‖θ‖."""
+        start = objective.with_l2(
+            self._comfortable_ridge(objective, budget, neighbours, copies)
+        )
+        noise = self._perturbation(start, budget, neighbours, copies).noise
+        balanced = noise.expected_norm(objective.dimension) / self.coef_norm_guess
+        return start.with_l2(max(start.l2 or 0.0, balanced))
+
+    def _comfortable_ridge(
+        self, objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
+    ) -> float:
+        squared_norm = objective.row_norm**2 * neighbours.shifts
+        match budget:
+            case Zcdp(rho=rho):
+                if self.analysis == "coupled" and is_logistic(objective):
+                    sigma = neighbours.shifts * objective.lipschitz
+                    return sigma**2 / float(rho) * copies * (1 + 1e-12)
+                epsilon = float(rho) / copies
+                if self.analysis == "coupled":
+                    return 2 * objective.smoothness / epsilon
+                epsilon = math.sqrt(2 * epsilon)
+            case Pure(epsilon=whole):
+                epsilon = float(whole) / copies
+            case Approx(epsilon=whole, delta=delta):
+                epsilon = float(whole) / copies
+                replaced = neighbours is Neighbours.REPLACE_ONE
+                if self.analysis == "coupled" and is_logistic(objective) and replaced:
+                    mu = gaussian_mu(float(whole), float(delta)) / math.sqrt(copies)
+                    return 2 * (2 * objective.lipschitz / mu) ** 2 * (1 + 1e-12)
+            case _:
+                assert_never(budget)
+        if self.analysis == "kst":
+            return 2 * objective.smoothness / epsilon * (1 + 1e-12)
+        if self.analysis == "coupled" and is_logistic(objective):
+            return squared_norm / epsilon * (1 + 1e-12)
+        return RIDGE_PER_CURVATURE * objective.smoothness / epsilon
+
+    def _finish(self, budget: Budget, copies: int) -> tuple[Noise, Event]:
+        """Noise of sensitivity 2·tolerance per copy, paid from the small share."""
+        reach = 2 * self.tolerance
+        match budget:
+            case Pure(epsilon=epsilon):
+                return SphericalLaplace(reach * copies / float(epsilon)), PureEvent(epsilon)
+            case Approx(epsilon=epsilon, delta=delta):
+                mu = gaussian_mu(float(epsilon), float(delta))
+                event: Event = GaussianEvent(mu)
+            case Zcdp(rho=rho):
+                mu = math.sqrt(2 * float(rho))
+                event = ZcdpEvent(rho)
+            case _:
+                assert_never(budget)
+        return Gaussian(reach * math.sqrt(copies) / mu), event
+
+
+RIDGE_PER_CURVATURE = 8.0
+ZERO_BELOW = 10.0
+
+
+def _tidy(objective: Objective, noised: Array, finish: Noise) -> Array:
+    """Restore what the small noise blurred, by looking at the noised vector alone."""
+    value = noised
+    if objective.kink is not None:
+        reach = finish.expected_norm(objective.dimension)
+        reach = ZERO_BELOW * max(finish.scale, reach / math.sqrt(objective.dimension))
+        value = np.where(np.abs(value) <= reach, 0.0, value)
+    if objective.constraint is not None:
+        value = objective.constraint.project(value)
+    return value

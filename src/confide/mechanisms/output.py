@@ -1,0 +1,146 @@
+"""Output perturbation: minimise, then add noise to the minimiser."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, assert_never
+
+import numpy as np
+
+from confide._types import Array
+from confide.accounting import Event, GaussianEvent, PureEvent
+from confide.data.rows import Rows
+from confide.errors import InvalidParameter
+from confide.mechanisms.base import MECHANISMS, Calibration
+from confide.mechanisms.needs import (
+    BOUNDED_SLOPE,
+    CONVEX_PENALTY,
+    EXACT_PROX,
+    PLAIN_HINGE,
+    Need,
+    check_needs,
+)
+from confide.mechanisms.release import Release
+from confide.noise import Entropy, Gaussian, Noise, SphericalLaplace
+from confide.objectives import Objective
+from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp, gaussian_mu
+from confide.solvers import minimise
+
+
+@MECHANISMS.register("output")
+@dataclass(frozen=True, slots=True)
+class OutputPerturbation:
+    """Release argmin F plus noise scaled to how far one record can move it.
+
+    Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
+    Public       loss, penalty, constraint, bounds, ridge, budget, tolerance.
+    Private      rows and targets, and under add-remove their number.
+    Sensitivity  L/Λ under add-remove, 2L/Λ under replace-one, plus 2·tolerance.
+    Proof        docs/proofs/output-perturbation.md
+
+    ``tolerance`` is relative to the sensitivity for the hinge loss, whose minimiser is
+    certified by a duality gap, and absolute otherwise. ``noise_length`` is the expected
+    length of the noise that an automatic ridge aims at.
+    """
+
+    tolerance: float = 1e-9
+    noise_length: float = 5.0
+
+    name: ClassVar[str] = "output"
+    needs: ClassVar[tuple[Need, ...]] = (
+        BOUNDED_SLOPE,
+        CONVEX_PENALTY,
+        EXACT_PROX,
+        PLAIN_HINGE,
+    )
+    default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
+    theorems: ClassVar[tuple[str, ...]] = (
+        "output-perturbation.md#output-sensitivity",
+        "output-perturbation.md#output-pure",
+        "output-perturbation.md#output-gaussian",
+        "output-perturbation.md#output-joint",
+    )
+
+    def sensitivity(self, objective: Objective, neighbours: Neighbours) -> float:
+        """Return how far the certified minimiser can move between neighbours."""
+        exact = neighbours.shifts * objective.lipschitz / objective.strong_convexity
+        return exact + 2 * self._tolerance(objective)
+
+    def calibrate(
+        self,
+        objective: Objective,
+        budget: Budget,
+        neighbours: Neighbours,
+        *,
+        copies: int = 1,
+    ) -> Calibration:
+        """Choose noise and ridge from public facts alone."""
+        check_needs(type(self).__name__, self.needs, objective)
+        unit, theorem, event = _unit_noise(budget, copies)
+        fixed = objective
+        if objective.l2 is None:
+            longest = unit.expected_norm(objective.dimension) * objective.lipschitz
+            fixed = objective.with_l2(neighbours.shifts * longest / self.noise_length)
+        if fixed.strong_convexity <= 0:
+            raise InvalidParameter(
+                "l2", "greater than 0", objective.l2, "Leave it at 'auto', or try 1."
+            )
+        noise = type(unit)(unit.scale * self.sensitivity(fixed, neighbours))
+        return Calibration(
+            fixed,
+            budget,
+            neighbours,
+            "output-perturbation.md#" + theorem,
+            noise,
+            None,
+            self._tolerance(fixed),
+            (event,),
+            copies,
+        )
+
+    def release(
+        self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
+    ) -> Release:
+        """Solve every task, add noise to each and release the results together."""
+        values = [_one(calibration, rows, entropy) for rows in tasks]
+        guarantee = calibration.guarantee
+        return Release(
+            values[0] if calibration.copies == 1 else np.stack(values),
+            guarantee if entropy.secret else guarantee.seeded(),
+            calibration.records("coefficients"),
+            calibration.objective.l2 or 0.0,
+            calibration.events,
+        )
+
+    def _tolerance(self, objective: Objective) -> float:
+        if objective.loss.smooth:
+            return self.tolerance
+        return HINGE_TOLERANCE * objective.lipschitz / objective.strong_convexity
+
+
+HINGE_TOLERANCE = 1e-3
+
+
+def _one(calibration: Calibration, rows: Rows, entropy: Entropy) -> Array:
+    objective = calibration.objective
+    origin = np.zeros(objective.dimension)
+    exact = minimise(objective, rows, origin, calibration.tolerance).theta
+    noised = exact + calibration.noise.draw(objective.dimension, entropy)
+    if objective.constraint is None:
+        return noised
+    return objective.constraint.project(noised)
+
+
+def _unit_noise(budget: Budget, copies: int) -> tuple[Noise, str, Event]:
+    """Return the noise for sensitivity 1, its theorem and its event."""
+    match budget:
+        case Pure(epsilon=epsilon):
+            noise: Noise = SphericalLaplace(copies / float(epsilon))
+            return noise, "output-pure", PureEvent(epsilon)
+        case Approx(epsilon=epsilon, delta=delta):
+            mu = gaussian_mu(float(epsilon), float(delta))
+        case Zcdp(rho=rho):
+            mu = math.sqrt(2 * float(rho))
+        case _:
+            assert_never(budget)
+    return Gaussian(math.sqrt(copies) / mu), "output-gaussian", GaussianEvent(mu)
