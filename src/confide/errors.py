@@ -2,13 +2,13 @@
 
     ConfideError
     ├── InvalidParameter      a public argument is wrong (also a ValueError)
-    ├── InvalidData           the shape, type or finiteness of a table is wrong (also a ValueError)
+    ├── InvalidData           a table has the wrong shape, type or values (also a ValueError)
     ├── MissingPublicBound    a bound that a theorem needs was not declared
     ├── UnmetNeeds            a mechanism cannot treat this objective; lists every reason
-    ├── MixedBudgets          two kinds of budget met without a named conversion (also a TypeError)
+    ├── MixedBudgets          two kinds of budget met unconverted (also a TypeError)
     ├── PrivacyLeak           something tried to look at or copy what must not leave
     ├── DataNotFound          a dataset is neither on this machine nor to be downloaded
-    └── NotSolved             a solver broke its promise: a defect, never a fact about the data
+    └── NotSolved             a solver broke its promise: a defect of confide
 
 Messages say what must hold, what came and what to do. They never quote a record.
 """

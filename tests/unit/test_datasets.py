@@ -378,9 +378,7 @@ def test_warfarin():
     assert not frame.isin(["NA", ""]).to_numpy().any()
 
 
-def test_a_packed_copy_with_other_content_is_refused(
-    data_folder, tmp_path, monkeypatch
-):
+def test_a_packed_copy_with_other_content_is_refused(data_folder, tmp_path, monkeypatch):
     train = DATASETS["adult"].file("train")
     (tmp_path / "adult").mkdir()
     (tmp_path / train.path).write_bytes((data_folder / train.path).read_bytes()[:-100])

@@ -85,7 +85,8 @@ def copies_delta(bound: LossBound, copies: int, epsilon: float) -> float:
 
 
 def _by_loss_distribution(events: Sequence[Event], delta: float) -> float:
-    from dp_accounting.pld import common, privacy_loss_distribution as pld
+    from dp_accounting.pld import common
+    from dp_accounting.pld import privacy_loss_distribution as pld
 
     def one(event: Event) -> Any:
         match event:

@@ -79,7 +79,8 @@ class LossBound:
         reach = self.knots[-1] + (losses - self.values[-1]) / self.slope
         inside = losses <= self.values[-1]
         reach = np.where(
-            inside, _last_place(self.knots, self.values, np.minimum(losses, self.values[-1])),
+            inside,
+            _last_place(self.knots, self.values, np.minimum(losses, self.values[-1])),
             reach,
         )
         chance = 2 * ndtr(reach) - 1 if self.folded else ndtr(reach)
@@ -113,7 +114,7 @@ def sharp_renyi(forth: LossBound, back: LossBound, orders: Array) -> Array:
     return np.where(exponent < 500, np.minimum(plain, sharp), plain)
 
 
-ORDERS = 1 + np.geomspace(1e-3, 1e5, 4000)
+ORDERS = 1 + np.geomspace(1e-3, 1e5, 2000)
 
 
 def zcdp_rho(pairs: tuple[tuple[LossBound, LossBound], ...]) -> float:

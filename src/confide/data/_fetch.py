@@ -154,9 +154,7 @@ def _has_content(packed: bytes, name: str, member: str | None, sha256: str) -> b
 
 
 @lru_cache(maxsize=64)
-def _verify(
-    path: Path, mtime_ns: int, size: int, sha256: str, member: str | None
-) -> None:
+def _verify(path: Path, mtime_ns: int, size: int, sha256: str, member: str | None) -> None:
     """Check a file once; its time and size are asked for as keys of the cache."""
     del mtime_ns, size
     if not _has_content(path.read_bytes(), path.name, member, sha256):

@@ -46,7 +46,7 @@ class Block:
             margin *= self.factor
         if self.height:
             margin += self.height * theta[-1]
-        return margin  # type: ignore[no-any-return]
+        return margin
 
     def pull(self, weights: AnyArray) -> AnyArray:
         """Return Σ wᵢxᵢ."""
@@ -54,7 +54,7 @@ class Block:
         total = scaled @ self.features
         if self.height:
             total = np.append(total, self.height * weights.sum())
-        return total  # type: ignore[no-any-return]
+        return total
 
     def gram(self, weights: AnyArray) -> Array:
         """Return Σ wᵢxᵢxᵢᵀ for weights that are not negative, in single precision."""
@@ -196,7 +196,7 @@ def _squared_norms(features: Any) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         if sparse.issparse(features):
             return np.asarray(features.multiply(features).sum(axis=1)).ravel()
-        return np.einsum("ij,ij->i", features, features)  # type: ignore[no-any-return]
+        return np.einsum("ij,ij->i", features, features)
 
 
 def _refuse_infinite(features: Any) -> None:

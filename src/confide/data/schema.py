@@ -156,9 +156,7 @@ def _column(name: str, entry: dict[str, Any]) -> Column:
     kinds: dict[str, type[Any]] = {"number": Number, "category": Category}
     kind = entry.pop("kind", None)
     if kind not in kinds:
-        raise InvalidParameter(
-            f"kind of column {name!r}", f"one of {sorted(kinds)}", kind
-        )
+        raise InvalidParameter(f"kind of column {name!r}", f"one of {sorted(kinds)}", kind)
     built: Column = _build(kinds[kind], f"column {name!r}", {"name": name, **entry})
     return built
 

@@ -102,9 +102,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
             raise InvalidParameter("l2", "'auto' or a number", self.l2)
         for name in ("intervals", "ledger"):
             if getattr(self, name) is not None:
-                raise InvalidParameter(
-                    name, "None in this version", getattr(self, name)
-                )
+                raise InvalidParameter(name, "None in this version", getattr(self, name))
         if self.schema is not None and not isinstance(self.schema, Schema):
             raise InvalidParameter("schema", "a Schema", self.schema)
 

@@ -66,8 +66,8 @@ class _PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[m
         """Return the predicted class of every row."""
         margins = self.decision_function(X)
         if margins.ndim == 1:
-            return self.classes_[(margins > 0).astype(np.intp)]  # type: ignore[no-any-return]
-        return self.classes_[margins.argmax(axis=1)]  # type: ignore[no-any-return]
+            return self.classes_[(margins > 0).astype(np.intp)]
+        return self.classes_[margins.argmax(axis=1)]
 
 
 class LogisticRegression(_PrivateClassifier):

@@ -114,7 +114,7 @@ def _refuse_text_columns(X: Any) -> None:
     text = [
         str(name)
         for name, kind in X.dtypes.items()
-        if not (pd.api.types.is_numeric_dtype(kind) or kind == object)
+        if not (pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_object_dtype(kind))
     ]
     if text:
         raise InvalidData(

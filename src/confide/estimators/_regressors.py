@@ -36,9 +36,11 @@ class _PrivateRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[mis
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Fit privately; with a schema, ``X`` is a table that holds the target."""
-        self._fit(X, y)
-        self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
-        return self
+        return self._fit(X, y)
+
+    def _set_coefficients(self, value: Array) -> None:
+        super()._set_coefficients(value)
+        self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]
 
 
 class LinearRegression(_PrivateRegressor):

@@ -46,8 +46,9 @@ EXACT_PROX = Need(
 )
 PLAIN_HINGE = Need(
     "a smooth loss wherever there is a kinked penalty or a constraint",
-    lambda objective: objective.loss.smooth
-    or (objective.kink is None and objective.constraint is None),
+    lambda objective: (
+        objective.loss.smooth or (objective.kink is None and objective.constraint is None)
+    ),
     "use the huberized hinge with a small width, or only a ridge",
 )
 

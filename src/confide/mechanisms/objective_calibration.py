@@ -34,7 +34,7 @@ from confide.objectives import Objective
 from confide.privacy import Approx, Neighbours, Pure, Zcdp, gaussian_mu
 
 PAGE = "objective-perturbation.md#"
-FEW_ORDERS = ORDERS[::20]
+FEW_ORDERS = ORDERS[::10]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +148,7 @@ def kst(objective: Objective, budget: Pure | Approx) -> Perturbation:
         return Perturbation(noise, theorem, PureEvent(budget.epsilon))
     delta = float(budget.delta)
     sigma = objective.lipschitz * math.sqrt(8 * math.log(2 / delta) + 4 * epsilon) / epsilon
-    return Perturbation(
-        Gaussian(sigma), theorem, ApproxEvent(budget.epsilon, budget.delta)
-    )
+    return Perturbation(Gaussian(sigma), theorem, ApproxEvent(budget.epsilon, budget.delta))
 
 
 def _add_remove_delta(

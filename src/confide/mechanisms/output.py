@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, assert_never
 
 import numpy as np
@@ -21,7 +21,7 @@ from confide.mechanisms.needs import (
     check_needs,
 )
 from confide.mechanisms.release import Release
-from confide.noise import Entropy, Gaussian, Noise, SphericalLaplace
+from confide.noise import Entropy, Gaussian, SphericalLaplace
 from confide.objectives import Objective
 from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp, gaussian_mu
 from confide.solvers import minimise
@@ -85,7 +85,7 @@ class OutputPerturbation:
             raise InvalidParameter(
                 "l2", "greater than 0", objective.l2, "Leave it at 'auto', or try 1."
             )
-        noise = type(unit)(unit.scale * self.sensitivity(fixed, neighbours))
+        noise = replace(unit, scale=unit.scale * self.sensitivity(fixed, neighbours))
         return Calibration(
             fixed,
             budget,
@@ -131,12 +131,17 @@ def _one(calibration: Calibration, rows: Rows, entropy: Entropy) -> Array:
     return objective.constraint.project(noised)
 
 
-def _unit_noise(budget: Budget, copies: int) -> tuple[Noise, str, Event]:
+def _unit_noise(
+    budget: Budget, copies: int
+) -> tuple[SphericalLaplace | Gaussian, str, Event]:
     """Return the noise for sensitivity 1, its theorem and its event."""
     match budget:
         case Pure(epsilon=epsilon):
-            noise: Noise = SphericalLaplace(copies / float(epsilon))
-            return noise, "output-pure", PureEvent(epsilon)
+            return (
+                SphericalLaplace(copies / float(epsilon)),
+                "output-pure",
+                PureEvent(epsilon),
+            )
         case Approx(epsilon=epsilon, delta=delta):
             mu = gaussian_mu(float(epsilon), float(delta))
         case Zcdp(rho=rho):

@@ -56,9 +56,7 @@ class SphericalLaplace:
         log_sphere = (
             np.log(2) + dimension / 2 * np.log(np.pi) - float(gammaln(dimension / 2))
         )
-        constant = (
-            log_sphere + float(gammaln(dimension)) + dimension * np.log(self.scale)
-        )
+        constant = log_sphere + float(gammaln(dimension)) + dimension * np.log(self.scale)
         return np.asarray(-np.sqrt(squared_norm) / self.scale - constant)
 
 

@@ -81,9 +81,7 @@ class Box:
 
     def __post_init__(self) -> None:
         if not self.lower <= 0 <= self.upper:
-            raise InvalidParameter(
-                "box", "an interval around 0", (self.lower, self.upper)
-            )
+            raise InvalidParameter("box", "an interval around 0", (self.lower, self.upper))
 
     def project(self, theta: Array) -> Array:
         """Clip every coordinate."""

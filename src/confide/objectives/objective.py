@@ -47,9 +47,7 @@ class Objective:
         if self.l2 is not None and not 0 <= self.l2 < math.inf:
             raise InvalidParameter("l2", "finite and not negative", self.l2)
         if self.target_bound is not None and not 0 < self.target_bound < math.inf:
-            raise InvalidParameter(
-                "target_bound", "positive and finite", self.target_bound
-            )
+            raise InvalidParameter("target_bound", "positive and finite", self.target_bound)
 
     @property
     def public(self) -> Public:

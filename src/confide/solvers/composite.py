@@ -8,7 +8,7 @@ the new point θ, so v = ∇f(θ) + w is a subgradient of the whole objective th
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import eigh
@@ -51,9 +51,8 @@ def _proximal_newton(problem: Problem, theta: Array, tolerance: float) -> Soluti
     before = np.inf
     for _ in range(MOST_OUTER):
         accuracy = 0.05 * max(goal, min(before, float(np.linalg.norm(gradient))) * 1e-3)
-        point, normal = _model_minimiser(
-            problem, theta, gradient, hessian, steepest, accuracy
-        )
+        model = _Model(theta, gradient, hessian)
+        point, normal = _accelerated(objective, model.slope, theta, steepest, accuracy)
         ahead, mass = problem.gradient(point)
         residual = float(np.linalg.norm(ahead + normal))
         floor = problem.rounding(point, mass)
@@ -81,20 +80,16 @@ def _proximal_newton(problem: Problem, theta: Array, tolerance: float) -> Soluti
     raise NotSolved("the composite solver could not certify its answer")
 
 
-def _model_minimiser(
-    problem: Problem,
-    theta: Array,
-    gradient: Array,
-    hessian: Array,
-    steepest: float,
-    accuracy: float,
-) -> tuple[Array, Array]:
-    """Minimise the quadratic model; return the point and w in ∂(r + indicator) there."""
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """The quadratic model of the smooth part around a point."""
 
-    def model(point: Array) -> Array:
-        return gradient + hessian @ (point - theta)
+    theta: Array
+    gradient: Array
+    hessian: Array
 
-    return _accelerated(problem.objective, model, theta, steepest, accuracy)
+    def slope(self, point: Array) -> Array:
+        return self.gradient + self.hessian @ (point - self.theta)
 
 
 def _accelerated(
@@ -104,7 +99,10 @@ def _accelerated(
     steepest: float,
     accuracy: float,
 ) -> tuple[Array, Array]:
-    """Accelerated proximal gradient with restarts, for a known Lipschitz constant."""
+    """Accelerated proximal gradient with restarts, for a known Lipschitz constant.
+
+    Returns the point and a subgradient of penalty and constraint there.
+    """
     kink, constraint = objective.kink, objective.constraint
     point, ahead, speed = start, start, 1.0
     for _ in range(MOST_INNER):

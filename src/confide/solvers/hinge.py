@@ -8,9 +8,11 @@ The multipliers s come from huberised hinges of falling width; rows inside the b
 then put exactly on the margin by solving for their multipliers.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from confide._types import Array
+from confide._types import AnyArray, Array
 from confide.data.rows import Block, Rows
 from confide.errors import NotSolved
 from confide.objectives import HuberizedHinge, Objective
@@ -46,60 +48,57 @@ def _on_the_margin(
     objective: Objective, rows: Rows, linear: Array, theta: Array, width: float
 ) -> Solution | None:
     """Turn an approximate solution into multipliers, a point and its gap."""
-    ridge = objective.ridge
-    loss = HuberizedHinge(width)
+    ridge, loss = objective.ridge, HuberizedHinge(width)
 
-    def inside(block: Block) -> tuple[Array, ...]:
-        margin = block.margin(theta)
-        slope = loss.slope(margin, block.target)
-        share = np.abs(slope)
-        band = (share > 0) & (share < 1)
-        full = np.where(share >= 1, -block.target, 0.0)
-        return block.pull(full), _Stack(band, block, share)
+    def multipliers(block: Block) -> AnyArray:
+        return np.abs(loss.slope(block.margin(theta), block.target))
 
-    pulled, stack = rows.sum(inside)
-    directions, shares = stack.collect()
-    if len(shares) > MOST_ON_MARGIN:
+    def gather(block: Block) -> tuple[AnyArray, "_Band"]:
+        share = multipliers(block)
+        whole = np.where(share >= 1, block.target, 0.0)
+        return block.pull(whole), _Band.of(block, share)
+
+    pulled, band = rows.sum(gather)
+    signed, share = np.concatenate(band.signed), np.concatenate(band.share)
+    if len(share) > MOST_ON_MARGIN:
         return None
-    # Σ over full rows of y x is −pulled; θ = (−pulled + Zᵀs − b)/Λ, and Zθ = 1 on the band
-    base = (-pulled - linear) / ridge
-    system = (directions / ridge) @ directions.T
-    wanted = 1 - directions @ base
-    shares = shares + np.linalg.lstsq(system, wanted - system @ shares, rcond=None)[0]
-    shares = np.clip(shares, 0, 1)
-    point = base + directions.T @ shares / ridge
+    base = (pulled - linear) / ridge
+    system = (signed / ridge) @ signed.T
+    missing = 1 - signed @ base - system @ share
+    share = np.clip(share + np.linalg.lstsq(system, missing, rcond=None)[0], 0, 1)
+    point = base + signed.T @ share / ridge
 
-    def gap(block: Block) -> tuple[float]:
+    def gap_off_the_band(block: Block) -> tuple[float]:
+        share = multipliers(block)
         short = 1 - block.target * block.margin(point)
-        old = np.abs(loss.slope(block.margin(theta), block.target))
-        band = (old > 0) & (old < 1)
-        return (float(np.where(old >= 1, np.maximum(-short, 0), np.maximum(short, 0))[~band].sum()),)
+        gap = np.where(share >= 1, np.maximum(-short, 0), np.maximum(short, 0))
+        return (float(gap[(share <= 0) | (share >= 1)].sum()),)
 
-    short = 1 - directions @ point
-    on_band = float((np.maximum(short, 0) - shares * short).sum())
-    rounding = 4 * np.finfo(float).eps * (1 + float(np.abs(point).max())) * max(1, len(shares))
-    total = float(rows.sum(gap)[0]) + max(on_band, 0.0) + rounding
-    return Solution(point, float(np.sqrt(2 * total / ridge.min())))
-
-
-class _Stack:
-    """Rows on the margin, gathered block by block through the same seam as sums."""
-
-    def __init__(self, band: Array, block: Block, share: Array) -> None:
-        signed = np.flatnonzero(band)
-        self.parts = [(_dense_rows(block, signed), share[signed])]
-
-    def __add__(self, other: "_Stack") -> "_Stack":
-        self.parts.extend(other.parts)
-        return self
-
-    def collect(self) -> tuple[Array, Array]:
-        """Return the signed rows yᵢxᵢ and their multipliers."""
-        directions = np.concatenate([rows for rows, _ in self.parts])
-        return directions, np.concatenate([share for _, share in self.parts])
+    short = 1 - signed @ point
+    gap = float((np.maximum(short, 0) - share * short).sum())
+    gap += float(rows.sum(gap_off_the_band)[0])
+    unit = float(np.finfo(np.float64).eps)
+    rounding = unit * (len(share) + 1) * (4 + objective.dimension * np.abs(point).sum())
+    return Solution(point, float(np.sqrt(2 * (gap + rounding) / ridge.min())))
 
 
-def _dense_rows(block: Block, chosen: Array) -> Array:
+@dataclass(frozen=True, slots=True)
+class _Band:
+    """Rows inside the band, yᵢxᵢ with their multipliers, gathered through the one seam."""
+
+    signed: list[Array]
+    share: list[AnyArray]
+
+    @classmethod
+    def of(cls, block: Block, share: AnyArray) -> "_Band":
+        inside = np.flatnonzero((share > 0) & (share < 1))
+        return cls([_signed_rows(block, inside)], [share[inside]])
+
+    def __add__(self, other: "_Band") -> "_Band":
+        return _Band(self.signed + other.signed, self.share + other.share)
+
+
+def _signed_rows(block: Block, chosen: AnyArray) -> Array:
     rows = block.features[chosen]
     rows = np.asarray(rows.todense() if hasattr(rows, "todense") else rows, dtype=float)
     if block.factor is not None:

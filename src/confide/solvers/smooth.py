@@ -168,13 +168,16 @@ def _descend(
     goal = tolerance * convexity
     memory = _Memory(metric, deque(maxlen=MEMORY))
     point: AnyArray = theta
+    best, stalled = np.inf, 0
     for _ in range(MOST_SWEEPS):
         gradient, mass = sweep
         bound = float(np.linalg.norm(gradient.astype(np.float64)))
         floor = problem.rounding(point, mass)
         if bound + floor <= goal:
             return Solution(point.astype(np.float64), (bound + floor) / convexity)
-        if floor > 0.9 * goal and point.dtype != np.longdouble:
+        best, stalled = (bound, 0) if bound < best / 2 else (best, stalled + 1)
+        done_in_doubles = bound <= goal / 2 or stalled > 3
+        if floor > goal / 2 and done_in_doubles and point.dtype != np.longdouble:
             point = point.astype(np.longdouble)
             sweep = problem.gradient(point)
             continue

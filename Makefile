@@ -1,0 +1,31 @@
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+BIN    := .venv/bin
+STAMP  := .venv/.installed
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(STAMP)  ## install, then fit a private model end to end
+	@$(BIN)/confide demo
+
+test: lint $(STAMP)  ## install, then format, lint, types and every fast test
+	$(BIN)/python -m pytest -q -n auto $(ARGS)
+
+test-all: lint $(STAMP)  ## everything `test` does, and the slow statistical tests
+	$(BIN)/python -m pytest -q -n auto -m "" $(ARGS)
+
+lint: $(STAMP)  ## format check, lint, strict types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(STAMP)  ## measure against peers and write docs/benchmarks.md
+	$(BIN)/python -m bench
+
+help:           ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-9s %s\n",$$1,$$2}'
+
+.PHONY: demo test test-all lint bench help
