@@ -5,13 +5,14 @@ undeclared has a fixed meaning: a number becomes the middle of its range, a cate
 all-zero vector. Numbers outside their range are clamped to it.
 """
 
+import numbers
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 
-from confide._types import Array
+from confide._types import AnyArray, Array
 from confide.errors import InvalidData, InvalidParameter
 
 
@@ -46,23 +47,30 @@ class Number:
     upper: float
 
     def __post_init__(self) -> None:
-        if not (np.isfinite([self.lower, self.upper]).all() and self.lower < self.upper):
+        ends = (self.lower, self.upper)
+        if not (
+            all(isinstance(end, numbers.Real) for end in ends)
+            and self.lower < self.upper
+            and np.isfinite(float(self.upper) - float(self.lower))
+        ):
             raise InvalidParameter(
                 f"range of column {self.name!r}",
-                "finite with lower below upper",
-                (self.lower, self.upper),
+                "two finite numbers, lower below upper",
+                ends,
+                "Take what is known without looking at the table.",
             )
 
     @property
     def features(self) -> tuple[str, ...]:
         """The column itself."""
-        return (self.name,)
+        return (str(self.name),)
 
     def encode(self, values: Any) -> Array:
         """Scale to [0, 1], clamp, and put what is missing in the middle."""
-        numbers = as_numbers(values, self.name)
-        width = self.upper - self.lower
-        scaled = np.clip((numbers - self.lower) / width, 0.0, 1.0)
+        scaled = as_numbers(values, self.name)
+        np.clip(scaled, self.lower, self.upper, out=scaled)
+        scaled -= self.lower
+        scaled /= self.upper - self.lower
         scaled[np.isnan(scaled)] = 0.5
         return scaled[:, None]
 
@@ -79,10 +87,8 @@ class Category:
     levels: tuple[Any, ...]
 
     def __post_init__(self) -> None:
-        if not self.levels or len(set(self.levels)) != len(self.levels):
-            raise InvalidParameter(
-                f"levels of column {self.name!r}", "listed once each", self.levels
-            )
+        levels = check_levels(f"levels of column {self.name!r}", self.levels, least=1)
+        object.__setattr__(self, "levels", levels)
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -91,7 +97,7 @@ class Category:
 
     def encode(self, values: Any) -> Array:
         """Return an indicator per level."""
-        codes = level_codes(values, self.levels)
+        codes = level_codes(values, self.levels, f"column {self.name!r}")
         out = np.zeros((len(codes), len(self.levels)))
         known = np.flatnonzero(codes >= 0)
         out[known, codes[known]] = 1.0
@@ -104,16 +110,50 @@ class Category:
 
 def as_numbers(values: Any, name: str) -> Array:
     """Read a column as doubles; what is missing becomes NaN."""
+    column = pd.Series(values)
     try:
-        numbers = pd.to_numeric(pd.Series(values), errors="raise")
-        return np.array(numbers, dtype=np.float64)
-    except (ValueError, TypeError):
+        if column.dtype.kind not in "cmM":
+            return np.array(pd.to_numeric(column), dtype=np.float64)
+    except (ValueError, TypeError, OverflowError):
+        pass
+    raise InvalidData(
+        f"column {name!r} is declared as a number but holds something else. Declare it as "
+        "a category, or convert it first."
+    )
+
+
+def check_levels(what: str, levels: Any, least: int) -> tuple[Any, ...]:
+    """Return public levels as a tuple: listed once each, none of them missing."""
+    try:
+        found = () if isinstance(levels, str) else tuple(levels)
+        fine = len(set(found)) == len(found) >= least and not any(map(pd.isna, found))
+    except TypeError:
+        fine = False
+    if not fine:
+        count = "one level or more" if least == 1 else "two labels or more"
+        raise InvalidParameter(
+            what, f"a list of {count}, each once and none missing", levels
+        )
+    return found
+
+
+def level_codes(values: Any, levels: tuple[Any, ...], what: str) -> AnyArray:
+    """Return the position of each value among the levels, −1 where it is none of them.
+
+    True and False equal 1 and 0. Where a column of text meets levels that are all
+    numbers, or the other way round, nothing could ever match: that is refused.
+    """
+    column, known = pd.Index(pd.Series(values)), pd.Index(levels)
+    text = isinstance(column.dtype, pd.StringDtype)
+    typed = text or pd.api.types.is_numeric_dtype(column.dtype)
+    if typed and not any(isinstance(level, str) is text for level in levels):
+        if column.isna().all():
+            return np.full(len(column), -1, dtype=np.intp)
+        holds, none = ("text", "text") if text else ("numbers", "a number")
         raise InvalidData(
-            f"column {name!r} is declared as a number but holds something else. "
-            "Declare it as a category, or convert it first."
-        ) from None
-
-
-def level_codes(values: Any, levels: tuple[Any, ...]) -> np.ndarray[Any, Any]:
-    """Return the position of each value among the levels, −1 where it is none of them."""
-    return np.asarray(pd.Categorical(values, categories=list(levels)).codes, dtype=np.intp)
+            f"{what} holds {holds}, but none of its declared values is {none}. Declare "
+            "them in the type that the table holds, or convert the table first."
+        )
+    if pd.api.types.is_bool_dtype(column) or pd.api.types.is_bool_dtype(known):
+        column, known = column.astype(object), known.astype(object)
+    return np.asarray(known.get_indexer(column), dtype=np.intp)

@@ -1,6 +1,9 @@
 """A schema: everything about a table that is public, declared before it is read."""
 
+import dataclasses
+import numbers
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from confide._types import Array
-from confide.data.columns import Category, Column, Number, as_numbers
+from confide.data.columns import Category, Column, Number, check_levels
 from confide.errors import InvalidData, InvalidParameter
 
 
@@ -31,16 +34,17 @@ class Target:
         if (self.labels is None) == (self.bound is None):
             raise InvalidParameter(
                 f"target {self.column!r}",
-                "declared with labels or with a bound",
+                "declared by labels (for a classifier) or by a bound, not by both",
                 {"labels": self.labels, "bound": self.bound},
             )
-        if self.labels is not None and len(set(self.labels)) < 2:
+        if self.labels is not None:
+            what = f"labels of target {self.column!r}"
+            object.__setattr__(self, "labels", check_levels(what, self.labels, least=2))
+            return
+        bound: Any = self.bound
+        if not isinstance(bound, numbers.Real) or not 0 < float(bound) < np.inf:
             raise InvalidParameter(
-                f"labels of target {self.column!r}", "at least two", self.labels
-            )
-        if self.bound is not None and not 0 < self.bound < np.inf:
-            raise InvalidParameter(
-                f"bound of target {self.column!r}", "positive and finite", self.bound
+                f"bound of target {self.column!r}", "a positive, finite number", bound
             )
 
 
@@ -57,37 +61,54 @@ class Schema:
     name: str = "data"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(self.columns))
         names = [column.name for column in self.columns]
         if not names:
-            raise InvalidParameter("columns", "at least one", names)
+            raise InvalidParameter("columns", "one or more", names)
         if len({*names, self.target.column}) != len(names) + 1:
             raise InvalidParameter(
-                "columns", "named once each and apart from the target", names
+                "columns",
+                f"named once each, and not as the target {self.target.column!r}",
+                names,
             )
 
     @classmethod
     def from_toml(cls, path: str | Path) -> "Schema":
-        """Read a schema file."""
+        """Read a schema file.
+
+        It holds a ``name``, a ``[target]`` with ``column`` and ``labels`` or ``bound``,
+        and one ``[columns.NAME]`` for every feature, with ``kind = "number"``, ``lower``
+        and ``upper``, or ``kind = "category"`` and ``levels``.
+        """
         try:
-            with Path(path).open("rb") as file:
-                return cls.from_mapping(tomllib.load(file))
-        except tomllib.TOMLDecodeError as error:
-            raise InvalidParameter("schema file", "valid TOML", str(error)) from None
+            content = tomllib.loads(Path(path).read_text("utf-8"))
+        except OSError as error:
+            reason = f"{path} ({error.strerror})"
+            raise InvalidParameter("schema file", "a file to be read", reason) from None
+        except ValueError as error:
+            reason = f"{path} ({error})"
+            raise InvalidParameter("schema file", "valid TOML in UTF-8", reason) from None
+        return cls.from_mapping(content)
 
     @classmethod
     def bundled(cls, name: str) -> "Schema":
         """Return a schema that ships with confide, such as "adult"."""
-        text = files("confide.data").joinpath("schemas", f"{name}.toml").read_text("utf-8")
-        return cls.from_mapping(tomllib.loads(text))
+        folder = files("confide.data").joinpath("schemas").iterdir()
+        known = {file.name.removesuffix(".toml"): file for file in folder}
+        if name not in known:
+            raise InvalidParameter("bundled schema", f"one of {sorted(known)}", name)
+        return cls.from_mapping(tomllib.loads(known[name].read_text("utf-8")))
 
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any]) -> "Schema":
         """Build a schema from what a TOML file holds."""
-        unknown = set(content) - {"name", "target", "columns"}
-        if unknown or "target" not in content or "columns" not in content:
+        tables = [content.get("target"), content.get("columns")]
+        tables += tables[1].values() if isinstance(tables[1], Mapping) else []
+        known = set(content) <= {"name", "target", "columns"}
+        if not known or not all(isinstance(table, Mapping) for table in tables):
             raise InvalidParameter(
                 "schema",
-                "a name, a [target] and [columns.*]",
+                "a name, a [target] and a [columns.NAME] for every column",
                 sorted(content),
                 "See Schema.from_toml.",
             )
@@ -108,16 +129,15 @@ class Schema:
         sizes = np.array([len(column.features) for column in self.columns])
         shares = sizes**-0.25
         shares /= np.linalg.norm(shares)
-        return np.asarray(np.repeat(shares, sizes))
+        weights: Array = np.repeat(shares, sizes)
+        weights.flags.writeable = False
+        return weights
 
     def encode(self, frame: Any) -> Array:
         """Return numbers in [0, 1] and indicators, before any weight."""
-        absent = [c.name for c in self.columns if c.name not in frame.columns]
-        if absent:
-            raise InvalidData(
-                f"the table must hold every declared column; missing: {absent}."
-            )
-        return np.hstack([c.encode(frame[c.name]) for c in self.columns])
+        values = _pick(frame, *(column.name for column in self.columns))
+        pairs = zip(self.columns, values, strict=True)
+        return np.hstack([column.encode(part) for column, part in pairs])
 
     def design(self, frame: Any) -> Array:
         """Return the weighted design matrix: every row has length at most 1."""
@@ -125,15 +145,9 @@ class Schema:
         matrix *= self.weights
         return matrix
 
-    def numbers(self, frame: Any) -> Array:
-        """Return the target column as doubles."""
-        return as_numbers(self.target_column(frame), self.target.column)
-
     def target_column(self, frame: Any) -> Any:
         """Return the target column as it is."""
-        if self.target.column not in frame.columns:
-            raise InvalidData(f"the table must hold the target {self.target.column!r}.")
-        return frame[self.target.column]
+        return _pick(frame, self.target.column)[0]
 
     def in_units(self, coefficients: Array) -> tuple[Array, float]:
         """Turn coefficients of the design matrix into effects per original unit.
@@ -152,21 +166,36 @@ class Schema:
         return np.concatenate(parts), constant
 
 
+def _pick(frame: Any, *names: str) -> list[Any]:
+    """Return declared columns, each of which a table must hold exactly once."""
+    if not hasattr(frame, "columns"):
+        raise InvalidData(
+            "with a schema the data must be a table with named columns. Pass a DataFrame."
+        )
+    held = Counter(frame.columns)
+    for times, fault in ((0, "misses"), (2, "repeats")):
+        wrong = [name for name in names if min(held[name], 2) == times]
+        if wrong:
+            raise InvalidData(
+                f"the table must hold every declared column once; it {fault} {wrong}. "
+                "Rename its columns, or correct the schema."
+            )
+    return [frame[name] for name in names]
+
+
 def _column(name: str, entry: dict[str, Any]) -> Column:
     kinds: dict[str, type[Any]] = {"number": Number, "category": Category}
     kind = entry.pop("kind", None)
-    if kind not in kinds:
-        raise InvalidParameter(f"kind of column {name!r}", f"one of {sorted(kinds)}", kind)
+    if kind not in list(kinds):
+        raise InvalidParameter(f"kind of column {name!r}", f"one of {list(kinds)}", kind)
     built: Column = _build(kinds[kind], f"column {name!r}", {"name": name, **entry})
     return built
 
 
 def _build(kind: type[Any], what: str, entry: dict[str, Any]) -> Any:
-    frozen = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
-    try:
-        return kind(**frozen)
-    except TypeError:
-        known = [f for f in kind.__dataclass_fields__ if f != "name"]
-        raise InvalidParameter(
-            what, f"described by some of {known}", sorted(entry)
-        ) from None
+    fields = {field.name: field for field in dataclasses.fields(kind)}
+    needed = {name for name in fields if fields[name].default is dataclasses.MISSING}
+    if not needed <= set(entry) <= set(fields):
+        known = [name for name in fields if name != "name"]
+        raise InvalidParameter(what, f"described by {known}", sorted(entry))
+    return kind(**entry)

@@ -1,12 +1,13 @@
 """What the estimators share: read, bound, calibrate, release, report. Thin on purpose.
 
-The order of work is the order of trust: parameters are checked first, then the noise is
-calibrated without data, then shapes and finiteness are checked, then rows are read.
+The order of work is the order of trust. Parameters are checked first; then types, shapes
+and finiteness; noise and ridge are calibrated from public facts; and only when nothing
+can be refused any more are rows summed and noise drawn.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -15,16 +16,23 @@ from sklearn.utils.validation import check_is_fitted
 from confide._types import AnyArray, Array
 from confide.data import Rows, Schema, enclose
 from confide.errors import InvalidParameter
-from confide.estimators._intake import read_features
+from confide.estimators._intake import read_features, read_number
 from confide.inference import Coefficient, Summary
 from confide.mechanisms import MECHANISMS, Mechanism, Release
 from confide.noise import Entropy
 from confide.objectives import L1, L2Ball, Loss, Objective
-from confide.privacy import Neighbours, check_budget
+from confide.privacy import Budget, Neighbours, check_budget
 from confide.privacy.guarantee import PUBLIC_LABELS
 
 INTERCEPT_HEIGHT = 0.3
 """Height of the intercept column as a share of the row norm."""
+BOUNDS = {
+    "row_norm": "It bounds the length of a feature row; longer rows are scaled to it.",
+    "target_bound": "It bounds the target; what lies beyond is clamped to it.",
+    "slope_bound": "It is where the slope of the loss is cut off.",
+    "coef_norm": "It is the radius of a ball that holds the coefficients.",
+}
+"""The public bounds that a user may set, and what they are for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +40,10 @@ class Task:
     """One objective for every target coding; the codings share rows and budget."""
 
     loss: Loss
-    codings: int
+    codings: int = 1
     target_bound: float | None = None
     coef_norm: float | None = None
+    classes: AnyArray | None = None
     labels_were_read: bool = False
 
 
@@ -54,10 +63,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
     random_state: Any
 
     def _fit(self, X: Any, y: Any) -> Any:
-        budget = check_budget(self.budget)
-        mechanism = self._mechanism()
-        neighbours = Neighbours.of(self.neighbours or mechanism.default_neighbours)
-        self._check_settings()
+        budget, mechanism, neighbours = self._settings()
         features = read_features(self, X, self.schema, reset=True)
         if y is None and self.schema is not None:
             y = self.schema.target_column(X)
@@ -69,42 +75,50 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         rows = enclose(features, np.zeros(0), self._row_norm, self._height)
         calibration.check_count(rows.count)
         tasks: Iterator[Rows] = (rows.labelled(coding) for coding in codings)
-        release = mechanism.release(calibration, tasks, Entropy.of(self.random_state))
-        self.release_ = _assuming(release, task)
-        self._set_coefficients(release.value)
+        entropy = Entropy.of(self.random_state)
+        self._keep(mechanism.release(calibration, tasks, entropy), task)
         return self
 
     def _task(self, y: Any, count: int) -> tuple[Task, Iterator[Array]]:
         """Read the target: the loss and its bounds, and an iterator of codings."""
         raise NotImplementedError
 
-    def _mechanism(self) -> Mechanism:
-        if isinstance(self.mechanism, str):
-            found: Mechanism = MECHANISMS.find(self.mechanism)()
-            return found
-        if not hasattr(self.mechanism, "calibrate"):
-            raise InvalidParameter(
-                "mechanism", f"one of {sorted(MECHANISMS)} or an instance", self.mechanism
-            )
-        instance: Mechanism = self.mechanism
-        return instance
-
-    def _check_settings(self) -> None:
-        for name in ("row_norm", "l1"):
-            value = getattr(self, name)
-            if not isinstance(value, int | float | np.number) or not np.isfinite(value):
-                raise InvalidParameter(name, "a finite number", value)
-        if self.row_norm <= 0:
-            raise InvalidParameter("row_norm", "greater than 0", self.row_norm)
-        if self.l1 < 0:
-            raise InvalidParameter("l1", "at least 0", self.l1)
-        if self.l2 != "auto" and not isinstance(self.l2, int | float | np.number):
-            raise InvalidParameter("l2", "'auto' or a number", self.l2)
+    def _settings(self) -> tuple[Budget, Mechanism, Neighbours]:
+        """Check every parameter that needs no data, and return what the fit is made of."""
+        budget = check_budget(self.budget)
+        mechanism = self._mechanism()
+        chosen = self.neighbours
+        neighbours = Neighbours.of(
+            mechanism.default_neighbours if chosen is None else chosen
+        )
+        for name, purpose in BOUNDS.items():
+            if name == "row_norm" or getattr(self, name, None) is not None:
+                read_number(name, getattr(self, name), purpose)
+        read_number("l1", self.l1, "0 means no l1 penalty.", zero=True)
+        if not self._ridge_is_automatic:
+            read_number("l2", self.l2, "'auto' chooses one from the budget.", zero=True)
+        if not isinstance(self.fit_intercept, bool | np.bool_):
+            raise InvalidParameter("fit_intercept", "True or False", self.fit_intercept)
         for name in ("intervals", "ledger"):
             if getattr(self, name) is not None:
                 raise InvalidParameter(name, "None in this version", getattr(self, name))
-        if self.schema is not None and not isinstance(self.schema, Schema):
-            raise InvalidParameter("schema", "a Schema", self.schema)
+        schema: Any = self.schema
+        if schema is not None and not isinstance(schema, Schema):
+            raise InvalidParameter("schema", "a Schema or None", type(schema).__name__)
+        return budget, mechanism, neighbours
+
+    def _mechanism(self) -> Mechanism:
+        if isinstance(self.mechanism, str):
+            return cast("Mechanism", MECHANISMS.find(self.mechanism)())
+        if isinstance(self.mechanism, type) or not hasattr(self.mechanism, "calibrate"):
+            must = f"one of {sorted(MECHANISMS)} or a mechanism"
+            example = "Try mechanism='objective', or ObjectivePerturbation()."
+            raise InvalidParameter("mechanism", must, self.mechanism, example)
+        return cast("Mechanism", self.mechanism)
+
+    @property
+    def _ridge_is_automatic(self) -> bool:
+        return isinstance(self.l2, str) and self.l2 == "auto"
 
     @property
     def _row_norm(self) -> float:
@@ -125,11 +139,19 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
             task.loss,
             dimension,
             float(np.hypot(self._row_norm, self._height)),
-            None if self.l2 == "auto" else float(self.l2),
+            None if self._ridge_is_automatic else float(self.l2),
             penalty,
             ball,
             task.target_bound,
         )
+
+    def _keep(self, release: Release, task: Task) -> None:
+        """Take over a release, and nothing else that was learned from the data."""
+        if task.labels_were_read:
+            guarantee = release.guarantee.assuming(PUBLIC_LABELS)
+            release = replace(release, guarantee=guarantee)
+        self.release_ = release
+        self._set_coefficients(release.value)
 
     def _set_coefficients(self, value: Array) -> None:
         """Split a release into slopes and intercept, in the user's units."""
@@ -193,18 +215,4 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.non_deterministic = self.random_state is None
         return tags
-
-
-def _assuming(release: Release, task: Task) -> Release:
-    if not task.labels_were_read:
-        return release
-    return Release(
-        release.value,
-        release.guarantee.assuming(PUBLIC_LABELS),
-        release.noise,
-        release.l2,
-        release.events,
-        release.extras,
-    )

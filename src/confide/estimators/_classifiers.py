@@ -1,16 +1,17 @@
 """Private classifiers: logistic regression and the linear support-vector machine."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
 
 from confide._types import AnyArray, Array
-from confide.errors import InvalidParameter
+from confide.errors import InvalidParameter, MissingPublicBound
 from confide.estimators._base import PrivateLinearModel, Task
 from confide.estimators._intake import read_labels
+from confide.mechanisms import Release
 from confide.objectives import (
     Clipped,
     Hinge,
@@ -25,6 +26,7 @@ class _PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[m
     """One-vs-rest over a binary loss; two classes need one coding only."""
 
     classes: Any
+    classes_: Any
     slope_bound: Any
     coef_norm: Any
 
@@ -36,22 +38,27 @@ class _PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[m
         if declared is None and self.schema is not None:
             declared = self.schema.target.labels
             if declared is None:
-                raise InvalidParameter(
-                    "schema.target", "declared with labels for a classifier", "a bound"
+                raise MissingPublicBound(
+                    f"{type(self).__name__} needs public labels: declare labels for the "
+                    "target in the schema, or set classes."
                 )
-        self.classes_, codes = read_labels(y, count, declared)
+        classes, codes = read_labels(y, count, declared)
         loss = self._loss()
         if self.slope_bound is not None:
             loss = Clipped(loss, float(self.slope_bound))
-        several = len(self.classes_) > 2
-        positives = range(len(self.classes_)) if several else (1,)
+        positives = range(len(classes)) if len(classes) > 2 else (1,)
         task = Task(
             loss,
             len(positives),
-            coef_norm=self.coef_norm,
+            coef_norm=None if self.coef_norm is None else float(self.coef_norm),
+            classes=classes,
             labels_were_read=declared is None,
         )
         return task, (np.where(codes == k, 1.0, -1.0) for k in positives)
+
+    def _keep(self, release: Release, task: Task) -> None:
+        super()._keep(release, task)
+        self.classes_ = task.classes
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Fit privately; with a schema, ``X`` is a table that holds the target."""
@@ -64,10 +71,16 @@ class _PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[m
 
     def predict(self, X: Any) -> AnyArray:
         """Return the predicted class of every row."""
-        margins = self.decision_function(X)
-        if margins.ndim == 1:
-            return self.classes_[(margins > 0).astype(np.intp)]
+        margins = self._margins(X)
+        if margins.shape[1] == 1:
+            return self.classes_[(margins[:, 0] > 0).astype(np.intp)]
         return self.classes_[margins.argmax(axis=1)]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        declared = self.classes
+        tags.classifier_tags.multi_class = declared is None or np.size(declared) > 2
+        return tags
 
 
 class LogisticRegression(_PrivateClassifier):
@@ -96,7 +109,9 @@ class LogisticRegression(_PrivateClassifier):
     random_state : None, int or generator
         None draws from the operating system; a seed makes the release not private.
     classes : list, optional
-        The public labels; read from ``y`` if absent, which becomes an assumption.
+        The public labels; read from ``y`` if absent, which becomes an assumption. Of two
+        the second is the positive one. A row with any other label counts as none of them
+        (of two: as the first).
     slope_bound, coef_norm : float, optional
         Clip the slope of the loss, or confine the coefficients to a ball.
 
@@ -149,11 +164,10 @@ class LogisticRegression(_PrivateClassifier):
     def predict_proba(self, X: Any) -> Array:
         """Return class probabilities; one-vs-rest ones are normalised."""
         margins = self._margins(X)
-        chance: Array = expit(margins)
-        if chance.shape[1] == 1:
-            return np.hstack([1 - chance, chance])
-        chance += np.finfo(np.float64).tiny
-        return chance / chance.sum(axis=1, keepdims=True)
+        if margins.shape[1] == 1:
+            return np.asarray(expit(np.hstack([-margins, margins])))
+        chances = expit(margins) + np.finfo(np.float64).tiny
+        return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithm of `predict_proba`."""
@@ -211,7 +225,9 @@ class LinearSVC(_PrivateClassifier):
         }
         if isinstance(self.loss, str) and self.loss in named:
             return named[self.loss]
-        if getattr(self.loss, "targets", None) == "signs":
-            loss: Loss = self.loss
-            return loss
-        raise InvalidParameter("loss", f"one of {list(named)} or a loss", self.loss)
+        if not isinstance(self.loss, type) and getattr(self.loss, "targets", "") == "signs":
+            return cast("Loss", self.loss)
+        must = (
+            f"one of {list(named)}, or a loss for two classes such as HuberizedHinge(0.5)"
+        )
+        raise InvalidParameter("loss", must, self.loss)

@@ -1,8 +1,11 @@
 """From what a user passes to numbers that a mechanism can bound.
 
-Errors raised here speak of shapes, types and columns, never of a value in a record.
+Errors raised here speak of shapes, types and columns, never of a value in a record. They
+speak to whoever holds the data, and lie outside the guarantee.
 """
 
+import numbers
+import re
 from typing import Any
 
 import numpy as np
@@ -11,23 +14,37 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from confide._types import AnyArray, Array
 from confide.data import Schema
-from confide.data.columns import level_codes
+from confide.data.columns import check_levels, level_codes
 from confide.errors import InvalidData, InvalidParameter
+
+
+class NotNumbers(InvalidData, TypeError):
+    """A table holds things that are no numbers at all."""
+
+
+def read_number(name: str, value: Any, do: str, *, zero: bool = False) -> float:
+    """Return a public parameter as a finite number above 0, or 0 where that is allowed."""
+    try:
+        real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+        number = float(value) if real else np.nan
+    except OverflowError:
+        number = np.inf
+    if 0 < number < np.inf or (zero and number == 0):
+        return number
+    must = "a finite number, 0 or more" if zero else "a finite number greater than 0"
+    raise InvalidParameter(name, must, value, do)
 
 
 def read_features(estimator: Any, X: Any, schema: Schema | None, *, reset: bool) -> Any:
     """Return a float matrix, dense or CSR, from an array or a table."""
     if schema is not None:
-        if not hasattr(X, "columns"):
-            raise InvalidData(
-                "with a schema the data must be a table with named columns; "
-                "pass a DataFrame."
-            )
         matrix = schema.design(X)
+        if not len(matrix):
+            raise InvalidData("the table must hold one row or more; it is empty.")
         if reset:
             estimator.n_features_in_ = matrix.shape[1]
         return matrix
-    _refuse_text_columns(X)
+    _refuse_other_types(X)
     try:
         return validate_data(
             estimator,
@@ -37,87 +54,137 @@ def read_features(estimator: Any, X: Any, schema: Schema | None, *, reset: bool)
             dtype=(np.float64, np.float32),
             ensure_all_finite=False,
         )
-    except (ValueError, OverflowError) as error:
-        text = str(error)
-        if "could not convert" in text or isinstance(error, OverflowError):
-            text = "X must hold numbers; some entry is not one, or is too large."
-        raise InvalidData(text) from None
+    except (ValueError, TypeError, OverflowError) as error:
+        raise _retold(error) from None
 
 
 def read_target(y: Any, count: int) -> AnyArray:
-    """Return a one-dimensional target of the right length."""
+    """Return a one-dimensional target of the right length, with nothing missing."""
     if y is None:
-        raise InvalidData("requires y to be passed, but the target y is None.")
+        raise InvalidData(
+            "fit requires y to be passed, but the target y is None. Call fit(X, y), or "
+            "fit(table) with a schema, which names the target."
+        )
     try:
-        column = column_or_1d(y, warn=True)
-    except ValueError as error:
-        raise InvalidData(str(error)) from None
+        column = np.asarray(column_or_1d(y, warn=True))
+    except (ValueError, TypeError):
+        raise InvalidData(
+            "the target y must be one dense column of real numbers or of labels: y should "
+            "be a 1d array with an entry for every row of X."
+        ) from None
     if len(column) != count:
         raise InvalidData(
-            "X and y must have the same number of rows: inconsistent numbers of samples."
+            "X and the target y must have the same number of rows; they have inconsistent "
+            "numbers of samples."
         )
-    return np.asarray(column)
+    if column.dtype.kind in "mM":
+        raise InvalidData(
+            "the target y must hold numbers or labels; it holds dates or durations."
+        )
+    if column.dtype.kind == "f" and np.isinf(column).any():
+        raise InvalidData("the target y must be finite in every row; it contains infinity.")
+    if pd.isna(column).any():
+        raise InvalidData(
+            "the target y must be known in every row; it contains NaN or other missing "
+            "values. Drop those rows."
+        )
+    return column
 
 
 def read_numbers(y: Any, count: int) -> Array:
     """Return a target of finite numbers."""
     column = read_target(y, count)
-    if np.iscomplexobj(column):
-        raise InvalidData("Complex data not supported: y must hold real numbers.")
     try:
-        numbers = column.astype(np.float64)
+        target = column.astype(np.float64)
     except (ValueError, TypeError, OverflowError):
-        raise InvalidData("y must hold numbers; some entry is not one.") from None
-    if not np.isfinite(numbers).all():
-        raise InvalidData("y must hold finite numbers; it contains NaN or infinity.")
-    return numbers
+        raise InvalidData(
+            "the target y must hold numbers; an entry is not one, or is too large for a "
+            "double."
+        ) from None
+    if not np.isfinite(target).all():
+        raise InvalidData("the target y must be finite in every row; it contains infinity.")
+    return target
 
 
-def read_labels(y: Any, count: int, classes: Any) -> tuple[AnyArray, AnyArray]:
+def read_labels(y: Any, count: int, declared: Any) -> tuple[AnyArray, AnyArray]:
     """Return the classes and each row's position among them, −1 for none.
 
     Undeclared classes are read off y, in which case the caller must say so.
     """
     column = read_target(y, count)
-    if classes is not None:
-        known = np.asarray(classes)
-        if known.ndim != 1 or len(known) < 2 or len(set(known.tolist())) < len(known):
-            raise InvalidParameter("classes", "a list of two or more labels", classes)
-        return known, level_codes(column, tuple(known.tolist()))
-    if column.dtype.kind == "f":
-        if not np.isfinite(column).all():
-            raise InvalidData("y must hold finite labels; it contains NaN or infinity.")
-        if (column != np.floor(column)).any():
-            raise InvalidData(
-                "Unknown label type: continuous. y must hold class labels; "
-                "use LinearRegression for numbers."
-            )
-    if pd.isna(column).any():
-        raise InvalidData("y must hold a label in every row; some are missing.")
+    if column.dtype.kind == "f" and (column != np.floor(column)).any():
+        raise InvalidData(
+            "the target y must hold class labels; it holds fractions (Unknown label type: "
+            "continuous). Use LinearRegression for numbers."
+        )
+    if declared is not None:
+        levels = check_levels("classes", declared, least=2)
+        return _one_type(levels), level_codes(column, levels, "the target y")
     try:
         known = np.sort(np.asarray(pd.unique(pd.Series(column))).astype(column.dtype))
     except TypeError:
-        raise InvalidData("y must hold labels of one type; it mixes several.") from None
+        raise InvalidData(
+            "the target y must hold labels of one type that can be ordered (Unknown label "
+            "type); it mixes several. Convert them all to text."
+        ) from None
     if len(known) < 2:
         raise InvalidData(
-            "y must hold at least two classes; it holds one class only. Declare the "
-            "labels with classes= if the other is merely absent."
+            "the target y must hold two classes or more; it holds one class only. Declare "
+            "the labels by classes= where the others are merely absent."
         )
-    if len(known) == 2:
-        return known, (column == known[1]).astype(np.intp)
     return known, np.searchsorted(known, column)
 
 
-def _refuse_text_columns(X: Any) -> None:
-    if not isinstance(X, pd.DataFrame):
-        return
-    text = [
+def _one_type(levels: tuple[Any, ...]) -> AnyArray:
+    """Return public labels as an array, without turning numbers into text."""
+    texts = sum(isinstance(level, str) for level in levels)
+    if texts not in (0, len(levels)):
+        raise InvalidParameter("classes", "labels of one type", list(levels))
+    return np.asarray(levels)
+
+
+def _refuse_other_types(X: Any) -> None:
+    """Refuse what scikit-learn would convert to numbers without a word."""
+    kinds = dict(X.dtypes.items()) if isinstance(X, pd.DataFrame) else {}
+    types = pd.api.types
+    other = [
         str(name)
-        for name, kind in X.dtypes.items()
-        if not (pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_object_dtype(kind))
+        for name, kind in kinds.items()
+        if not (types.is_numeric_dtype(kind) or types.is_object_dtype(kind))
     ]
-    if text:
+    if other:
         raise InvalidData(
-            f"columns {text} are not numbers. Declare them in a schema "
-            "(schema=Schema(...)), which encodes categories by public levels."
+            f"columns {other} of X must hold numbers. Declare them in a schema "
+            "(schema=Schema(...)), which encodes categories by their public levels."
         )
+    if getattr(getattr(X, "dtype", None), "kind", "f") in "mM":
+        raise InvalidData("X must hold numbers; it holds dates or durations.")
+
+
+_SPEAKS_OF_SHAPES = re.compile("Found array with|X has|The feature names|Feature names")
+
+
+_FAULTS = {
+    "Expected 2D array": (
+        "X must have two dimensions; it has one or none. Reshape your data by "
+        "X.reshape(-1, 1) for a single column, or X.reshape(1, -1) for a single row."
+    ),
+    "Complex data": "X must hold real numbers. Complex data not supported.",
+    "inhomogeneous": "X must be a table of numbers; its rows differ in length.",
+    "too large": "X must hold numbers; one is too large for a double. Rescale its column.",
+}
+_NO_NUMBER = (
+    "X must hold numbers; an entry is of another type (float() argument must be a string "
+    "or a real number). Convert it, or declare its column in a schema."
+)
+
+
+def _retold(error: Exception) -> InvalidData:
+    """Repeat what scikit-learn says of shapes and names; what may quote a value, not."""
+    text = str(error)
+    if _SPEAKS_OF_SHAPES.match(text):
+        return InvalidData(text)
+    for sign, fault in _FAULTS.items():
+        if sign in text:
+            return InvalidData(fault)
+    return NotNumbers(_NO_NUMBER)

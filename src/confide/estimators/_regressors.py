@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from confide._types import Array
-from confide.errors import InvalidParameter, MissingPublicBound
+from confide.errors import MissingPublicBound
 from confide.estimators._base import PrivateLinearModel, Task
 from confide.estimators._intake import read_numbers
 from confide.objectives import Clipped, Loss, Poisson, Squared
@@ -22,17 +22,14 @@ class _PrivateRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[mis
 
     def _bound(self) -> float:
         """Return the declared bound of the target."""
-        bound = self.target_bound
-        if bound is None and self.schema is not None:
-            bound = self.schema.target.bound
-        if bound is None:
-            raise MissingPublicBound(
-                f"{type(self).__name__} needs a public bound on the target: set "
-                "target_bound (targets beyond it are clamped), or declare it in the schema."
-            )
-        if not 0 < float(bound) < np.inf:
-            raise InvalidParameter("target_bound", "positive and finite", bound)
-        return float(bound)
+        if self.target_bound is not None:
+            return float(self.target_bound)
+        if self.schema is not None and self.schema.target.bound is not None:
+            return float(self.schema.target.bound)
+        raise MissingPublicBound(
+            f"{type(self).__name__} needs a public bound on the target: set target_bound "
+            "(targets beyond it are clamped), or declare a bound in the schema."
+        )
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Fit privately; with a schema, ``X`` is a table that holds the target."""
@@ -98,7 +95,7 @@ class LinearRegression(_PrivateRegressor):
             loss = Clipped(loss, float(self.slope_bound) / bound)
         elif radius is None:
             loss = Clipped(loss, 1.0)
-        return Task(loss, 1, target_bound=1.0, coef_norm=radius), iter((target,))
+        return Task(loss, target_bound=1.0, coef_norm=radius), iter((target,))
 
     def predict(self, X: Any) -> Array:
         """Return the predicted target of every row."""
@@ -158,9 +155,14 @@ class PoissonRegression(_PrivateRegressor):
         if self.slope_bound is not None:
             loss = Clipped(loss, float(self.slope_bound))
         radius = None if self.coef_norm is None else float(self.coef_norm)
-        return Task(loss, 1, target_bound=bound, coef_norm=radius), iter((target,))
+        return Task(loss, target_bound=bound, coef_norm=radius), iter((target,))
 
     def predict(self, X: Any) -> Array:
         """Return the expected count of every row."""
         with np.errstate(over="ignore"):
             return np.asarray(np.exp(self._margins(X)[:, 0]))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags

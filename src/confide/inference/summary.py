@@ -1,5 +1,6 @@
 """A fitted model on one page: the guarantee first, then the coefficients."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -32,46 +33,41 @@ class Summary:
         return [{key: getattr(row, key) for key in keys} for row in self.rows]
 
     def __str__(self) -> str:
-        width = max([len(row.name) for row in self.rows] + [len("coefficient")])
-        facts = "\n".join(f"{name:<12} {value}" for name, value in self.facts)
-        bounded = any(row.lower is not None for row in self.rows)
-        head = f"{'coefficient':<{width}}  {'estimate':>12}"
-        head += f"  {'lower':>12}  {'upper':>12}" if bounded else ""
-        lines = [self.title, str(self.guarantee), facts, "", head, "-" * len(head)]
-        for row in self.rows:
-            line = f"{row.name:<{width}}  {row.estimate:>12.5g}"
-            if row.lower is not None and row.upper is not None:
-                line += f"  {row.lower:>12.5g}  {row.upper:>12.5g}"
-            lines.append(line)
-        return "\n".join(lines)
+        width = max(len(row[0]) for row in self._table())
+        table = [
+            "  ".join([f"{name:<{width}}", *(f"{cell:>12}" for cell in cells)])
+            for name, *cells in self._table()
+        ]
+        facts = [f"{name:<12} {value}" for name, value in self.facts]
+        head, *body = table
+        rule = "-" * len(head)
+        return "\n".join([self.title, str(self.guarantee), *facts, "", head, rule, *body])
 
     def _repr_html_(self) -> str:
-        facts = [
-            ("Guarantee", f"{self.guarantee.budget}, {self.guarantee.neighbours}"),
-            ("Status", f"{self.guarantee.status} ({self.guarantee.theorem})"),
-            ("Assuming", "; ".join(self.guarantee.assumptions)),
-            *self.facts,
+        promise = [line.split("  ", 1) for line in str(self.guarantee).splitlines()]
+        facts = _lines([*promise, *self.facts], "th", "left")
+        table = _lines(self._table(), "td", "right")
+        title = f"<p><b>{escape(self.title)}</b></p>"
+        return f"{title}<table>{facts}</table><table>{table}</table>"
+
+    def _table(self) -> list[list[str]]:
+        """Return a heading and a line for every coefficient, as text."""
+        bounded = any(row.lower is not None for row in self.rows)
+        keys = ("estimate", "lower", "upper") if bounded else ("estimate",)
+        lines = [
+            [row.name, *(_text(getattr(row, key)) for key in keys)] for row in self.rows
         ]
-        if not self.guarantee.private:
-            facts.insert(0, ("NOT PRIVATE", "a seed was used"))
-        top = "".join(
-            f"<tr><th style='text-align:left'>{escape(k)}</th><td>{escape(v)}</td></tr>"
-            for k, v in facts
-        )
-        keys = ("estimate", "lower", "upper")
-        body = "".join(
-            f"<tr><td>{escape(row.name)}</td>"
-            + "".join(f"<td style='text-align:right'>{_cell(row, k)}</td>" for k in keys)
-            + "</tr>"
-            for row in self.rows
-        )
-        head = "".join(f"<th>{k}</th>" for k in ("coefficient", *keys))
-        return (
-            f"<p><b>{escape(self.title)}</b></p><table>{top}</table>"
-            f"<table><tr>{head}</tr>{body}</table>"
-        )
+        return [["coefficient", *keys], *lines]
 
 
-def _cell(row: Coefficient, key: str) -> str:
-    value = getattr(row, key)
+def _text(value: float | None) -> str:
     return "" if value is None else f"{value:.5g}"
+
+
+def _lines(table: Iterable[Iterable[str]], first: str, align: str) -> str:
+    """Return the rows of an HTML table; nothing in them is taken for markup."""
+    lines = []
+    for name, *cells in table:
+        parts = "".join(f"<td align='{align}'>{escape(c.strip())}</td>" for c in cells)
+        lines.append(f"<tr><{first} align='left'>{escape(name)}</{first}>{parts}</tr>")
+    return "".join(lines)

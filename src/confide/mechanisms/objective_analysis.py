@@ -19,7 +19,7 @@ from confide.objectives import Logistic, Objective
 from confide.privacy import Neighbours
 
 CELLS = 512
-KNOTS = 240
+KNOTS = 160
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,6 @@ from confide.objectives import Objective
 from confide.privacy import Approx, Neighbours, Pure, Zcdp, gaussian_mu
 
 PAGE = "objective-perturbation.md#"
-FEW_ORDERS = ORDERS[::10]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +166,8 @@ def _replace_one_delta(
     objective: Objective, epsilon: float, copies: int
 ) -> Callable[[float], float]:
     def delta(sigma: float) -> float:
-        curve = copies * replace_one_bound(objective, sigma).renyi(FEW_ORDERS)
-        by_renyi = approx_delta(FEW_ORDERS, curve, epsilon)
+        curve = copies * replace_one_bound(objective, sigma).renyi(ORDERS)
+        by_renyi = approx_delta(ORDERS, curve, epsilon)
         if copies > 1:
             return by_renyi
         present, absent = gaussian_bounds(objective, sigma)

@@ -1,0 +1,241 @@
+"""The contract of a loss: its constants bound what its functions do.
+
+Every check is exact for convex functions: a difference quotient of the value lies between
+the slopes at its ends, kink or no kink, so no derivative has to be guessed.
+"""
+
+import math
+
+import numpy as np
+
+from confide._types import Array
+from confide.noise import Entropy
+from confide.objectives import Loss, Public, curvature_bound
+from confide.testing._expect import expect, first_failure
+
+MARGINS = 1201
+WIDEST_MARGIN = 12.0
+FAR_MARGIN = 1000.0
+STEP = 1e-4
+MOST_LABELS = 9
+
+
+def check_loss(loss: Loss, public: Public) -> None:
+    """Assert that a loss keeps every promise of `confide.objectives.Loss`.
+
+    ``public`` are the bounds under which its constants are asked for. Labels are ±1 for
+    "signs", a grid of [−B, B] for "numbers" and whole numbers up to B for "counts".
+    """
+    for label in _labels(loss, public):
+        eta = _margins(public)
+        y = np.full_like(eta, label)
+        _check_value(loss, eta, y)
+        _check_slope(loss, eta, y, public)
+        _check_curvature(loss, eta, y, public)
+        _check_inverse(loss, eta, label, public)
+        _check_precision(loss, eta, y)
+    _check_curvature_of_slope(loss, public)
+
+
+def _labels(loss: Loss, public: Public) -> Array:
+    bound = 1.0 if public.target_bound is None else public.target_bound
+    match loss.targets:
+        case "signs":
+            return np.array([-1.0, 1.0])
+        case "numbers":
+            return np.linspace(-bound, bound, MOST_LABELS)
+        case "counts":
+            return np.unique(np.floor(np.linspace(0.0, bound, MOST_LABELS)))
+
+
+def _margins(public: Public) -> Array:
+    """Return margins inside the public bound: a grid with its points moved at random.
+
+    They keep a step's distance from the bound, so that difference quotients stay inside.
+    """
+    reach = min(public.margin_bound, WIDEST_MARGIN) - STEP
+    spacing = 2 * reach / MARGINS
+    grid = np.linspace(-reach, reach - spacing, MARGINS)
+    grid += spacing * Entropy.seeded(0).uniform(MARGINS)
+    return np.concatenate([[-reach], grid, [reach]])
+
+
+def _check_value(loss: Loss, eta: Array, y: Array) -> None:
+    kept_eta, kept_y = eta.copy(), y.copy()
+    middle = loss.value(eta, y)
+    sides = loss.value(eta - STEP, y), loss.value(eta + STEP, y)
+    expect(np.isfinite(middle), "the value must be finite", at=float(y[0]))
+    rounding = 1e-14 * (1 + np.abs(middle))
+    bent = sides[0] + sides[1] - 2 * middle >= -rounding
+    expect(
+        bent,
+        "the value must be convex in the margin: a second difference is negative",
+        at=first_failure(bent, margin=eta, label=y),
+    )
+    wide = loss.value(eta[:-2], y[:-2]), loss.value(eta[2:], y[2:])
+    part = (eta[1:-1] - eta[:-2]) / (eta[2:] - eta[:-2])
+    chord = (1 - part) * wide[0] + part * wide[1]
+    below = middle[1:-1] <= chord + rounding[1:-1]
+    expect(
+        below,
+        "the value must be convex in the margin: it lies above a chord",
+        at=first_failure(below, margin=eta[1:-1], label=y[1:-1]),
+    )
+    quotient = (sides[1] - sides[0]) / (2 * STEP)
+    lower, upper = loss.slope(eta - STEP, y), loss.slope(eta + STEP, y)
+    between = (lower - rounding / STEP <= quotient) & (quotient <= upper + rounding / STEP)
+    expect(
+        between,
+        "the slope must be the derivative of the value: a difference quotient of the value "
+        "is not between the slopes at its ends",
+        at=first_failure(between, margin=eta, label=y),
+    )
+    unchanged = np.array_equal(eta, kept_eta) and np.array_equal(y, kept_y)
+    expect(unchanged, "value and slope must not change their arguments")
+
+
+def _check_slope(loss: Loss, eta: Array, y: Array, public: Public) -> None:
+    steepest = loss.slope_bound(public)
+    expect(
+        0 < steepest < math.inf,
+        "slope_bound must be positive and finite under these public bounds, or raise "
+        "MissingPublicBound",
+        at=steepest,
+    )
+    edge = min(public.margin_bound, FAR_MARGIN)
+    eta = np.concatenate([[-edge], eta, [edge]])
+    y = np.full_like(eta, y[0])
+    slope = loss.slope(eta, y)
+    inside = np.abs(slope) <= steepest * (1 + 1e-12)
+    expect(
+        inside,
+        f"|slope| must not exceed slope_bound = {steepest:g}",
+        at=first_failure(inside, margin=eta, label=y, slope=slope),
+    )
+    if loss.monotone:
+        one_sign = slope.min() >= 0 or slope.max() <= 0
+        expect(
+            one_sign,
+            "a monotone loss must keep the sign of its slope for a fixed label",
+            at={"label": float(y[0]), "from": slope.min(), "to": slope.max()},
+        )
+
+
+def _check_curvature(loss: Loss, eta: Array, y: Array, public: Public) -> None:
+    slope, curvature = loss.slope(eta, y), loss.curvature(eta, y)
+    sides = loss.slope(eta - STEP, y), loss.slope(eta + STEP, y)
+    expect(curvature >= 0, "the curvature must not be negative", at=float(y[0]))
+    rounding = 1e-14 * (1 + np.abs(slope)) / STEP
+    quotient = (sides[1] - sides[0]) / (2 * STEP)
+    ends = loss.curvature(eta - STEP, y), loss.curvature(eta + STEP, y)
+    steady = np.abs(ends[0] - curvature) + np.abs(ends[1] - curvature)
+    regular = steady <= 0.01 * (1 + curvature)
+    expect(
+        regular.mean() >= 0.9,
+        "the curvature must be continuous at nearly all margins",
+        at=float(y[0]),
+    )
+    equal = np.abs(quotient - curvature) <= 2 * steady + rounding
+    wrong = regular & ~equal
+    allowed = 0 if loss.smooth else 0.01 * len(eta)
+    expect(
+        wrong.sum() <= allowed,
+        "the curvature must be the derivative of the slope where both are regular",
+        at=first_failure(~wrong, margin=eta, label=y, curvature=curvature),
+    )
+    bound = curvature_bound(loss, public)
+    if not loss.smooth:
+        expect(
+            math.isinf(bound),
+            "a loss that is not smooth must have an infinite curvature bound",
+            at=bound,
+        )
+        return
+    lipschitz = quotient <= bound * (1 + 1e-9) + rounding
+    expect(
+        lipschitz,
+        f"a smooth loss must have a slope with Lipschitz constant {bound:g} (the largest "
+        "value of curvature_at, found at bent_most_at)",
+        at=first_failure(lipschitz, margin=eta, label=y, quotient=quotient),
+    )
+    allowed_here = loss.curvature_at(np.abs(slope), public)
+    within = curvature <= allowed_here * (1 + 1e-9) + 1e-15
+    expect(
+        within,
+        "the curvature must not exceed curvature_at(|slope|)",
+        at=first_failure(within, margin=eta, label=y, curvature=curvature),
+    )
+
+
+def _check_inverse(loss: Loss, eta: Array, label: float, public: Public) -> None:
+    """Check that the slopes just left and right of a margin enclose the one asked for."""
+    steepest = loss.slope_bound(public)
+    asked = np.append(np.linspace(-1.1 * steepest, 1.1 * steepest, 221), 0.0)
+    y = np.full_like(asked, label)
+    found = np.asarray(loss.margin_at(asked, y))
+    expect(~np.isnan(found), "margin_at must not return NaN", at=label)
+    finite = np.isfinite(found)
+    margin = np.where(finite, found, 0.0)
+    reach = 1e-6 * (1 + np.abs(margin))
+    lower, upper = loss.slope(margin - reach, y), loss.slope(margin + reach, y)
+    rounding = 1e-12 * (1 + np.abs(asked))
+    inverted = ~finite | ((lower <= asked + rounding) & (asked <= upper + rounding))
+    expect(
+        inverted,
+        "margin_at must return a margin where the slope has the value asked for",
+        at=first_failure(inverted, slope=asked, label=y, margin=margin),
+    )
+    slopes = loss.slope(eta, np.full_like(eta, label))
+    never = np.where(found > 0, slopes.max() <= asked, slopes.min() >= asked)
+    expect(
+        finite | never,
+        "margin_at may be +inf only above and −inf only below every slope of the loss",
+        at=first_failure(finite | never, slope=asked, label=y),
+    )
+
+
+def _check_curvature_of_slope(loss: Loss, public: Public) -> None:
+    if not loss.smooth:
+        return
+    slopes = np.linspace(0.0, loss.slope_bound(public), 801)
+    heights = loss.curvature_at(slopes, public)
+    bound = curvature_bound(loss, public)
+    expect(
+        np.isfinite(heights) & (heights >= 0),
+        "curvature_at must be finite and not negative on [0, slope_bound]",
+    )
+    expect(
+        heights <= bound * (1 + 1e-12),
+        "curvature_bound must be at least curvature_at everywhere: is bent_most_at right?",
+        at=first_failure(heights <= bound * (1 + 1e-12), slope=slopes, height=heights),
+    )
+    if loss.monotone:
+        bends = heights[:-2] + heights[2:] - 2 * heights[1:-1] <= 1e-12 * bound
+        expect(
+            bends,
+            "curvature_at must be concave on [0, slope_bound] for a monotone loss",
+            at=first_failure(bends, slope=slopes[1:-1]),
+        )
+
+
+def _check_precision(loss: Loss, eta: Array, y: Array) -> None:
+    for dtype in (np.float32, np.longdouble):
+        here, label = eta.astype(dtype), y.astype(dtype)
+        for name in ("value", "slope"):
+            result = getattr(loss, name)(here, label)
+            expect(
+                result.dtype == dtype,
+                f"{name} must keep the precision of its arguments: sums rely on it",
+                at=(np.dtype(dtype).name, result.dtype.name),
+            )
+    fine, coarse = loss.slope(eta.astype(np.longdouble), y), loss.slope(eta, y)
+    unit = np.finfo(np.float64).eps
+    stretch = 4 * (1 + np.abs(coarse)) + np.abs(eta) * loss.curvature(eta, y)
+    close = np.abs(fine - coarse) <= 4 * unit * stretch
+    if loss.smooth:
+        expect(
+            close,
+            "slopes in doubles and in extended precision must agree to a few units in the "
+            "last place: the solver's rounding bound counts on it",
+            at=first_failure(close, margin=eta, label=y),
+        )

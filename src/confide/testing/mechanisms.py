@@ -1,0 +1,314 @@
+"""The contract of a mechanism: public calibration, honest bookkeeping, sealed releases.
+
+It is run on a small logistic problem of its own. A mechanism may refuse a kind of budget
+or a neighbour relation by raising InvalidParameter; what it accepts must be in order.
+"""
+
+import math
+import pickle
+import re
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from confide.accounting import as_pure, as_zcdp, compose
+from confide.data.rows import Rows, enclose
+from confide.errors import ConfideError, InvalidParameter, UnmetNeeds
+from confide.mechanisms import Calibration, Mechanism, Release
+from confide.noise import Entropy
+from confide.objectives import Box, Hinge, Logistic, Objective, Scad, Squared
+from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp
+from confide.testing._expect import expect
+
+DIMENSION = 3
+RIDGE = 400.0
+ROWS = 400
+COPIES = 3
+BUDGETS: tuple[tuple[Budget, Budget], ...] = (
+    (Pure("0.7"), Pure("1.4")),
+    (Approx("0.7", "1e-6"), Approx("1.4", "1e-6")),
+    (Zcdp("0.05"), Zcdp("0.1")),
+)
+THEOREM = re.compile(r"[a-z0-9-]+\.md#[a-z0-9-]+")
+MOST_BYTES = 4096
+
+
+def check_mechanism(mechanism: Mechanism) -> None:
+    """Assert that a mechanism keeps every promise of `confide.mechanisms.Mechanism`."""
+    _check_configuration(mechanism)
+    _check_needs(mechanism)
+    accepted = []
+    for small, large in BUDGETS:
+        for neighbours in Neighbours:
+            calibration = _calibrate(mechanism, small, neighbours)
+            if calibration is not None:
+                accepted.append(calibration)
+                _check_calibration(mechanism, calibration)
+                _check_price(mechanism, calibration, large)
+    expect(
+        any(c.neighbours is mechanism.default_neighbours for c in accepted),
+        "a mechanism must accept some budget under its default neighbours",
+        at=mechanism.default_neighbours,
+    )
+    for calibration in accepted:
+        _check_automatic_ridge(mechanism, calibration)
+        _check_release(mechanism, calibration)
+    _check_copies(mechanism, accepted[0])
+
+
+def _check_configuration(mechanism: Mechanism) -> None:
+    expect(bool(mechanism.name), "a mechanism must have a name")
+    expect(
+        all(THEOREM.fullmatch(theorem) for theorem in mechanism.theorems),
+        "theorems must be named as page.md#slug",
+        at=mechanism.theorems,
+    )
+    hash(mechanism)
+    expect(is_dataclass(mechanism), "a mechanism must be a frozen dataclass")
+    for field in fields(mechanism):  # type: ignore[arg-type]
+        try:
+            setattr(mechanism, field.name, getattr(mechanism, field.name))
+        except AttributeError:
+            continue
+        raise AssertionError(f"a mechanism must be frozen, but {field.name} can be set")
+
+
+def _check_needs(mechanism: Mechanism) -> None:
+    """Every need that an objective does not meet must be reported at once."""
+    unfit = (
+        Objective(Squared(), DIMENSION, l2=RIDGE, penalty=Scad(1.0), constraint=Box()),
+        Objective(Hinge(), DIMENSION, l2=RIDGE, penalty=Scad(1.0), constraint=Box()),
+        Objective(Squared(), DIMENSION, l2=RIDGE),
+    )
+    for objective in unfit:
+        missing = {need.name for need in mechanism.needs if not need.holds(objective)}
+        if not missing:
+            continue
+        try:
+            mechanism.calibrate(objective, BUDGETS[0][0], mechanism.default_neighbours)
+        except UnmetNeeds as error:
+            listed = {name for name, _ in error.unmet}
+            expect(
+                listed == missing and all(remedy for _, remedy in error.unmet),
+                f"every unmet need must be listed with its remedy: {sorted(missing)}",
+                at=sorted(listed),
+            )
+        else:
+            raise AssertionError(f"needs {sorted(missing)} are unmet, yet it calibrated")
+
+
+def _objective(l2: float | None) -> Objective:
+    return Objective(Logistic(), DIMENSION, 1.0, l2)
+
+
+def _calibrate(
+    mechanism: Mechanism,
+    budget: Budget,
+    neighbours: Neighbours,
+    l2: float | None = RIDGE,
+    copies: int = 1,
+) -> Calibration | None:
+    """Return a calibration, made without any data; None if the budget is refused."""
+    try:
+        return mechanism.calibrate(_objective(l2), budget, neighbours, copies=copies)
+    except InvalidParameter:
+        return None
+
+
+def _length(calibration: Calibration) -> float:
+    """Return the expected length of the noise, which compares kinds of noise."""
+    return calibration.noise.expected_norm(DIMENSION)
+
+
+def _check_calibration(mechanism: Mechanism, calibration: Calibration) -> None:
+    budget, neighbours = calibration.budget, calibration.neighbours
+    again = _calibrate(mechanism, budget, neighbours)
+    expect(again == calibration, "calibrating twice must give the same calibration")
+    expect(
+        calibration.theorem in mechanism.theorems,
+        "the theorem of a calibration must be among those of the mechanism",
+        at=calibration.theorem,
+    )
+    expect(0 < calibration.noise.scale < math.inf, "the noise must have a scale")
+    expect(
+        calibration.guarantee.budget == budget
+        and calibration.guarantee.neighbours is neighbours
+        and calibration.guarantee.private,
+        "the guarantee must state the budget and the relation that were asked for",
+        at=calibration.guarantee,
+    )
+    _check_events(calibration)
+
+
+def _check_events(calibration: Calibration) -> None:
+    """Compare what happened with what was granted: exactly, where that can be said."""
+    budget, events = calibration.budget, calibration.events
+    match budget:
+        case Pure(epsilon=epsilon):
+            pure = as_pure(events)
+            expect(
+                pure is not None and pure.epsilon == epsilon,
+                f"the events must add up to ε = {epsilon} exactly",
+                at=events,
+            )
+        case Zcdp(rho=rho):
+            total = as_zcdp(events)
+            expect(
+                total is not None and abs(float(total.rho / rho) - 1) <= 1e-9,
+                f"the events must add up to ρ = {float(rho):g}",
+                at=events,
+            )
+        case Approx(epsilon=epsilon, delta=delta):
+            together = compose(events, delta)
+            expect(
+                float(together.epsilon) <= float(epsilon) * (1 + 1e-3),
+                f"the events must compose to at most ε = {float(epsilon):g}",
+                at=float(together.epsilon),
+            )
+
+
+def _check_price(mechanism: Mechanism, calibration: Calibration, larger: Budget) -> None:
+    budget, neighbours = calibration.budget, calibration.neighbours
+    cheaper = _calibrate(mechanism, larger, neighbours)
+    expect(
+        cheaper is not None and _length(cheaper) < 0.95 * _length(calibration),
+        f"twice the budget must need clearly less noise ({budget}, {neighbours})",
+    )
+    if neighbours is Neighbours.REPLACE_ONE:
+        weaker = _calibrate(mechanism, budget, Neighbours.ADD_REMOVE)
+        expect(
+            weaker is not None and _length(weaker) <= _length(calibration),
+            f"replace-one neighbours must not need less noise than add-remove ({budget})",
+        )
+    shared = _calibrate(mechanism, budget, neighbours, copies=COPIES)
+    expect(
+        shared is not None and _length(shared) > 1.05 * _length(calibration),
+        f"more objectives on the same rows must cost noise ({budget}, {neighbours})",
+    )
+
+
+def _check_automatic_ridge(mechanism: Mechanism, calibration: Calibration) -> None:
+    budget, neighbours = calibration.budget, calibration.neighbours
+    automatic = _calibrate(mechanism, budget, neighbours, l2=None)
+    if automatic is None:
+        raise AssertionError("l2=None must leave the ridge to the mechanism")
+    ridge = automatic.objective.l2
+    expect(
+        ridge is not None and 0 < ridge < math.inf,
+        "l2=None must become a positive ridge",
+        at=ridge,
+    )
+    fixed = _calibrate(mechanism, budget, neighbours, l2=ridge)
+    expect(
+        fixed is not None
+        and math.isclose(_length(fixed), _length(automatic), rel_tol=1e-9),
+        "a ridge chosen automatically must be one that can be asked for, at the same noise",
+        at=ridge,
+    )
+
+
+def _rows(seed: int) -> Rows:
+    entropy = Entropy.seeded(seed)
+    features = entropy.normal(ROWS * DIMENSION).reshape(ROWS, DIMENSION)
+    return enclose(features, entropy.signs(ROWS), 1.0, 0.0)
+
+
+def _check_release(mechanism: Mechanism, calibration: Calibration) -> None:
+    rows = _rows(5)
+
+    def released(entropy: Entropy) -> Release:
+        return mechanism.release(calibration, [rows], entropy)
+
+    one, same = released(Entropy.seeded(6)), released(Entropy.seeded(6))
+    other = released(Entropy.seeded(7))
+    expect(one.value.shape == (DIMENSION,), "one value per coefficient", at=one.value.shape)
+    expect(np.array_equal(one.value, same.value), "a seed must reproduce a release")
+    expect(not np.array_equal(one.value, other.value), "another seed must change it")
+    expect(
+        not one.guarantee.private and "NOT PRIVATE" in str(one.guarantee),
+        "a seeded release must be stamped as not private",
+    )
+    secret, again = released(Entropy.system()), released(Entropy.system())
+    expect(not np.array_equal(secret.value, again.value), "system noise must not repeat")
+    expect(
+        secret.guarantee == calibration.guarantee,
+        "a release with system noise must carry the calibrated guarantee",
+        at=secret.guarantee,
+    )
+    expect(
+        secret.noise_scale == calibration.noise.scale
+        and secret.noise[0].kind == calibration.noise.kind,
+        "a release must state the noise that was calibrated",
+        at=secret.noise,
+    )
+    expect(secret.events == calibration.events, "a release must carry its events")
+    _check_sealed(secret, rows)
+
+
+def _check_sealed(release: Release, rows: Rows) -> None:
+    """Look for data in a release, in what it refers to, and in its pickled form."""
+    for path, part in _parts("release", release):
+        expect(not isinstance(part, Rows), "a release must hold no rows", at=path)
+        if isinstance(part, np.ndarray) and path != "release.value":
+            raise AssertionError(f"a release must hold no array but its value: {path}")
+    stored = pickle.dumps(release)
+    expect(
+        len(stored) < MOST_BYTES and rows.features[:1].tobytes() not in stored,
+        "a pickled release must hold no data",
+        at=len(stored),
+    )
+    restored = pickle.loads(stored)  # noqa: S301
+    expect(
+        np.array_equal(restored.value, release.value)
+        and restored.guarantee == release.guarantee
+        and restored.events == release.events,
+        "a release must survive pickling",
+    )
+
+
+def _parts(path: str, value: Any) -> list[tuple[str, Any]]:
+    """Return everything that a value refers to through fields, sequences and mappings."""
+    found = [(path, value)]
+    inner: list[tuple[str, Any]] = []
+    if is_dataclass(value):
+        inner = [(f"{path}.{f.name}", getattr(value, f.name)) for f in fields(value)]
+    elif isinstance(value, tuple | list):
+        inner = [(f"{path}[{i}]", part) for i, part in enumerate(value)]
+    elif hasattr(value, "items"):
+        inner = [(f"{path}[{key!r}]", part) for key, part in value.items()]
+    for name, part in inner:
+        found += _parts(name, part)
+    return found
+
+
+def _check_copies(mechanism: Mechanism, calibration: Calibration) -> None:
+    """Several tasks need a calibration for as many, and come out one row each."""
+    shared = mechanism.calibrate(
+        calibration.objective, calibration.budget, calibration.neighbours, copies=COPIES
+    )
+    tasks = [_rows(seed) for seed in range(COPIES)]
+    together = mechanism.release(shared, tasks, Entropy.seeded(8))
+    expect(
+        together.value.shape == (COPIES, DIMENSION),
+        "several tasks must give one row of coefficients each",
+        at=together.value.shape,
+    )
+    expect(
+        len({row.tobytes() for row in together.value}) == COPIES,
+        "every task must have noise of its own",
+    )
+    repeated = mechanism.release(shared, tasks[:1] * COPIES, Entropy.seeded(8)).value
+    expect(
+        len({row.tobytes() for row in repeated}) == COPIES,
+        "the same rows twice must have different noise",
+    )
+    for count in (COPIES - 1, COPIES + 1):
+        try:
+            mechanism.release(shared, (tasks + tasks)[:count], Entropy.seeded(8))
+        except ConfideError:
+            continue
+        raise AssertionError(
+            f"calibrated for {COPIES} tasks, it released {count}: every task spends "
+            "budget, so any other number must be refused"
+        )

@@ -1,0 +1,44 @@
+"""scikit-learn's own estimator checks, on instances that a budget makes accurate."""
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from confide import (
+    Approx,
+    LinearRegression,
+    LinearSVC,
+    LogisticRegression,
+    PoissonRegression,
+    Pure,
+)
+
+PURE = {"budget": Pure(200), "row_norm": 10.0}
+APPROX = {"budget": Approx(50, 1e-6), "row_norm": 10.0}
+OUTPUT = {"budget": Pure(2000), "row_norm": 10.0, "mechanism": "output", "l2": 10.0}
+CONFIGURED = [
+    LogisticRegression(**PURE),
+    LogisticRegression(**PURE, classes=[0, 1]),
+    LogisticRegression(**OUTPUT),
+    LinearSVC(**PURE, l2=1.0),
+    LinearSVC(**OUTPUT, loss="hinge"),
+    LinearRegression(**APPROX, target_bound=5.0),
+    LinearRegression(**OUTPUT, target_bound=5.0),
+    PoissonRegression(**APPROX, target_bound=10.0, slope_bound=10.0),
+    PoissonRegression(**OUTPUT, target_bound=10.0, slope_bound=10.0),
+]
+
+DECLARED = {
+    "check_classifiers_classes": "the labels are the declared ones, not those found in y",
+    "check_classifier_not_supporting_multiclass": (
+        "a label that was not declared counts as none of the declared ones; refusing it "
+        "would tell that somebody has it"
+    ),
+}
+
+
+def expected_failures(estimator):
+    return DECLARED if getattr(estimator, "classes", None) else {}
+
+
+@parametrize_with_checks(CONFIGURED, expected_failed_checks=expected_failures)
+def test_scikit_learn_check(estimator, check):
+    check(estimator)

@@ -1,0 +1,86 @@
+"""The checks can fail: each known way to break privacy turns one of them red."""
+
+import numpy as np
+import pytest
+from cases import add_remove_pairs, objective
+from checks import largest_delta, largest_loss
+from witness import sensitivity_ratio
+
+from confide.mechanisms import objective_analysis
+from confide.mechanisms.objective_analysis import LogDet
+from confide.noise import Entropy, SphericalLaplace
+from confide.objectives import Objective
+from confide.privacy import Approx, Neighbours, Pure
+
+ADD = Neighbours.ADD_REMOVE
+
+
+def halve_sensitivity(monkeypatch):
+    honest = Objective.lipschitz.fget
+    monkeypatch.setattr(Objective, "lipschitz", property(lambda self: honest(self) / 2))
+
+
+def drop_log_det(monkeypatch):
+    def nothing(target, *, coupled=True):
+        return LogDet(np.array([0.0, target.slope_bound]), np.zeros(2))
+
+    monkeypatch.setattr(objective_analysis, "log_det", nothing)
+
+
+def assert_red(check):
+    with pytest.raises(AssertionError):
+        check()
+
+
+def test_halving_the_sensitivity_is_seen_by_the_witness(monkeypatch):
+    halve_sensitivity(monkeypatch)
+    assert_red(lambda: _in_range(sensitivity_ratio(ADD)))
+
+
+@pytest.mark.parametrize("name", ["logistic", "huberized-hinge", "huber"])
+def test_halving_the_sensitivity_is_seen_by_the_exact_profile(monkeypatch, name):
+    pairs = list(add_remove_pairs(name))
+    target = objective(name, l2=20.0)
+    largest_delta(target, Approx(1, 1e-4), ADD, pairs)
+    halve_sensitivity(monkeypatch)
+    assert_red(lambda: largest_delta(target, Approx(1, 1e-4), ADD, pairs))
+
+
+@pytest.mark.parametrize(
+    ("name", "ridge"),
+    [("huberized-hinge", 1.0), ("smoothed-hinge", 1.0), ("huber", 1.0)],
+)
+def test_dropping_the_log_determinant_is_seen_where_it_matters(monkeypatch, name, ridge):
+    pairs = list(add_remove_pairs(name))
+    target = objective(name, l2=ridge)
+    largest_loss(target, Pure(1), ADD, pairs)
+    drop_log_det(monkeypatch)
+    assert_red(lambda: largest_loss(target, Pure(1), ADD, pairs))
+
+
+def radius_test(count=4000, dimension=6):
+    """Twice the radius over the scale is chi-square with 2p degrees of freedom."""
+    entropy = Entropy.seeded(11)
+    noise = SphericalLaplace(0.5)
+    radii = [np.linalg.norm(noise.draw(dimension, entropy)) for _ in range(count)]
+    total = np.sum(radii) / noise.scale
+    expected, spread = count * dimension, np.sqrt(count * dimension)
+    assert abs(total - expected) < 4.9 * spread  # false alarm 1e-6
+
+
+def test_gamma_of_shape_one_is_seen_by_the_sampler_test(monkeypatch):
+    radius_test()
+    honest = Entropy.gamma
+    monkeypatch.setattr(Entropy, "gamma", lambda self, shape: honest(self, 1))
+    assert_red(radius_test)
+
+
+@pytest.mark.parametrize("factor", [0.97, 1.03])
+def test_three_percent_less_or_more_noise_is_seen_by_the_sampler_test(monkeypatch, factor):
+    honest = Entropy.gamma
+    monkeypatch.setattr(Entropy, "gamma", lambda self, shape: factor * honest(self, shape))
+    assert_red(lambda: radius_test(20_000))
+
+
+def _in_range(ratio):
+    assert 0.999 <= ratio <= 1.0, ratio

@@ -1,0 +1,173 @@
+import numpy as np
+import pytest
+from cases import LOSSES, add_remove_pairs, objective, plane_pairs, replace_pairs
+from checks import GRID_ERROR, joint_delta, largest_delta, largest_loss, largest_renyi
+
+from confide.attacks import Records, exact_pair, hockey_stick, max_log_ratio
+from confide.mechanisms import ObjectivePerturbation
+from confide.noise import Gaussian
+from confide.objectives import L1, Box, Objective, Poisson, Squared
+from confide.privacy import Approx, Neighbours, Pure, Zcdp, gaussian_delta
+
+ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
+every_loss = pytest.mark.parametrize("name", sorted(LOSSES))
+
+
+@every_loss
+@pytest.mark.parametrize(("epsilon", "ridge"), [(1.0, None), (3.0, 1.0), (0.3, 30.0)])
+def test_pure_add_remove_holds_and_is_attained(name, epsilon, ridge):
+    if name == "narrow-hinge" and ridge is not None:
+        ridge *= 2
+    worst = largest_loss(
+        objective(name, l2=ridge), Pure(epsilon), ADD, add_remove_pairs(name)
+    )
+    assert worst > 0.5
+
+
+def test_pure_logistic_add_remove_is_tight():
+    worst = largest_loss(objective("logistic"), Pure(1), ADD, add_remove_pairs("logistic"))
+    assert worst > 0.999
+
+
+@every_loss
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_pure_replace_one_holds(name, epsilon):
+    worst = largest_loss(objective(name), Pure(epsilon), REPLACE, replace_pairs(name))
+    assert worst > 0.2
+
+
+@every_loss
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-5), (0.3, 1e-3), (2.0, 1e-2)])
+def test_gaussian_add_remove_holds(name, epsilon, delta):
+    pairs = list(add_remove_pairs(name))
+    largest_delta(objective(name), Approx(epsilon, delta), ADD, pairs)
+    if name == "logistic":
+        return  # its tightness has a test of its own
+    ample = objective(name, l2=60 * objective(name).smoothness / epsilon)
+    assert largest_delta(ample, Approx(epsilon, delta), ADD, pairs) > 0.25
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-5), (0.3, 1e-3), (2.0, 1e-6)])
+def test_gaussian_logistic_is_exactly_a_gaussian_mechanism(epsilon, delta):
+    pairs = list(add_remove_pairs("logistic"))
+    worst = largest_delta(objective("logistic"), Approx(epsilon, delta), ADD, pairs)
+    assert worst > 0.92
+
+
+@pytest.mark.parametrize("ridge", [0.35, 0.5, 0.7])
+def test_logistic_below_the_free_ridge_pays_for_its_log_determinant(ridge):
+    budget = Approx(1, 1e-3)
+    pairs = list(add_remove_pairs("logistic"))
+    largest_delta(objective("logistic", l2=ridge), budget, ADD, pairs)
+    mechanism = ObjectivePerturbation()
+    free = mechanism.calibrate(objective("logistic"), budget, ADD).noise.scale
+    paid = mechanism.calibrate(objective("logistic", l2=ridge), budget, ADD).noise.scale
+    assert paid > free
+
+
+@every_loss
+def test_gaussian_replace_one_holds_on_the_line(name):
+    pairs = list(replace_pairs(name))
+    largest_delta(objective(name), Approx(1, 1e-4), REPLACE, pairs)
+    if name != "logistic":
+        ample = objective(name, l2=60 * objective(name).smoothness)
+        assert largest_delta(ample, Approx(1, 1e-4), REPLACE, pairs) > 1e-3
+
+
+@every_loss
+@pytest.mark.parametrize("budget", [Approx(1, 1e-3), Pure(1)], ids=str)
+def test_replace_one_holds_in_the_plane(name, budget):
+    pairs = [("plane", a, b) for a, b in plane_pairs(name)]
+    target = objective(name, dimension=2)
+    if isinstance(budget, Pure):
+        mechanism = ObjectivePerturbation()
+        calibration = mechanism.calibrate(target, budget, REPLACE)
+        for _, a, b in pairs:
+            p, q = exact_pair(calibration.objective, calibration.noise, a, b, 301)
+            assert max_log_ratio(p, q) <= 0.99 * (1 + 1e-6)
+    else:
+        largest_delta(target, budget, REPLACE, pairs, points=401, slack=0.03)
+
+
+def test_gdp_form_of_the_logistic_theorem_in_the_plane():
+    """With l2 >= 2 sigma² replace-one is (2X/sigma)-GDP at every epsilon."""
+    sigma = 1.5
+    target = objective("logistic", dimension=2, l2=2 * sigma**2)
+    for a, b in plane_pairs("logistic"):
+        p, q = exact_pair(target, Gaussian(sigma), a, b, 401)
+        for epsilon in (0.0, 0.3, 1.0, 2.0):
+            claim = gaussian_delta(epsilon, 2 / sigma)
+            assert hockey_stick(p, q, epsilon) <= claim * (1 + GRID_ERROR)
+
+
+@pytest.mark.parametrize("analysis", ["separate", "kst"])
+@every_loss
+def test_published_analyses_hold_too(name, analysis):
+    pairs = list(add_remove_pairs(name))
+    largest_loss(objective(name), Pure(1), ADD, pairs, analysis)
+    largest_delta(objective(name), Approx(1, 1e-4), ADD, pairs, analysis)
+
+
+@pytest.mark.parametrize("name", ["logistic", "huberized-hinge", "huber"])
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"penalty": L1(0.7)},
+        {"constraint": Box(-0.4, 0.8)},
+        {"penalty": L1(0.3), "constraint": Box(-0.5, 0.5)},
+    ],
+    ids=["l1", "box", "l1-box"],
+)
+def test_kinks_and_constraints_keep_the_guarantee(name, extra):
+    target = objective(name, **extra)
+    pairs = list(add_remove_pairs(name))
+    largest_loss(target, Pure(1), ADD, pairs)
+    largest_delta(target, Approx(1, 1e-3), ADD, pairs)
+
+
+@pytest.mark.parametrize(
+    ("loss", "bound", "labels"),
+    [(Squared(), 1.0, (-1.0, 1.0)), (Poisson(), 2.0, (0.0, 2.0))],
+    ids=["squared", "poisson"],
+)
+def test_losses_bounded_by_a_constraint_keep_the_guarantee(loss, bound, labels):
+    target = Objective(loss, 1, 1.0, constraint=Box(-0.8, 0.8), target_bound=bound)
+    base = Records.of([[1.0], [0.5]], list(labels))
+    more = [base.plus([x], y) for x in (1.0, -1.0, 0.3) for y in labels]
+    pairs = [("in", m, base) for m in more] + [("out", base, m) for m in more]
+    largest_loss(target, Pure(1), ADD, pairs)
+    largest_delta(target, Approx(1, 1e-3), ADD, pairs)
+    swaps = [("swap", a, b) for a in more for b in more]
+    largest_loss(target, Pure(1), REPLACE, swaps)
+
+
+def test_grids_integrate_to_one():
+    for name in LOSSES:
+        calibration = ObjectivePerturbation().calibrate(objective(name), Pure(1), ADD)
+        for _, a, b in add_remove_pairs(name):
+            p, _ = exact_pair(calibration.objective, calibration.noise, a, b)
+            assert np.isclose(p.mass, 1, atol=GRID_ERROR)
+
+
+@every_loss
+@pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
+def test_zcdp_holds_at_every_order(name, relation):
+    pairs = list((add_remove_pairs if relation is ADD else replace_pairs)(name))
+    orders = (1.01, 1.5, 2.0, 8.0, 64.0)
+    largest_renyi(objective(name), Zcdp(0.05), relation, pairs, orders)
+    wide = objective(name, l2=80 * objective(name).smoothness)
+    assert largest_renyi(wide, Zcdp(0.05), relation, pairs, orders) > 0.05
+
+
+@pytest.mark.parametrize("name", ["logistic", "huberized-hinge"])
+def test_two_objectives_on_the_same_records_share_the_budget(name):
+    """One-vs-rest: the record enters one coding as positive, the other as negative."""
+    base = Records.of([[1.0], [0.5]], [1.0, -1.0])
+    empty = Records.of(np.zeros((0, 1)), [])
+    pairs = []
+    for ground in (empty, base):
+        more = (ground.plus([1.0], 1.0), ground.plus([1.0], -1.0))
+        pairs += [(more, (ground, ground)), ((ground, ground), more)]
+    joint_delta(objective(name), Approx(1, 1e-3), ADD, pairs)
+    worst = joint_delta(objective(name, l2=8.0), Approx(1, 1e-3), ADD, pairs)
+    assert worst > 1e-3
