@@ -14,8 +14,10 @@ demo: $(STAMP)  ## install, then fit a private model end to end
 test: lint $(STAMP)  ## install, then format, lint, types and every fast test
 	$(BIN)/python -m pytest -q -n auto $(ARGS)
 
-test-all: lint $(STAMP)  ## everything `test` does, and the slow statistical tests
-	$(BIN)/python -m pytest -q -n auto -m "" $(ARGS)
+test-slow: $(STAMP)  ## the slow statistical tests alone
+	$(BIN)/python -m pytest -q -n auto -m slow $(ARGS)
+
+test-all: test test-slow  ## everything `test` does, and the slow statistical tests
 
 lint: $(STAMP)  ## format check, lint, strict types
 	$(BIN)/ruff format --check .
@@ -28,4 +30,4 @@ bench: $(STAMP)  ## measure against peers and write docs/benchmarks.md
 help:           ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-9s %s\n",$$1,$$2}'
 
-.PHONY: demo test test-all lint bench help
+.PHONY: demo test test-slow test-all lint bench help

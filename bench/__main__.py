@@ -30,6 +30,8 @@ def main():
     with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as progress:
         task = progress.add_task("", total=sum(len(jobs) for _, jobs in work))
         for section, jobs in work:
+            if not jobs and section.name in found:
+                continue
             results = {}
             try:
                 for name, job in jobs.items():

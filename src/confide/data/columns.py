@@ -154,6 +154,6 @@ def level_codes(values: Any, levels: tuple[Any, ...], what: str) -> AnyArray:
             f"{what} holds {holds}, but none of its declared values is {none}. Declare "
             "them in the type that the table holds, or convert the table first."
         )
-    if pd.api.types.is_bool_dtype(column) or pd.api.types.is_bool_dtype(known):
+    if "boolean" in map(pd.api.types.infer_dtype, (column, known)):
         column, known = column.astype(object), known.astype(object)
     return np.asarray(known.get_indexer(column), dtype=np.intp)

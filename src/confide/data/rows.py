@@ -149,9 +149,11 @@ class Rows:
             return _add(fn(b) for b in self.blocks(edges[i], edges[i + 1], dtype))
 
         indices = range(len(edges) - 1)
+        if len(indices) == 1:
+            return stripe(0)
         threads = _threads()
         with _blas().limit(limits=1, user_api="blas"):
-            if threads == 1 or len(indices) == 1:
+            if threads == 1:
                 return _add(map(stripe, indices))
             return _add(_pool(threads).map(stripe, indices))
 

@@ -22,17 +22,17 @@ class NotNumbers(InvalidData, TypeError):
     """A table holds things that are no numbers at all."""
 
 
+LARGEST = 1e100
+"""Public numbers beyond it, or below its inverse, would overflow when squared."""
+
+
 def read_number(name: str, value: Any, do: str, *, zero: bool = False) -> float:
-    """Return a public parameter as a finite number above 0, or 0 where that is allowed."""
-    try:
-        real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-        number = float(value) if real else np.nan
-    except OverflowError:
-        number = np.inf
-    if 0 < number < np.inf or (zero and number == 0):
-        return number
-    must = "a finite number, 0 or more" if zero else "a finite number greater than 0"
-    raise InvalidParameter(name, must, value, do)
+    """Return a public parameter as a number of a sensible size."""
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if real and (1 / LARGEST <= value <= LARGEST or (zero and value == 0)):
+        return float(value)
+    must = f"a number between {1 / LARGEST:g} and {LARGEST:g}"
+    raise InvalidParameter(name, f"0 or {must}" if zero else must, value, do)
 
 
 def read_features(estimator: Any, X: Any, schema: Schema | None, *, reset: bool) -> Any:

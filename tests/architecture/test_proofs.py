@@ -1,0 +1,62 @@
+"""A guarantee is a proof plus a check: nothing is PROVED without a page that exists."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from confide.mechanisms import MECHANISMS
+from confide.objectives import Clipped, Logistic, Objective, Squared
+from confide.privacy import Approx, Neighbours, Pure, Status, Zcdp
+
+PROOFS = Path(__file__).parents[2] / "docs" / "proofs"
+HEADING = re.compile(r"^## ([a-z0-9-]+) — ", re.MULTILINE)
+
+
+def slugs(page):
+    path = PROOFS / page
+    assert path.is_file(), f"no proof page {page}"
+    return set(HEADING.findall(path.read_text("utf-8")))
+
+
+def proves(theorem):
+    page, _, slug = theorem.partition("#")
+    return slug in slugs(page)
+
+
+@pytest.mark.parametrize("name", sorted(MECHANISMS))
+def test_every_theorem_a_mechanism_names_has_a_proof(name):
+    assert MECHANISMS[name].theorems
+    for theorem in MECHANISMS[name].theorems:
+        assert proves(theorem), f"{name} names {theorem}, which docs/proofs does not prove"
+
+
+@pytest.mark.parametrize("name", sorted(MECHANISMS))
+@pytest.mark.parametrize("budget", [Pure(1), Approx(1, 1e-5), Zcdp(0.1)], ids=repr)
+@pytest.mark.parametrize("relation", list(Neighbours), ids=str)
+@pytest.mark.parametrize("copies", [1, 3])
+@pytest.mark.parametrize(
+    "loss", [Logistic(), Clipped(Squared(), 1.0)], ids=["log", "huber"]
+)
+def test_every_proved_calibration_names_a_listed_theorem(
+    name, budget, relation, copies, loss
+):
+    mechanism = MECHANISMS[name]()
+    objective = Objective(loss, 5, target_bound=1.0)
+    calibration = mechanism.calibrate(objective, budget, relation, copies=copies)
+    assert calibration.status is Status.PROVED
+    assert calibration.theorem in mechanism.theorems
+    assert calibration.guarantee.theorem == calibration.theorem
+
+
+def test_a_missing_proof_would_be_noticed():
+    assert not proves("objective-perturbation.md#no-such-theorem")
+
+
+@pytest.mark.parametrize("page", sorted(p.name for p in PROOFS.glob("*.md")))
+def test_every_theorem_says_how_it_is_checked(page):
+    text = (PROOFS / page).read_text("utf-8")
+    sections = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    for section in sections:
+        if "**Proof" in section:
+            assert "Checked by:" in section, section.splitlines()[0]

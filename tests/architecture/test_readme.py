@@ -1,0 +1,21 @@
+"""The README's examples run as they stand."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+EXAMPLES = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("number", range(len(EXAMPLES)))
+def test_example_runs(number, capsys):
+    exec(compile(EXAMPLES[number], f"README example {number + 1}", "exec"), {})  # noqa: S102
+    assert "Guarantee" in capsys.readouterr().out
+
+
+def test_there_are_examples_and_both_commands():
+    assert len(EXAMPLES) >= 2
+    assert "make demo" in README
+    assert "make test" in README
