@@ -42,7 +42,7 @@ def run_demo(epsilon: float = 2.0, seed: int | None = None) -> Demo:
 
     def fit(spent: float, random_state: int | None) -> LogisticRegression:
         model = LogisticRegression(Pure(spent), schema=schema, random_state=random_state)
-        return model.fit(train)  # type: ignore[no-any-return]
+        return model.fit(train)
 
     def accuracy(model: LogisticRegression) -> float:
         return float(np.mean(model.predict(test) == truth))
