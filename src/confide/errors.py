@@ -2,7 +2,7 @@
 
     ConfideError
     ├── InvalidParameter      a public argument is wrong (also a ValueError)
-    ├── InvalidData           a table has the wrong shape, type or values (also a ValueError)
+    ├── InvalidData           a table has a wrong shape, type or value (also a ValueError)
     ├── MissingPublicBound    a bound that a theorem needs was not declared
     ├── UnmetNeeds            a mechanism cannot treat this objective; lists every reason
     ├── MixedBudgets          two kinds of budget met unconverted (also a TypeError)
@@ -13,6 +13,7 @@
 Messages say what must hold, what came and what to do. They never quote a record.
 """
 
+from enum import Enum
 from typing import Any
 
 
@@ -20,12 +21,25 @@ class ConfideError(Exception):
     """Any error that confide raises on purpose."""
 
 
+def _shown(value: Any) -> str:
+    """Show a parameter; anything that could be data by mistake only by its type."""
+    plain = (bool, int, float, complex, str, bytes, type(None))
+    parts = value if isinstance(value, list | tuple | set | dict) else (value,)
+    if len(parts) <= 12 and all(isinstance(part, (*plain, Enum)) for part in parts):
+        try:
+            text = repr(value)
+        except ValueError:
+            return "a number too long to show"
+        return text if len(text) <= 200 else text[:200] + "..."
+    return f"a {type(value).__name__}"
+
+
 class InvalidParameter(ConfideError, ValueError):
     """A public argument is wrong: what must hold, what came, what to do."""
 
     def __init__(self, name: str, must: str, got: Any, do: str = "") -> None:
         self.name, self.must, self.got, self.do = name, must, got, do
-        super().__init__(f"{name} must be {must}; got {got!r}. {do}".rstrip())
+        super().__init__(f"{name} must be {must}; got {_shown(got)}. {do}".rstrip())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.name, self.must, self.got, self.do)

@@ -18,7 +18,7 @@ CONFIGURED = [
     LogisticRegression(**PURE),
     LogisticRegression(**PURE, classes=[0, 1]),
     LogisticRegression(**OUTPUT),
-    LinearSVC(**PURE, l2=1.0),
+    LinearSVC(**PURE),
     LinearSVC(**OUTPUT, loss="hinge"),
     LinearRegression(**APPROX, target_bound=5.0),
     LinearRegression(**OUTPUT, target_bound=5.0),

@@ -231,18 +231,22 @@ def hinge_by_its_dual(features, target, linear, ridge, top):
 
 
 @pytest.mark.parametrize("penalty", [None, Ridge((1.0, 0.0, 2.0, 0.5))], ids=str)
-@pytest.mark.parametrize(
-    ("loss", "top"), [(Hinge(), 1.0), (Clipped(Hinge(), 0.5), 0.5)], ids=str
-)
-def test_the_hinge_is_solved_and_its_certificate_is_true(loss, top, penalty):
+def test_the_hinge_is_solved_and_its_certificate_is_true(penalty):
     features, target = made_up(60, DIMENSION)
     linear = np.array([0.5, -1.0, 0.2, 0.0])
-    objective = Objective(loss, DIMENSION, l2=2.0, penalty=penalty)
+    objective = Objective(Hinge(), DIMENSION, l2=2.0, penalty=penalty)
     found = minimise(objective, enclose(features, target, 1.0, 0.0), linear, 1e-5)
-    reference, error = hinge_by_its_dual(features, target, linear, objective.ridge, top)
+    reference, error = hinge_by_its_dual(features, target, linear, objective.ridge, 1.0)
     assert error < 1e-3
     assert found.distance <= 1e-5
     assert np.linalg.norm(found.theta - reference) <= found.distance + error
+
+
+def test_a_clipped_hinge_is_refused_rather_than_solved_as_a_whole_one():
+    rows = enclose(np.ones((1, 1)), np.ones(1), 1.0, 0.0)
+    objective = Objective(Clipped(Hinge(), 0.25), 1, l2=2.0)
+    with pytest.raises(ConfideError, match="plain hinge"):
+        minimise(objective, rows, np.zeros(1), 1e-5)
 
 
 def test_the_hinge_agrees_with_scikit_learn():
@@ -495,18 +499,17 @@ def test_extended_precision_certifies_where_doubles_cannot(penalty, monkeypatch)
 
 
 @pytest.mark.parametrize("dimension", [1, 3, 40])
-@pytest.mark.parametrize("count", [50, 150_000])
+@pytest.mark.parametrize("count", [50, 40_000])
 def test_the_finest_tolerance_can_be_certified(dimension, count, monkeypatch):
     """Labels that nothing explains keep every slope at a half, far from easy."""
     monkeypatch.setattr("confide.solvers.smooth.MOST_SWEEPS", 25)
-    count = min(count, 6_000_000 // dimension)
     rng = np.random.default_rng(0)
     features = np.full((count, dimension), 1 / math.sqrt(dimension))
     features *= rng.choice([-1.0, 1.0], size=(count, 1))
     target = rng.choice([-1.0, 1.0], size=count)
     objective = Objective(Logistic(), dimension, l2=1.0)
-    tolerance = finest_tolerance(objective, count)
     rows = enclose(features, target, 1.0 + 1e-9, 0.0)
+    tolerance = finest_tolerance(objective, rows)
     found = minimise(objective, rows, np.zeros(dimension), tolerance)
     assert found.distance <= tolerance
 
@@ -538,3 +541,31 @@ def test_what_cannot_be_certified_is_refused(parts):
     objective = Objective(Logistic(), DIMENSION, l2=0.5, **parts)
     with pytest.raises(ConfideError):
         minimise(objective, enclose(features, target, 1.0, 0.0), np.zeros(4), 1e-9)
+
+
+def many_rows(seed):
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(20_000, 20))
+    features /= np.linalg.norm(features, axis=1, keepdims=True)
+    score = features @ rng.normal(size=20) + 0.3 * rng.normal(size=20_000)
+    return enclose(features, np.where(score > 0, 1.0, -1.0), 1.0 + 1e-9, 0.0)
+
+
+@pytest.mark.parametrize("seed", [0, 10, 16])
+def test_the_hinge_is_solved_on_many_rows(seed, monkeypatch):
+    """Hundreds of rows sit on the margin; few sweeps are allowed, so stalling fails."""
+    monkeypatch.setattr("confide.solvers.smooth.MOST_SWEEPS", 300)
+    objective = Objective(Hinge(), 20, row_norm=1.0 + 1e-9, l2=1.0)
+    found = minimise(objective, many_rows(seed), np.zeros(20), 1e-3)
+    assert found.distance <= 1e-3
+
+
+@pytest.mark.parametrize("width", [0.1, 0.01])
+@pytest.mark.parametrize(
+    "parts", [{"penalty": L1(0.1)}, {"constraint": L2Ball(2.0)}], ids=["l1", "ball"]
+)
+def test_a_narrow_band_is_solved_on_many_rows(parts, width):
+    """A curvature that comes and goes within a hundredth of the margin."""
+    objective = Objective(HuberizedHinge(width), 20, row_norm=1.0 + 1e-9, l2=1.0, **parts)
+    found = minimise(objective, many_rows(0), np.zeros(20), 1e-8)
+    assert found.distance <= 1e-8

@@ -1,4 +1,4 @@
-"""Black-box audits in twenty dimensions: claims hold, are near the truth, can be refuted."""
+"""Black-box audits in twenty dimensions: claims hold, and wrong ones are refuted."""
 
 import numpy as np
 import pytest

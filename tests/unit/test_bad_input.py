@@ -369,9 +369,6 @@ def test_too_little_ridge_names_the_smallest_that_works(
     small.set_params(l2=1.01 * float(found[1])).fit(*table())
 
 
-@pytest.mark.xfail(
-    raises=ZeroDivisionError, strict=False, reason="log_det divides by a ridge of 0"
-)
 @EVERY
 @pytest.mark.parametrize("budget", [Pure(1), Approx(1, 1e-6), Zcdp("0.1")], ids=repr)
 @QUIET

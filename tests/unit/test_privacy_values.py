@@ -90,7 +90,7 @@ def test_bad_values_are_refused_by_name(bad):
 
 @pytest.mark.parametrize("delta", [1, 1.5])
 def test_delta_must_be_below_one(delta):
-    with pytest.raises(InvalidParameter, match="below 1"):
+    with pytest.raises(InvalidParameter, match="delta"):
         Approx(1, delta)
 
 

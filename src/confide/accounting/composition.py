@@ -19,6 +19,7 @@ from confide.accounting.events import (
     ZcdpEvent,
 )
 from confide.accounting.loss_bound import LossBound
+from confide.errors import InvalidParameter
 from confide.privacy import gaussian_epsilon, zcdp_to_approx
 from confide.privacy.budgets import Approx, Number, Pure, Zcdp, exact
 
@@ -44,6 +45,8 @@ def compose(events: Sequence[Event], delta: Number) -> Approx:
 def as_zcdp(events: Sequence[Event]) -> Zcdp | None:
     """Return the sum in zCDP, or None if an event has no zCDP guarantee."""
     total = 0.0
+    if not events:
+        return None
     for event in events:
         match event:
             case PureEvent(epsilon):
@@ -60,7 +63,7 @@ def as_zcdp(events: Sequence[Event]) -> Zcdp | None:
 def as_pure(events: Sequence[Event]) -> Pure | None:
     """Return the sum in pure privacy, or None if an event is not pure."""
     pure = [e.epsilon for e in events if isinstance(e, PureEvent)]
-    return Pure(sum(pure)) if len(pure) == len(events) else None
+    return Pure(sum(pure)) if pure and len(pure) == len(events) else None
 
 
 def copies_delta(bound: LossBound, copies: int, epsilon: float) -> float:
@@ -70,7 +73,7 @@ def copies_delta(bound: LossBound, copies: int, epsilon: float) -> float:
     """
     from dp_accounting.pld import privacy_loss_distribution as pld
 
-    step = 1e-4 * min(1.0, epsilon)
+    step = 1e-4 * epsilon
     top = bound.values[-1] + bound.slope * max(0.0, 9.5 - bound.knots[-1])
     lattice = np.arange(0, math.ceil(top / step) + 1)
     below = bound.chance_below(lattice * step)
@@ -135,4 +138,8 @@ def _randomised_response_renyi(epsilon: float, orders: Any) -> Any:
 
 
 def _at(epsilon: float, delta: Any) -> Approx:
+    if not math.isfinite(epsilon):
+        raise InvalidParameter(
+            "delta", "larger than what the events themselves use up", float(delta)
+        )
     return Approx(repr(max(epsilon, 1e-12)), delta)

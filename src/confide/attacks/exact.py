@@ -193,7 +193,7 @@ def _span(objective: Objective, noise: Noise, records: Records) -> tuple[Array, 
     which = np.repeat(np.arange(len(records.target)), records.times.astype(np.intp))
     features = records.features[which] if len(which) else np.zeros((1, size))
     target = records.target[which] if len(which) else np.ones(1)
-    rows = enclose(features, target, np.inf, 0.0)
+    rows = enclose(features, target, 1e100, 0.0)
     found = np.array([minimise(objective, rows, b, 1e-6).theta for b in pulls])
     slack = 1e-9 + 0.02 * (found.max(axis=0) - found.min(axis=0))
     return found.min(axis=0) - slack, found.max(axis=0) + slack

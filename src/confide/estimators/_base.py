@@ -73,7 +73,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
             objective, budget, neighbours, copies=task.codings
         )
         rows = enclose(features, np.zeros(0), self._row_norm, self._height)
-        calibration.check_count(rows.count)
+        calibration.check_rows(rows)
         tasks: Iterator[Rows] = (rows.labelled(coding) for coding in codings)
         entropy = Entropy.of(self.random_state)
         self._keep(mechanism.release(calibration, tasks, entropy), task)

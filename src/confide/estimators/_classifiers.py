@@ -54,7 +54,7 @@ class _PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[m
             classes=classes,
             labels_were_read=declared is None,
         )
-        return task, (np.where(codes == k, 1.0, -1.0) for k in positives)
+        return task, (_signs(codes == k) for k in positives)
 
     def _keep(self, release: Release, task: Task) -> None:
         super()._keep(release, task)
@@ -81,6 +81,13 @@ class _PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[m
         declared = self.classes
         tags.classifier_tags.multi_class = declared is None or np.size(declared) > 2
         return tags
+
+
+def _signs(positive: AnyArray) -> Array:
+    coding = positive.astype(np.float64)
+    coding *= 2
+    coding -= 1
+    return coding
 
 
 class LogisticRegression(_PrivateClassifier):

@@ -120,6 +120,11 @@ def read_labels(y: Any, count: int, declared: Any) -> tuple[AnyArray, AnyArray]:
     if declared is not None:
         levels = check_levels("classes", declared, least=2)
         return _one_type(levels), level_codes(column, levels, "the target y")
+    if column.dtype.kind in "iu":
+        ends = np.array([column.min(), column.max()])
+        positive = column == ends[1]
+        if ends[0] < ends[1] and (positive | (column == ends[0])).all():
+            return ends, positive
     try:
         known = np.sort(np.asarray(pd.unique(pd.Series(column))).astype(column.dtype))
     except TypeError:

@@ -158,9 +158,9 @@ class PoissonRegression(_PrivateRegressor):
         return Task(loss, target_bound=bound, coef_norm=radius), iter((target,))
 
     def predict(self, X: Any) -> Array:
-        """Return the expected count of every row."""
-        with np.errstate(over="ignore"):
-            return np.asarray(np.exp(self._margins(X)[:, 0]))
+        """Return the expected count of every row, at most the declared bound."""
+        highest = np.log(self._bound())
+        return np.asarray(np.exp(np.minimum(self._margins(X)[:, 0], highest)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,6 +1,6 @@
 """What every mechanism is: a calibration without data, then a release from rows."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -48,16 +48,29 @@ class Calibration:
         second = NoiseRecord(self.finish.kind, self.finish.scale, "coefficients")
         return first, second
 
-    def check_count(self, count: int) -> None:
-        """Refuse, before anything is spent, what no solver could certify."""
-        finest = finest_tolerance(self.objective, count)
+    def check_rows(self, rows: Rows) -> None:
+        """Refuse by shape, before anything is spent, what no solver could certify."""
+        finest = finest_tolerance(self.objective, rows)
         if finest > self.tolerance:
             raise InvalidParameter(
                 "tolerance",
-                f"at least {finest:.1g} for this many rows and l2 = {self.objective.l2:g}",
+                f"at least {finest:.1g} for so many rows, such long rows and so small a "
+                f"ridge (l2 = {self.objective.l2:.3g}): arithmetic certifies no less",
                 self.tolerance,
-                "Raise l2, or the tolerance of the mechanism.",
+                "Raise l2, or pass mechanism=ObjectivePerturbation(tolerance=...).",
             )
+
+
+def exactly(tasks: Iterable[Rows], copies: int) -> Iterator[Rows]:
+    """Hand out the tasks that were paid for, no more and no fewer."""
+    count = 0
+    for task in tasks:
+        count += 1
+        if count > copies:
+            break
+        yield task
+    if count != copies:
+        raise InvalidParameter("tasks", f"{copies}, as calibrated", "another number")
 
 
 class Mechanism(Protocol):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from confide.errors import MissingPublicBound, UnmetNeeds
 from confide.objectives import Objective, has_exact_prox
+from confide.solvers import can_certify
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +46,9 @@ EXACT_PROX = Need(
     "combine the nuclear norm with an l2 ball or with no constraint",
 )
 PLAIN_HINGE = Need(
-    "a smooth loss wherever there is a kinked penalty or a constraint",
-    lambda objective: (
-        objective.loss.smooth or (objective.kink is None and objective.constraint is None)
-    ),
-    "use the huberized hinge with a small width, or only a ridge",
+    "a smooth loss, or the plain hinge with nothing but a ridge",
+    lambda objective: objective.loss.smooth or can_certify(objective),
+    "use the huberized hinge with a small width",
 )
 
 

@@ -14,7 +14,7 @@ from confide.accounting import ApproxEvent, Event, GaussianEvent, PureEvent, Zcd
 from confide.data.rows import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms import objective_calibration as calibration_rules
-from confide.mechanisms.base import MECHANISMS, Calibration
+from confide.mechanisms.base import MECHANISMS, Calibration, exactly
 from confide.mechanisms.needs import (
     BOUNDED_SLOPE,
     CONVEX_PENALTY,
@@ -36,6 +36,7 @@ from confide.privacy import (
     Zcdp,
     gaussian_mu,
 )
+from confide.privacy.budgets import exact
 from confide.solvers import minimise
 
 Analysis = Literal["coupled", "separate", "kst"]
@@ -91,7 +92,9 @@ class ObjectivePerturbation:
             )
         if not 0 < self.tolerance < math.inf:
             raise InvalidParameter("tolerance", "positive", self.tolerance)
-        if not 0 < self.precision_share < 1:
+        share = exact(self.precision_share, "precision_share")
+        object.__setattr__(self, "precision_share", share)
+        if not 0 < share < 1:
             raise InvalidParameter(
                 "precision_share", "between 0 and 1", self.precision_share
             )
@@ -110,6 +113,10 @@ class ObjectivePerturbation:
         fixed = objective
         if objective.l2 is None:
             fixed = self._with_automatic_ridge(objective, main, neighbours, copies)
+        if fixed.strong_convexity <= 0:
+            raise InvalidParameter(
+                "l2", "greater than 0", objective.l2, "Leave it at 'auto', or try 1."
+            )
         found = self._perturbation(fixed, main, neighbours, copies)
         finish, event = self._finish(budget.share(self.precision_share), copies)
         return Calibration(
@@ -128,7 +135,8 @@ class ObjectivePerturbation:
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
         """Solve every task under its own noise and release the results together."""
-        values = [self._one(calibration, rows, entropy) for rows in tasks]
+        paid = exactly(tasks, calibration.copies)
+        values = [self._one(calibration, rows, entropy) for rows in paid]
         guarantee = calibration.guarantee
         return Release(
             values[0] if calibration.copies == 1 else np.stack(values),
@@ -142,8 +150,8 @@ class ObjectivePerturbation:
         objective, finish = calibration.objective, calibration.finish
         assert finish is not None  # noqa: S101
         linear = calibration.noise.draw(objective.dimension, entropy)
-        exact = minimise(objective, rows, linear, calibration.tolerance).theta
-        noised = exact + finish.draw(objective.dimension, entropy)
+        solved = minimise(objective, rows, linear, calibration.tolerance).theta
+        noised = solved + finish.draw(objective.dimension, entropy)
         return _tidy(objective, noised, finish)
 
     def _perturbation(
@@ -204,7 +212,8 @@ class ObjectivePerturbation:
             return _free_logistic_ridge(objective, budget, neighbours, copies)
         if self.analysis == "kst" and not isinstance(budget, Zcdp):
             return 2 * objective.smoothness / float(budget.epsilon) * copies * (1 + 1e-12)
-        return copies * self._least_effort_ridge(objective, budget, neighbours)
+        each = budget.share(Fraction(1, copies))
+        return self._least_effort_ridge(objective, each, neighbours)
 
     def _least_effort_ridge(
         self, objective: Objective, budget: Budget, neighbours: Neighbours
@@ -216,7 +225,7 @@ class ObjectivePerturbation:
         twice the noise.
         """
         whole = math.sqrt(2 * budget.rho) if isinstance(budget, Zcdp) else budget.epsilon
-        unit = objective.smoothness / math.expm1(float(whole))
+        unit = objective.smoothness / math.expm1(min(float(whole), 700.0))
 
         def effort(log_factor: float) -> float:
             ridge = unit * math.exp(log_factor)

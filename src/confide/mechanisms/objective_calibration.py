@@ -93,7 +93,10 @@ def approx(
     else:
         theorem = "objective-gaussian-add-remove" if copies == 1 else "objective-joint"
         profile = _add_remove_delta(objective, epsilon, copies, coupled=coupled)
-    sigma = _smallest(profile, delta, least)
+    try:
+        sigma = _smallest(profile, delta, least)
+    except OverflowError:
+        raise too_little_ridge(objective, epsilon / copies) from None
     return Perturbation(Gaussian(sigma), PAGE + theorem, event)
 
 
@@ -224,7 +227,7 @@ def _smallest(cost: Callable[[float], float], limit: float, least: float) -> flo
 
 def _least_ridge(objective: Objective, epsilon: float) -> float:
     """Return the Λ at which the log-det part alone uses up epsilon."""
-    return objective.smoothness / math.expm1(epsilon)
+    return objective.smoothness / math.expm1(min(epsilon, 700.0))
 
 
 def too_little_ridge(objective: Objective, epsilon: float) -> InvalidParameter:

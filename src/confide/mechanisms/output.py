@@ -11,7 +11,7 @@ from confide._types import Array
 from confide.accounting import Event, GaussianEvent, PureEvent
 from confide.data.rows import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import MECHANISMS, Calibration
+from confide.mechanisms.base import MECHANISMS, Calibration, exactly
 from confide.mechanisms.needs import (
     BOUNDED_SLOPE,
     CONVEX_PENALTY,
@@ -102,7 +102,8 @@ class OutputPerturbation:
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
         """Solve every task, add noise to each and release the results together."""
-        values = [_one(calibration, rows, entropy) for rows in tasks]
+        paid = exactly(tasks, calibration.copies)
+        values = [_one(calibration, rows, entropy) for rows in paid]
         guarantee = calibration.guarantee
         return Release(
             values[0] if calibration.copies == 1 else np.stack(values),

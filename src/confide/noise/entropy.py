@@ -64,7 +64,8 @@ class Entropy:
 
     def uniform(self, count: int) -> Array:
         """Draw from the open interval (0, 1), fine-grained near 0."""
-        return (self.words(count).astype(np.float64) + 0.5) * 2.0**-64
+        drawn = (self.words(count).astype(np.float64) + 0.5) * 2.0**-64
+        return np.minimum(drawn, 1 - 2.0**-53)
 
     def signs(self, count: int) -> Array:
         """Draw +1 or −1."""

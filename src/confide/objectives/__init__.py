@@ -1,5 +1,6 @@
 """Losses, penalties, constraints and the objective they make up; all of it public."""
 
+from confide.objectives.clipping import Clipped
 from confide.objectives.constraints import (
     CONSTRAINTS,
     Box,
@@ -10,7 +11,6 @@ from confide.objectives.constraints import (
 )
 from confide.objectives.losses import (
     LOSSES,
-    Clipped,
     Hinge,
     HuberizedHinge,
     Logistic,
@@ -19,6 +19,7 @@ from confide.objectives.losses import (
     SmoothedHinge,
     Squared,
     curvature_bound,
+    curvature_given,
 )
 from confide.objectives.objective import Objective
 from confide.objectives.penalties import (
@@ -65,6 +66,7 @@ __all__ = [
     "SmoothedHinge",
     "Squared",
     "curvature_bound",
+    "curvature_given",
     "has_exact_prox",
     "prox",
 ]

@@ -63,7 +63,8 @@ class L1Ball:
             return theta
         falling = np.sort(lengths)[::-1]
         levels = (np.cumsum(falling) - self.size) / np.arange(1, theta.size + 1)
-        level = levels[np.flatnonzero(falling > levels)[-1]]
+        above = np.flatnonzero(falling > levels)
+        level = levels[above[-1]] if len(above) else falling[0]
         return np.sign(theta) * np.maximum(lengths - level, 0)
 
     def radius(self, dimension: int) -> float:

@@ -91,13 +91,12 @@ class Logistic:
         return np.logaddexp(0, -y * eta)
 
     def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ′ = −y/(1 + e^{yη}), in few passes over the block."""
-        slope = y * eta
-        with np.errstate(over="ignore"):
-            np.exp(slope, out=slope)
-        slope += 1
-        np.divide(y, slope, out=slope)
-        return np.negative(slope, out=slope)
+        """Return φ′ = (tanh(η/2) − y)/2, in few passes over the block."""
+        slope = 0.5 * eta
+        np.tanh(slope, out=slope)
+        slope -= y
+        slope *= 0.5
+        return slope
 
     def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
         """Return φ″ = p(1 − p)."""
@@ -274,7 +273,7 @@ class Squared:
 
     def slope_bound(self, public: Public) -> float:
         """Return A = RX + B, if R and B are declared."""
-        bound = _target_bound(public, "squared")
+        bound = target_bound(public, "squared")
         if not math.isfinite(public.margin_bound):
             raise MissingPublicBound(
                 "the squared loss has a bounded slope only where the coefficients are "
@@ -316,7 +315,7 @@ class Poisson:
 
     def slope_bound(self, public: Public) -> float:
         """Return A = max(e^{RX}, B), if R and B are declared."""
-        bound = _target_bound(public, "Poisson")
+        bound = target_bound(public, "Poisson")
         if not math.isfinite(public.margin_bound):
             raise MissingPublicBound(
                 "the Poisson loss has a bounded slope only where the coefficients are "
@@ -326,77 +325,16 @@ class Poisson:
 
     def curvature_at(self, slope: AnyArray, public: Public) -> AnyArray:
         """Return κ(a) = a + B, at most e^{RX}."""
-        bound = _target_bound(public, "Poisson")
+        bound = target_bound(public, "Poisson")
         return np.minimum(slope + bound, _exp(public.margin_bound))
 
 
-@dataclass(frozen=True, slots=True)
-class Clipped:
-    """A loss whose slope is cut off at ±bound; still convex, and Lipschitz everywhere."""
-
-    loss: Loss
-    bound: float
-
-    def __post_init__(self) -> None:
-        if not 0 < self.bound < math.inf:
-            raise InvalidParameter("slope_bound", "positive and finite", self.bound)
-
-    @property
-    def targets(self) -> Targets:
-        """What the labels are: as the loss."""
-        return self.loss.targets
-
-    @property
-    def monotone(self) -> bool:
-        """Whether the slope keeps its sign: as the loss."""
-        return self.loss.monotone
-
-    @property
-    def smooth(self) -> bool:
-        """Whether the slope is Lipschitz: as the loss."""
-        return self.loss.smooth
-
-    @property
-    def bent_most_at(self) -> float:
-        """Which slope goes with the largest curvature: as the loss."""
-        return self.loss.bent_most_at
-
-    def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ, continued by its tangent lines where the slope is cut off."""
-        cut = np.full_like(np.asarray(eta), self.bound)
-        inside = np.clip(eta, self.loss.margin_at(-cut, y), self.loss.margin_at(cut, y))
-        beyond = eta - inside
-        return self.loss.value(inside, y) + self.bound * np.abs(beyond)
-
-    def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ′."""
-        with np.errstate(over="ignore"):
-            return np.clip(self.loss.slope(eta, y), -self.bound, self.bound)
-
-    def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ″: 0 where the slope is cut off."""
-        with np.errstate(over="ignore"):
-            inside = np.abs(self.loss.slope(eta, y)) <= self.bound
-            return np.where(inside, self.loss.curvature(eta, y), 0)
-
-    def margin_at(self, slope: AnyArray, y: AnyArray) -> AnyArray:
-        """Return the margin where the slope has this value."""
-        margin = self.loss.margin_at(slope, y)
-        outside = np.sign(slope) * np.inf
-        return np.where(np.abs(slope) > self.bound, outside, margin)
-
-    def slope_bound(self, public: Public) -> float:
-        """Return the bound, or the loss's own where that is smaller."""
-        if self.loss.targets == "counts":
-            _target_bound(public, "Poisson")
-        try:
-            return min(self.bound, self.loss.slope_bound(public))
-        except MissingPublicBound:
-            return self.bound
-
-    def curvature_at(self, slope: AnyArray, public: Public) -> AnyArray:
-        """Return κ of the loss, for slopes up to the bound."""
-        return self.loss.curvature_at(slope, public)
+def curvature_given(loss: Loss, slope: AnyArray, eta: AnyArray, y: AnyArray) -> AnyArray:
+    """Return φ″ where φ′ is known already; it spares the logistic loss an exponential."""
+    if isinstance(loss, Logistic):
+        size = np.abs(slope)
+        return size - size * size
+    return loss.curvature(eta, y)
 
 
 def curvature_bound(loss: Loss, public: Public) -> float:
@@ -409,7 +347,8 @@ def _exp(exponent: float) -> float:
     return math.exp(exponent) if exponent < 709 else math.inf
 
 
-def _target_bound(public: Public, loss: str) -> float:
+def target_bound(public: Public, loss: str) -> float:
+    """Return B, or say that nobody declared it."""
     if public.target_bound is None:
         raise MissingPublicBound(
             f"the {loss} loss needs a public bound on the target: set target_bound "

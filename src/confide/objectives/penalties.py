@@ -159,7 +159,8 @@ class GroupL2(_NoRidge):
     def __post_init__(self) -> None:
         _check_weights(self.weight)
         members = [j for group in self.groups for j in group]
-        if len(members) != len(set(members)) or not all(self.groups):
+        negative = any(j < 0 for j in members)
+        if negative or len(members) != len(set(members)) or not all(self.groups):
             raise InvalidParameter("groups", "disjoint and not empty", self.groups)
 
     def levels(self) -> list[tuple[list[int], float]]:

@@ -31,7 +31,18 @@ def _positive(value: Any, name: str) -> Fraction:
         raise InvalidParameter(
             name, "greater than 0", value, "A budget of nothing releases nothing."
         )
+    low, high = SENSIBLE[name]
+    if not low <= number <= high:
+        raise InvalidParameter(name, f"between {float(low):g} and {float(high):g}", value)
     return number
+
+
+SENSIBLE = {
+    "epsilon": (Fraction(1, 10**12), Fraction(10**12)),
+    "delta": (Fraction(1, 10**300), Fraction(1)),
+    "rho": (Fraction(1, 10**24), Fraction(10**12)),
+}
+"""Beyond these a budget is a slip of the pen, and doubles cannot tell it from nothing."""
 
 
 def _short(value: Fraction) -> str:
@@ -65,6 +76,8 @@ class _Budget:
 
     def split(self, ways: int) -> tuple[Self, ...]:
         """Cut into equal parts that add up to the whole exactly."""
+        if ways < 1:
+            raise InvalidParameter("ways", "at least 1", ways)
         return (self.share(Fraction(1, ways)),) * ways
 
 

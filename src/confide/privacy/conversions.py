@@ -7,6 +7,7 @@ import math
 
 from scipy.optimize import minimize_scalar
 
+from confide.errors import InvalidParameter
 from confide.privacy.budgets import Approx, Number, Pure, Zcdp, exact
 
 
@@ -22,14 +23,13 @@ def pure_to_zcdp(budget: Pure) -> Zcdp:
 
 def zcdp_to_approx(budget: Zcdp, delta: Number) -> Approx:
     """Best Renyi order of the conversion by Canonne, Kamath and Steinke (2020)."""
-    rho, small = float(budget.rho), float(exact(delta, "delta"))
-    epsilon = _renyi_line_epsilon(rho, small)
-    return Approx(repr(epsilon * (1 + 1e-12)), delta)
+    epsilon = _renyi_line_epsilon(float(budget.rho), _check_delta(delta))
+    return Approx(repr(max(epsilon * (1 + 1e-12), 1e-12)), delta)
 
 
 def approx_to_zcdp(epsilon: Number, delta: Number) -> Zcdp:
     """Return the largest rho whose zCDP implies (epsilon, delta), rounded down."""
-    goal, small = float(exact(epsilon, "epsilon")), float(exact(delta, "delta"))
+    goal, small = float(exact(epsilon, "epsilon")), _check_delta(delta)
     low, high = 0.0, 1.0
     while _renyi_line_epsilon(high, small) <= goal:
         low, high = high, 2 * high
@@ -40,6 +40,13 @@ def approx_to_zcdp(epsilon: Number, delta: Number) -> Zcdp:
         else:
             high = middle
     return Zcdp(repr(low))
+
+
+def _check_delta(delta: Number) -> float:
+    small = exact(delta, "delta")
+    if not 0 < small < 1:
+        raise InvalidParameter("delta", "between 0 and 1", delta)
+    return float(small)
 
 
 def _renyi_line_epsilon(rho: float, delta: float) -> float:

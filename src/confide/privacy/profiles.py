@@ -31,8 +31,10 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     high = 1.0
     while gaussian_delta(high, mu) > delta:
         high *= 2
-    epsilon = brentq(lambda e: gaussian_delta(e, mu) - delta, 0.0, high, xtol=1e-14)
-    return float(epsilon) * (1 + 1e-10)
+    epsilon = brentq(
+        lambda e: gaussian_delta(e, mu) - delta, 0.0, high, xtol=1e-15 * high, rtol=1e-14
+    )
+    return float(epsilon) * (1 + 1e-10) + 1e-14 * high
 
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
@@ -42,5 +44,12 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
         high *= 2
     while gaussian_delta(epsilon, low) > delta:
         low /= 2
-    mu = brentq(lambda m: gaussian_delta(epsilon, m) - delta, low, high, xtol=1e-14)
-    return float(mu) * (1 - 1e-10)
+    mu = brentq(
+        lambda m: gaussian_delta(epsilon, m) - delta,
+        low,
+        high,
+        xtol=1e-14 * low,
+        rtol=1e-14,
+    )
+    rounding = max(1e-10, 1e-14 / mu)
+    return float(mu) * (1 - rounding)

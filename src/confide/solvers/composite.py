@@ -21,7 +21,8 @@ from confide.solvers.smooth import WIDEST_HESSIAN
 from confide.solvers.solution import Solution
 from confide.solvers.sums import Problem
 
-MOST_OUTER = 500
+MOST_OUTER = 2000
+MOST_TRIALS = 30
 MOST_INNER = 200_000
 SMALLEST_SAMPLE = 4000
 
@@ -56,25 +57,18 @@ def _proximal_newton(problem: Problem, theta: Array, tolerance: float) -> Soluti
         ahead, mass = problem.gradient(point)
         residual = float(np.linalg.norm(ahead + normal))
         floor = problem.rounding(point, mass)
-        if floor > 0.9 * goal:
+        if residual <= goal / 2 < floor:
             extended, mass = problem.gradient(point.astype(np.longdouble))
-            floor = problem.rounding(point.astype(np.longdouble), mass)
+            floor = problem.careful_rounding(point.astype(np.longdouble))
             residual = float(np.linalg.norm((extended + normal).astype(np.float64)))
         floor += np.finfo(np.float64).eps * steepest * float(np.linalg.norm(point))
         if residual + floor <= goal:
             return Solution(point, (residual + floor) / convexity)
-        step = point - theta
         rise = _rise(objective, theta, point)
-        promise = float(gradient @ step) + rise
-        slope = float(ahead @ step) + rise
-        scale = 1.0
-        while slope > 0.5 * abs(promise) and residual > 0.9 * before and scale > 1e-6:
-            scale *= max(0.1, abs(promise) / (abs(promise) + slope))
-            ahead, mass = problem.gradient(theta + scale * step)
-            slope = float(ahead @ step) + rise
-        theta, gradient = theta + scale * step, ahead
+        scale, gradient = _step_length(problem, theta, point, (gradient, ahead), rise)
+        theta = theta + scale * (point - theta)
         if residual > 0.05 * before or scale < 1:
-            gradient, _, hessian = problem.gradient_and_hessian(theta)
+            gradient, _, hessian = problem.gradient_and_hessian(theta, fine=True)
             steepest = _largest_eigenvalue(hessian)
         before = residual
     raise NotSolved("the composite solver could not certify its answer")
@@ -121,6 +115,31 @@ def _accelerated(
     return moved, steepest * gap - descent
 
 
+def _step_length(
+    problem: Problem,
+    theta: Array,
+    point: Array,
+    gradients: tuple[Array, Array],
+    rise: float,
+) -> tuple[float, Array]:
+    """Go from θ towards a point until the objective, majorised, hardly falls any more.
+
+    f(θ + t·step) + t·(r(point) − r(θ)) is convex in t and lies above the objective; its
+    slope is known from gradients alone. Returns t and the gradient there.
+    """
+    step = point - theta
+    low, high, scale, ahead = 0.0, 1.0, 1.0, gradients[1]
+    falling = float(gradients[0] @ step) + rise
+    for _ in range(MOST_TRIALS):
+        slope = float(ahead @ step) + rise
+        if slope <= 0.1 * abs(falling) and (scale == 1 or slope >= -0.5 * abs(falling)):
+            break
+        low, high = (low, scale) if slope > 0 else (scale, high)
+        scale = low + 0.5 * (high - low)
+        ahead, _ = problem.gradient(theta + scale * step)
+    return scale, ahead
+
+
 def _first_order(problem: Problem, theta: Array, tolerance: float) -> Solution:
     """Accelerated proximal gradient on all rows, for more columns than a Hessian holds."""
     objective = problem.objective
@@ -139,6 +158,11 @@ def _first_order(problem: Problem, theta: Array, tolerance: float) -> Solution:
             continue
         floor = problem.rounding(moved, mass)
         residual = float(np.linalg.norm(there - descent + steepest * gap))
+        if residual <= goal / 2 < floor:
+            extended, mass = problem.gradient(moved.astype(np.longdouble))
+            floor = problem.careful_rounding(moved.astype(np.longdouble))
+            normal = steepest * gap - descent
+            residual = float(np.linalg.norm((extended + normal).astype(np.float64)))
         if residual + floor <= goal:
             return Solution(moved, (residual + floor) / convexity)
         if float(gap @ (moved - point)) > 0:

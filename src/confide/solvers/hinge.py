@@ -37,7 +37,7 @@ def minimise_hinge(
             objective.penalty,
         )
         close = 0.01 * width / objective.row_norm
-        theta = minimise_smooth(smooth, rows, linear, close, theta).theta
+        theta = minimise_smooth(smooth, rows, linear, close, theta, certify=False).theta
         solution = _on_the_margin(objective, rows, linear, theta, width)
         if solution is not None and solution.distance <= tolerance:
             return solution

@@ -7,16 +7,18 @@
    doubles cannot certify it, the same iteration goes on in extended precision.
 
 Steps are chosen by gradients alone: by convexity F(θ + d) <= F(θ) whenever
-⟨∇F(θ + d), d⟩ <= 0.
+⟨∇F(θ + d), d⟩ <= 0. Such a step is always taken; another one only if it brings the
+gradient down at least threefold in the current metric, as it does near the minimiser.
 """
 
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from confide._types import AnyArray, Array
 from confide.data.rows import Rows
@@ -30,8 +32,9 @@ MEMORY = 12
 WIDEST_HESSIAN = 1500
 MOST_NEWTON_STEPS = 50
 MOST_TRIALS = 40
+MOST_STALLS = 500
 SMALLEST_SAMPLE = 1024
-GROWTH = 6
+GROWTH = 12
 
 
 Metric: TypeAlias = Callable[[Array], Array]
@@ -47,33 +50,41 @@ def minimise_smooth(
     linear: Array,
     tolerance: float,
     start: Array | None = None,
+    *,
+    certify: bool = True,
 ) -> Solution:
-    """Return a point within ``tolerance`` of the minimiser of F over all of space."""
+    """Return a point within ``tolerance`` of the minimiser of F over all of space.
+
+    Without ``certify`` rounding is left out of account and a stall is good enough.
+    """
     problem = Problem(objective, rows, linear, objective.ridge)
+    goal = tolerance * objective.strong_convexity
+    descend = partial(_descend, problem, goal, certify)
     if objective.dimension > WIDEST_HESSIAN:
         theta = np.zeros(objective.dimension) if start is None else start
         metric = _diagonal_metric(problem, theta)
-        return _descend(problem, theta, problem.gradient(theta), metric, tolerance)
+        return descend(theta, problem.gradient(theta), metric)
     if start is not None:
         gradient, mass, hessian = problem.gradient_and_hessian(start)
         metric = _cholesky_metric(hessian)
-        return _descend(problem, start, (gradient, mass), metric, tolerance)
+        return descend(start, (gradient, mass), metric)
     theta, metric, sample = _approach(problem)
     sweep = problem.gradient(theta)
     if _worth_a_hessian(objective.dimension, sample, rows.count):
         theta, sweep, metric = _sharpen(problem, theta, sweep, metric)
-    return _descend(problem, theta, sweep, metric, tolerance)
+    return descend(theta, sweep, metric)
 
 
 def _worth_a_hessian(dimension: int, sample: int, count: int) -> bool:
     """Whether one Hessian of all rows saves more sweeps than it costs.
 
-    A metric from a sample contracts the error by about √(p/sample) in every sweep.
+    A metric from a sample contracts the error by about √(p/sample) in every sweep; with a
+    Hessian of all rows three more sweeps are enough.
     """
     if sample == count:
         return False
-    sweeps = 20 / max(0.1, 0.5 * np.log(sample / dimension))
-    return bool(sweeps > 5 + dimension / 70)
+    sweeps = 1.5 + 20 / max(0.1, 0.5 * np.log(sample / dimension))
+    return bool(sweeps > 6 + dimension / 50)
 
 
 def _sharpen(
@@ -153,29 +164,39 @@ def _newton(
             trial = theta + scale * step
             gradient, _, hessian = level.gradient_and_hessian(trial.astype(dtype))
             slope = float(gradient @ step)
-            if slope <= promise or scale < 1e-4:
+            if slope <= 0.5 * promise or scale < 1e-4:
                 break
             scale *= max(0.1, promise / (promise + slope))
         theta, metric = trial, _cholesky_metric(hessian)
     return theta, metric
 
 
-def _descend(
-    problem: Problem, theta: Array, sweep: Sweep, metric: Metric, tolerance: float
+def _descend(  # noqa: PLR0917
+    problem: Problem,
+    goal: float,
+    certify: bool,
+    theta: Array,
+    sweep: Sweep,
+    metric: Metric,
 ) -> Solution:
     """Quasi-Newton steps until the gradient certifies the distance."""
     convexity = problem.objective.strong_convexity
-    goal = tolerance * convexity
     memory = _Memory(metric, deque(maxlen=MEMORY))
     point: AnyArray = theta
     best, stalled = np.inf, 0
     for _ in range(MOST_SWEEPS):
         gradient, mass = sweep
         bound = float(np.linalg.norm(gradient.astype(np.float64)))
-        floor = problem.rounding(point, mass)
+        floor = problem.rounding(point, mass) if certify else 0.0
+        if bound <= goal / 2 < floor and point.dtype == np.longdouble:
+            floor = problem.careful_rounding(point)
         if bound + floor <= goal:
             return Solution(point.astype(np.float64), (bound + floor) / convexity)
+        if stalled > MOST_STALLS:
+            break
         best, stalled = (bound, 0) if bound < best / 2 else (best, stalled + 1)
+        if not certify and stalled > 40:
+            return Solution(point.astype(np.float64), np.inf)
         done_in_doubles = bound <= goal / 2 or stalled > 3
         if floor > goal / 2 and done_in_doubles and point.dtype != np.longdouble:
             point = point.astype(np.longdouble)
@@ -193,29 +214,42 @@ def _advance(
     step = memory.direction(here)
     steepness = float(here @ step)
     size = float(here @ memory.metric(here))
+    if not (steepness < 0 < size):
+        memory.pairs.clear()
+        step = -memory.metric(here)
+        steepness = -size
     low, high, scale = 0.0, np.inf, 1.0
     for _ in range(MOST_TRIALS):
         trial = point + scale * step
         sweep = problem.gradient(trial)
         there = sweep[0].astype(np.float64)
         slope = float(there @ step)
-        remaining = float(there @ memory.metric(there)) / size
-        if remaining <= 0.8 or abs(slope) <= -0.5 * steepness:
+        remaining = float(there @ memory.metric(there)) / size if size > 0 else 1.0
+        if remaining <= 0.1 or 0.5 * steepness <= slope <= 0:
             break
         low, high = (scale, high) if slope < 0 else (low, scale)
         widest = min(high, 10 * scale)
-        secant = scale * steepness / (steepness - slope)
+        fall = steepness - slope
+        secant = 0.95 * scale * steepness / fall if fall else np.inf
         scale = float(np.clip(secant, 0.9 * low + 0.1 * widest, 0.1 * low + 0.9 * widest))
     memory.learn(scale * step, there - here)
     if remaining > 0.1 and problem.objective.dimension <= WIDEST_HESSIAN:
-        hessian = problem.gradient_and_hessian(trial.astype(np.float64))[2]
+        hessian = problem.gradient_and_hessian(trial.astype(np.float64), fine=True)[2]
         memory.metric = _cholesky_metric(hessian)
         memory.pairs.clear()
     return trial, sweep
 
 
 def _cholesky_metric(hessian: Array) -> Metric:
-    factor = cho_factor(hessian, overwrite_a=True, check_finite=False)
+    """Factor a Hessian; where rounding left it indefinite, lift its diagonal a little."""
+    lift = 0.0
+    while True:
+        try:
+            lifted = hessian + lift * np.diag(np.diag(hessian)) if lift else hessian
+            factor = cho_factor(lifted, check_finite=False)
+            break
+        except LinAlgError:
+            lift = max(1e-8, 10 * lift)
     return lambda gradient: cho_solve(factor, gradient, check_finite=False)
 
 

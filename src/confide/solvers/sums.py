@@ -7,7 +7,7 @@ import numpy as np
 
 from confide._types import AnyArray, Array
 from confide.data.rows import Block, Rows
-from confide.objectives import Objective, curvature_bound
+from confide.objectives import Objective, curvature_bound, curvature_given
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +35,19 @@ class Problem:
         mass = float(np.sqrt(self.rows.count * squares))
         return self.weight * total + self.ridge * theta + self.linear, mass
 
-    def gradient_and_hessian(self, theta: AnyArray) -> tuple[Array, float, Array]:
-        """Return what `gradient` does and ∇²f(θ) in single precision, in one sweep."""
+    def gradient_and_hessian(
+        self, theta: AnyArray, *, fine: bool = False
+    ) -> tuple[Array, float, Array]:
+        """Return what `gradient` does and ∇²f(θ), in one sweep.
+
+        The Hessian is only a metric, so single precision serves unless it is ``fine``.
+        """
         loss = self.objective.loss
 
         def part(block: Block) -> tuple[Any, ...]:
             margin = block.margin(theta)
             slope = loss.slope(margin, block.target)
-            gram = block.gram(loss.curvature(margin, block.target))
+            gram = block.gram(curvature_given(loss, slope, margin, block.target), fine=fine)
             return block.pull(slope), slope @ slope, gram
 
         total, squares, gram = self.rows.sum(part, theta.dtype)
@@ -68,21 +73,52 @@ class Problem:
         unit = float(np.finfo(theta.dtype).eps) / 2
         objective, count = self.objective, self.rows.count
         length = float(np.linalg.norm(theta.astype(np.float64)))
-        terms = self.rows.block_rows + count // self.rows.block_rows + 8
-        slopes = terms * mass + 4 * count * max(1.0, objective.slope_bound)
+        terms = self.rows.terms
+        slopes = terms * mass + 4 * count * _slope_scale(objective)
         bend = curvature_bound(objective.loss, objective.public)
         margins = bend * count * (objective.dimension + 3) * objective.row_norm * length
         outside = float(np.linalg.norm(self.linear)) + float(self.ridge.max()) * length
         return unit * (objective.row_norm * (slopes + margins) + 4 * outside)
 
+    def careful_rounding(self, theta: AnyArray) -> float:
+        """Return the bound of `rounding` from each row's own length, at a sweep's cost."""
+        unit = float(np.finfo(theta.dtype).eps) / 2
+        objective = self.objective
+        terms = self.rows.terms
+        bend = curvature_bound(objective.loss, objective.public)
+        size = np.abs(theta.astype(np.float64))
 
-def finest_tolerance(objective: Objective, count: int) -> float:
-    """Return a distance that can always be certified for this many rows.
+        def part(block: Block) -> tuple[Any, ...]:
+            margin = block.margin(theta.astype(np.float64))
+            slope = np.abs(objective.loss.slope(margin, block.target))
+            reach = (objective.dimension + 3) * block.absolute().margin(size)
+            error = terms * slope + 4 * _slope_scale(objective) + bend * reach
+            return (float(block.lengths() @ error),)
 
-    It depends on the number of rows and on public facts alone, so a mechanism can refuse
+        outside = np.linalg.norm(self.linear) + np.linalg.norm(self.ridge * size)
+        return unit * (float(self.rows.sum(part)[0]) + 4 * float(outside))
+
+
+def finest_tolerance(objective: Objective, rows: Rows) -> float:
+    """Return a distance that can be certified for this many rows.
+
+    It depends on the shape of the table and on public facts alone: a mechanism can refuse
     before it spends anything, and a solver never fails because of what the rows say.
     """
     unit = float(np.finfo(np.longdouble).eps)
-    terms = 4 * np.sqrt(count) + 4096
-    per_row = objective.slope_bound * terms * objective.row_norm
-    return float(2 * unit * count * per_row / objective.strong_convexity)
+    bend = curvature_bound(objective.loss, objective.public)
+    if not np.isfinite(bend):
+        bend = 1.0
+    slopes = objective.slope_bound * rows.terms + 4 * _slope_scale(objective)
+    margins = bend * (objective.dimension + 3) * WIDEST_MARGIN
+    per_row = (slopes + margins) * objective.row_norm
+    return float(unit * rows.count * per_row / objective.strong_convexity)
+
+
+def _slope_scale(objective: Objective) -> float:
+    """Return the largest number that enters a slope: it is a difference at most."""
+    return objective.slope_bound + 2 * (objective.target_bound or 0.0)
+
+
+WIDEST_MARGIN = 100.0
+"""A margin that no sensible model exceeds; e^100 to one."""
