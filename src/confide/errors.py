@@ -6,6 +6,8 @@
     ├── MissingPublicBound    a bound that a theorem needs was not declared
     ├── UnmetNeeds            a mechanism cannot treat this objective; lists every reason
     ├── MixedBudgets          two kinds of budget met unconverted (also a TypeError)
+    ├── BudgetExceeded        a charge would go over the limit of a ledger; nothing was spent
+    ├── TamperedLedger        the entries of a ledger do not fit together any more
     ├── PrivacyLeak           something tried to look at or copy what must not leave
     ├── DataNotFound          a dataset is neither on this machine nor to be downloaded
     └── NotSolved             a solver broke its promise: a defect of confide
@@ -67,6 +69,14 @@ class UnmetNeeds(ConfideError, ValueError):
 
 class MixedBudgets(ConfideError, TypeError):
     """Budgets of different kinds met; convert one of them by name first."""
+
+
+class BudgetExceeded(ConfideError):
+    """A charge would go over the limit; nothing was spent and nothing was read."""
+
+
+class TamperedLedger(ConfideError):
+    """The entries of a ledger do not fit together: somebody changed or removed one."""
 
 
 class PrivacyLeak(ConfideError):

@@ -41,17 +41,23 @@ def threshold_audit(
 
 
 def gaussian_audit(first: Array, second: Array, delta: float, error: float = 0.01) -> Audit:
-    """Bound mu of a Gaussian-like trade-off at the pooled median, then epsilon at delta.
+    """Bound mu of a Gaussian-like trade-off at one threshold, then epsilon at delta.
 
     Sharper than `threshold_audit` for small deltas, at the price of assuming that the
     pair is at best mu-GDP, which is what a Gaussian mechanism claims.
     """
     half = len(first) // 2
-    cut = float(np.median(np.concatenate([first[:half], second[:half]])))
-    wrong = _upper(int((second[half:] > cut).sum()), len(second) - half, error / 2)
-    missed = _upper(int((first[half:] <= cut).sum()), len(first) - half, error / 2)
-    mu = max(0.0, float(ndtri(1 - wrong) - ndtri(missed)))
-    return Audit(gaussian_epsilon(mu, delta), delta, error, len(first))
+    pooled = np.concatenate([first[:half], second[:half]])
+    grid = np.quantile(pooled, np.linspace(0.02, 0.98, 49))
+    best = max(grid, key=lambda cut: _mu(first[:half], second[:half], cut, error))
+    mu = _mu(first[half:], second[half:], float(best), error)
+    return Audit(gaussian_epsilon(max(mu, 0.0), delta), delta, error, len(first))
+
+
+def _mu(first: Array, second: Array, cut: float, error: float) -> float:
+    wrong = _upper(int((second > cut).sum()), len(second), error / 2)
+    missed = _upper(int((first <= cut).sum()), len(first), error / 2)
+    return float(ndtri(1 - wrong) - ndtri(missed))
 
 
 def _epsilon(first: Array, second: Array, cut: float, delta: float, error: float) -> float:

@@ -29,6 +29,7 @@ BLOCK_BYTES = 5 * 2**18
 MOST_BLOCK_ROWS = 8192
 STRIPES = 16
 RUN = 8
+MANY_BLOCKS = 48
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -182,7 +183,7 @@ class Rows:
         indices = range(len(edges) - 1)
         if len(indices) == 1:
             return stripe(0)
-        threads = _threads()
+        threads = _threads() if self.count > MANY_BLOCKS * self.block_rows else 1
         with _blas().limit(limits=1, user_api="blas"):
             if threads == 1:
                 return _add(map(stripe, indices))
