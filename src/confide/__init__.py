@@ -4,13 +4,15 @@ Linear models fitted under differential privacy; every guarantee carries its the
 the theorem is checked by machine.
 """
 
-from confide.data import Category, Number, Schema, Target
+from confide.accounting import Ledger
+from confide.data import Boolean, Category, Date, Number, Schema, Target
 from confide.errors import ConfideError
 from confide.estimators import (
     LinearRegression,
     LinearSVC,
     LogisticRegression,
     PoissonRegression,
+    load_model,
 )
 from confide.mechanisms import Release
 from confide.privacy import Approx, Guarantee, Neighbours, Pure, Status, Zcdp
@@ -19,9 +21,12 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Approx",
+    "Boolean",
     "Category",
     "ConfideError",
+    "Date",
     "Guarantee",
+    "Ledger",
     "LinearRegression",
     "LinearSVC",
     "LogisticRegression",
@@ -34,4 +39,5 @@ __all__ = [
     "Status",
     "Target",
     "Zcdp",
+    "load_model",
 ]

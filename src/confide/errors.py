@@ -6,7 +6,7 @@
     ├── MissingPublicBound    a bound that a theorem needs was not declared
     ├── UnmetNeeds            a mechanism cannot treat this objective; lists every reason
     ├── MixedBudgets          two kinds of budget met unconverted (also a TypeError)
-    ├── BudgetExceeded        a charge would go over the limit of a ledger; nothing was spent
+    ├── BudgetExceeded        a charge would go over a limit; nothing was spent
     ├── TamperedLedger        the entries of a ledger do not fit together any more
     ├── PrivacyLeak           something tried to look at or copy what must not leave
     ├── DataNotFound          a dataset is neither on this machine nor to be downloaded

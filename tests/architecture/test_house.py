@@ -20,11 +20,15 @@ MAY_IMPORT = {
     "noise": BASE,
     "accounting": {"privacy", *BASE},
     "mechanisms": CORE | BASE,
-    "inference": {"mechanisms", "privacy", *BASE},
+    "inference": {"mechanisms", "objectives", "privacy", *BASE},
+    "reporting": {"inference", "mechanisms", "privacy", *BASE},
     "attacks": {"mechanisms", "inference", *CORE, *BASE},
     "estimators": {"attacks", "mechanisms", "inference", *CORE, *BASE},
     "demo": {"estimators", "mechanisms", "inference", *CORE, *BASE},
-    "cli": {"demo", "estimators", "mechanisms", "inference", "confide", *CORE, *BASE},
+    "cli": {
+        *("demo", "estimators", "reporting", "attacks", "mechanisms", "inference"),
+        *("confide", *CORE, *BASE),
+    },
     "testing": {"estimators", "attacks", "mechanisms", "inference", *CORE, *BASE},
     "__init__": {"estimators", "mechanisms", *CORE, *BASE},
 }

@@ -272,7 +272,7 @@ BAD_PARAMETERS = [
     ("schema", "adult"),
     ("schema", pd.DataFrame({WORD: [NUMBER]})),
     ("intervals", 0.4),
-    ("ledger", "budget.db"),
+    ("ledger", 3),
     ("random_state", -1),
     ("random_state", "seed"),
     ("random_state", 1.5),

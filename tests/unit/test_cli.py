@@ -1,5 +1,9 @@
 import json
+import subprocess
+import sys
 
+import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -8,10 +12,195 @@ from confide.mechanisms import MECHANISMS
 from confide.objectives import LOSSES
 
 runner = CliRunner()
+SCHEMA = """
+name = "loans"
+
+[target]
+column = "defaulted"
+labels = ["no", "yes"]
+
+[columns.age]
+kind = "number"
+lower = 18
+upper = 90
+
+[columns.region]
+kind = "category"
+levels = ["north", "south", "east", "west"]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with a table and its schema, and the working directory in it."""
+    rng = np.random.default_rng(3)
+    age = rng.uniform(18, 90, 600)
+    table = pd.DataFrame(
+        {
+            "age": age.round(1),
+            "region": rng.choice(["north", "south", "east", "west"], 600),
+            "defaulted": np.where(age + rng.normal(0, 15, 600) > 55, "no", "yes"),
+        }
+    )
+    table.to_csv(tmp_path / "loans.csv", index=False)
+    (tmp_path / "loans.toml").write_text(SCHEMA)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words):
+    return runner.invoke(cli.app, list(words))
+
+
+def run_main(monkeypatch, capsys, *words):
+    """Run as the installed script does; return the exit code and what was printed."""
+    monkeypatch.setattr("sys.argv", ["confide", *words])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    text = capsys.readouterr()
+    assert "Traceback" not in text.err + text.out
+    return stop.value.code, text
+
+
+def test_from_a_table_to_a_report_in_five_commands(folder):
+    assert run("schema", "check", "loans.toml").exit_code == 0
+    limit = ("budget", "book.db", "--dataset", "loans", "--epsilon", "5")
+    assert run(*limit).exit_code == 0
+    fitted = run(
+        *("fit", "loans.csv", "--schema", "loans.toml", "--epsilon", "4"),
+        *("--ledger", "book.db", "--out", "model.json"),
+    )
+    assert fitted.exit_code == 0, fitted.output
+    assert fitted.output.index("Guarantee") < fitted.output.index("coefficient")
+    guessed = run("predict", "model.json", "loans.csv", "--out", "guesses.csv")
+    assert guessed.exit_code == 0, guessed.output
+    guesses = pd.read_csv("guesses.csv")
+    truth = pd.read_csv("loans.csv")["defaulted"]
+    assert np.mean(guesses["prediction"] == truth) > 0.65
+    told = run("report", "model.json", "--ledger", "book.db", "--card", "card.md")
+    assert told.exit_code == 0, told.output
+    assert "<html" in (folder / "report.html").read_text("utf-8")
+    assert "loans" in (folder / "card.md").read_text("utf-8")
+
+
+def test_the_ledger_refuses_what_is_over_the_limit(folder, monkeypatch, capsys):
+    run("budget", "book.db", "--dataset", "loans", "--epsilon", "1")
+    fit = ("fit", "loans.csv", "--schema", "loans.toml", "--ledger", "book.db")
+    assert run(*fit, "--epsilon", "0.6").exit_code == 0
+    code, text = run_main(monkeypatch, capsys, *fit, "--epsilon", "0.6", "--out", "no.json")
+    assert code == 3
+    assert "refused" in text.err
+    assert not (folder / "no.json").exists()
+    book = json.loads(run("budget", "book.db", "--entries", "--verify", "--json").output)
+    assert book["accounts"][0]["spent"] == "ε = 0.6"
+    assert [entry["kind"] for entry in book["entries"]] == ["limit", "charge", "release"]
+    assert book["verified"] == 3
+
+
+def test_a_template_holds_names_and_no_values(folder):
+    made = run("schema", "init", "loans.csv", "--out", "new.toml")
+    assert made.exit_code == 0
+    text = (folder / "new.toml").read_text("utf-8")
+    assert "region" in text
+    assert "north" not in text
+
+
+def test_fit_as_json_is_complete(folder):
+    result = run("fit", "loans.csv", "--schema", "loans.toml", "--rho", "0.5", "--json")
+    content = json.loads(result.output)
+    assert content["guarantee"]["status"] == "PROVED"
+    assert len(content["coefficients"]) == 6
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fit", "loans.csv", "--schema", "loans.toml"),
+        ("fit", "loans.csv", "--schema", "loans.toml", "--epsilon", "-1"),
+        ("fit", "loans.csv", "--schema", "loans.toml", "--epsilon", "1", "--rho", "1"),
+        ("fit", "loans.csv", "--schema", "loans.toml", "--epsilon", "1", "--model", "tree"),
+        (
+            "fit",
+            "loans.csv",
+            "--schema",
+            "loans.toml",
+            "--epsilon",
+            "1",
+            "--model",
+            "poisson",
+        ),
+        ("fit", "loans.toml", "--schema", "loans.csv", "--epsilon", "1"),
+        (
+            "fit",
+            "loans.csv",
+            "--schema",
+            "loans.toml",
+            "--epsilon",
+            "1",
+            "--ledger",
+            "b.db",
+        ),
+        ("predict", "loans.csv", "loans.csv"),
+        ("report", "loans.toml"),
+        ("budget", "loans.csv"),
+        ("plan", "--rows", "100", "--epsilon", "1"),
+        ("audit", "--epsilon", "1", "--model", "tree"),
+        ("demo", "--epsilon", "-1"),
+    ],
+    ids=" ".join,
+)
+def test_wrong_use_ends_in_a_sentence_not_a_traceback(folder, monkeypatch, capsys, words):
+    code, text = run_main(monkeypatch, capsys, *words)
+    assert code in {2, 3}
+    assert text.err.strip()
+
+
+@pytest.mark.parametrize("words", [("nonsense",), ("fit", "absent.csv"), ("list", "x")])
+def test_the_installed_script_behaves_the_same(folder, words):
+    script = [sys.executable, "-c", "from confide.cli import main; main()", *words]
+    done = subprocess.run(script, capture_output=True, text=True, check=False)  # noqa: S603
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_plan_needs_no_data():
+    words = (
+        "plan",
+        "--rows",
+        "20000",
+        "--columns",
+        "10",
+        "--epsilon",
+        "1",
+        "--delta",
+        "1e-6",
+    )
+    shown = run(*words, "--width", "0.5")
+    assert shown.exit_code == 0, shown.output
+    assert "rows" in shown.output
+    content = json.loads(run(*words, "--json").output)
+    assert len(content["plans"]) >= 2
+
+
+def test_audit_reports_a_share_of_the_claim():
+    words = (
+        "audit",
+        "--epsilon",
+        "1",
+        "--delta",
+        "1e-4",
+        "--runs",
+        "200",
+        "--dimension",
+        "3",
+    )
+    content = json.loads(run(*words, "--json").output)
+    assert 0.9 < content["exact_share_of_claim"] <= 1.01
+    assert content["refuted"] is False
 
 
 def test_demo_prints_the_guarantee_first():
-    result = runner.invoke(cli.app, ["demo", "--seed", "1"])
+    result = run("demo", "--seed", "1")
     assert result.exit_code == 0
     assert result.output.index("Guarantee") < result.output.index("coefficient")
     assert "NOT PRIVATE" in result.output
@@ -19,12 +208,10 @@ def test_demo_prints_the_guarantee_first():
 
 
 def test_demo_as_json_is_complete():
-    result = runner.invoke(cli.app, ["demo", "--json", "--epsilon", "4", "--seed", "3"])
-    content = json.loads(result.output)
+    content = json.loads(run("demo", "--json", "--epsilon", "4", "--seed", "3").output)
     assert content["guarantee"]["budget"] == "ε = 4"
     assert content["guarantee"]["private"] is False
     assert 0.7 < content["accuracy"] <= 1
-    assert content["without_privacy"] > 0.9
     rising = [entry["accuracy"] for entry in content["by_epsilon"]]
     assert rising[-1] > rising[0]
 
@@ -33,27 +220,13 @@ def test_demo_as_json_is_complete():
     ("kind", "registry"), [("mechanisms", MECHANISMS), ("losses", LOSSES)]
 )
 def test_list_shows_every_registered_name(kind, registry):
-    content = json.loads(runner.invoke(cli.app, ["list", kind, "--json"]).output)
+    content = json.loads(run("list", kind, "--json").output)
     assert {line[0] for line in content[kind]} == set(registry)
-    assert all(name in runner.invoke(cli.app, ["list"]).output for name in registry)
+    assert all(name in run("list").output for name in registry)
 
 
-def test_wrong_use_ends_in_a_sentence_not_a_traceback(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["confide", "demo", "--epsilon", "-1"])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    assert stop.value.code == 2
-    text = capsys.readouterr()
-    assert "must be greater than 0" in text.err
-    assert "Traceback" not in text.err + text.out
-
-
-def test_unknown_list_is_refused_with_the_choices():
-    result = runner.invoke(cli.app, ["list", "nonsense"])
-    assert result.exit_code == 2
-    assert "mechanisms" in result.output
-
-
-def test_help_teaches_with_an_example():
-    for command in ("demo", "list"):
-        assert "Example" in runner.invoke(cli.app, [command, "--help"]).output
+@pytest.mark.parametrize(
+    "command", ["demo", "fit", "predict", "plan", "budget", "report", "audit", "list"]
+)
+def test_help_teaches_with_an_example(command):
+    assert "Example" in run(command, "--help").output

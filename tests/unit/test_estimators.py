@@ -29,7 +29,7 @@ from confide.mechanisms import ObjectivePerturbation, OutputPerturbation
 from confide.objectives import HuberizedHinge
 from confide.privacy.guarantee import PUBLIC_LABELS
 
-PLENTY = {"budget": Pure(10**7), "mechanism": "output"}
+PLENTY = {"budget": Pure(10**9), "mechanism": "output"}
 MODELS = {
     "logistic": LogisticRegression(Approx(1, 1e-6)),
     "svc": LinearSVC(Approx(1, 1e-6)),

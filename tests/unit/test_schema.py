@@ -1,16 +1,34 @@
 """Schemas: public declarations that bound a table row by row."""
 
+import json
+import math
+import tomllib
+from datetime import date, datetime
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from confide import Category, LinearRegression, LogisticRegression, Number, Pure, Schema
+from confide import (
+    Approx,
+    Category,
+    LinearRegression,
+    LogisticRegression,
+    Number,
+    Pure,
+    Schema,
+    Zcdp,
+)
 from confide import Target as Aim
-from confide.data.columns import level_codes
-from confide.errors import InvalidParameter
+from confide.accounting import ApproxEvent, GaussianEvent, PureEvent, ZcdpEvent
+from confide.data import Boolean, Date
+from confide.data.values import level_codes
+from confide.errors import InvalidData, InvalidParameter
 from confide.mechanisms import OutputPerturbation
+from confide.privacy import gaussian_delta, group_delta, row_budget
 
 SCHEMA = Schema(
     columns=(
@@ -271,3 +289,231 @@ def test_a_table_is_enough_to_fit_and_more_columns_do_no_harm():
     ]
     holes = table.assign(age=np.nan, town=None)
     assert model.predict(holes).shape == (200,)
+
+
+# --- every kind of column
+
+FULL = Schema(
+    (
+        Number("weight", 0.5, 200, unit="kg", missing="refuse"),
+        Category("town", ("north", 3, True, 2.5), other=True, missing="refuse"),
+        Boolean("smoker"),
+        Date("joined", date(2010, 1, 1), date(2020, 1, 1)),
+        Number('odd "name"\x7f.é', -(10**20), 1e300),
+    ),
+    Aim("ill", labels=(False, True)),
+    "a clinic",
+    4,
+)
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, FULL, Schema.bundled("adult")], ids=str)
+def test_a_schema_survives_json_and_toml(schema):
+    again = Schema.from_mapping(json.loads(json.dumps(schema.to_mapping())))
+    assert again == schema
+    assert repr(again) == repr(schema)
+    assert repr(Schema.from_mapping(tomllib.loads(schema.to_toml()))) == repr(schema)
+
+
+def test_units_are_part_of_the_name():
+    assert FULL.features[0] == "weight (per kg)"
+    assert FULL.features[4:8] == (
+        "town=2.5",
+        "town=other",
+        "smoker",
+        "joined (per year since 2010-01-01)",
+    )
+
+
+def encoded(column, *values):
+    schema = Schema((column,), Aim("y", bound=1))
+    return schema.encode(pd.DataFrame({column.name: list(values)})).tolist()
+
+
+def test_booleans_come_in_many_spellings():
+    flag = Boolean("flag")
+    assert encoded(flag, True, False) == [[1.0], [0.0]]
+    assert encoded(flag, 1, 0) == [[1.0], [0.0]]
+    assert encoded(flag, 1.0, np.nan, 0.0) == [[1.0], [0.5], [0.0]]
+    assert encoded(flag, "YES", "no", " True", "fALSE", "1", "0.0", None) == [
+        *([1.0], [0.0]) * 3,
+        [0.5],
+    ]
+    for bad in (2, -1, "maybe", "2", 0.5, date(2020, 1, 1)):
+        with pytest.raises(InvalidData, match="column 'flag' is declared as a boolean"):
+            encoded(flag, 1, bad)
+
+
+def test_dates_become_their_place_in_the_range():
+    day = Date("day", "2020-01-01", "2020-01-11")
+    middle = [[0.5]]
+    for value in (
+        "2020-01-06",
+        "20200106",
+        "2020-01-06T23:59:59",
+        "2020-01-06 00:00+05:00",
+        date(2020, 1, 6),
+        datetime(2020, 1, 6, 12),  # noqa: DTZ001
+        pd.Timestamp("2020-01-06 23:00", tz="Pacific/Auckland"),
+        np.datetime64("2020-01-06"),
+        None,
+        pd.NaT,
+    ):
+        assert encoded(day, value) == middle, value
+    assert encoded(day, "0001-01-01", "9999-12-31") == [[0.0], [1.0]]
+    for bad in ("06.01.2020", "soon", 20200106, 3.5):
+        with pytest.raises(InvalidData, match="column 'day' is declared as a date"):
+            encoded(day, bad)
+
+
+def test_a_coefficient_of_a_date_is_per_year():
+    schema = Schema((Date("day", "2000-01-01", "2040-01-01"),), Aim("y", bound=1))
+    (slope,), constant = schema.in_units(np.ones(1))
+    start, later = (
+        schema.encode(pd.DataFrame({"day": [day]}))[0, 0]
+        for day in ("2000-01-01", "2010-01-01")
+    )
+    assert later - start == pytest.approx(10 * slope, rel=1e-3)
+    assert constant == 0
+
+
+def test_undeclared_and_missing_categories_differ_where_declared():
+    town = Category("town", ("n", "s"), other=True)
+    assert encoded(town, "s", "x", None) == [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
+    assert encoded(Category("town", ("n", "s")), "x", "n") == [[0, 0], [1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        (Number("it", 0, 1, missing="refuse"), 0.5),
+        (Boolean("it", missing="refuse"), True),
+        (Date("it", "2020-01-01", "2021-01-01", missing="refuse"), "2020-02-02"),
+        (Category("it", ("a",), missing="refuse"), "a"),
+    ],
+    ids=lambda part: getattr(part, "kind", ""),
+)
+def test_missing_values_can_be_refused(column, value):
+    assert len(encoded(column, value)) == 1
+    with pytest.raises(InvalidData, match="column 'it' must be known in every row"):
+        encoded(column, value, None)
+    if column.kind == "category":
+        assert encoded(column, "undeclared") == [[0.0]]
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Number("a", 0, True), "range of column 'a'"),
+        (lambda: Number("a", 0, 10**400), "range of column 'a'"),
+        (lambda: Number("a", 0, 5e-324), "range of column 'a'"),
+        (lambda: Number("a", 0, 1, unit=3), "unit of column 'a'"),
+        (lambda: Number("a", 0, 1, missing="mean"), "missing of column 'a'"),
+        (lambda: Number("", 0, 1), "name of a column"),
+        (lambda: Number(3, 0, 1), "name of a column"),
+        (lambda: Boolean("a", missing="category"), "missing of column 'a'"),
+        (lambda: Date("a", "2020-01-01", "2020-01-01"), "range of column 'a'"),
+        (lambda: Date("a", 1, 2), "range of column 'a'"),
+        (lambda: Date("a", "1.1.2020", "2.1.2020"), "range of column 'a'"),
+        (lambda: Category("a", ("b", "other"), other=True), "without 'other'"),
+        (lambda: Category("a", ("b",), other="yes"), "other of column 'a'"),
+        (lambda: Category("a", ("b",), missing="zero"), "missing of column 'a'"),
+        (lambda: Category("a", (math.inf,)), "finite"),
+        (lambda: Category("a", (date(2020, 1, 1),)), "text, finite numbers"),
+        (lambda: Schema((Number("a", 0, 1),), "y"), "target must be"),
+        (lambda: Schema(("a",), Aim("y", bound=1)), "columns must be"),
+        (lambda: Aim(3, bound=1), "column of the target"),
+        (lambda: Schema((Number("a", 0, 1),), Aim("y", bound=1), ""), "name must be"),
+        *(
+            (lambda k=k: Schema(SCHEMA.columns, SCHEMA.target, "x", k), "rows_per_person")
+            for k in (0, -1, 1.5, True, "2", 10**9)
+        ),
+    ],
+)
+def test_a_bad_declaration_is_explained(make, says):
+    with pytest.raises(InvalidParameter, match=says):
+        make()
+
+
+@given(
+    weight=st.floats(allow_nan=False),
+    town=st.sampled_from(["north", "elsewhere", 3]),
+    smoker=st.sampled_from([True, False, None]),
+    joined=st.dates(),
+    odd=st.floats(),
+)
+def test_no_row_of_any_kind_is_longer_than_1(weight, town, smoker, joined, odd):
+    values = (weight, town, smoker, joined, odd)
+    row = {c.name: [v] for c, v in zip(FULL.columns, values, strict=True)}
+    assert np.linalg.norm(FULL.design(pd.DataFrame(row))) <= 1 + 1e-12
+
+
+# --- several rows per person
+
+
+def test_a_row_gets_the_share_that_group_privacy_leaves():
+    assert row_budget(Pure(1), 4) == Pure("1/4")
+    assert row_budget(Zcdp(1), 4) == Zcdp("1/16")
+    for budget in (Pure(1), Zcdp(1), Approx(1, 1e-6)):
+        assert row_budget(budget, 1) == budget
+        with pytest.raises(InvalidParameter, match="rows_per_person"):
+            row_budget(type(budget)(*(part / 10**12 for part in budget._parts())), 10**7)
+    with pytest.raises(InvalidParameter, match="rows_per_person"):
+        row_budget(Approx(5000, 1e-6), 2)
+
+
+@pytest.mark.parametrize("k", [2, 3, 50, 10**6])
+@pytest.mark.parametrize("epsilon", ["1e-5", "1", "30"])
+def test_delta_is_rounded_towards_safety(k, epsilon):
+    whole = Approx(epsilon, "1e-6")
+    row = row_budget(whole, k)
+    assert row.epsilon * k == whole.epsilon
+    total = math.fsum(math.exp(i * float(row.epsilon)) for i in range(k))
+    assert float(row.delta) * total == pytest.approx(1e-6, rel=1e-9)
+    chained = group_delta(row.epsilon, row.delta, k)
+    assert Fraction(0) <= whole.delta - chained < whole.delta / 10**15
+
+
+def test_delta_matches_the_chain_exactly():
+    row = row_budget(Approx(2, "1e-3"), 2)
+    steps = sum((Fraction(1) / math.factorial(j) for j in range(60)), Fraction(0))
+    assert row.delta * (1 + steps) <= Fraction(1, 1000)
+    assert row.delta * (1 + steps) > Fraction(1, 1000) * (1 - Fraction(1, 10**15))
+
+
+@pytest.mark.parametrize(
+    ("budget", "ratio"), [(Pure(1), 3.0), (Zcdp(1), 3.0), (Approx(1, 1e-6), 3.0)], ids=str
+)
+def test_a_fit_protects_persons_with_several_rows(budget, ratio):
+    several = Schema(SCHEMA.columns, SCHEMA.target, "clinic", 3)
+    settings = {"mechanism": MECHANISM, "l2": 1.0}
+    one = LogisticRegression(budget, schema=SCHEMA, **settings).fit(clinic()).release_
+    all_three = LogisticRegression(budget, schema=several, **settings).fit(clinic())
+    release = all_three.release_
+    assert release.guarantee.budget == budget
+    assert "at most 3 rows per person (group privacy)" in release.guarantee.assumptions
+    assert "one row per person" not in release.guarantee.assumptions
+    assert "at most 3 rows per person" in str(all_three.summary())
+    assert "one row per person" in one.guarantee.assumptions
+    assert release.noise_scale / one.noise_scale == pytest.approx(ratio, rel=0.15)
+    assert release.noise_scale >= one.noise_scale * ratio * (1 - 1e-9)
+
+
+def test_events_are_those_of_a_person():
+    several = Schema(SCHEMA.columns, SCHEMA.target, "clinic", 3)
+    for budget in (Pure(1), Zcdp(1), Approx(1, 1e-6)):
+        model = LogisticRegression(budget, schema=several).fit(clinic())
+        for event in model.release_.events:
+            match event:
+                case PureEvent(epsilon=epsilon):
+                    assert epsilon in (Fraction(99, 100), Fraction(1, 100))
+                case ZcdpEvent(rho=rho):
+                    assert rho in (Fraction(99, 100), Fraction(1, 100))
+                case ApproxEvent(epsilon=epsilon, delta=delta):
+                    assert epsilon <= budget.epsilon
+                    assert delta <= budget.delta
+                case GaussianEvent(mu=mu) if budget == Zcdp(1):
+                    assert mu**2 / 2 == pytest.approx(0.99)
+                case GaussianEvent(mu=mu):
+                    assert mu > 0
+                    assert gaussian_delta(1.0, mu) <= 1e-6

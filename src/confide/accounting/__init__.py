@@ -1,6 +1,7 @@
-"""Events, bounds on privacy losses, and what they compose to."""
+"""Events, bounds on privacy losses, what they compose to, and the ledger."""
 
 from confide.accounting.composition import as_pure, as_zcdp, compose, copies_delta
+from confide.accounting.entries import Entry
 from confide.accounting.events import (
     ApproxEvent,
     Event,
@@ -8,6 +9,7 @@ from confide.accounting.events import (
     PureEvent,
     ZcdpEvent,
 )
+from confide.accounting.ledger import Account, Charge, Ledger
 from confide.accounting.loss_bound import (
     ORDERS,
     LossBound,
@@ -17,12 +19,18 @@ from confide.accounting.loss_bound import (
     sharp_renyi,
     zcdp_rho,
 )
+from confide.accounting.tally import Amount
 
 __all__ = [
     "ORDERS",
+    "Account",
+    "Amount",
     "ApproxEvent",
+    "Charge",
+    "Entry",
     "Event",
     "GaussianEvent",
+    "Ledger",
     "LossBound",
     "PureEvent",
     "ZcdpEvent",

@@ -8,14 +8,19 @@ from confide.attacks.exact import (
     hockey_stick,
     max_log_ratio,
 )
+from confide.attacks.probe import Finding, black_box_finding, exact_finding, telling_pairs
 
 __all__ = [
     "Audit",
+    "Finding",
     "Law",
     "Records",
+    "black_box_finding",
+    "exact_finding",
     "exact_pair",
     "gaussian_audit",
     "hockey_stick",
     "max_log_ratio",
+    "telling_pairs",
     "threshold_audit",
 ]

@@ -1,16 +1,20 @@
-"""Public schemas, private rows, and datasets."""
+"""Public schemas, private rows, tables and datasets."""
 
-from confide.data.columns import Category, Column, Number
+from confide.data.columns import Boolean, Category, Column, Date, Number
 from confide.data.datasets import DATASETS, Dataset, load, load_a9a
 from confide.data.rows import Block, Rows, enclose
 from confide.data.schema import Schema, Target
+from confide.data.tables import read_table
+from confide.data.template import schema_template
 
 __all__ = [
     "DATASETS",
     "Block",
+    "Boolean",
     "Category",
     "Column",
     "Dataset",
+    "Date",
     "Number",
     "Rows",
     "Schema",
@@ -18,4 +22,6 @@ __all__ = [
     "enclose",
     "load",
     "load_a9a",
+    "read_table",
+    "schema_template",
 ]

@@ -1,23 +1,43 @@
 """Kinds of columns: how one value becomes bounded numbers, by public knowledge alone.
 
-Each column is encoded row by row, without looking at any other row. What is missing or
-undeclared has a fixed meaning: a number becomes the middle of its range, a category the
-all-zero vector. Numbers outside their range are clamped to it.
+Each column is read row by row, without looking at any other row. What is missing,
+undeclared or out of range has a meaning that is fixed beforehand:
+
+=========  =================================  ==================  =========================
+kind       a value becomes                    out of range        missing
+=========  =================================  ==================  =========================
+number     its place in the range, in [0, 1]  clamped             the middle, or refused
+date       its place in the range, in [0, 1]  clamped             the middle, or refused
+boolean    1 or 0                             refused             the middle, or refused
+category   an indicator per level             all zeros, or the   all zeros (a category of
+                                              indicator "other"   its own), or refused
+=========  =================================  ==================  =========================
 """
 
 import numbers
 from dataclasses import dataclass
-from typing import Any, Protocol
+from datetime import date, datetime
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
-import pandas as pd
 
 from confide._types import AnyArray, Array
+from confide.data.values import as_days, as_numbers, as_truths, level_codes, plain_levels
 from confide.errors import InvalidData, InvalidParameter
+
+DAYS_PER_YEAR = 365.25
+NARROWEST = 1e-100
+"""A range narrower than this has no inverse worth the name."""
+OTHER = "other"
+
+Middle = Literal["midpoint", "refuse"]
+Apart = Literal["category", "refuse"]
 
 
 class Column(Protocol):
     """A declared column."""
+
+    kind: ClassVar[str]
 
     @property
     def name(self) -> str:
@@ -29,8 +49,12 @@ class Column(Protocol):
         """The names of the numbers it becomes."""
         ...
 
-    def encode(self, values: Any) -> Array:
-        """Return one row of numbers, of length at most 1, for every value."""
+    def read(self, values: Any) -> AnyArray:
+        """Return one number for every value, from which `write` knows the rest."""
+        ...
+
+    def write(self, read: AnyArray, out: Array, weight: float) -> None:
+        """Write weighted rows, of length at most ``weight``, over zeros."""
         ...
 
     def units(self) -> tuple[Array, float]:
@@ -38,122 +62,244 @@ class Column(Protocol):
         ...
 
 
+class _OneNumber:
+    """What becomes a single number in [0, 1]."""
+
+    __slots__ = ()
+
+    def write(self, read: AnyArray, out: Array, weight: float) -> None:
+        """Write the number, weighted."""
+        np.multiply(read, weight, out=out[:, 0])
+
+
 @dataclass(frozen=True, slots=True)
-class Number:
-    """A number between two public bounds, scaled to [0, 1]."""
+class Number(_OneNumber):
+    """A number between two public bounds, scaled to [0, 1].
+
+    ``unit`` is for the reader: coefficients are effects per unit.
+    """
 
     name: str
     lower: float
     upper: float
+    unit: str = ""
+    missing: Middle = "midpoint"
+    kind: ClassVar[str] = "number"
 
     def __post_init__(self) -> None:
-        ends = (self.lower, self.upper)
-        if not (
-            all(isinstance(end, numbers.Real) for end in ends)
-            and self.lower < self.upper
-            and np.isfinite(float(self.upper) - float(self.lower))
-        ):
+        _check_name(self.name)
+        ends = (_plain_number(self.lower), _plain_number(self.upper))
+        if None in ends or not _is_range(*ends):
             raise InvalidParameter(
                 f"range of column {self.name!r}",
                 "two finite numbers, lower below upper",
-                ends,
+                (self.lower, self.upper),
                 "Take what is known without looking at the table.",
             )
+        if not isinstance(self.unit, str):
+            raise InvalidParameter(f"unit of column {self.name!r}", "text", self.unit)
+        _check_rule(self.name, self.missing, ("midpoint", "refuse"))
+        object.__setattr__(self, "lower", ends[0])
+        object.__setattr__(self, "upper", ends[1])
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The column itself."""
-        return (str(self.name),)
+        """The column itself, with its unit."""
+        return (f"{self.name} (per {self.unit})" if self.unit else self.name,)
 
-    def encode(self, values: Any) -> Array:
+    def read(self, values: Any) -> Array:
         """Scale to [0, 1], clamp, and put what is missing in the middle."""
-        scaled = as_numbers(values, self.name)
-        np.clip(scaled, self.lower, self.upper, out=scaled)
-        scaled -= self.lower
-        scaled /= self.upper - self.lower
-        scaled[np.isnan(scaled)] = 0.5
-        return scaled[:, None]
+        column = as_numbers(values, self.name)
+        return _scale(column, float(self.lower), float(self.upper), self)
 
     def units(self) -> tuple[Array, float]:
         """Return 1/width, and the lower bound as origin."""
-        return np.array([1 / (self.upper - self.lower)]), self.lower
+        lower, upper = float(self.lower), float(self.upper)
+        return np.array([1 / (upper - lower)]), lower
+
+
+@dataclass(frozen=True, slots=True)
+class Date(_OneNumber):
+    """A day between two public days, scaled to [0, 1]; coefficients are per year."""
+
+    name: str
+    lower: date
+    upper: date
+    missing: Middle = "midpoint"
+    kind: ClassVar[str] = "date"
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        ends = (_plain_day(self.lower), _plain_day(self.upper))
+        if ends[0] is None or ends[1] is None or not ends[0] < ends[1]:
+            raise InvalidParameter(
+                f"range of column {self.name!r}",
+                "two dates such as 2024-12-31, lower before upper",
+                tuple(map(str, (self.lower, self.upper))),
+                "Take what is known without looking at the table.",
+            )
+        _check_rule(self.name, self.missing, ("midpoint", "refuse"))
+        object.__setattr__(self, "lower", ends[0])
+        object.__setattr__(self, "upper", ends[1])
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The years that went by since the first day."""
+        return (f"{self.name} (per year since {self.lower.isoformat()})",)
+
+    def read(self, values: Any) -> Array:
+        """Scale to [0, 1], clamp, and put what is missing in the middle."""
+        column = as_days(values, self.name)
+        ends = self.lower.toordinal(), self.upper.toordinal()
+        return _scale(column, float(ends[0]), float(ends[1]), self)
+
+    def units(self) -> tuple[Array, float]:
+        """Return the share of the range that is a year, from the first day on."""
+        return np.array([DAYS_PER_YEAR / (self.upper - self.lower).days]), 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean(_OneNumber):
+    """Yes or no: true and false, yes and no, 1 and 0, as values or as text."""
+
+    name: str
+    missing: Middle = "midpoint"
+    kind: ClassVar[str] = "boolean"
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        _check_rule(self.name, self.missing, ("midpoint", "refuse"))
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The column itself: its coefficient is the effect of yes against no."""
+        return (self.name,)
+
+    def read(self, values: Any) -> Array:
+        """Return 1 or 0, and put what is missing in the middle."""
+        return _scale(as_truths(values, self.name), 0.0, 1.0, self)
+
+    def units(self) -> tuple[Array, float]:
+        """Return one: a truth value has no unit."""
+        return np.ones(1), 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """One of some public levels, as indicators; anything else is all zeros."""
+    """One of some public levels, as indicators.
+
+    With ``other`` an undeclared value gets an indicator of its own, "other"; without, it
+    is all zeros. A missing value is all zeros too: the category against which the
+    coefficients of the others are read. ``missing="refuse"`` refuses it instead.
+    """
 
     name: str
     levels: tuple[Any, ...]
+    other: bool = False
+    missing: Apart = "category"
+    kind: ClassVar[str] = "category"
 
     def __post_init__(self) -> None:
-        levels = check_levels(f"levels of column {self.name!r}", self.levels, least=1)
+        _check_name(self.name)
+        levels = plain_levels(f"levels of column {self.name!r}", self.levels, least=1)
         object.__setattr__(self, "levels", levels)
+        if not isinstance(self.other, bool):
+            raise InvalidParameter(
+                f"other of column {self.name!r}", "True or False", self.other
+            )
+        if self.other and OTHER in levels:
+            raise InvalidParameter(
+                f"levels of column {self.name!r}",
+                "without 'other' where other = true gives undeclared values that name",
+                levels,
+            )
+        _check_rule(self.name, self.missing, ("category", "refuse"))
 
     @property
     def features(self) -> tuple[str, ...]:
         """One name per level."""
-        return tuple(f"{self.name}={level}" for level in self.levels)
+        levels = (*self.levels, OTHER) if self.other else self.levels
+        return tuple(f"{self.name}={level}" for level in levels)
 
-    def encode(self, values: Any) -> Array:
-        """Return an indicator per level."""
-        codes = level_codes(values, self.levels, f"column {self.name!r}")
-        out = np.zeros((len(codes), len(self.levels)))
-        known = np.flatnonzero(codes >= 0)
-        out[known, codes[known]] = 1.0
-        return out
+    def read(self, values: Any) -> AnyArray:
+        """Return which indicator every value sets, −1 for none."""
+        other, unknown = len(self.levels), len(self.levels) + 1
+        what = f"column {self.name!r}"
+        codes = level_codes(values, self.levels, what, other=unknown)
+        if self.missing == "refuse" and (codes < 0).any():
+            raise _missing(self.name, "category")
+        codes[codes == unknown] = other if self.other else -1
+        return codes
+
+    def write(self, read: AnyArray, out: Array, weight: float) -> None:
+        """Set one indicator or none in every row."""
+        rows = np.flatnonzero(read >= 0)
+        out[rows, read[rows]] = weight
 
     def units(self) -> tuple[Array, float]:
         """Return ones: an indicator has no unit."""
-        return np.ones(len(self.levels)), 0.0
+        return np.ones(len(self.features)), 0.0
 
 
-def as_numbers(values: Any, name: str) -> Array:
-    """Read a column as doubles; what is missing becomes NaN."""
-    column = pd.Series(values)
-    try:
-        if column.dtype.kind not in "cmM":
-            return np.array(pd.to_numeric(column), dtype=np.float64)
-    except (ValueError, TypeError, OverflowError):
-        pass
-    raise InvalidData(
-        f"column {name!r} is declared as a number but holds something else. Declare it as "
-        "a category, or convert it first."
+KINDS: dict[str, type[Any]] = {
+    kind.kind: kind for kind in (Number, Category, Boolean, Date)
+}
+"""The kinds by the names that a schema file calls them."""
+
+
+def _scale(column: Array, lower: float, upper: float, rule: Any) -> Array:
+    """Clamp and scale in place; apply the rule for what is missing."""
+    np.clip(column, lower, upper, out=column)
+    column -= lower
+    column /= upper - lower
+    absent = np.isnan(column)
+    if absent.any():
+        if rule.missing == "refuse":
+            raise _missing(rule.name, "midpoint")
+        column[absent] = 0.5
+    return column
+
+
+def _missing(name: str, instead: str) -> InvalidData:
+    return InvalidData(
+        f"column {name!r} must be known in every row, for its schema says missing = "
+        f'"refuse"; it misses values. Drop those rows, or declare missing = "{instead}".'
     )
 
 
-def check_levels(what: str, levels: Any, least: int) -> tuple[Any, ...]:
-    """Return public levels as a tuple: listed once each, none of them missing."""
+def _check_name(name: Any) -> None:
+    if not isinstance(name, str) or not name:
+        raise InvalidParameter("name of a column", "text", name)
+
+
+def _check_rule(name: str, rule: Any, rules: tuple[str, ...]) -> None:
+    if not isinstance(rule, str) or rule not in rules:
+        raise InvalidParameter(f"missing of column {name!r}", f"one of {list(rules)}", rule)
+
+
+def _plain_number(value: Any) -> Any:
+    """Return a number as Python's own, or None."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        return None
     try:
-        found = () if isinstance(levels, str) else tuple(levels)
-        fine = len(set(found)) == len(found) >= least and not any(map(pd.isna, found))
-    except TypeError:
-        fine = False
-    if not fine:
-        count = "one level or more" if least == 1 else "two labels or more"
-        raise InvalidParameter(
-            what, f"a list of {count}, each once and none missing", levels
-        )
-    return found
+        double = float(value)
+    except (OverflowError, ValueError):
+        return None
+    return int(value) if isinstance(value, numbers.Integral) else double
 
 
-def level_codes(values: Any, levels: tuple[Any, ...], what: str) -> AnyArray:
-    """Return the position of each value among the levels, −1 where it is none of them.
+def _is_range(lower: Any, upper: Any) -> bool:
+    width = float(upper) - float(lower)
+    return bool(np.isfinite(width) and width >= NARROWEST)
 
-    True and False equal 1 and 0. Where a column of text meets levels that are all
-    numbers, or the other way round, nothing could ever match: that is refused.
-    """
-    column, known = pd.Index(pd.Series(values)), pd.Index(levels)
-    text = isinstance(column.dtype, pd.StringDtype)
-    typed = text or pd.api.types.is_numeric_dtype(column.dtype)
-    if typed and not any(isinstance(level, str) is text for level in levels):
-        if column.isna().all():
-            return np.full(len(column), -1, dtype=np.intp)
-        holds, none = ("text", "text") if text else ("numbers", "a number")
-        raise InvalidData(
-            f"{what} holds {holds}, but none of its declared values is {none}. Declare "
-            "them in the type that the table holds, or convert the table first."
-        )
-    if "boolean" in map(pd.api.types.infer_dtype, (column, known)):
-        column, known = column.astype(object), known.astype(object)
-    return np.asarray(known.get_indexer(column), dtype=np.intp)
+
+def _plain_day(value: Any) -> date | None:
+    """Return a day, given as one, as a time or as text; or None."""
+    if isinstance(value, datetime):
+        return value.date()
+    if isinstance(value, date):
+        return value
+    try:
+        return date.fromisoformat(value)
+    except (TypeError, ValueError):
+        return None

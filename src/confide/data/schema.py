@@ -2,20 +2,34 @@
 
 import dataclasses
 import numbers
+import os
 import tomllib
 from collections import Counter
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from confide._types import Array
-from confide.data.columns import Category, Column, Number, check_levels
+from confide.data.columns import KINDS, Column
+from confide.data.toml import read_toml, write_toml
+from confide.data.values import plain_levels
 from confide.errors import InvalidData, InvalidParameter
+
+UNKNOWN = "?"
+"""What a template holds where a person has to decide."""
+MOST_ROWS_PER_PERSON = 10**6
+ROWS_AT_ONCE = 4096
+"""So many rows of the design matrix stay in the processor's cache while written."""
+MANY_PIECES = 16
+"""From so many pieces on they are written on all cores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +45,8 @@ class Target:
     bound: float | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.column, str) or not self.column:
+            raise InvalidParameter("column of the target", "text", self.column)
         if (self.labels is None) == (self.bound is None):
             raise InvalidParameter(
                 f"target {self.column!r}",
@@ -39,13 +55,16 @@ class Target:
             )
         if self.labels is not None:
             what = f"labels of target {self.column!r}"
-            object.__setattr__(self, "labels", check_levels(what, self.labels, least=2))
+            object.__setattr__(self, "labels", plain_levels(what, self.labels, least=2))
             return
         bound: Any = self.bound
-        if not isinstance(bound, numbers.Real) or not 0 < float(bound) < np.inf:
+        real = isinstance(bound, numbers.Real) and not isinstance(bound, bool)
+        if not real or not 1e-100 <= bound <= 1e100:
             raise InvalidParameter(
                 f"bound of target {self.column!r}", "a positive, finite number", bound
             )
+        if type(bound) is not int:
+            object.__setattr__(self, "bound", float(bound))
 
 
 @dataclass(frozen=True)
@@ -54,14 +73,25 @@ class Schema:
 
     Every column gets a share of the unit length by a public rule: a column of k levels
     counts as k^(−1/2) of a number, because its indicators share the noise between them.
+
+    ``name`` is the name of the dataset, under which a ledger books what is spent on it.
+    Where one person may have several rows, ``rows_per_person`` says how many at most: a
+    fit then protects persons, by group privacy.
     """
 
     columns: tuple[Column, ...]
     target: Target
     name: str = "data"
+    rows_per_person: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
+        if not all(isinstance(column, tuple(KINDS.values())) for column in self.columns):
+            raise InvalidParameter(
+                "columns", "declared by Number, Category, Boolean or Date", self.columns
+            )
+        if not isinstance(self.target, Target):
+            raise InvalidParameter("target", "a Target", self.target)
         names = [column.name for column in self.columns]
         if not names:
             raise InvalidParameter("columns", "one or more", names)
@@ -71,24 +101,26 @@ class Schema:
                 f"named once each, and not as the target {self.target.column!r}",
                 names,
             )
+        if not isinstance(self.name, str) or not self.name:
+            raise InvalidParameter("name", "the name of the dataset, as text", self.name)
+        count: Any = self.rows_per_person
+        whole = isinstance(count, numbers.Integral) and not isinstance(count, bool)
+        if not whole or not 1 <= count <= MOST_ROWS_PER_PERSON:
+            raise InvalidParameter(
+                "rows_per_person", f"a whole number from 1 to {MOST_ROWS_PER_PERSON}", count
+            )
+        object.__setattr__(self, "rows_per_person", int(count))
 
     @classmethod
     def from_toml(cls, path: str | Path) -> "Schema":
         """Read a schema file.
 
-        It holds a ``name``, a ``[target]`` with ``column`` and ``labels`` or ``bound``,
-        and one ``[columns.NAME]`` for every feature, with ``kind = "number"``, ``lower``
-        and ``upper``, or ``kind = "category"`` and ``levels``.
+        It holds a ``name``, where needed ``rows_per_person``, a ``[target]`` with
+        ``column`` and ``labels`` or ``bound``, and one ``[columns.NAME]`` for every
+        feature: its ``kind`` ("number", "category", "boolean" or "date") and the fields
+        of `Number`, `Category`, `Boolean` or `Date`.
         """
-        try:
-            content = tomllib.loads(Path(path).read_text("utf-8"))
-        except OSError as error:
-            reason = f"{path} ({error.strerror})"
-            raise InvalidParameter("schema file", "a file to be read", reason) from None
-        except ValueError as error:
-            reason = f"{path} ({error})"
-            raise InvalidParameter("schema file", "valid TOML in UTF-8", reason) from None
-        return cls.from_mapping(content)
+        return cls.from_mapping(read_toml(path))
 
     @classmethod
     def bundled(cls, name: str) -> "Schema":
@@ -101,22 +133,42 @@ class Schema:
 
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any]) -> "Schema":
-        """Build a schema from what a TOML file holds."""
-        tables = [content.get("target"), content.get("columns")]
-        tables += tables[1].values() if isinstance(tables[1], Mapping) else []
-        known = set(content) <= {"name", "target", "columns"}
-        if not known or not all(isinstance(table, Mapping) for table in tables):
+        """Build a schema from what a TOML file or `to_mapping` holds."""
+        tables: list[Any] = [None]
+        if isinstance(content, Mapping):
+            tables = [content.get("target"), content.get("columns")]
+            tables += tables[1].values() if isinstance(tables[1], Mapping) else []
+        fields = {"name", "rows_per_person", "target", "columns"}
+        if not all(isinstance(t, Mapping) for t in tables) or not set(content) <= fields:
             raise InvalidParameter(
                 "schema",
                 "a name, a [target] and a [columns.NAME] for every column",
-                sorted(content),
+                list(content) if isinstance(content, Mapping) else type(content).__name__,
                 "See Schema.from_toml.",
             )
+        _refuse_unfilled(content)
         target = _build(Target, "target", dict(content["target"]))
         columns = tuple(
             _column(name, dict(entry)) for name, entry in content["columns"].items()
         )
-        return cls(columns, target, str(content.get("name", "data")))
+        name, count = content.get("name", "data"), content.get("rows_per_person", 1)
+        return cls(columns, target, name, count)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return plain values, as for JSON, from which `from_mapping` makes it again."""
+        return _with_text_dates(self._entries())
+
+    def to_toml(self) -> str:
+        """Return the text of a schema file that says the same."""
+        return write_toml(self._entries())
+
+    def _entries(self) -> dict[str, Any]:
+        columns = {
+            column.name: {"kind": column.kind, **_fields(column)} for column in self.columns
+        }
+        head = {"name": self.name, "rows_per_person": self.rows_per_person}
+        target = {"column": self.target.column, **_fields(self.target)}
+        return {**head, "target": target, "columns": columns}
 
     @cached_property
     def features(self) -> tuple[str, ...]:
@@ -135,14 +187,34 @@ class Schema:
 
     def encode(self, frame: Any) -> Array:
         """Return numbers in [0, 1] and indicators, before any weight."""
-        values = _pick(frame, *(column.name for column in self.columns))
-        pairs = zip(self.columns, values, strict=True)
-        return np.hstack([column.encode(part) for column, part in pairs])
+        return self._matrix(frame, np.ones(len(self.features)))
 
     def design(self, frame: Any) -> Array:
         """Return the weighted design matrix: every row has length at most 1."""
-        matrix = self.encode(frame)
-        matrix *= self.weights
+        return self._matrix(frame, self.weights)
+
+    def _matrix(self, frame: Any, weights: Array) -> Array:
+        """Read column by column, then write some rows at a time into one matrix."""
+        values = _pick(frame, *(column.name for column in self.columns))
+        pairs = zip(self.columns, values, strict=True)
+        numbers = [column.read(part) for column, part in pairs]
+        matrix = np.zeros((len(frame), len(weights)))
+        edges = np.cumsum([0, *(len(column.features) for column in self.columns)])
+
+        def write(low: int) -> None:
+            rows = slice(low, low + ROWS_AT_ONCE)
+            for column, read, start, stop in zip(
+                self.columns, numbers, edges, edges[1:], strict=False
+            ):
+                column.write(read[rows], matrix[rows, start:stop], float(weights[start]))
+
+        lows = range(0, len(matrix), ROWS_AT_ONCE)
+        if len(lows) < MANY_PIECES:
+            for low in lows:
+                write(low)
+            return matrix
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(write, lows))
         return matrix
 
     def target_column(self, frame: Any) -> Any:
@@ -166,29 +238,64 @@ class Schema:
         return np.concatenate(parts), constant
 
 
-def _pick(frame: Any, *names: str) -> list[Any]:
-    """Return declared columns, each of which a table must hold exactly once."""
-    if not hasattr(frame, "columns"):
-        raise InvalidData(
-            "with a schema the data must be a table with named columns. Pass a DataFrame."
-        )
-    held = Counter(frame.columns)
-    for times, fault in ((0, "misses"), (2, "repeats")):
-        wrong = [name for name in names if min(held[name], 2) == times]
+def check_columns(held: Any, names: list[str]) -> None:
+    """Refuse a table that does not hold every declared column exactly once."""
+    times = Counter(held)
+    for count, fault in ((0, "misses"), (2, "repeats")):
+        wrong = [name for name in names if min(times[name], 2) == count]
         if wrong:
             raise InvalidData(
                 f"the table must hold every declared column once; it {fault} {wrong}. "
                 "Rename its columns, or correct the schema."
             )
+
+
+def declared_columns(schema: Schema, held: list[str], *, target: bool) -> list[str]:
+    """Return the names to read from a table that holds these columns, and check them."""
+    names = [column.name for column in schema.columns]
+    wanted = [*names, schema.target.column] if target else names
+    check_columns(held, wanted)
+    return wanted
+
+
+def _pick(frame: Any, *names: str) -> list[Any]:
+    """Return declared columns, each of which a table must hold exactly once."""
+    if not isinstance(frame, pd.DataFrame):
+        raise InvalidData(
+            "with a schema the data must be a table with named columns. Pass a DataFrame."
+        )
+    check_columns(frame.columns, list(names))
     return [frame[name] for name in names]
 
 
+def _refuse_unfilled(content: Mapping[str, Any]) -> None:
+    """Say friendly what is left to decide in a template."""
+    open_questions = [
+        f"kind of column {name!r}"
+        for name, entry in content["columns"].items()
+        if entry.get("kind") == UNKNOWN
+    ]
+    if UNKNOWN in map(str, content["target"].values()):
+        open_questions.insert(0, "[target]")
+    if open_questions:
+        more = len(open_questions) - 3
+        shown = ", ".join(open_questions[:3]) + (f" and {more} more" if more > 0 else "")
+        raise InvalidParameter(
+            "schema",
+            f'filled in by a person wherever its template says "{UNKNOWN}": {shown}',
+            "an unfilled template",
+            "Delete the sections of columns that the model must not use.",
+        )
+
+
 def _column(name: str, entry: dict[str, Any]) -> Column:
-    kinds: dict[str, type[Any]] = {"number": Number, "category": Category}
     kind = entry.pop("kind", None)
-    if kind not in list(kinds):
-        raise InvalidParameter(f"kind of column {name!r}", f"one of {list(kinds)}", kind)
-    built: Column = _build(kinds[kind], f"column {name!r}", {"name": name, **entry})
+    if kind not in list(KINDS):
+        raise InvalidParameter(f"kind of column {name!r}", f"one of {list(KINDS)}", kind)
+    entry.setdefault("name", name)
+    if entry["name"] != name:
+        raise InvalidParameter(f"column {name!r}", "named once", entry["name"])
+    built: Column = _build(KINDS[kind], f"column {name!r}", entry)
     return built
 
 
@@ -197,5 +304,24 @@ def _build(kind: type[Any], what: str, entry: dict[str, Any]) -> Any:
     needed = {name for name in fields if fields[name].default is dataclasses.MISSING}
     if not needed <= set(entry) <= set(fields):
         known = [name for name in fields if name != "name"]
-        raise InvalidParameter(what, f"described by {known}", sorted(entry))
+        raise InvalidParameter(what, f"described by {known}", list(entry))
     return kind(**entry)
+
+
+def _fields(part: Any) -> dict[str, Any]:
+    """Return what is declared beyond the name and beyond the defaults."""
+    return {
+        field.name: getattr(part, field.name)
+        for field in dataclasses.fields(part)
+        if field.name not in ("name", "column")
+        and getattr(part, field.name) != field.default
+    }
+
+
+def _with_text_dates(value: Any) -> Any:
+    """Turn tuples into lists and dates into text, as JSON needs them."""
+    if isinstance(value, Mapping):
+        return {key: _with_text_dates(part) for key, part in value.items()}
+    if isinstance(value, tuple):
+        return [_with_text_dates(part) for part in value]
+    return value.isoformat() if isinstance(value, date) else value

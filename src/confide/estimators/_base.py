@@ -7,6 +7,7 @@ can be refused any more are rows summed and noise drawn.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -14,14 +15,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from confide._types import AnyArray, Array
-from confide.data import Rows, Schema, enclose
+from confide.accounting import Charge, Ledger
+from confide.data import Rows, Schema, enclose, read_table
 from confide.errors import InvalidParameter
+from confide.estimators._groups import group_events, per_person
 from confide.estimators._intake import read_features, read_number
+from confide.estimators._model_file import release_hash, write_model
 from confide.inference import Coefficient, Summary
-from confide.mechanisms import MECHANISMS, Mechanism, Release
+from confide.mechanisms import MECHANISMS, Calibration, Mechanism, Release
 from confide.noise import Entropy
 from confide.objectives import L1, L2Ball, Loss, Objective
-from confide.privacy import Budget, Neighbours, check_budget
+from confide.privacy import Budget, Neighbours, check_budget, row_budget
 from confide.privacy.guarantee import PUBLIC_LABELS
 
 INTERCEPT_HEIGHT = 0.3
@@ -64,20 +68,45 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
 
     def _fit(self, X: Any, y: Any) -> Any:
         budget, mechanism, neighbours = self._settings()
+        if self.schema is not None:
+            X = read_table(X, self.schema, target=y is None)
         features = read_features(self, X, self.schema, reset=True)
         if y is None and self.schema is not None:
             y = self.schema.target_column(X)
         task, codings = self._task(y, features.shape[0])
         objective = self._objective(task, features.shape[1])
+        crowd = 1 if self.schema is None else self.schema.rows_per_person
         calibration = mechanism.calibrate(
-            objective, budget, neighbours, copies=task.codings
+            objective, row_budget(budget, crowd), neighbours, copies=task.codings
         )
         rows = enclose(features, np.zeros(0), self._row_norm, self._height)
         calibration.check_rows(rows)
         tasks: Iterator[Rows] = (rows.labelled(coding) for coding in codings)
         entropy = Entropy.of(self.random_state)
-        self._keep(mechanism.release(calibration, tasks, entropy), task)
+        receipt = self._charge(calibration, budget, crowd, secret=entropy.secret)
+        release = mechanism.release(calibration, tasks, entropy)
+        self._keep(per_person(release, budget, crowd), task)
+        if receipt is not None:
+            self._ledger().record(receipt, release_hash(self.release_))
         return self
+
+    def _charge(
+        self, calibration: Calibration, budget: Budget, crowd: int, *, secret: bool
+    ) -> Charge | None:
+        """Pay before anything is drawn; nothing after this may fail because of the data."""
+        if self.ledger is None:
+            return None
+        return self._ledger().charge(
+            "data" if self.schema is None else self.schema.name,
+            budget,
+            group_events(calibration.events, crowd),
+            what=type(self).__name__,
+            status=calibration.status,
+            private=secret,
+        )
+
+    def _ledger(self) -> Ledger:
+        return self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
 
     def _task(self, y: Any, count: int) -> tuple[Task, Iterator[Array]]:
         """Read the target: the loss and its bounds, and an iterator of codings."""
@@ -99,9 +128,12 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
             read_number("l2", self.l2, "'auto' chooses one from the budget.", zero=True)
         if not isinstance(self.fit_intercept, bool | np.bool_):
             raise InvalidParameter("fit_intercept", "True or False", self.fit_intercept)
-        for name in ("intervals", "ledger"):
-            if getattr(self, name) is not None:
-                raise InvalidParameter(name, "None in this version", getattr(self, name))
+        if self.intervals is not None:
+            raise InvalidParameter("intervals", "None in this version", self.intervals)
+        if self.ledger is not None and not isinstance(self.ledger, Ledger | str | Path):
+            raise InvalidParameter(
+                "ledger", "a Ledger, or the place of one", self.ledger, "See Ledger.open."
+            )
         schema: Any = self.schema
         if schema is not None and not isinstance(schema, Schema):
             raise InvalidParameter("schema", "a Schema or None", type(schema).__name__)
@@ -153,6 +185,16 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         self.release_ = release
         self._set_coefficients(release.value)
 
+    def _check_release(self, release: Release) -> None:
+        """Refuse a release of another shape or without a guarantee to print."""
+        classes = getattr(self, "classes_", (0, 1))
+        shape: tuple[int, ...] = (self.n_features_in_ + bool(self.fit_intercept),)
+        if len(classes) > 2:
+            shape = (len(classes), *shape)
+        width = self.n_features_in_ if self.schema is None else len(self.schema.features)
+        if release.value.shape != shape or width != self.n_features_in_:
+            raise InvalidParameter("coefficients", f"of shape {shape}", "another shape")
+
     def _set_coefficients(self, value: Array) -> None:
         """Split a release into slopes and intercept, in the user's units."""
         table = np.atleast_2d(value) * self._unit()
@@ -173,6 +215,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
     def _margins(self, X: Any) -> Array:
         """Return the linear predictor of every row, one column per coding."""
         check_is_fitted(self, "release_")
+        if self.schema is not None:
+            X = read_table(X, self.schema, target=False)
         features = read_features(self, X, self.schema, reset=False)
         rows = enclose(features, np.zeros(features.shape[0]), self._row_norm, 0.0)
         table = self._slopes.T
@@ -205,6 +249,14 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         noises = "; ".join(f"{n.kind} {n.scale:.4g} on {n.added_to}" for n in release.noise)
         facts = (("Noise", noises), ("Ridge", f"l2 = {release.l2:.6g}"))
         return Summary(type(self).__name__, release.guarantee, tuple(rows), facts)
+
+    def save(self, path: str | Path) -> None:
+        """Write the released model as JSON, for `confide.estimators.load_model`.
+
+        The file holds coefficients, schema, guarantee and public settings, and no data.
+        """
+        check_is_fitted(self, "release_")
+        write_model(self, Path(path))
 
     def _row_labels(self, count: int) -> list[str]:
         classes = getattr(self, "classes_", None)

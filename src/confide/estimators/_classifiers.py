@@ -111,8 +111,10 @@ class LogisticRegression(_PrivateClassifier):
         Add a penalised constant column of height 0.3 times the row norm.
     neighbours : "add-remove", "replace-one" or None
         The relation to protect; None takes the mechanism's own.
-    intervals, ledger : None
+    intervals : None
         Reserved.
+    ledger : Ledger, path or None
+        Budget book to charge before anything is drawn.
     random_state : None, int or generator
         None draws from the operating system; a seed makes the release not private.
     classes : list, optional

@@ -14,7 +14,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from confide._types import AnyArray, Array
 from confide.data import Schema
-from confide.data.columns import check_levels, level_codes
+from confide.data.values import check_levels, level_codes
 from confide.errors import InvalidData, InvalidParameter
 
 
@@ -111,6 +111,9 @@ def read_labels(y: Any, count: int, declared: Any) -> tuple[AnyArray, AnyArray]:
 
     Undeclared classes are read off y, in which case the caller must say so.
     """
+    if declared is not None and _is_text(y, count):
+        levels = check_levels("classes", declared, least=2)
+        return _one_type(levels), level_codes(y, levels, "the target y")
     column = read_target(y, count)
     if column.dtype.kind == "f" and (column != np.floor(column)).any():
         raise InvalidData(
@@ -138,6 +141,12 @@ def read_labels(y: Any, count: int, declared: Any) -> tuple[AnyArray, AnyArray]:
             "the labels by classes= where the others are merely absent."
         )
     return known, np.searchsorted(known, column)
+
+
+def _is_text(y: Any, count: int) -> bool:
+    """Whether a target is a whole column of text, which need not be copied to be read."""
+    text = isinstance(y, pd.Series) and isinstance(y.dtype, pd.StringDtype)
+    return text and len(y) == count and not y.isna().any()
 
 
 def _one_type(levels: tuple[Any, ...]) -> AnyArray:

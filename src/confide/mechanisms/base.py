@@ -1,9 +1,12 @@
 """What every mechanism is: a calibration without data, then a release from rows."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
+import numpy as np
+
+from confide._types import Array
 from confide.accounting import Event
 from confide.data.rows import Rows
 from confide.errors import InvalidParameter
@@ -71,6 +74,20 @@ def exactly(tasks: Iterable[Rows], copies: int) -> Iterator[Rows]:
         yield task
     if count != copies:
         raise InvalidParameter("tasks", f"{copies}, as calibrated", "another number")
+
+
+def released(
+    calibration: Calibration, values: Sequence[Array], entropy: Entropy, added_to: str
+) -> Release:
+    """Put private values, one per copy, together with what may be said about them."""
+    guarantee = calibration.guarantee
+    return Release(
+        values[0] if calibration.copies == 1 else np.stack(values),
+        guarantee if entropy.secret else guarantee.seeded(),
+        calibration.records(added_to),
+        calibration.objective.l2 or 0.0,
+        calibration.events,
+    )
 
 
 class Mechanism(Protocol):

@@ -14,7 +14,7 @@ from confide.accounting import ApproxEvent, Event, GaussianEvent, PureEvent, Zcd
 from confide.data.rows import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms import objective_calibration as calibration_rules
-from confide.mechanisms.base import MECHANISMS, Calibration, exactly
+from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
 from confide.mechanisms.needs import (
     BOUNDED_SLOPE,
     CONVEX_PENALTY,
@@ -137,14 +137,7 @@ class ObjectivePerturbation:
         """Solve every task under its own noise and release the results together."""
         paid = exactly(tasks, calibration.copies)
         values = [self._one(calibration, rows, entropy) for rows in paid]
-        guarantee = calibration.guarantee
-        return Release(
-            values[0] if calibration.copies == 1 else np.stack(values),
-            guarantee if entropy.secret else guarantee.seeded(),
-            calibration.records("linear term"),
-            calibration.objective.l2 or 0.0,
-            calibration.events,
-        )
+        return released(calibration, values, entropy, "linear term")
 
     def _one(self, calibration: Calibration, rows: Rows, entropy: Entropy) -> Array:
         objective, finish = calibration.objective, calibration.finish

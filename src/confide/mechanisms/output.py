@@ -11,7 +11,7 @@ from confide._types import Array
 from confide.accounting import Event, GaussianEvent, PureEvent
 from confide.data.rows import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import MECHANISMS, Calibration, exactly
+from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
 from confide.mechanisms.needs import (
     BOUNDED_SLOPE,
     CONVEX_PENALTY,
@@ -104,14 +104,7 @@ class OutputPerturbation:
         """Solve every task, add noise to each and release the results together."""
         paid = exactly(tasks, calibration.copies)
         values = [_one(calibration, rows, entropy) for rows in paid]
-        guarantee = calibration.guarantee
-        return Release(
-            values[0] if calibration.copies == 1 else np.stack(values),
-            guarantee if entropy.secret else guarantee.seeded(),
-            calibration.records("coefficients"),
-            calibration.objective.l2 or 0.0,
-            calibration.events,
-        )
+        return released(calibration, values, entropy, "coefficients")
 
     def _tolerance(self, objective: Objective) -> float:
         if objective.loss.smooth:

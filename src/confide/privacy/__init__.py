@@ -7,6 +7,7 @@ from confide.privacy.conversions import (
     pure_to_zcdp,
     zcdp_to_approx,
 )
+from confide.privacy.groups import group_delta, row_budget
 from confide.privacy.guarantee import Guarantee, Status
 from confide.privacy.neighbours import Neighbours
 from confide.privacy.profiles import gaussian_delta, gaussian_epsilon, gaussian_mu
@@ -24,7 +25,9 @@ __all__ = [
     "gaussian_delta",
     "gaussian_epsilon",
     "gaussian_mu",
+    "group_delta",
     "pure_to_approx",
     "pure_to_zcdp",
+    "row_budget",
     "zcdp_to_approx",
 ]

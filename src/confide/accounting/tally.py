@@ -1,0 +1,242 @@
+"""What a charge counts against a limit: in the limit's own kind, and exactly.
+
+A ledger adds up what it counted and refuses what would go over a cap that was fixed
+beforehand. With such a cap plain sums are valid privacy filters even if every budget is
+chosen after looking at earlier releases: pure budgets and (epsilon, delta) by basic
+composition (Rogers, Roth, Ullman and Vadhan 2016), zCDP by Feldman and Zrnic (2021). What
+is guaranteed is the cap: a running sum, read at a moment chosen by looking at releases,
+guarantees nothing smaller. A budget of another kind is first converted, release by
+release, by a theorem about single releases, so the sum stays a sum of the limit's kind.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from confide.accounting.composition import as_pure, as_zcdp
+from confide.accounting.events import (
+    ApproxEvent,
+    Event,
+    GaussianEvent,
+    PureEvent,
+    ZcdpEvent,
+)
+from confide.errors import InvalidParameter, MixedBudgets
+from confide.privacy import Approx, Budget, Pure, Zcdp, pure_to_zcdp, zcdp_to_approx
+
+Kind: TypeAlias = type[Pure] | type[Approx] | type[Zcdp]
+
+KINDS: dict[str, Kind] = {"Pure": Pure, "Approx": Approx, "Zcdp": Zcdp}
+SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
+DELTA_PART = Fraction(1, 10)
+"""The part of an (epsilon, delta) limit's delta that one zCDP charge uses up."""
+MOST_BITS = 8192
+"""Denominators beyond this come from no budget that a person wrote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """Privacy spent or left, in one kind; unlike a budget it may be zero.
+
+    ``kind`` is the class of budget that it is an amount of.
+    """
+
+    kind: Kind
+    parts: tuple[Fraction, ...]
+
+    @classmethod
+    def of(cls, budget: Budget) -> "Amount":
+        """Return the amount that a budget is."""
+        parts = tuple(getattr(budget, name) for name in budget.fields)
+        return cls(type(budget), parts)
+
+    @classmethod
+    def nothing(cls, kind: Kind) -> "Amount":
+        """Return zero of a kind."""
+        return cls(kind, (Fraction(0),) * len(kind.fields))
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The epsilon of a pure or an (epsilon, delta) amount."""
+        return self._part("epsilon")
+
+    @property
+    def delta(self) -> Fraction:
+        """The delta of an (epsilon, delta) amount."""
+        return self._part("delta")
+
+    @property
+    def rho(self) -> Fraction:
+        """The rho of a zCDP amount."""
+        return self._part("rho")
+
+    def __add__(self, other: "Amount") -> "Amount":
+        return Amount(self.kind, tuple(a + b for a, b in self._pairs(other)))
+
+    def __sub__(self, other: "Amount") -> "Amount":
+        return Amount(self.kind, tuple(a - b for a, b in self._pairs(other)))
+
+    def within(self, other: "Amount") -> bool:
+        """Say whether no part is larger than the other's."""
+        return all(a <= b for a, b in self._pairs(other))
+
+    def excess(self, other: "Amount") -> "Amount":
+        """Return by how much each part is larger than the other's."""
+        return Amount(
+            self.kind, tuple(max(a - b, Fraction(0)) for a, b in self._pairs(other))
+        )
+
+    def as_budget(self) -> Budget | None:
+        """Return the budget of this size, or None where too little for one is left."""
+        try:
+            return self.kind(*self.parts)
+        except InvalidParameter:
+            return None
+
+    def __str__(self) -> str:
+        named = zip(self.kind.fields, self.parts, strict=True)
+        text = ", ".join(f"{SYMBOLS[name]} = {float(part):.6g}" for name, part in named)
+        return f"{text} (zCDP)" if self.kind is Zcdp else text
+
+    def __repr__(self) -> str:
+        return f"Amount({self})"
+
+    def _part(self, name: str) -> Fraction:
+        if name in self.kind.fields:
+            return self.parts[self.kind.fields.index(name)]
+        raise AttributeError(f"an amount of {self.kind.__name__} has no {name}")
+
+    def _pairs(self, other: "Amount") -> Sequence[tuple[Fraction, Fraction]]:
+        if self.kind is not other.kind:
+            raise MixedBudgets(
+                f"amounts of {self.kind.__name__} and {other.kind.__name__} do not "
+                "compare: convert one of them by name first."
+            )
+        return tuple(zip(self.parts, other.parts, strict=True))
+
+
+def count(budget: Budget, events: Sequence[Event], limit: Budget) -> Amount:
+    """Return what a charge counts against a limit, or say why no theorem tells.
+
+    Parameters
+    ----------
+    budget : Pure, Approx or Zcdp
+        What the release was promised to cost.
+    events : sequence of Event
+        What the release consists of; used only where the budget alone says too little.
+    limit : Pure, Approx or Zcdp
+        The limit; only its kind matters, and its delta for a zCDP budget.
+
+    Raises
+    ------
+    MixedBudgets
+        If the budget has no proved cost in the limit's kind.
+    """
+    match limit, budget:
+        case (Pure(), Pure()) | (Approx(), Approx()) | (Zcdp(), Zcdp()):
+            return Amount.of(budget)
+        case Approx(), Pure():
+            return Amount(Approx, (budget.epsilon, Fraction(0)))
+        case Zcdp(), Pure():
+            return Amount.of(pure_to_zcdp(budget))
+        case Approx(), Zcdp():
+            return Amount.of(zcdp_to_approx(budget, limit.delta * DELTA_PART))
+        case Zcdp(), Approx():
+            return _from_events(as_zcdp(events), budget, events, limit)
+        case _:
+            return _from_events(as_pure(events), budget, events, limit)
+
+
+def _from_events(
+    cost: Budget | None, budget: Budget, events: Sequence[Event], limit: Budget
+) -> Amount:
+    if cost is not None:
+        return Amount.of(cost)
+    wanted = type(limit).__name__
+    names = sorted({type(event).__name__ for event in events})
+    came = "it came without events" if not events else f"its events are {', '.join(names)}"
+    need = "PureEvent" if isinstance(limit, Pure) else "PureEvent, GaussianEvent, ZcdpEvent"
+    raise MixedBudgets(
+        f"a charge of {budget!r} against a limit of kind {wanted} needs events that are "
+        f"all of kind {need}; {came}, and no theorem turns {type(budget).__name__} into "
+        f"{wanted}. Ask for a {wanted} budget, or keep this dataset under a limit of kind "
+        "Approx."
+    )
+
+
+def amount_text(amount: Amount) -> str:
+    """Write an amount as JSON with fractions in full."""
+    named = zip(amount.kind.fields, amount.parts, strict=True)
+    parts = {name: fraction_text(part) for name, part in named}
+    return _json({"kind": amount.kind.__name__, **parts})
+
+
+def read_amount(text: str) -> Amount:
+    """Read what `amount_text` wrote."""
+    record = json.loads(text)
+    kind = KINDS[record.pop("kind")]
+    return Amount(kind, tuple(Fraction(record[name]) for name in kind.fields))
+
+
+def read_budget(text: str) -> Budget:
+    """Read an amount that is a budget: no part of it is zero."""
+    amount = read_amount(text)
+    return amount.kind(*amount.parts)
+
+
+def events_text(events: Sequence[Event]) -> str:
+    """Write events as JSON with fractions in full."""
+    return _json([_event_record(event) for event in events])
+
+
+def read_events(text: str) -> tuple[Event, ...]:
+    """Read what `events_text` wrote."""
+    return tuple(_read_event(record) for record in json.loads(text))
+
+
+def fraction_text(value: Fraction) -> str:
+    """Write a fraction as p/q."""
+    if value.denominator.bit_length() > MOST_BITS:
+        raise InvalidParameter(
+            "budget",
+            "a number whose exact sum with the earlier ones can be written down",
+            "a fraction of thousands of digits",
+            "Write budgets as decimals such as 0.1.",
+        )
+    return f"{value.numerator}/{value.denominator}"
+
+
+def _event_record(event: Event) -> dict[str, Any]:
+    match event:
+        case GaussianEvent(mu):
+            return {"event": "GaussianEvent", "mu": float(mu)}
+        case PureEvent(epsilon):
+            return {"event": "PureEvent", "epsilon": fraction_text(Fraction(epsilon))}
+        case ZcdpEvent(rho):
+            return {"event": "ZcdpEvent", "rho": fraction_text(Fraction(rho))}
+        case ApproxEvent(epsilon, delta):
+            return {
+                "event": "ApproxEvent",
+                "epsilon": fraction_text(Fraction(epsilon)),
+                "delta": fraction_text(Fraction(delta)),
+            }
+
+
+def _read_event(record: dict[str, Any]) -> Event:
+    match record["event"]:
+        case "GaussianEvent":
+            return GaussianEvent(float(record["mu"]))
+        case "PureEvent":
+            return PureEvent(Fraction(record["epsilon"]))
+        case "ZcdpEvent":
+            return ZcdpEvent(Fraction(record["rho"]))
+        case "ApproxEvent":
+            return ApproxEvent(Fraction(record["epsilon"]), Fraction(record["delta"]))
+        case unknown:
+            raise ValueError(unknown)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))

@@ -1,0 +1,66 @@
+"""The command line.
+
+Exit codes: 0 done; 1 a defect of confide; 2 wrong use or bad input; 3 a ledger refused.
+"""
+
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+from rich.markup import escape
+
+from confide import __version__
+from confide.cli.books import budget, schemas
+from confide.cli.console import complaints, console
+from confide.cli.model import fit, predict, report
+from confide.cli.prospect import audit, plan
+from confide.cli.show import demo, list_parts
+from confide.errors import BudgetExceeded, ConfideError, NotSolved, TamperedLedger
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    help="Private linear models with error bars.",
+    epilog="Exit codes: 0 done, 1 a defect of confide, 2 wrong use or bad input, "
+    "3 a ledger refused.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+for command in (demo, fit, predict, plan, budget, report, audit):
+    app.command()(command)
+app.command("list")(list_parts)
+app.add_typer(schemas, name="schema")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        console.print(f"confide {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _top(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line; errors of use end in one sentence, never in a traceback."""
+    try:
+        app()
+    except (BudgetExceeded, TamperedLedger) as error:
+        _complain("refused", error, 3)
+    except NotSolved as error:
+        _complain("defect, please report it", error, 1)
+    except (ConfideError, OSError) as error:
+        _complain("error", error, 2)
+
+
+def _complain(kind: str, error: Exception, code: int) -> NoReturn:
+    complaints.print(f"[red]{kind}:[/red] {escape(str(error))}")
+    sys.exit(code)

@@ -1,0 +1,166 @@
+"""`confide budget` and `confide schema`."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from confide.accounting import Account, Entry, Ledger
+from confide.cli.console import (
+    AsJson,
+    Delta,
+    Epsilon,
+    Rho,
+    console,
+    print_json,
+    print_table,
+    read_budget,
+)
+from confide.data import Schema, schema_template
+from confide.errors import InvalidParameter
+
+schemas = typer.Typer(help="Write and check schemas: what is public about a table.")
+
+
+def budget(
+    ledger: Annotated[str, typer.Argument(help="Budget book: a file or a database.")],
+    dataset: Annotated[str, typer.Option(help="One dataset only.")] = "",
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    entries: Annotated[bool, typer.Option(help="Show every entry.")] = False,
+    verify: Annotated[bool, typer.Option(help="Check the chain of entries.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what has been spent, by whom and on what; or set the limit of a dataset.
+
+    Example: [bold]confide budget budget.db --dataset adult --epsilon 3 --delta 1e-5[/bold]
+    """
+    book = Ledger.open(ledger)
+    if any(part is not None for part in (epsilon, delta, rho)):
+        if not dataset:
+            raise InvalidParameter("--dataset", "named when a limit is set", dataset)
+        book.set_limit(dataset, read_budget(epsilon, delta, rho))
+    checked = book.verify() if verify else None
+    names = (dataset,) if dataset else book.datasets()
+    accounts = [book.account(name) for name in names]
+    listed = book.entries(dataset or None) if entries else ()
+    if as_json:
+        print_json(
+            {
+                "accounts": [_account_record(account) for account in accounts],
+                "entries": [_entry_record(entry) for entry in listed],
+                "verified": checked,
+            }
+        )
+        return
+    if not accounts:
+        console.print("No dataset has a limit yet. Set one with --dataset and --epsilon.")
+    else:
+        print_table(
+            ("dataset", "limit", "spent", "left", "charges"),
+            [
+                (a.dataset, str(a.limit), _amount(a.spent), _amount(a.left), str(a.charges))
+                for a in accounts
+            ],
+        )
+    if listed:
+        console.print()
+        print_table(
+            ("entry", "kind", "when", "who", "what", "budget"),
+            [
+                (
+                    f"{e.number} {e.dataset}",
+                    e.kind,
+                    e.at[:19],
+                    e.who,
+                    e.what,
+                    _amount(e.budget),
+                )
+                for e in listed
+            ],
+        )
+    if checked is not None:
+        console.print(f"\n{checked} entries verified.")
+
+
+@schemas.command("init")
+def schema_init(
+    table: Annotated[
+        Path, typer.Argument(help="CSV or Parquet file.", exists=True, dir_okay=False)
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="File to write; printed if absent.")
+    ] = None,
+) -> None:
+    """Write a template from the header of a table, to be filled in by a person.
+
+    Only the names of the columns are read. Ranges and levels must come from what is
+    publicly known: read off the data they would give it away.
+
+    Example: [bold]confide schema init adult.csv --out adult.toml[/bold]
+    """
+    text = schema_template(table)
+    if out is None:
+        print(text, end="")
+        return
+    if out.exists():
+        raise InvalidParameter(
+            "--out", "a new file", str(out), "It exists; remove it first."
+        )
+    out.write_text(text, encoding="utf-8")
+    console.print(
+        f"Written to {out}. Fill in kinds and ranges, then: confide schema check {out}"
+    )
+
+
+@schemas.command("check")
+def schema_check(
+    schema: Annotated[
+        Path, typer.Argument(help="Schema file (TOML).", exists=True, dir_okay=False)
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Check a schema and show what a model will see.
+
+    Example: [bold]confide schema check adult.toml[/bold]
+    """
+    public = Schema.from_toml(schema)
+    weights = dict(zip(public.features, public.weights.tolist(), strict=True))
+    if as_json:
+        print_json({"name": public.name, "features": weights})
+        return
+    console.print(
+        f"{public.name}: {len(public.columns)} columns become {len(weights)} features; "
+        f"target {public.target.column}.\n"
+    )
+    lines = [(name, f"{weight:.3f}") for name, weight in weights.items()]
+    print_table(("feature", "share of the row length"), lines)
+
+
+def _amount(budget: Any) -> str:
+    return "" if budget is None else str(budget)
+
+
+def _account_record(account: Account) -> dict[str, Any]:
+    return {
+        "dataset": account.dataset,
+        "limit": str(account.limit),
+        "spent": _amount(account.spent),
+        "left": _amount(account.left),
+        "charges": account.charges,
+    }
+
+
+def _entry_record(entry: Entry) -> dict[str, Any]:
+    return {
+        "number": entry.number,
+        "kind": entry.kind,
+        "dataset": entry.dataset,
+        "at": entry.at,
+        "who": entry.who,
+        "what": entry.what,
+        "budget": _amount(entry.budget),
+        "release": entry.release_hash,
+        "digest": entry.digest,
+    }

@@ -1,0 +1,100 @@
+"""What the commands share: where they print, budgets from options, errors in a sentence."""
+
+import json
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Table
+
+from confide.errors import InvalidParameter
+from confide.inference import Summary
+from confide.privacy import Approx, Budget, Guarantee, Pure, Zcdp
+
+console = Console(highlight=False)
+complaints = Console(stderr=True, highlight=False)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+Epsilon = Annotated[
+    str | None, typer.Option("--epsilon", "-e", help="Budget: epsilon, like 1 or 0.5.")
+]
+Delta = Annotated[
+    str | None,
+    typer.Option("--delta", "-d", help="Budget: delta, like 1e-6; none is pure."),
+]
+Rho = Annotated[str | None, typer.Option("--rho", help="Budget: rho of zCDP instead.")]
+
+
+def read_budget(epsilon: str | None, delta: str | None, rho: str | None) -> Budget:
+    """Turn options into a budget; exactly one kind must be named."""
+    if rho is not None and epsilon is None and delta is None:
+        return Zcdp(rho)
+    if rho is None and epsilon is not None:
+        return Pure(epsilon) if delta is None else Approx(epsilon, delta)
+    raise InvalidParameter(
+        "the budget",
+        "given by --epsilon, by --epsilon and --delta, or by --rho alone",
+        {"epsilon": epsilon, "delta": delta, "rho": rho},
+        "Try --epsilon 1 --delta 1e-6.",
+    )
+
+
+def print_json(content: Any) -> None:
+    """Print JSON and nothing else."""
+    print(json.dumps(content, indent=2, ensure_ascii=False))
+
+
+def print_guarantee(guarantee: Guarantee) -> None:
+    """Print what is promised, first and in a frame."""
+    colour = "green" if guarantee.private else "red"
+    console.print(
+        Panel(str(guarantee), title="What is promised", expand=False, border_style=colour)
+    )
+
+
+def print_table(
+    heads: Iterable[str], lines: Iterable[Iterable[str]], title: str | None = None
+) -> None:
+    """Print a table without lines; the first column is text, the others are figures."""
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for i, head in enumerate(heads):
+        table.add_column(head, justify="left" if i == 0 else "right", overflow="fold")
+    for line in lines:
+        table.add_row(*line)
+    console.print(table)
+
+
+def print_coefficients(summary: Summary) -> None:
+    """Print the coefficients, with their intervals where there are any."""
+    bounded = any(row.lower is not None for row in summary.rows)
+    heads = ("coefficient", "estimate", *(("lower", "upper") if bounded else ()))
+    lines = []
+    for row in summary.rows:
+        bounds = (row.lower, row.upper) if bounded else ()
+        figures = [row.estimate, *bounds]
+        lines.append([row.name, *("" if f is None else f"{f:.4g}" for f in figures)])
+    print_table(heads, lines)
+
+
+def guarantee_record(guarantee: Guarantee) -> dict[str, Any]:
+    """Return a guarantee as plain values."""
+    return {
+        "budget": None if guarantee.budget is None else str(guarantee.budget),
+        "neighbours": str(guarantee.neighbours),
+        "status": str(guarantee.status),
+        "theorem": guarantee.theorem,
+        "assumptions": list(guarantee.assumptions),
+        "private": guarantee.private,
+    }
+
+
+def summary_record(summary: Summary) -> dict[str, Any]:
+    """Return a summary as plain values."""
+    return {
+        "model": summary.title,
+        "guarantee": guarantee_record(summary.guarantee),
+        "coefficients": summary.records(),
+        **{name.lower(): value for name, value in summary.facts},
+    }

@@ -1,0 +1,202 @@
+"""`confide fit`, `confide predict` and `confide report`."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+import typer
+
+from confide import __version__
+from confide.accounting import Account, Amount, Ledger
+from confide.cli.console import (
+    AsJson,
+    Delta,
+    Epsilon,
+    Rho,
+    console,
+    print_coefficients,
+    print_guarantee,
+    print_json,
+    read_budget,
+    summary_record,
+)
+from confide.data import Schema, read_table
+from confide.errors import InvalidParameter
+from confide.estimators import (
+    LinearRegression,
+    LinearSVC,
+    LogisticRegression,
+    PoissonRegression,
+    load_model,
+)
+from confide.privacy import Approx, Budget
+from confide.reporting import model_card, report_page
+
+MODELS: dict[str, type[Any]] = {
+    "logistic": LogisticRegression,
+    "svm": LinearSVC,
+    "linear": LinearRegression,
+    "poisson": PoissonRegression,
+}
+TableFile = Annotated[
+    Path, typer.Argument(help="CSV or Parquet file.", exists=True, dir_okay=False)
+]
+ModelFile = Annotated[
+    Path, typer.Argument(help="Model file of a fit.", exists=True, dir_okay=False)
+]
+
+
+def fit(
+    table: TableFile,
+    schema: Annotated[
+        Path, typer.Option(help="Schema file (TOML).", exists=True, dir_okay=False)
+    ],
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    model: Annotated[
+        str,
+        typer.Option(help="logistic, svm, linear or poisson; from the target if absent"),
+    ] = "",
+    mechanism: Annotated[
+        str, typer.Option(help="See confide list mechanisms.")
+    ] = "objective",
+    neighbours: Annotated[
+        str | None,
+        typer.Option(help="add-remove or replace-one; the mechanism's if absent"),
+    ] = None,
+    l2: Annotated[float | None, typer.Option(help="Ridge; automatic if absent.")] = None,
+    l1: Annotated[float, typer.Option(help="Weight of an l1 penalty.")] = 0.0,
+    slope_bound: Annotated[
+        float | None, typer.Option(help="Where the slope of the loss is cut off.")
+    ] = None,
+    ledger: Annotated[
+        str | None, typer.Option(help="Budget book to charge: a file or a database.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Where to write the model file.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Repeatable, and not private.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fit a model on a table and release it under differential privacy.
+
+    Example: [bold]confide fit adult.csv --schema adult.toml --epsilon 1 --delta 1e-6
+    --ledger budget.db --out model.json[/bold]
+    """
+    budget = read_budget(epsilon, delta, rho)
+    public = Schema.from_toml(schema)
+    kind = _kind(model, public)
+    settings: dict[str, Any] = {
+        "schema": public,
+        "mechanism": mechanism,
+        "neighbours": neighbours,
+        "l2": "auto" if l2 is None else l2,
+        "l1": l1,
+        "ledger": None if ledger is None else Ledger.open(ledger),
+        "random_state": seed,
+    }
+    if slope_bound is not None:
+        settings["slope_bound"] = slope_bound
+    estimator = kind(budget, **settings)
+    with console.status(f"Reading {table.name} ..."):
+        rows = read_table(table, public)
+    with console.status("Fitting ..."):
+        estimator.fit(rows)
+    if out is not None:
+        estimator.save(out)
+    summary = estimator.summary()
+    if as_json:
+        print_json({**summary_record(summary), "out": None if out is None else str(out)})
+        return
+    print_guarantee(summary.guarantee)
+    print_coefficients(summary)
+    if out is not None:
+        console.print(f"\nWritten to {out}. Next: confide report {out}")
+
+
+def predict(
+    model: ModelFile,
+    table: TableFile,
+    out: Annotated[
+        Path | None, typer.Option(help="CSV to write; printed if absent.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Predict the target of every row of a table by a released model.
+
+    Example: [bold]confide predict model.json new.csv --out predictions.csv[/bold]
+    """
+    estimator = load_model(model)
+    rows = read_table(table, estimator.schema, target=False)
+    columns: dict[str, Any] = {"prediction": estimator.predict(rows)}
+    if hasattr(estimator, "predict_proba"):
+        chances = estimator.predict_proba(rows)
+        for label, chance in zip(estimator.classes_, chances.T, strict=True):
+            columns[f"probability of {label}"] = np.round(chance, 6)
+    result = pd.DataFrame(columns)
+    if out is not None:
+        result.to_csv(out, index=False)
+        if as_json:
+            print_json({"rows": len(result), "out": str(out)})
+        else:
+            console.print(f"{len(result)} predictions written to {out}.")
+    elif as_json:
+        print_json(result.to_dict(orient="list"))
+    else:
+        print(result.to_csv(index=False), end="")
+
+
+def report(
+    model: ModelFile,
+    out: Annotated[Path, typer.Option(help="HTML page to write.")] = Path("report.html"),
+    card: Annotated[
+        Path | None, typer.Option(help="Model card to write (Markdown).")
+    ] = None,
+    ledger: Annotated[str | None, typer.Option(help="Budget book to quote.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a page that explains a released model and its guarantee.
+
+    Example: [bold]confide report model.json --ledger budget.db --out report.html[/bold]
+    """
+    estimator = load_model(model)
+    summary = estimator.summary()
+    dataset = "" if estimator.schema is None else estimator.schema.name
+    account = _account(ledger, dataset)
+    spent = None if account is None else _as_budget(account.spent)
+    limit = None if account is None else account.limit
+    page = report_page(
+        summary, dataset=dataset, spent=spent, limit=limit, version=__version__
+    )
+    out.write_text(page, encoding="utf-8")
+    if card is not None:
+        text = model_card(
+            summary, dataset=dataset, spent=spent, limit=limit, version=__version__
+        )
+        card.write_text(text, encoding="utf-8")
+    if as_json:
+        print_json({"page": str(out), "card": None if card is None else str(card)})
+    else:
+        console.print(f"Report written to {out}." + (f" Card: {card}." if card else ""))
+
+
+def _account(ledger: str | None, dataset: str) -> Account | None:
+    if ledger is None:
+        return None
+    book = Ledger.open(ledger)
+    return book.account(dataset) if dataset in book.datasets() else None
+
+
+def _as_budget(spent: Amount) -> Budget | None:
+    """Return what was spent as a budget; a delta of 0 becomes the smallest there is."""
+    if spent.kind is Approx and spent.epsilon > 0 and spent.delta == 0:
+        return Approx(spent.epsilon, "1e-300")
+    return spent.as_budget()
+
+
+def _kind(name: str, schema: Schema) -> type[Any]:
+    if not name:
+        name = "linear" if schema.target.labels is None else "logistic"
+    if name not in MODELS:
+        raise InvalidParameter("--model", f"one of {', '.join(MODELS)}", name)
+    return MODELS[name]

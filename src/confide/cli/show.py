@@ -1,0 +1,102 @@
+"""`confide demo` and `confide list`."""
+
+from typing import Annotated, Any
+
+import typer
+
+from confide.cli.console import (
+    AsJson,
+    console,
+    print_coefficients,
+    print_guarantee,
+    print_json,
+    print_table,
+    summary_record,
+)
+from confide.data import DATASETS
+from confide.demo import Demo, run_demo
+from confide.mechanisms import MECHANISMS
+from confide.objectives import CONSTRAINTS, LOSSES, PENALTIES
+
+
+def demo(
+    epsilon: Annotated[float, typer.Option(help="Budget of the fit that is shown.")] = 2.0,
+    seed: Annotated[int | None, typer.Option(help="Repeatable, and not private.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fit a private logistic regression on real data and show what it costs.
+
+    Example: [bold]confide demo --epsilon 1[/bold]
+    """
+    if as_json:
+        print_json(_record(run_demo(epsilon, seed)))
+        return
+    with console.status("Fitting on the breast-cancer data of scikit-learn ..."):
+        shown = run_demo(epsilon, seed)
+    print_guarantee(shown.summary.guarantee)
+    facts = "; ".join(f"{name}: {value}" for name, value in shown.summary.facts)
+    console.print(
+        f"Logistic regression of diagnosis on {len(shown.summary.rows) - 1} measurements, "
+        f"{shown.rows} patients.\n[dim]{facts}[/dim]\n"
+    )
+    print_coefficients(shown.summary)
+    console.print(f"\nTest accuracy of this fit: [bold]{shown.accuracy:.1%}[/bold]\n")
+    lines = [(f"{e:g}", f"{m:.1%}", f"± {s:.1%}") for e, m, s in shown.by_epsilon]
+    lines.append(("no privacy", f"{shown.without_privacy:.1%}", ""))
+    print_table(("ε", "test accuracy", "spread"), lines, "What a budget buys")
+    console.print(
+        "\n[dim]The test accuracies describe public data; on your own data each of them "
+        "would cost budget too.[/dim]"
+    )
+
+
+def list_parts(
+    what: Annotated[
+        str, typer.Argument(help="mechanisms, losses, penalties, constraints or datasets")
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """List what confide is made of, with the status of every guarantee.
+
+    Example: [bold]confide list mechanisms[/bold]
+    """
+    kinds: dict[str, list[tuple[str, ...]]] = {
+        "mechanisms": [_mechanism_line(name) for name in MECHANISMS],
+        "losses": [(name, _first_line(kind)) for name, kind in LOSSES.items()],
+        "penalties": [(name, _first_line(kind)) for name, kind in PENALTIES.items()],
+        "constraints": [(name, _first_line(kind)) for name, kind in CONSTRAINTS.items()],
+        "datasets": [(name, entry.source) for name, entry in DATASETS.items()],
+    }
+    if what and what not in kinds:
+        raise typer.BadParameter(f"choose one of {', '.join(kinds)}")
+    chosen = {what: kinds[what]} if what else kinds
+    if as_json:
+        print_json({kind: [list(line) for line in lines] for kind, lines in chosen.items()})
+        return
+    for kind, lines in chosen.items():
+        console.print(f"[bold]{kind}[/bold]")
+        width = max(len(line[0]) for line in lines)
+        for name, *rest in lines:
+            console.print(f"  {name:<{width}}  {'  '.join(rest)}", soft_wrap=True)
+        console.print()
+
+
+def _mechanism_line(name: str) -> tuple[str, str, str]:
+    kind = MECHANISMS[name]
+    return name, "PROVED" if kind.theorems else "CLAIMED", _first_line(kind)
+
+
+def _first_line(kind: type[Any]) -> str:
+    return (kind.__doc__ or "").strip().splitlines()[0]
+
+
+def _record(shown: Demo) -> dict[str, Any]:
+    return {
+        **summary_record(shown.summary),
+        "accuracy": shown.accuracy,
+        "by_epsilon": [
+            {"epsilon": e, "accuracy": mean, "spread": spread}
+            for e, mean, spread in shown.by_epsilon
+        ],
+        "without_privacy": shown.without_privacy,
+    }

@@ -1,0 +1,124 @@
+"""Tables from anywhere: CSV and Parquet files, pandas, polars and Arrow."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from confide.data.delimited import PACKED, explained, read_delimited
+from confide.data.schema import Schema, declared_columns
+from confide.errors import InvalidData, InvalidParameter
+
+DELIMITED = (".csv", ".tsv", ".tab", ".txt", ".data", "")
+PARQUET = (".parquet", ".pq")
+
+
+def read_table(
+    source: Any, schema: Schema | None = None, *, target: bool = True
+) -> pd.DataFrame:
+    """Return a table as a pandas DataFrame.
+
+    Parameters
+    ----------
+    source
+        A file (CSV with comma, semicolon or tab, also packed as .gz, .bz2 or .xz; or
+        Parquet), a pandas DataFrame (which is returned as it is), or any other table that
+        speaks Arrow's stream or the dataframe interchange protocol, such as polars'.
+    schema
+        Reads only the columns that it declares, in the types that it declares.
+    target
+        Whether the target is among them; False to predict it.
+
+    Raises
+    ------
+    InvalidData
+        What came is no table, or a column is not what the schema says; names the column,
+        never a value.
+    InvalidParameter
+        The file cannot be read, or is of an unknown kind.
+    """
+    if isinstance(source, pd.DataFrame):
+        return source
+    if isinstance(source, str | Path):
+        path = Path(source)
+        read = _read_parquet if is_parquet(path) else read_delimited
+        return read(path, schema, target=target)
+    if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__"):
+        return _from_protocol(source, schema, target=target)
+    raise InvalidData(
+        "the data must be a table with named columns. Pass a DataFrame, or a path to a CSV "
+        "or Parquet file."
+    )
+
+
+def is_parquet(path: Path) -> bool:
+    """Tell a Parquet file from delimited text by its name, and refuse other kinds."""
+    if path.suffix.lower() in PARQUET:
+        return True
+    inner = path.with_suffix("") if path.suffix.lower() in PACKED else path
+    if inner.suffix.lower() not in DELIMITED:
+        known = [*DELIMITED[:-1], *PARQUET]
+        raise InvalidParameter("table", f"a file that ends in one of {known}", str(path))
+    return False
+
+
+def parquet_names(path: Path) -> list[str]:
+    """Return the column names of a Parquet file from its schema, without a value."""
+    arrow = _parquet()
+    with explained(path):
+        return [str(name) for name in arrow.read_schema(path).names]
+
+
+def _read_parquet(path: Path, schema: Schema | None, *, target: bool) -> pd.DataFrame:
+    arrow, names = _parquet(), parquet_names(path)
+    with explained(path):
+        table = arrow.read_table(path, columns=_wanted(names, schema, target=target))
+        return _to_pandas(table)
+
+
+def _parquet() -> Any:
+    try:
+        from pyarrow import parquet  # type: ignore[import-untyped]
+    except ImportError:
+        raise InvalidParameter(
+            "table",
+            "CSV, because Parquet needs pyarrow",
+            "a Parquet file",
+            "Install it by: pip install 'confide[parquet]'",
+        ) from None
+    return parquet
+
+
+def _from_protocol(source: Any, schema: Schema | None, *, target: bool) -> pd.DataFrame:
+    """Take over a foreign table; Arrow keeps its types best."""
+    try:
+        import pyarrow as pa
+    except ImportError:
+        return pd.DataFrame(pd.api.interchange.from_dataframe(source))
+    try:
+        if hasattr(source, "__arrow_c_stream__"):
+            table = pa.table(source)
+        else:
+            from pyarrow.interchange import (  # type: ignore[import-untyped]
+                from_dataframe,
+            )
+
+            table = from_dataframe(source)
+        names = [str(name) for name in table.column_names]
+        wanted = _wanted(names, schema, target=target)
+        return _to_pandas(table if wanted is None else table.select(wanted))
+    except (pa.ArrowException, TypeError, NotImplementedError, AttributeError):
+        raise InvalidData(
+            "the data must be a table with named columns of plain types; Arrow cannot take "
+            "this one over. Convert it to a pandas DataFrame first."
+        ) from None
+
+
+def _wanted(names: list[str], schema: Schema | None, *, target: bool) -> list[str] | None:
+    """Return the declared columns; None stands for all."""
+    return None if schema is None else declared_columns(schema, names, target=target)
+
+
+def _to_pandas(table: Any) -> pd.DataFrame:
+    frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
+    return frame

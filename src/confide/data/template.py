@@ -1,0 +1,85 @@
+"""A schema to be filled in: names from the header, everything else from a person."""
+
+from collections import Counter
+from pathlib import Path
+
+from confide.data.delimited import read_header
+from confide.data.schema import UNKNOWN
+from confide.data.tables import is_parquet, parquet_names
+from confide.data.toml import quoted, quoted_key
+from confide.errors import InvalidData
+
+_HEAD = """\
+# What is public about this table, to be filled in by a person: replace every "{unknown}".
+#
+# Only the names of the columns were read, never a value. A range or a list of categories
+# that is read off the data would tell about the people in them (the oldest, the richest,
+# the only one of a kind), and no guarantee would cover that. Write down what is known
+# without looking: units and limits of the instrument, the law, the questionnaire.
+#
+#   number     lower = 0, upper = 120, and if you like unit = "year"; clamped beyond
+#   category   levels = ["a", "b"], and if you like other = true for undeclared values
+#   boolean    nothing else: true and false, yes and no, 1 and 0
+#   date       lower = 2010-01-01, upper = 2024-12-31
+#
+# Missing values become the middle of a range or, of a category, a category of their own;
+# missing = "refuse" refuses a table that has any. Delete the sections of columns that the
+# model must not use, such as names and numbers of persons, and that of the target.
+
+name = {name}         # the dataset, under which a ledger books what is spent on it
+rows_per_person = 1   # how many rows one person may have at most
+
+[target]
+column = {target}
+# for a classifier: labels = ["no", "yes"], the second one is the positive one
+# for a number:     bound = 100.0, so that the target lies between -100 and 100
+"""
+_KIND = f'kind = "{UNKNOWN}"  # number, category, boolean or date'
+
+
+def schema_template(path: str | Path, target: str = UNKNOWN) -> str:
+    """Return a schema file to be filled in, from the column names of a table alone.
+
+    Parameters
+    ----------
+    path
+        A CSV file, of which the first line is read, or a Parquet file, of which its own
+        schema is read. Never a value.
+    target
+        The column to predict, where it is known already.
+    """
+    path = Path(path)
+    names = parquet_names(path) if is_parquet(path) else read_header(path)[0]
+    _refuse_values(path, names)
+    if target not in (UNKNOWN, *names):
+        raise InvalidData(f"{path} must hold the target {target!r}; it has no such column.")
+    sections = [
+        f"\n[columns.{quoted_key(name)}]\n{_KIND}\n"
+        for name in names
+        if name.strip() and name != target
+    ]
+    stem = path.name.split(".")[0] or "data"
+    head = _HEAD.format(unknown=UNKNOWN, name=quoted(stem), target=quoted(target))
+    return head + "".join(sections)
+
+
+def _refuse_values(path: Path, names: list[str]) -> None:
+    """Refuse a first line that is a record: its values must not enter a schema."""
+    if any(_is_number(name) for name in names) or not any(map(str.strip, names)):
+        raise InvalidData(
+            f"the first line of {path} must hold the column names; some of what it holds "
+            "are numbers, as in a record. Add a line of names."
+        )
+    repeated = [name for name, times in Counter(names).items() if times > 1 and name]
+    if repeated:
+        raise InvalidData(
+            f"{path} must name every column once; it repeats {repeated}. Rename them."
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

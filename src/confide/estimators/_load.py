@@ -1,0 +1,101 @@
+"""Load a model file: the same estimator with its release, ready to predict."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from confide.errors import ConfideError, InvalidParameter
+from confide.estimators._base import PrivateLinearModel
+from confide.estimators._classifiers import LinearSVC, LogisticRegression
+from confide.estimators._model_file import (
+    FORMAT,
+    FORMAT_VERSION,
+    NOT_STORED,
+    budget_of,
+    mechanism_of,
+    release_of,
+    schema_of,
+)
+from confide.estimators._regressors import LinearRegression, PoissonRegression
+
+KINDS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (LogisticRegression, LinearSVC, LinearRegression, PoissonRegression)
+}
+CLASS_TYPES = "biufUO"
+_MALFORMED = (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError)
+
+
+def load_model(path: str | Path) -> Any:
+    """Return the fitted estimator that `save` wrote.
+
+    It predicts and prints exactly as the one that was saved. A ledger and a seed are not
+    stored.
+
+    Raises
+    ------
+    InvalidParameter
+        The file cannot be read, is no model file, or is of a later format.
+    """
+    record = _read(Path(path))
+    try:
+        return _build(record)
+    except (*_MALFORMED, ConfideError, ZeroDivisionError, RecursionError) as error:
+        reason = f"{path} ({error if isinstance(error, ConfideError) else 'damaged'})"
+        raise InvalidParameter(
+            "model file", "as confide wrote it", reason, "Save the model again."
+        ) from None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        record = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        reason = f"{path} ({error.strerror})"
+        raise InvalidParameter("model file", "a file to be read", reason) from None
+    except (ValueError, RecursionError):
+        raise InvalidParameter("model file", "JSON in UTF-8", str(path)) from None
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise InvalidParameter("model file", "written by model.save", str(path))
+    found = record.get("format_version")
+    if type(found) is not int or not 1 <= found <= FORMAT_VERSION:
+        raise InvalidParameter(
+            "model file",
+            f"of a format up to {FORMAT_VERSION}",
+            f"{path} of format {found}",
+            "Install a later version of confide to read it.",
+        )
+    return record
+
+
+def _build(record: dict[str, Any]) -> PrivateLinearModel:
+    kind = KINDS[record["estimator"]]
+    known = set(kind().get_params(deep=False)) - set(NOT_STORED)
+    settings = {name: x for name, x in record["settings"].items() if name in known}
+    model: PrivateLinearModel = kind(
+        budget_of(record["budget"]),
+        schema=schema_of(record["schema"]),
+        mechanism=mechanism_of(record["mechanism"]),
+        **settings,
+    )
+    release = release_of(record["release"])
+    model.n_features_in_ = int(record["features"])
+    if record["feature_names"] is not None:
+        model.feature_names_in_ = np.array(record["feature_names"], dtype=object)
+    if record["classes"] is not None:
+        model.classes_ = _classes(record["classes"])
+    model._check_release(release)  # noqa: SLF001
+    model.release_ = release
+    model._set_coefficients(release.value)  # noqa: SLF001
+    model.summary()
+    return model
+
+
+def _classes(record: dict[str, Any]) -> Any:
+    dtype = np.dtype(record["dtype"])
+    values = np.array(record["values"], dtype=dtype)
+    if dtype.kind not in CLASS_TYPES or values.ndim != 1 or len(values) < 2:
+        raise ValueError("classes")
+    return values

@@ -1,0 +1,206 @@
+"""Model files: a release and what is public around it, as JSON without any data."""
+
+import hashlib
+import json
+import math
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from fractions import Fraction
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from confide.accounting import ApproxEvent, GaussianEvent, PureEvent, ZcdpEvent
+from confide.data import Schema
+from confide.errors import InvalidParameter
+from confide.mechanisms import MECHANISMS, Release
+from confide.mechanisms.release import NoiseRecord
+from confide.privacy import Approx, Guarantee, Neighbours, Pure, Status, Zcdp
+
+FORMAT = "confide-model"
+FORMAT_VERSION = 1
+BUDGETS: dict[str, Any] = {"pure": Pure, "approx": Approx, "zcdp": Zcdp}
+EVENTS: dict[str, Any] = {
+    "pure": PureEvent,
+    "gaussian": GaussianEvent,
+    "approx": ApproxEvent,
+    "zcdp": ZcdpEvent,
+}
+NOT_STORED = ("budget", "schema", "mechanism", "ledger", "random_state")
+"""Parameters that have a place of their own in the file, or none."""
+
+
+def write_model(model: Any, path: Path) -> None:
+    """Write a fitted model; other processes see the file whole or not at all."""
+    text = json.dumps(model_record(model), indent=1, allow_nan=False) + "\n"
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:80]}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as stream:
+                stream.write(text)
+            Path(name).replace(path)
+        finally:
+            Path(name).unlink(missing_ok=True)
+    except (OSError, ValueError) as error:
+        reason = f"{path} ({getattr(error, 'strerror', None) or error})"
+        raise InvalidParameter("model file", "a file to be written", reason) from None
+
+
+def release_hash(release: Release) -> str:
+    """Return the SHA-256 of a release: of its canonical JSON, in hexadecimal."""
+    text = json.dumps(
+        release_record(release), sort_keys=True, separators=(",", ":"), allow_nan=False
+    )
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def model_record(model: Any) -> dict[str, Any]:
+    """Return everything a model file holds."""
+    classes = getattr(model, "classes_", None)
+    names = getattr(model, "feature_names_in_", None)
+    params = model.get_params(deep=False)
+    settings = {k: plain(v) for k, v in params.items() if k not in NOT_STORED}
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "library_version": version("confide"),
+        "estimator": type(model).__name__,
+        "budget": budget_record(model.budget),
+        "settings": settings,
+        "mechanism": _mechanism_record(model.mechanism),
+        "schema": None if model.schema is None else model.schema.to_mapping(),
+        "features": int(model.n_features_in_),
+        "feature_names": None if names is None else [str(name) for name in names],
+        "classes": None
+        if classes is None
+        else {"dtype": classes.dtype.str, "values": plain(classes)},
+        "release": release_record(model.release_),
+    }
+
+
+def release_record(release: Release) -> dict[str, Any]:
+    """Return a release as plain values; budgets and events are exact, as text."""
+    guarantee = release.guarantee
+    return {
+        "value": plain(release.value),
+        "guarantee": {
+            "budget": budget_record(guarantee.budget),
+            "neighbours": guarantee.neighbours.value,
+            "status": guarantee.status.value,
+            "theorem": guarantee.theorem,
+            "assumptions": list(guarantee.assumptions),
+            "private": guarantee.private,
+        },
+        "noise": [plain(record) for record in release.noise],
+        "l2": plain(release.l2),
+        "events": [_tagged(event, EVENTS) for event in release.events],
+        "extras": plain(release.extras),
+    }
+
+
+def release_of(record: Mapping[str, Any]) -> Release:
+    """Return the release that `release_record` describes."""
+    promise = record["guarantee"]
+    guarantee = Guarantee(
+        budget_of(promise["budget"]),
+        Neighbours.of(promise["neighbours"]),
+        Status(promise["status"]),
+        _text(promise["theorem"]),
+        tuple(_text(line) for line in promise["assumptions"]),
+        promise["private"] is True,
+    )
+    noise = tuple(
+        NoiseRecord(_text(n["kind"]), _number(n["scale"]), _text(n["added_to"]))
+        for n in record["noise"]
+    )
+    value = np.array(record["value"], dtype=np.float64)
+    if value.ndim not in (1, 2) or not np.isfinite(value).all():
+        raise ValueError("value")
+    events = tuple(_event_of(event) for event in record["events"])
+    extras = dict(record.get("extras", {}))
+    return Release(value, guarantee, noise, _number(record["l2"]), events, extras)
+
+
+def budget_record(budget: Any) -> dict[str, str] | None:
+    """Return a budget as exact fractions in text, such as "1/1000000"."""
+    return None if budget is None else _tagged(budget, BUDGETS)
+
+
+def budget_of(record: Any) -> Any:
+    """Return the budget that `budget_record` describes."""
+    if record is None:
+        return None
+    parts = {name: Fraction(_text(x)) for name, x in record.items() if name != "kind"}
+    return BUDGETS[record["kind"]](**parts)
+
+
+def schema_of(record: Any) -> Schema | None:
+    """Return the schema of a model, if it has one."""
+    return None if record is None else Schema.from_mapping(record)
+
+
+def mechanism_of(record: Any) -> Any:
+    """Return a mechanism by name, or a registered one with its settings."""
+    name = _text(record["name"])
+    if record["settings"] is None or name not in MECHANISMS:
+        return name
+    return MECHANISMS[name](**record["settings"])
+
+
+def plain(value: Any) -> Any:
+    """Return what JSON can hold; of anything else only the name of its type."""
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(part) for part in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    return type(value).__name__
+
+
+def _mechanism_record(mechanism: Any) -> dict[str, Any]:
+    if isinstance(mechanism, str):
+        return {"name": mechanism, "settings": None}
+    name = getattr(mechanism, "name", type(mechanism).__name__)
+    known = name in MECHANISMS and type(mechanism) is MECHANISMS[name]
+    return {"name": str(name), "settings": plain(mechanism) if known else None}
+
+
+def _tagged(value: Any, kinds: dict[str, Any]) -> dict[str, Any]:
+    kind = next(name for name, known in kinds.items() if type(value) is known)
+    return {"kind": kind, **plain(value)}
+
+
+def _event_of(record: Mapping[str, Any]) -> Any:
+    parts = {name: part for name, part in record.items() if name != "kind"}
+    if record["kind"] == "gaussian":
+        return GaussianEvent(_number(parts["mu"]))
+    exact = {name: Fraction(_text(part)) for name, part in parts.items()}
+    return EVENTS[record["kind"]](**exact)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("text")
+    return value
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool | list | dict) or value is None:
+        raise TypeError("number")
+    return float(value)

@@ -1,0 +1,103 @@
+"""A public stand-in for the people in a planned table: rows on a sphere, simple targets.
+
+Expectations over it replace what would have to be read from data.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from scipy.special import expit, ndtr
+from scipy.stats import poisson
+
+from confide._types import Array
+from confide.objectives import Loss
+
+Model: TypeAlias = Literal["logistic", "svm", "linear", "poisson"]
+
+
+class Moments(NamedTuple):
+    """Slope and curvature of the loss against the columns (place, 1), and across."""
+
+    gradient: Array
+    scatter: Array
+    hessian: Array
+    scatter_across: float
+    hessian_across: float
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """Nodes and weights: place along the signal, stray of the predictor, target.
+
+    ``across`` is the mean square of a feature at right angles to the signal.
+    """
+
+    place: Array
+    across: Array
+    stray: Array
+    target: Array
+    weight: Array
+
+    def moments(self, loss: Loss, centre: Array, stray: float) -> Moments:
+        """Return expectations at this spread and level of the predictor."""
+        eta = centre[0] * self.place + centre[1] + stray * self.stray
+        slope = self.weight * loss.slope(eta, self.target)
+        square = slope**2 / self.weight
+        bend = self.weight * loss.curvature(eta, self.target)
+        columns = np.stack([self.place, np.ones_like(eta)])
+        return Moments(
+            columns @ slope,
+            (columns * square) @ columns.T,
+            (columns * bend) @ columns.T,
+            float(square @ self.across),
+            float(bend @ self.across),
+        )
+
+    def centre(self, loss: Loss, ridge: Array, stray: float, start: Array) -> Array:
+        """Minimise the expected objective over spread along the signal and level."""
+
+        def height(centre: Array) -> float:
+            eta = centre[0] * self.place + centre[1] + stray * self.stray
+            return float(self.weight @ loss.value(eta, self.target) + ridge @ centre**2 / 2)
+
+        centre = start
+        for _ in range(100):
+            at = self.moments(loss, centre, stray)
+            gradient = at.gradient + ridge * centre
+            step = np.linalg.solve(at.hessian + np.diag(ridge + 1e-9), gradient)
+            here = height(centre)
+            while np.abs(step).max() > 1e-7 and height(centre - step) > here:
+                step = step / 2
+            if np.abs(step).max() <= 1e-7:
+                break
+            centre = centre - step
+        return centre
+
+
+@lru_cache(maxsize=16)
+def stand_in(model: Model, columns: int, signal: float, bound: float | None) -> People:
+    """Lay out a public stand-in for the people: rows on a sphere, targets by the signal."""
+    numeric = model in ("linear", "poisson")
+    half = 30 if numeric else 80
+    reach = min(math.pi / 2, 6 / math.sqrt(columns))
+    turn = np.arange(-half, half + 1) / (half + 0.5) * reach
+    normal, signs = np.linspace(-5.5, 5.5, 33), np.array([-1.0, 1.0])
+    places = math.sqrt(columns) * np.sin(turn) if columns > 1 else signs
+    density = np.cos(turn) ** (columns - 2) if columns > 1 else signs**2
+    residuals = normal if numeric else signs
+    grid = np.meshgrid(places, normal[::4], residuals, indexing="ij")
+    place, stray, residual = (part.ravel() for part in grid)
+    weight = np.repeat(density, grid[0][0].size) * np.exp(-(stray**2) / 2)
+    weight *= np.exp(-(residual**2) / 2) if numeric else expit(residual * signal * place)
+    target = residual
+    if model == "linear":
+        whole = 3 * math.hypot(signal, 1.0)
+        target = np.clip((signal * place + residual) / whole, -1.0, 1.0)
+    if model == "poisson" and bound is not None:
+        rate = np.exp(np.minimum(signal * place, math.log(bound) + 3))
+        target = np.minimum(poisson.ppf(ndtr(residual), rate), bound)
+    across = (columns - place**2) / max(1, columns - 1)
+    return People(place, across, stray, target, weight / weight.sum())

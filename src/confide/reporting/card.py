@@ -1,0 +1,194 @@
+"""The model card: what may be said in public about a release, and what may not."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from confide.inference import Summary
+from confide.privacy import Budget, Guarantee
+from confide.reporting.plain_words import standing_budget, theorem_text, word
+from confide.reporting.spending import spending
+from confide.reporting.text import markdown
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A line of a list; the lead is set in bold."""
+
+    text: str
+    lead: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading, a warning where there is one, paragraphs, then a list."""
+
+    heading: str
+    warning: str = ""
+    paragraphs: tuple[str, ...] = ()
+    items: tuple[Item, ...] = ()
+
+
+AGAINST = (
+    Item(
+        "Against anyone who sees the released numbers, whatever they already know, any "
+        "other data they hold and however much they compute, now or later."
+    ),
+    Item("Not against those who hold the table or the machine on which it was processed."),
+)
+AGAINST_NOBODY = (Item("Against nobody: see the warning above."),)
+NOT_PROTECTED = (
+    Item(
+        "What is true of many people alike, such as how an outcome goes with age, is what "
+        "the model is for. It applies to a person whether or not their row was used.",
+        "Groups and populations.",
+    ),
+    Item(
+        "A person, household or other group with more rows than the assumptions above "
+        "allow: protection weakens with every further row.",
+        "Several rows of one person.",
+    ),
+    Item(
+        "Test scores, tables, plots and other releases from the same data. Each needs a "
+        "guarantee and a budget of its own, and budgets add up.",
+        "Anything computed elsewhere.",
+    ),
+    Item(
+        "Columns, ranges, categories, settings or budgets picked because of what the rows "
+        "say.",
+        "Choices made by looking at the data.",
+    ),
+    Item(
+        "Column names, ranges, categories, labels and bounds are taken to be public.",
+        "The schema itself.",
+    ),
+    Item(
+        "Running time, memory use, error messages, access to the machine.", "Side channels."
+    ),
+    Item(
+        "The proofs are about real numbers; the last digits of double-precision noise are "
+        "not covered.",
+        "Floating point.",
+    ),
+)
+INTENDED = (
+    Item(
+        "Describing how the outcome goes with the columns in the population, and "
+        "predicting for rows of the same kind."
+    ),
+    Item(
+        "The noise added for privacy is part of every estimate. An estimate without an "
+        "interval does not say how uncertain it is."
+    ),
+    Item(
+        "Not meant for learning about one particular person, nor as the sole ground of a "
+        "decision about one."
+    ),
+)
+NOT_INTENDED = (Item("Tests and studies only. Not for publication as a private release."),)
+
+
+def model_card(
+    summary: Summary,
+    *,
+    dataset: str = "",
+    spent: Budget | None = None,
+    limit: Budget | None = None,
+    version: str = "",
+) -> str:
+    """Return a model card in Markdown, ready to be published with the coefficients.
+
+    Parameters
+    ----------
+    summary : Summary
+        The released model.
+    dataset : str
+        The public name of the table.
+    spent, limit : Budget, optional
+        What all releases from this dataset have spent together, and what they may; of
+        one kind.
+    version : str
+        The version of confide that made the release.
+
+    Returns
+    -------
+    str
+        Markdown in which text of the user is never taken for markup.
+    """
+    sections = card_sections(summary, dataset, spent, limit, version)
+    title = f"# Model card: {markdown(summary.title)}"
+    return "\n\n".join([title, *map(_markdown, sections)]) + "\n"
+
+
+def card_sections(
+    summary: Summary, dataset: str, spent: Budget | None, limit: Budget | None, version: str
+) -> tuple[Section, ...]:
+    """Return the card in parts, for whoever sets them in type."""
+    guarantee = summary.guarantee
+    words = word(guarantee)
+    holds = guarantee.private and standing_budget(guarantee) is not None
+    promise = (words.relation, *words.promise, words.trust)
+    if words.assumptions:
+        promise += ("It assumes:",)
+    sections = [
+        Section("Model", items=tuple(map(Item, _model_lines(summary, dataset, version)))),
+        Section(
+            "Guarantee",
+            words.warning,
+            tuple(filter(None, promise)),
+            tuple(map(Item, words.assumptions)),
+        ),
+        Section("Against whom", items=AGAINST if holds else AGAINST_NOBODY),
+        Section("What is not protected", items=NOT_PROTECTED),
+        Section("Intended use", items=INTENDED if holds else NOT_INTENDED),
+        Section("How to cite the guarantee", paragraphs=(citation(guarantee, version),)),
+    ]
+    budget = spending(spent, limit)
+    if budget is not None:
+        shares = tuple(Item(str(share)) for share in budget.shares)
+        sections.append(
+            Section("Budget spent so far", paragraphs=(budget.sentence,), items=shares)
+        )
+    return tuple(sections)
+
+
+def citation(guarantee: Guarantee, version: str) -> str:
+    """Return one sentence that can stand in a paper."""
+    where = f"{theorem_text(guarantee)}, {_software(version)}"
+    budget = standing_budget(guarantee)
+    if budget is None:
+        return f"“The coefficients carry no privacy guarantee ({where}).”"
+    if not guarantee.private:
+        return f"“The noise was seeded: the coefficients are not private ({where}).”"
+    relation = f"record-level differential privacy, {guarantee.neighbours} neighbours"
+    return (
+        f"“The coefficients were released with {budget} ({relation}; status "
+        f"{guarantee.status}; {where}).”"
+    )
+
+
+def _software(version: str) -> str:
+    return f"confide {version}".rstrip()
+
+
+def _model_lines(summary: Summary, dataset: str, version: str) -> Iterable[str]:
+    yield f"Kind: {summary.title}"
+    if dataset:
+        yield f"Dataset: {dataset}"
+    yield f"Coefficients released: {len(summary.rows)}"
+    yield from (f"{name}: {value}" for name, value in summary.facts)
+    yield f"Software: {_software(version)}"
+
+
+def _markdown(section: Section) -> str:
+    parts = [f"## {section.heading}"]
+    if section.warning:
+        parts.append(f"**{markdown(section.warning)}**")
+    parts += map(markdown, section.paragraphs)
+    if section.items:
+        parts.append("\n".join(map(_bullet, section.items)))
+    return "\n\n".join(parts)
+
+
+def _bullet(item: Item) -> str:
+    lead = f"**{markdown(item.lead)}** " if item.lead else ""
+    return f"- {lead}{markdown(item.text)}"

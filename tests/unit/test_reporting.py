@@ -1,0 +1,398 @@
+"""Plain words, model card and page: correct, careful, and deaf to markup in names."""
+
+import math
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from confide.errors import InvalidParameter, MixedBudgets
+from confide.inference import Coefficient, Summary
+from confide.privacy import (
+    Approx,
+    Guarantee,
+    Neighbours,
+    Pure,
+    Status,
+    Zcdp,
+    zcdp_to_approx,
+)
+from confide.reporting import PaidPlot, model_card, plain_words, report_page
+from confide.reporting.numbers import chance_text, factor_text, short, upward
+from confide.reporting.picture import MOST_SHOWN, picture
+from confide.reporting.scale import scale_for
+from confide.reporting.text import cut
+
+THEOREM = "objective-perturbation.md#objective-pure"
+PURE = Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.PROVED, THEOREM)
+APPROX = Guarantee(Approx(2, "1e-6"), Neighbours.REPLACE_ONE, Status.PROVED, THEOREM)
+ZCDP = Guarantee(Zcdp("0.05"), Neighbours.REPLACE_ONE, Status.CLAIMED, "Somebody 2020")
+REFUTED = Guarantee(None, Neighbours.ADD_REMOVE, Status.REFUTED, "Somebody 2013")
+FACTS = (("Noise", "spherical Laplace 1.02"), ("Ridge", "l2 = 12.5"))
+ATTACK = '<script>alert("x")</script>&\'"><img src=x onerror=y>'
+BUDGETS = st.one_of(
+    st.builds(Pure, st.floats(1e-12, 1e12)),
+    st.builds(Approx, st.floats(1e-12, 1e12), st.floats(1e-300, 0.999)),
+    st.builds(Zcdp, st.floats(1e-24, 1e12)),
+)
+
+
+def a_summary(guarantee=PURE, rows=None, title="LogisticRegression"):
+    given_rows = (Coefficient("age", 0.25), Coefficient("(intercept)", -1.5))
+    return Summary(title, guarantee, given_rows if rows is None else tuple(rows), FACTS)
+
+
+class Reader(HTMLParser):
+    """Keeps every tag, attribute and piece of text; notices tags left open."""
+
+    VOID = frozenset({"meta", "line", "circle", "path"})
+
+    def __init__(self, page):
+        super().__init__(convert_charrefs=True)
+        self.tags, self.attributes, self.open, self.said = [], [], [], []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.said.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.said).split())
+
+
+def the_number(pattern, text):
+    return float(re.search(pattern, text).group(1).replace(",", ""))
+
+
+def test_epsilon_becomes_an_odds_factor_that_is_never_understated():
+    words = plain_words(PURE)
+    assert "factor of at most 2.72 (e^ε with ε = 1" in words
+    assert "at most 73.2% likely" in words
+    assert "may fail" not in words
+
+
+@given(st.floats(1e-9, 16))
+def test_factors_are_rounded_up_and_not_by_much(epsilon):
+    shown = float(factor_text(epsilon).replace(",", ""))
+    assert math.expm1(epsilon) * (1 - 1e-6) <= shown - 1 <= 1.15 * math.expm1(epsilon)
+
+
+def test_huge_factors_are_powers_of_ten_and_called_weak():
+    assert factor_text(23.1) == "10¹¹"
+    assert factor_text(1e12) == "10⁴³⁴²⁹⁴⁴⁸¹⁹⁰⁴"
+    strong = Guarantee(Pure(2), Neighbours.ADD_REMOVE, Status.PROVED, THEOREM)
+    weak = Guarantee(Pure(20), Neighbours.ADD_REMOVE, Status.PROVED, THEOREM)
+    assert "weak promise" in plain_words(weak)
+    assert "weak promise" not in plain_words(strong)
+
+
+def test_delta_is_the_chance_that_the_bound_fails():
+    words = plain_words(APPROX)
+    assert "may fail with probability at most δ = 1e-06 (one in 1,000,000)" in words
+    assert "factor of at most 7.39" in words
+
+
+@given(st.floats(1e-11, 0.99))
+def test_chances_are_never_understated(delta):
+    stated = int(chance_text(delta).removeprefix("one in ").replace(",", ""))
+    assert 1 / stated >= delta * (1 - 1e-9)
+
+
+def test_zcdp_is_told_by_what_it_implies_at_a_millionth():
+    words = plain_words(ZCDP)
+    implied = float(zcdp_to_approx(Zcdp("0.05"), "1e-6").epsilon)
+    stated = the_number(r"implies ε = ([\d.]+),", words)
+    assert implied <= stated <= implied * 1.001
+    assert "ρ = 0.05" in words
+    assert "δ = 1e-06" in words
+
+
+def test_each_relation_says_what_it_protects():
+    presence, values = plain_words(PURE), plain_words(APPROX)
+    assert "presence of any one row" in presence
+    assert "The number of rows in the table is protected" in presence
+    assert "values in any one row" in values
+    assert "number of rows in the table is treated as public" in values
+    assert "presence" not in values
+
+
+def test_under_add_remove_two_versions_of_a_row_cost_twice():
+    both = Guarantee(Approx(1, "1e-6"), Neighbours.ADD_REMOVE, Status.PROVED, THEOREM)
+    assert "two versions of what a row says shift by a factor of at most 7.39" in (
+        plain_words(PURE)
+    )
+    stated = the_number(r"except with probability at most ([\d.e-]+)\.", plain_words(both))
+    exact = 1e-6 * (1 + math.e)
+    assert exact <= stated <= 1.001 * exact
+    assert "two versions" not in plain_words(APPROX)
+
+
+def test_status_theorem_and_every_assumption_are_named():
+    words = plain_words(PURE.assuming("the moon is full"))
+    assert "PROVED" in words
+    assert "theorem objective-pure in docs/proofs/objective-perturbation.md" in words
+    listed = [line for line in words.splitlines() if line.startswith("- ")]
+    assert len(listed) == len(PURE.assumptions) + 1
+    assert listed[-1] == "- the moon is full"
+    assert "If it is true:" in plain_words(ZCDP)
+    assert "If it is true:" not in words
+
+
+def test_seeds_and_refutations_come_first_and_loud():
+    assert plain_words(PURE.seeded()).startswith("NOT PRIVATE.")
+    assert "NOT PRIVATE" not in plain_words(PURE)
+    for refuted in (
+        REFUTED,
+        Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.REFUTED, "x"),
+    ):
+        words = plain_words(refuted)
+        assert words.startswith("This release has NO privacy guarantee.")
+        assert "factor" not in words
+
+
+@given(BUDGETS, st.sampled_from(Neighbours), st.sampled_from(Status), st.booleans())
+def test_any_budget_can_be_put_into_words(budget, neighbours, status, fresh):
+    guarantee = Guarantee(budget, neighbours, status, THEOREM)
+    guarantee = guarantee if fresh else guarantee.seeded()
+    words = plain_words(guarantee)
+    assert ("NOT PRIVATE" in words) == (not fresh and status is not Status.REFUTED)
+    assert "nan" not in words
+    assert "inf" not in words.replace("infer", "")
+    Reader(report_page(a_summary(guarantee), spent=budget, limit=budget))
+
+
+def test_the_card_says_what_is_promised_and_what_is_not():
+    card = model_card(
+        a_summary(), dataset="clinic", spent=Pure("1.5"), limit=Pure(4), version="9.8.7"
+    )
+    assert card.startswith("# Model card: LogisticRegression\n")
+    lines = card.splitlines()
+    headings = [line[3:] for line in lines if line.startswith("## ")]
+    assert headings == [
+        "Model",
+        "Guarantee",
+        "Against whom",
+        "What is not protected",
+        "Intended use",
+        "How to cite the guarantee",
+        "Budget spent so far",
+    ]
+    for unprotected in (
+        "Groups and populations",
+        "Several rows of one person",
+        "Anything computed elsewhere",
+        "Choices made by looking at the data",
+        "The schema itself",
+        "Side channels",
+        "Floating point",
+    ):
+        assert f"- **{unprotected}.** " in card
+    assert "Against anyone" in card
+    assert "released with ε = 1 (record-level differential privacy, add-remove" in card
+    assert "confide 9.8.7" in card
+    assert "ε: 1.5 of 4 spent (37.5%)" in card
+
+
+def test_the_card_of_a_release_without_guarantee_defends_against_nobody():
+    for guarantee in (PURE.seeded(), REFUTED):
+        card = model_card(a_summary(guarantee))
+        assert "Against anyone" not in card
+        assert "Against nobody" in card
+        assert "were released with" not in card
+        assert "Budget spent" not in card
+
+
+def test_markdown_in_names_stays_text():
+    card = model_card(a_summary(title="a\n# b"), dataset="*x* | _y_ <b> [l](u)\n## z")
+    assert "# Model card: a \\# b\n" in card
+    assert r"- Dataset: \*x\* \| \_y\_ &lt;b&gt; \[l\](u) \#\# z" in card
+
+
+def test_budgets_of_two_kinds_are_not_drawn_against_each_other():
+    with pytest.raises(MixedBudgets, match="convert one of them"):
+        report_page(a_summary(), spent=Pure(1), limit=Zcdp(1))
+    with pytest.raises(InvalidParameter, match="a privacy budget"):
+        model_card(a_summary(), spent=1.0)
+
+
+def test_the_bar_is_as_long_as_what_is_spent():
+    page = report_page(
+        a_summary(), spent=Approx(1, "2e-6"), limit=Approx(4, "1e-6"), card=False
+    )
+    assert page.count('role="meter"') == 2
+    assert '<span style="width:25.00%">' in page
+    assert '<div class="meter over"' in page
+    assert '<span style="width:100.00%">' in page
+    assert "δ: 2e-06 of 1e-06 spent (200%, over the limit)" in page
+    assert 'role="meter"' not in report_page(a_summary(), spent=Pure(1))
+    assert 'id="budget"' not in report_page(a_summary())
+    assert "The limit is ε = 4." in report_page(a_summary(), limit=Pure(4), card=False)
+
+
+def test_the_guarantee_stands_before_the_numbers():
+    page = report_page(a_summary())
+    order = [page.index(s) for s in ("What is guaranteed", "2.72", "<svg", "<table")]
+    assert order == sorted(order)
+    assert '<span class="badge proved">PROVED</span>' in page
+    assert "NOT PRIVATE" not in page
+
+
+def test_a_seeded_page_wears_no_proved_badge():
+    page = report_page(a_summary(PURE.seeded()))
+    assert '<span class="badge seeded">NOT PRIVATE</span>' in page
+    assert 'badge proved"' not in page
+    assert "With fresh noise it would be ε = 1" in page
+
+
+def test_nothing_a_user_writes_becomes_markup():
+    attacked = Summary(
+        ATTACK,
+        Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.PROVED, ATTACK, (ATTACK,)),
+        (Coefficient(ATTACK, 1.0, 0.5, 2.0), Coefficient("\x00\ud800\u202e", 2.0)),
+        ((ATTACK, ATTACK),),
+    )
+    plot = PaidPlot(ATTACK, ((0.0, 1.0),), attacked.guarantee, ATTACK, ATTACK)
+    page = report_page(
+        attacked, title=ATTACK, dataset=ATTACK, version=ATTACK, paid_plots=(plot,)
+    )
+    page.encode("utf-8")
+    tame = a_summary(rows=(Coefficient("a", 1.0, 0.5, 2.0),))
+    harmless = Reader(report_page(tame, paid_plots=(PaidPlot("t", ((0, 1),), PURE),)))
+    read = Reader(page)
+    assert not read.open
+    assert set(read.tags) <= set(harmless.tags)
+    assert not {"script", "img"} & set(read.tags)
+    assert not {"onerror", "src", "href"} & {name for name, _ in read.attributes}
+    assert read.text.count(" ".join(ATTACK.split())) > 10
+    assert not set("\x00\ud800\u202e") & set(page)
+
+
+def test_the_page_is_whole_and_alone():
+    page = report_page(a_summary(), spent=Pure(1), limit=Pure(2))
+    read = Reader(page)
+    assert not read.open
+    assert ("lang", "en") in read.attributes
+    assert not re.search(r"https?:|//|url\(|@import|src=|href=", page.replace("<!", ""))
+    ids = [value for name, value in read.attributes if name == "id"]
+    assert len(ids) == len(set(ids))
+    named = [v for name, v in read.attributes if name == "aria-labelledby"]
+    assert {part for value in named for part in value.split()} <= set(ids)
+    assert read.tags.count("table") == read.tags.count("caption")
+
+
+def test_a_long_list_shows_the_largest_and_folds_the_table():
+    rows = [Coefficient(f"x{k}", float(k % 60 + 1) * (-1) ** k) for k in range(120)]
+    drawn = picture(tuple(rows))
+    wide = drawn.svg[: drawn.svg.index("</svg>")]
+    names = re.findall(r'class="name"[^>]*>([^<]+)<', wide)
+    assert len(names) == MOST_SHOWN
+    assert names == [row.name for row in rows if abs(row.estimate) > 45]
+    page = report_page(a_summary(rows=rows))
+    assert "30 largest of 120 coefficients" in page
+    assert "<details><summary>Table of all 120 coefficients</summary>" in page
+    assert page.count('<th scope="row">x') == 120
+    assert "largest of" not in report_page(a_summary())
+
+
+def test_rows_of_a_drawing_never_overlap():
+    rows = tuple(Coefficient(f"x{k}", float(k)) for k in range(30))
+    for drawing in picture(rows).svg.split("</svg>")[:2]:
+        heights = [float(y) for y in re.findall(r'class="name"[^>]* y="([\d.]+)"', drawing)]
+        assert len(heights) == 30
+        assert min(b - a for a, b in pairwise(heights)) >= 20
+
+
+def test_intervals_are_drawn_where_they_were_released():
+    rows = (
+        Coefficient("a", 1.0, 0.5, 1.5),
+        Coefficient("b", 2.0),
+        Coefficient("c", 0, -9, 9),
+    )
+    assert picture(rows).svg.count('class="bar"') == 2 * 2
+    assert picture(rows[1:2]).svg.count('class="bar"') == 0
+    assert "No intervals were released" in " ".join(picture(rows[1:2]).notes)
+    page = report_page(a_summary(rows=rows))
+    assert '<th scope="col" class="number">upper</th>' in page
+    assert 'class="number">upper' not in report_page(a_summary())
+
+
+@given(st.lists(st.floats(allow_subnormal=False), max_size=40), st.floats(0, 1e300))
+def test_any_coefficients_can_be_drawn_inside_the_frame(estimates, width):
+    rows = [Coefficient("x", e, e - width, e + width) for e in estimates]
+    page = report_page(a_summary(rows=rows), card=False)
+    assert not Reader(page).open
+    places = [float(x) for x in re.findall(r'(?:cx|x1)="([^"]+)"', page)]
+    assert all(0 <= x <= 760 for x in places)
+
+
+def test_an_even_axis_is_linear_and_an_uneven_one_goes_by_powers_of_ten():
+    even = scale_for([1.0, -2.0, 3.0], [])
+    assert even.unit is None
+    assert even.place(1.0) - even.place(0.0) == pytest.approx(
+        even.place(3.0) - even.place(2.0)
+    )
+    uneven = scale_for([1e-5, 2e-3, 0.1, -3000.0], [])
+    assert uneven.unit is not None
+    gaps = [uneven.place(-(10.0 ** (k - 1))) - uneven.place(-(10.0**k)) for k in (0, 1, 2)]
+    assert gaps == pytest.approx([gaps[0]] * 3)
+    assert uneven.place(0.1) - uneven.place(0.0) > 0.05
+    for most in (5, 7):
+        assert 0.0 in uneven.ticks(most)
+        assert len(uneven.ticks(most)) <= most
+
+
+def test_decimal_points_line_up():
+    rows = [Coefficient(f"x{v}", v) for v in (12.5, -0.001, 3e-9, 123456.0)]
+    page = report_page(a_summary(rows=rows), card=False)
+    widths = set(re.findall(r'class="tail" style="width:(\d+)ch"', page))
+    assert len(widths) == 1
+    longest = max(len(t) for t in re.findall(r'class="tail"[^>]*>([^<]*)<', page))
+    assert int(widths.pop()) >= longest
+    assert '<data value="-0.001">−0' in page
+
+
+def test_numbers_read_well():
+    assert [short(v) for v in (0.0, 1.5, -2e-9, math.inf, math.nan)] == [
+        "0",
+        "1.5000",
+        "−2.0000×10⁻⁹",
+        "∞",
+        "not a number",
+    ]
+    assert upward(0.12341) == "0.1235"
+    assert cut("short", 10) == "short"
+    assert len(cut("a very long name of a column=first", 20)) <= 21
+    assert cut("native-country=Atlantis", 16).endswith("ntis")
+
+
+def test_a_paid_plot_shows_its_own_guarantee():
+    cost = Guarantee(Pure("0.125"), Neighbours.REPLACE_ONE, Status.CLAIMED, "Somebody 2021")
+    plot = PaidPlot("ROC", ((0.0, 0.0), (0.5, 0.8), (1.0, 1.0)), cost)
+    page = report_page(a_summary(), paid_plots=(plot,), card=False)
+    section = page[page.index('class="plot-paid"') :]
+    assert "ε = 0.125, replace-one neighbours" in section
+    assert '<span class="badge claimed">CLAIMED</span>' in section
+    assert "Somebody 2021" in section
+    assert 'class="curve"' in section
+    assert "ε = 0.125" not in report_page(a_summary())
+    with pytest.raises(InvalidParameter, match="points"):
+        PaidPlot("empty", (), cost)
+    with pytest.raises(InvalidParameter, match="points"):
+        PaidPlot("broken", ((0.0, math.nan),), cost)
