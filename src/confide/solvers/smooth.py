@@ -24,6 +24,7 @@ from confide._types import AnyArray, Array
 from confide.data.rows import Rows
 from confide.errors import NotSolved
 from confide.objectives import Objective
+from confide.solvers.precise import can_split, precise_gradient
 from confide.solvers.solution import Solution
 from confide.solvers.sums import Problem
 
@@ -188,8 +189,13 @@ def _descend(  # noqa: PLR0917
         gradient, mass = sweep
         bound = float(np.linalg.norm(gradient.astype(np.float64)))
         floor = problem.rounding(point, mass) if certify else 0.0
-        if bound <= goal / 2 < floor and point.dtype == np.longdouble:
-            floor = problem.careful_rounding(point)
+        if bound <= goal / 2 < floor:
+            if point.dtype == np.longdouble:
+                floor = problem.careful_rounding(point)
+            elif can_split(problem):
+                exact, error = precise_gradient(problem, point)
+                if float(np.linalg.norm(exact)) + error <= goal:
+                    bound, floor = float(np.linalg.norm(exact)), error
         if bound + floor <= goal:
             return Solution(point.astype(np.float64), (bound + floor) / convexity)
         if stalled > MOST_STALLS:

@@ -1,0 +1,93 @@
+"""Gradients by splitting: their error bound holds, and is far below that of doubles."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from confide.data import enclose
+from confide.objectives import (
+    Clipped,
+    HuberizedHinge,
+    Logistic,
+    Objective,
+    Poisson,
+    Squared,
+)
+from confide.solvers import minimise, precise, smooth
+from confide.solvers.precise import can_split, precise_gradient
+from confide.solvers.sums import Problem
+
+LOSSES = {
+    "logistic": (Logistic(), None),
+    "hinge": (HuberizedHinge(), None),
+    "huber": (Clipped(Squared(), 1.0), 1.0),
+    "poisson": (Clipped(Poisson(), 4.0), 9.0),
+}
+
+
+def problem(name, count=6000, columns=12, stretch=1.0, height=0.3, l2=1.0):
+    rng = np.random.default_rng(4)
+    features = rng.normal(size=(count, columns)) * stretch / np.sqrt(columns)
+    loss, bound = LOSSES[name]
+    target = (
+        np.sign(rng.normal(size=count)) if bound is None else rng.uniform(0, bound, count)
+    )
+    rows = enclose(features, target, stretch, height * stretch)
+    norm = stretch * np.hypot(1, height)
+    dimension = columns + (1 if height else 0)
+    objective = Objective(loss, dimension, norm, l2, target_bound=bound)
+    linear = rng.normal(size=objective.dimension)
+    return Problem(objective, rows, linear, objective.ridge), rng
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("stretch", [1.0, 1e-3, 37.0])
+@pytest.mark.parametrize("height", [0.0, 0.3])
+def test_the_error_stays_below_its_bound_and_the_bound_below_that_of_doubles(
+    name, stretch, height
+):
+    task, rng = problem(name, stretch=stretch, height=height)
+    theta = rng.normal(size=task.objective.dimension) / stretch
+    found, bound = precise_gradient(task, theta)
+    truth, mass = task.gradient(theta.astype(np.longdouble))
+    error = float(np.linalg.norm((truth - found).astype(float)))
+    allowed = task.rounding(theta.astype(np.longdouble), mass) + bound
+    assert error <= allowed
+    assert bound < 0.1 * task.rounding(theta, mass)
+
+
+def test_leading_parts_multiply_and_add_without_error():
+    """The inner product of leading parts equals the one in rational arithmetic."""
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(size=(2, 8192))
+    coarse = [precise._leading(v, float(np.abs(v).max())) for v in (a, b)]
+    grid = [2.0 ** (np.ceil(np.log2(np.abs(v).max())) - precise.BITS) for v in (a, b)]
+    whole = [np.rint(v / g).astype(np.int64) for v, g in zip(coarse, grid, strict=True)]
+    exact = int(sum(int(x) * int(y) for x, y in zip(*whole, strict=True)))
+    assert float(coarse[0] @ coarse[1]) == exact * grid[0] * grid[1]
+
+
+def test_it_spares_the_solver_extended_precision(monkeypatch):
+    task, _ = problem("logistic", count=60_000, l2=1.0)
+    widths = set()
+    honest = Problem.gradient
+
+    def watched(self, theta):
+        widths.add(theta.dtype)
+        return honest(self, theta)
+
+    monkeypatch.setattr(Problem, "gradient", watched)
+    found = minimise(task.objective, task.rows, task.linear, 1e-9)
+    assert found.distance <= 1e-9
+    assert np.dtype(np.longdouble) not in widths
+    monkeypatch.setattr(smooth, "can_split", lambda task: False)
+    again = minimise(task.objective, task.rows, task.linear, 1e-9)
+    assert np.dtype(np.longdouble) in widths
+    np.testing.assert_allclose(again.theta, found.theta, atol=2e-9)
+
+
+def test_sparse_rows_are_left_to_extended_precision():
+    task, _ = problem("logistic")
+    rows = enclose(sparse.csr_array(task.rows.features), task.rows.target, 1.0, 0.3)
+    assert can_split(task)
+    assert not can_split(Problem(task.objective, rows, task.linear, task.ridge))
