@@ -230,3 +230,54 @@ def test_list_shows_every_registered_name(kind, registry):
 )
 def test_help_teaches_with_an_example(command):
     assert "Example" in run(command, "--help").output
+
+
+def test_a_file_that_cannot_be_written_costs_nothing(folder, monkeypatch, capsys):
+    run("budget", "book.db", "--dataset", "loans", "--epsilon", "3")
+    (folder / "old.json").write_text("paid for")
+    fit = (
+        "fit",
+        "loans.csv",
+        "--schema",
+        "loans.toml",
+        "--epsilon",
+        "1",
+        "--ledger",
+        "book.db",
+    )
+    for out in ("nowhere/model.json", "old.json", "."):
+        code, _ = run_main(monkeypatch, capsys, *fit, "--out", out)
+        assert code == 2
+    assert (folder / "old.json").read_text() == "paid for"
+    book = json.loads(run("budget", "book.db", "--json").output)
+    assert book["accounts"][0]["charges"] == 0
+
+
+def test_a_mistyped_ledger_is_not_created(folder, monkeypatch, capsys):
+    code, _ = run_main(monkeypatch, capsys, "budget", "typo.db")
+    assert code == 2
+    assert not (folder / "typo.db").exists()
+
+
+def test_a_plan_reads_model_and_bound_from_the_schema(folder):
+    text = SCHEMA.replace('labels = ["no", "yes"]', "bound = 10.0")
+    (folder / "dose.toml").write_text(text)
+    words = ("plan", "--rows", "9000", "--schema", "dose.toml", "--epsilon", "1", "--json")
+    plans = json.loads(run(*words).output)["plans"]
+    assert "linear" in json.dumps(plans)
+
+
+def test_rows_without_a_target_are_dropped_by_rule(folder):
+    table = pd.read_csv("loans.csv")
+    table.loc[::5, "defaulted"] = None
+    table.to_csv("gaps.csv", index=False)
+    fit = ("fit", "gaps.csv", "--epsilon", "1", "--schema")
+    assert run(*fit, "loans.toml").exit_code != 0
+    ruled = SCHEMA.replace('"defaulted"\n', '"defaulted"\nmissing = "drop"\n')
+    (folder / "ruled.toml").write_text(ruled)
+    assert run(*fit, "ruled.toml").exit_code == 0
+
+
+def test_a_large_budget_needs_no_other_setting(folder):
+    fit = ("fit", "loans.csv", "--schema", "loans.toml", "--epsilon", "5000")
+    assert run(*fit).exit_code == 0

@@ -11,7 +11,9 @@ from confide.cli.console import (
     Delta,
     Epsilon,
     Rho,
+    check_new_file,
     console,
+    open_existing,
     print_json,
     print_table,
     read_budget,
@@ -24,7 +26,9 @@ schemas = typer.Typer(help="Write and check schemas: what is public about a tabl
 
 def budget(
     ledger: Annotated[str, typer.Argument(help="Budget book: a file or a database.")],
-    dataset: Annotated[str, typer.Option(help="One dataset only.")] = "",
+    dataset: Annotated[
+        str, typer.Option(help="The name in its schema: show it alone, or set its limit.")
+    ] = "",
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
@@ -36,11 +40,16 @@ def budget(
 
     Example: [bold]confide budget budget.db --dataset adult --epsilon 3 --delta 1e-5[/bold]
     """
-    book = Ledger.open(ledger)
-    if any(part is not None for part in (epsilon, delta, rho)):
+    setting = any(part is not None for part in (epsilon, delta, rho))
+    book = Ledger.open(ledger) if setting else open_existing(ledger)
+    if setting:
         if not dataset:
             raise InvalidParameter("--dataset", "named when a limit is set", dataset)
+        known = dataset in book.datasets()
+        before = book.account(dataset).limit if known else None
         book.set_limit(dataset, read_budget(epsilon, delta, rho))
+        if before is not None and not as_json:
+            console.print(f"The limit of {dataset} was {before} before.")
     checked = book.verify() if verify else None
     names = (dataset,) if dataset else book.datasets()
     accounts = [book.account(name) for name in names]
@@ -67,14 +76,13 @@ def budget(
     if listed:
         console.print()
         print_table(
-            ("entry", "kind", "when", "who", "what", "budget"),
+            ("entry", "when", "who", "what", "budget"),
             [
                 (
-                    f"{e.number} {e.dataset}",
-                    e.kind,
-                    e.at[:19],
+                    f"{e.number} {e.kind} {e.dataset}",
+                    e.at[:16].replace("T", " "),
                     e.who,
-                    e.what,
+                    e.what or (f"charge {e.charge}" if e.charge else ""),
                     _amount(e.budget),
                 )
                 for e in listed
@@ -104,10 +112,7 @@ def schema_init(
     if out is None:
         print(text, end="")
         return
-    if out.exists():
-        raise InvalidParameter(
-            "--out", "a new file", str(out), "It exists; remove it first."
-        )
+    check_new_file(out)
     out.write_text(text, encoding="utf-8")
     console.print(
         f"Written to {out}. Fill in kinds and ranges, then: confide schema check {out}"

@@ -1,7 +1,9 @@
 """What the commands share: where they print, budgets from options, errors in a sentence."""
 
 import json
+import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -9,6 +11,7 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
 
+from confide.accounting import Ledger
 from confide.errors import InvalidParameter
 from confide.inference import Summary
 from confide.privacy import Approx, Budget, Guarantee, Pure, Zcdp
@@ -39,6 +42,23 @@ def read_budget(epsilon: str | None, delta: str | None, rho: str | None) -> Budg
         {"epsilon": epsilon, "delta": delta, "rho": rho},
         "Try --epsilon 1 --delta 1e-6.",
     )
+
+
+def check_new_file(out: Path) -> None:
+    """Refuse, before anything is spent, a file that could not or must not be written."""
+    if out.exists():
+        raise InvalidParameter(
+            "--out", "a new file", str(out), "It exists; remove it first."
+        )
+    if not (out.parent.is_dir() and os.access(out.parent, os.W_OK)):
+        raise InvalidParameter("--out", "in a folder that can be written to", str(out))
+
+
+def open_existing(ledger: str) -> Ledger:
+    """Open a ledger to read it; a mistyped name must not become an empty book."""
+    if "://" not in ledger and not Path(ledger).exists():
+        raise InvalidParameter("the ledger", "a file that exists", ledger)
+    return Ledger.open(ledger)
 
 
 def print_json(content: Any) -> None:

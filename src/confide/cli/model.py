@@ -14,7 +14,9 @@ from confide.cli.console import (
     Delta,
     Epsilon,
     Rho,
+    check_new_file,
     console,
+    open_existing,
     print_coefficients,
     print_guarantee,
     print_json,
@@ -86,6 +88,8 @@ def fit(
     budget = read_budget(epsilon, delta, rho)
     public = Schema.from_toml(schema)
     kind = _kind(model, public)
+    if out is not None:
+        check_new_file(out)
     settings: dict[str, Any] = {
         "schema": public,
         "mechanism": mechanism,
@@ -110,8 +114,20 @@ def fit(
         return
     print_guarantee(summary.guarantee)
     print_coefficients(summary)
-    if out is not None:
-        console.print(f"\nWritten to {out}. Next: confide report {out}")
+    console.print(
+        "\n[dim]Of a category only differences between its levels have a meaning. Labels "
+        "and levels that are not declared count as none; that is never reported.[/dim]"
+    )
+    book = "" if ledger is None else f" --ledger {ledger}"
+    if ledger is None:
+        console.print("[dim]No ledger was given: this spending is booked nowhere.[/dim]")
+    else:
+        account = Ledger.open(ledger).account(public.name)
+        console.print(f"Charged {budget} to {public.name}; left: {account.left}.")
+    if out is None:
+        console.print("[dim]No --out was given: the model is on this screen only.[/dim]")
+    else:
+        console.print(f"Written to {out}. Next: confide report {out}{book}")
 
 
 def predict(
@@ -183,7 +199,7 @@ def report(
 def _account(ledger: str | None, dataset: str) -> Account | None:
     if ledger is None:
         return None
-    book = Ledger.open(ledger)
+    book = open_existing(ledger)
     return book.account(dataset) if dataset in book.datasets() else None
 
 

@@ -49,7 +49,10 @@ def plan(
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
-    model: Model = "logistic",
+    model: Annotated[
+        str,
+        typer.Option(help="logistic, svm, linear or poisson; from the schema if absent"),
+    ] = "",
     neighbours: Annotated[
         str | None, typer.Option(help="add-remove or replace-one")
     ] = None,
@@ -67,11 +70,14 @@ def plan(
     """
     budget = read_budget(epsilon, delta, rho)
     if schema is not None:
-        columns = len(Schema.from_toml(schema).features)
+        public = Schema.from_toml(schema)
+        columns = len(public.features)
+        target_bound = target_bound or public.target.bound
+        model = model or ("linear" if public.target.labels is None else "logistic")
     if columns < 1:
         raise InvalidParameter("--columns", "given, or a --schema", columns)
     settings: dict[str, Any] = {
-        "model": model,
+        "model": model or "logistic",
         "neighbours": neighbours,
         "target_bound": target_bound,
         "slope_bound": slope_bound,

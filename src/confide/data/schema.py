@@ -12,7 +12,7 @@ from datetime import date
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -37,16 +37,23 @@ class Target:
     """The column to predict: its labels, or its bound.
 
     ``labels`` are for classification; with two of them the second is the positive one.
-    ``bound`` is for numbers, |y| <= bound, and for counts, 0 <= y <= bound.
+    ``bound`` is for numbers, |y| <= bound, and for counts, 0 <= y <= bound; what lies
+    beyond is clamped. A row whose target is ``missing`` is refused with the whole table,
+    or dropped by itself.
     """
 
     column: str
     labels: tuple[Any, ...] | None = None
     bound: float | None = None
+    missing: Literal["refuse", "drop"] = "refuse"
 
     def __post_init__(self) -> None:
         if not isinstance(self.column, str) or not self.column:
             raise InvalidParameter("column of the target", "text", self.column)
+        if self.missing not in ("refuse", "drop"):
+            raise InvalidParameter(
+                f"missing of target {self.column!r}", "'refuse' or 'drop'", self.missing
+            )
         if (self.labels is None) == (self.bound is None):
             raise InvalidParameter(
                 f"target {self.column!r}",
@@ -220,6 +227,12 @@ class Schema:
     def target_column(self, frame: Any) -> Any:
         """Return the target column as it is."""
         return _pick(frame, self.target.column)[0]
+
+    def kept(self, frame: Any) -> Any:
+        """Return the rows to fit on: where the rule is to drop, those with a target."""
+        if self.target.missing != "drop":
+            return frame
+        return frame[self.target_column(frame).notna().to_numpy()]
 
     def in_units(self, coefficients: Array) -> tuple[Array, float]:
         """Turn coefficients of the design matrix into effects per original unit.

@@ -22,9 +22,11 @@ _HEAD = """\
 #   boolean    nothing else: true and false, yes and no, 1 and 0
 #   date       lower = 2010-01-01, upper = 2024-12-31
 #
-# Missing values become the middle of a range or, of a category, a category of their own;
-# missing = "refuse" refuses a table that has any. Delete the sections of columns that the
-# model must not use, such as names and numbers of persons, and that of the target.
+# Missing numbers become the middle of their range. Missing or undeclared levels belong to
+# no level, and undeclared labels to no label: a misspelt one is never reported, so check
+# the spelling. missing = "refuse" refuses a table that has any.
+# Delete the sections of columns that the model must not use, such as names and numbers of
+# persons, and that of the target.
 
 name = {name}         # the dataset, under which a ledger books what is spent on it
 rows_per_person = 1   # how many rows one person may have at most
@@ -32,7 +34,8 @@ rows_per_person = 1   # how many rows one person may have at most
 [target]
 column = {target}
 # for a classifier: labels = ["no", "yes"], the second one is the positive one
-# for a number:     bound = 100.0, so that the target lies between -100 and 100
+# for a number:     bound = 100.0, if it lies between -100 and 100; clamped beyond
+# missing = "drop" leaves out rows whose target is unknown instead of refusing the table
 """
 _KIND = f'kind = "{UNKNOWN}"  # number, category, boolean or date'
 

@@ -70,6 +70,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         budget, mechanism, neighbours = self._settings()
         if self.schema is not None:
             X = read_table(X, self.schema, target=y is None)
+            X = self.schema.kept(X) if y is None else X
         features = read_features(self, X, self.schema, reset=True)
         if y is None and self.schema is not None:
             y = self.schema.target_column(X)

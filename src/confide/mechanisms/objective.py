@@ -57,6 +57,8 @@ class ObjectivePerturbation:
 
     ``analysis`` is "coupled" (log-determinant and noise bounded together), "separate"
     (each by its own maximum) or "kst" (the constants of Kifer, Smith and Thakurta).
+    ``tolerance`` is how close to the exact minimiser the solver must come; for a ridge
+    below 1 it is divided by the ridge, because arithmetic can certify no less.
     ``coef_norm_guess`` is a public guess of ‖θ‖ from which an automatic ridge is chosen:
     it affects accuracy, never privacy.
     """
@@ -118,7 +120,9 @@ class ObjectivePerturbation:
                 "l2", "greater than 0", objective.l2, "Leave it at 'auto', or try 1."
             )
         found = self._perturbation(fixed, main, neighbours, copies)
-        finish, event = self._finish(budget.share(self.precision_share), copies)
+        tolerance = self.tolerance * max(1.0, 1 / fixed.strong_convexity)
+        share = budget.share(self.precision_share)
+        finish, event = _finish(share, tolerance, copies)
         return Calibration(
             fixed,
             budget,
@@ -126,7 +130,7 @@ class ObjectivePerturbation:
             found.theorem,
             found.noise,
             finish,
-            self.tolerance,
+            tolerance,
             (found.event, event),
             copies,
         )
@@ -233,24 +237,25 @@ class ObjectivePerturbation:
         )
         return unit * math.exp(float(best.x))
 
-    def _finish(self, budget: Budget, copies: int) -> tuple[Noise, Event]:
-        """Noise of sensitivity 2·tolerance per copy, paid from the small share."""
-        reach = 2 * self.tolerance
-        match budget:
-            case Pure(epsilon=epsilon):
-                return SphericalLaplace(reach * copies / float(epsilon)), PureEvent(epsilon)
-            case Approx(epsilon=epsilon, delta=delta):
-                mu = gaussian_mu(float(epsilon), float(delta))
-                event: Event = GaussianEvent(mu)
-            case Zcdp(rho=rho):
-                mu = math.sqrt(2 * float(rho))
-                event = ZcdpEvent(rho)
-            case _:
-                assert_never(budget)
-        return Gaussian(reach * math.sqrt(copies) / mu), event
-
 
 ZERO_BELOW = 10.0
+
+
+def _finish(budget: Budget, tolerance: float, copies: int) -> tuple[Noise, Event]:
+    """Noise of sensitivity 2·tolerance per copy, paid from the small share."""
+    reach = 2 * tolerance
+    match budget:
+        case Pure(epsilon=epsilon):
+            return SphericalLaplace(reach * copies / float(epsilon)), PureEvent(epsilon)
+        case Approx(epsilon=epsilon, delta=delta):
+            mu = gaussian_mu(float(epsilon), float(delta))
+            event: Event = GaussianEvent(mu)
+        case Zcdp(rho=rho):
+            mu = math.sqrt(2 * float(rho))
+            event = ZcdpEvent(rho)
+        case _:
+            assert_never(budget)
+    return Gaussian(reach * math.sqrt(copies) / mu), event
 
 
 def _free_logistic_ridge(

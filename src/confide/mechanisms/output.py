@@ -108,7 +108,7 @@ class OutputPerturbation:
 
     def _tolerance(self, objective: Objective) -> float:
         if objective.loss.smooth:
-            return self.tolerance
+            return self.tolerance * max(1.0, 1 / objective.strong_convexity)
         return HINGE_TOLERANCE * objective.lipschitz / objective.strong_convexity
 
 
