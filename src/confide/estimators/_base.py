@@ -5,6 +5,7 @@ and finiteness; noise and ridge are calibrated from public facts; and only when 
 can be refused any more are rows summed and noise drawn.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -51,7 +52,7 @@ class Task:
     labels_were_read: bool = False
 
 
-class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
+class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
     """Common ground of the estimators; not for direct use."""
 
     budget: Any
@@ -109,9 +110,9 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
     def _ledger(self) -> Ledger:
         return self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
 
+    @abstractmethod
     def _task(self, y: Any, count: int) -> tuple[Task, Iterator[Array]]:
         """Read the target: the loss and its bounds, and an iterator of codings."""
-        raise NotImplementedError
 
     def _settings(self) -> tuple[Budget, Mechanism, Neighbours]:
         """Check every parameter that needs no data, and return what the fit is made of."""

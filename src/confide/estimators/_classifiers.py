@@ -1,5 +1,6 @@
 """Private classifiers: logistic regression and the linear support-vector machine."""
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -30,8 +31,9 @@ class _PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[m
     slope_bound: Any
     coef_norm: Any
 
+    @abstractmethod
     def _loss(self) -> Loss:
-        raise NotImplementedError
+        """Return the loss of a binary coding."""
 
     def _task(self, y: Any, count: int) -> tuple[Task, Iterator[Array]]:
         declared = self.classes

@@ -98,8 +98,9 @@ class LinearRegression(_PrivateRegressor):
         return Task(loss, target_bound=1.0, coef_norm=radius), iter((target,))
 
     def predict(self, X: Any) -> Array:
-        """Return the predicted target of every row."""
-        return self._margins(X)[:, 0]
+        """Return the predicted target of every row, within the declared bound."""
+        bound = self._bound()
+        return np.clip(self._margins(X)[:, 0], -bound, bound)
 
 
 class PoissonRegression(_PrivateRegressor):
