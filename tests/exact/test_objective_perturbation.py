@@ -171,3 +171,24 @@ def test_two_objectives_on_the_same_records_share_the_budget(name):
     joint_delta(objective(name), Approx(1, 1e-3), ADD, pairs)
     worst = joint_delta(objective(name, l2=8.0), Approx(1, 1e-3), ADD, pairs)
     assert worst > 1e-3
+
+
+@pytest.mark.parametrize("name", ["logistic", "huberized-hinge", "huber"])
+def test_replace_one_also_covers_a_record_replaced_by_none(name):
+    """A row whose target goes missing is dropped: its neighbour has one record less."""
+    pairs = list(add_remove_pairs(name))
+    largest_loss(objective(name), Pure(1), REPLACE, pairs)
+    largest_delta(objective(name), Approx(1, 1e-3), REPLACE, pairs)
+
+
+@pytest.mark.parametrize("ridge", [0.01, 1.0, 50.0])
+@pytest.mark.parametrize("copies", [1, 3])
+def test_the_second_noise_pays_for_the_tolerance_it_is_solved_to(ridge, copies):
+    budget = Zcdp(40)
+    mechanism = ObjectivePerturbation()
+    found = mechanism.calibrate(
+        objective("logistic", dimension=3, l2=ridge), budget, ADD, copies=copies
+    )
+    assert found.tolerance == pytest.approx(mechanism.tolerance * max(1, 1 / ridge))
+    rho = copies * (2 * found.tolerance / found.finish.scale) ** 2 / 2
+    assert rho == pytest.approx(float(budget.rho * mechanism.precision_share))

@@ -115,8 +115,9 @@ def fit(
     print_guarantee(summary.guarantee)
     print_coefficients(summary)
     console.print(
-        "\n[dim]Of a category only differences between its levels have a meaning. Labels "
-        "and levels that are not declared count as none; that is never reported.[/dim]"
+        "\n[dim]Of a category only differences between its levels have a meaning. A row "
+        "with an undeclared label counts against every positive one, an undeclared level "
+        "as none; neither is ever reported.[/dim]"
     )
     book = "" if ledger is None else f" --ledger {ledger}"
     if ledger is None:

@@ -23,8 +23,9 @@ _HEAD = """\
 #   date       lower = 2010-01-01, upper = 2024-12-31
 #
 # Missing numbers become the middle of their range. Missing or undeclared levels belong to
-# no level, and undeclared labels to no label: a misspelt one is never reported, so check
-# the spelling. missing = "refuse" refuses a table that has any.
+# no level, and a row with an undeclared label counts against the positive ones: a misspelt
+# one is never reported, so check the spelling.
+# missing = "refuse" refuses a table that has any.
 # Delete the sections of columns that the model must not use, such as names and numbers of
 # persons, and that of the target.
 
