@@ -1,6 +1,6 @@
 """Entropy and noise: the only room that draws random numbers."""
 
-from confide.noise.entropy import Entropy
+from confide.noise.entropy import Entropy, Generator, generator
 from confide.noise.samplers import (
     Gaussian,
     Noise,
@@ -12,8 +12,10 @@ from confide.noise.samplers import (
 __all__ = [
     "Entropy",
     "Gaussian",
+    "Generator",
     "Noise",
     "SphericalLaplace",
+    "generator",
     "truncated_gaussian",
     "truncated_spherical_laplace",
 ]

@@ -8,13 +8,23 @@ there is no generator whose state could be recovered from what was published.
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import ndtri
 
 from confide._types import AnyArray, Array
 from confide.errors import InvalidParameter, PrivacyLeak
+
+Generator: TypeAlias = np.random.Generator
+
+
+def generator(seed: int) -> Generator:
+    """Return NumPy's generator: for simulated data and studies, never for a release.
+
+    What is drawn from it can be drawn again by anybody who knows or guesses the seed.
+    """
+    return np.random.default_rng(seed)
 
 
 def _system_words(count: int) -> AnyArray:
