@@ -18,7 +18,7 @@ import pandas as pd
 from scipy.sparse import csr_matrix
 
 from confide._types import Array
-from confide.data._fetch import DataFile, read
+from confide.data._fetch import DataFile, find, read
 from confide.errors import InvalidParameter
 
 Parser: TypeAlias = Callable[[BytesIO], pd.DataFrame]
@@ -58,6 +58,11 @@ class Dataset:
                 return file
         allowed = " or ".join(map(repr, self.splits))
         raise InvalidParameter("split", f"{allowed} for {self.name}", split)
+
+    def fetch(self) -> None:
+        """See to it that every file is on this machine and has its pinned content."""
+        for file in self.files:
+            find(file, self.source)
 
 
 def load(name: str | Dataset, split: str | None = None) -> pd.DataFrame:
