@@ -25,9 +25,13 @@ MAY_IMPORT = {
     "attacks": {"mechanisms", "inference", *CORE, *BASE},
     "estimators": {"attacks", "mechanisms", "inference", *CORE, *BASE},
     "demo": {"estimators", "mechanisms", "inference", *CORE, *BASE},
+    "studies": {
+        *("estimators", "attacks", "mechanisms", "inference"),
+        *("confide", *CORE, *BASE),
+    },
     "cli": {
         *("demo", "estimators", "reporting", "attacks", "mechanisms", "inference"),
-        *("confide", *CORE, *BASE),
+        *("studies", "confide", *CORE, *BASE),
     },
     "testing": {"estimators", "attacks", "mechanisms", "inference", *CORE, *BASE},
     "__init__": {"estimators", "mechanisms", *CORE, *BASE},

@@ -1,6 +1,7 @@
 """The command line.
 
-Exit codes: 0 done; 1 a defect of confide; 2 wrong use or bad input; 3 a ledger refused.
+Exit codes: 0 done; 1 a defect of confide, or a study with gaps; 2 wrong use or bad
+input; 3 a ledger refused; 130 a study was interrupted.
 """
 
 import sys
@@ -14,6 +15,7 @@ from confide.cli.books import budget, schemas
 from confide.cli.console import complaints, console
 from confide.cli.model import fit, predict, report
 from confide.cli.prospect import audit, plan
+from confide.cli.reproduce import reproduce_study
 from confide.cli.show import demo, list_parts
 from confide.errors import BudgetExceeded, ConfideError, NotSolved, TamperedLedger
 
@@ -21,8 +23,8 @@ __all__ = ["app", "main"]
 
 app = typer.Typer(
     help="Private linear models with error bars.",
-    epilog="Exit codes: 0 done, 1 a defect of confide, 2 wrong use or bad input, "
-    "3 a ledger refused.",
+    epilog="Exit codes: 0 done, 1 a defect of confide or a study with gaps, 2 wrong use "
+    "or bad input, 3 a ledger refused, 130 a study was interrupted.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
@@ -30,6 +32,7 @@ app = typer.Typer(
 )
 for command in (demo, fit, predict, plan, budget, report, audit):
     app.command()(command)
+app.command("reproduce")(reproduce_study)
 app.command("list")(list_parts)
 app.add_typer(schemas, name="schema")
 

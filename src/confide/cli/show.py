@@ -17,6 +17,7 @@ from confide.data import DATASETS
 from confide.demo import Demo, run_demo
 from confide.mechanisms import MECHANISMS
 from confide.objectives import CONSTRAINTS, LOSSES, PENALTIES
+from confide.studies import STUDIES
 
 
 def demo(
@@ -52,7 +53,10 @@ def demo(
 
 def list_parts(
     what: Annotated[
-        str, typer.Argument(help="mechanisms, losses, penalties, constraints or datasets")
+        str,
+        typer.Argument(
+            help="mechanisms, losses, penalties, constraints, datasets or studies"
+        ),
     ] = "",
     as_json: AsJson = False,
 ) -> None:
@@ -66,6 +70,7 @@ def list_parts(
         "penalties": [(name, _first_line(kind)) for name, kind in PENALTIES.items()],
         "constraints": [(name, _first_line(kind)) for name, kind in CONSTRAINTS.items()],
         "datasets": [(name, entry.source) for name, entry in DATASETS.items()],
+        "studies": [(name, study.title) for name, study in STUDIES.items()],
     }
     if what and what not in kinds:
         raise typer.BadParameter(f"choose one of {', '.join(kinds)}")
@@ -75,7 +80,7 @@ def list_parts(
         return
     for kind, lines in chosen.items():
         console.print(f"[bold]{kind}[/bold]")
-        width = max(len(line[0]) for line in lines)
+        width = max((len(line[0]) for line in lines), default=0)
         for name, *rest in lines:
             console.print(f"  {name:<{width}}  {'  '.join(rest)}", soft_wrap=True)
         console.print()

@@ -1,0 +1,124 @@
+"""`confide reproduce`: the tables and figures of papers, computed again."""
+
+import shlex
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from confide.cli.bar import Bar
+from confide.cli.console import AsJson, complaints, console, print_json
+from confide.errors import InvalidParameter
+from confide.studies import FOLDER, STUDIES, Layout, Reproduction, records, reproduce
+
+SHOWN_FAILURES = 10
+
+
+def reproduce_study(
+    name: Annotated[str, typer.Argument(help="Name of a study; none lists them.")] = "",
+    quick: Annotated[bool, typer.Option("--quick", help="A small grid.")] = False,
+    jobs: Annotated[
+        int | None, typer.Option(help="Processes; one for every CPU if absent.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for results.")] = FOLDER,
+    as_json: AsJson = False,
+) -> None:
+    """Compute the table and figure of a study; a run that was stopped goes on.
+
+    Example: [bold]confide reproduce ci-table3 --quick --jobs 2[/bold]
+    """
+    if not name:
+        _print_studies(as_json)
+        return
+    if out.exists() and not out.is_dir():
+        raise InvalidParameter("--out", "a folder", str(out), "A file is in its place.")
+    study = STUDIES.find(name)
+    bar = Bar(complaints)
+    try:
+        with bar.shown():
+            result = reproduce(
+                study, quick=quick, jobs=jobs, folder=out, progress=bar.watch
+            )
+    except KeyboardInterrupt:
+        _say_how_to_resume(bar, name, quick, out)
+        raise typer.Exit(130) from None
+    if as_json:
+        print_json(_record(result))
+    else:
+        _print_result(result)
+    if result.failures:
+        raise typer.Exit(1)
+
+
+def _say_how_to_resume(bar: Bar, name: str, quick: bool, out: Path) -> None:
+    words = ["confide", "reproduce", name, *(["--quick"] if quick else [])]
+    words += ["--out", str(out)] if out != FOLDER else []
+    complaints.print(
+        Text(
+            f"Stopped at {bar.latest.done} of {bar.latest.total} cells; what is finished "
+            f"is kept. Go on with: {shlex.join(words)}"
+        ),
+        soft_wrap=True,
+    )
+
+
+def _print_studies(as_json: bool) -> None:
+    if as_json:
+        print_json(
+            [
+                {"name": study.name, "title": study.title, "source": study.source}
+                for study in STUDIES.values()
+            ]
+        )
+        return
+    for study in STUDIES.values():
+        console.print(Text(study.name, style="bold"), Text(study.title), soft_wrap=True)
+        console.print(Text(f"  {study.source}", style="dim"), soft_wrap=True)
+    if not STUDIES:
+        console.print("There are no studies yet.")
+
+
+def _print_result(result: Reproduction) -> None:
+    layout = Layout.of(result.table)
+    console.print(Text(result.study.title, style="bold"))
+    kind = "a quick look, not the whole study; " if result.quick else ""
+    console.print(Text(f"{kind}{result.study.source}\n", style="dim"))
+    table = Table(box=None, pad_edge=False)
+    for head, number in zip(layout.heads, layout.numeric, strict=True):
+        table.add_column(Text(head), justify="right" if number else "left", overflow="fold")
+    for line in layout.lines:
+        table.add_row(*map(Text, line))
+    console.print(table)
+    console.print(
+        f"\n[dim]{result.computed} cells computed now, {result.stored} stored before.[/dim]"
+    )
+    for path in result.files:
+        console.print(Text(f"Written: {path}"), soft_wrap=True)
+    for note in result.notes:
+        complaints.print(Text(note, style="yellow"), soft_wrap=True)
+    _print_failures(result)
+
+
+def _print_failures(result: Reproduction) -> None:
+    for failure in result.failures[:SHOWN_FAILURES]:
+        complaints.print(Text(f"\nfailed: {failure}", style="red"), soft_wrap=True)
+        complaints.print(Text(failure.trace.rstrip(), style="dim"), soft_wrap=True)
+    more = len(result.failures) - SHOWN_FAILURES
+    if more > 0:
+        complaints.print(f"\n... and {more} more")
+    if result.failures:
+        complaints.print("\nThe same command tries again what failed, and only that.")
+
+
+def _record(result: Reproduction) -> dict[str, Any]:
+    return {
+        "study": result.study.name,
+        "version": result.study.version,
+        "quick": result.quick,
+        "table": records(result.table),
+        "failures": [{"where": one.where, "error": one.error} for one in result.failures],
+        "notes": list(result.notes),
+        "files": [str(path) for path in result.files],
+    }

@@ -1,0 +1,25 @@
+"""Studies: the tables and figures of papers, computed again; see docs/studies.md.
+
+Every module of studies is imported here, which registers what it declares.
+"""
+
+from confide.studies.layout import Layout, records
+from confide.studies.outcome import Failure, Progress, Reproduction
+from confide.studies.runner import FOLDER, reproduce
+from confide.studies.study import STUDIES, Cell, Row, Scalar, Study, register
+
+__all__ = [
+    "FOLDER",
+    "STUDIES",
+    "Cell",
+    "Failure",
+    "Layout",
+    "Progress",
+    "Reproduction",
+    "Row",
+    "Scalar",
+    "Study",
+    "records",
+    "register",
+    "reproduce",
+]

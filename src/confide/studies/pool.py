@@ -1,0 +1,186 @@
+"""Cells on worker processes: one thread each, and none outlives its parent.
+
+Workers are spawned, not forked, and are held on a leash: a pipe of which the parent keeps
+the other end. When it closes, because the run is over or because the parent was killed,
+every worker exits at once, in the middle of a cell if need be.
+"""
+
+import os
+import signal
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import connection, get_context
+from typing import Any, Final, TypeAlias
+
+from confide.errors import ConfideError
+from confide.studies.grid import Task, rows_as_text
+from confide.studies.study import Cell, Row
+
+START: Final = "spawn"
+THREAD_LIMITS: Final = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+)
+"""Read when NumPy is imported, so they are set when a worker is born."""
+
+Run: TypeAlias = Callable[[Cell, int], Any]
+Submit: TypeAlias = Callable[..., "Future[Any]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A worker is at a cell."""
+
+    task: Task
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A cell is done: its rows as text, and how long they took."""
+
+    task: Task
+    rows: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A cell raised an error, or its worker died twice."""
+
+    task: Task
+    error: str
+    trace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A worker died; these cells were at work, and each is tried once more, alone."""
+
+    tasks: tuple[Task, ...]
+
+
+Event: TypeAlias = Started | Finished | Failed | Lost
+
+
+def run_all(run: Run, tasks: Iterable[Task], jobs: int) -> Generator[Event, None, None]:
+    """Compute cells in the order given; close the generator to stop at once."""
+    waiting = deque(tasks)
+    while waiting:
+        lost = yield from _drain(run, waiting, min(jobs, len(waiting)))
+        if lost:
+            yield Lost(lost)
+        for task in lost:
+            if (yield from _drain(run, deque([task]), 1, check=True)):
+                yield Failed(
+                    task,
+                    "the process that computed this cell died, twice: killed from "
+                    "outside, crashed, or out of memory",
+                )
+
+
+def _drain(
+    run: Run, waiting: deque[Task], jobs: int, *, check: bool = False
+) -> Generator[Event, None, tuple[Task, ...]]:
+    """Compute what waits; return the cells that were at work when a worker died."""
+    running: dict[Future[Finished | Failed], Task] = {}
+    with _workers(jobs) as submit:
+        if check:
+            _check_that_workers_start(submit)
+        try:
+            while waiting or running:
+                while waiting and len(running) < jobs:
+                    future = submit(_compute, run, waiting[0])
+                    running[future] = waiting.popleft()
+                    yield Started(running[future])
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    yield future.result()
+                    del running[future]
+        except BrokenProcessPool:
+            done = [future for future in running if future.exception() is None]
+            for future in done:
+                yield future.result()
+                del running[future]
+    return tuple(running.values())
+
+
+def _check_that_workers_start(submit: Submit) -> None:
+    try:
+        submit(os.getpid).result()
+    except BrokenProcessPool as broken:
+        raise ConfideError(
+            "worker processes must be able to start, and die at once. In a script, call "
+            'reproduce below `if __name__ == "__main__":`, for workers import the script.'
+        ) from broken
+
+
+@contextmanager
+def _workers(jobs: int) -> Iterator[Submit]:
+    context = get_context(START)
+    far_end, leash = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(jobs, context, _obey, (far_end,))
+
+    def submit(function: Callable[..., Any], *values: Any) -> "Future[Any]":
+        with _birth():
+            return pool.submit(function, *values)
+
+    try:
+        yield submit
+    finally:
+        leash.close()
+        pool.shutdown(cancel_futures=True)
+        far_end.close()
+
+
+@contextmanager
+def _birth() -> Iterator[None]:
+    """Let processes that start here use one thread, and leave Ctrl-C to the parent."""
+    before = {name: os.environ.get(name) for name in THREAD_LIMITS}
+    os.environ.update(dict.fromkeys(THREAD_LIMITS, "1"))
+    masks = hasattr(signal, "pthread_sigmask")
+    if masks:
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+        if masks:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+# ------------------------------------------------------------------ inside a worker
+
+
+def _obey(leash: "connection.Connection[Any, Any]") -> None:
+    """Exit with the leash, leave Ctrl-C to the parent and standard output to results."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.dup2(2, 1)
+    threading.Thread(target=_exit_with, args=(leash,), daemon=True).start()
+
+
+def _exit_with(leash: "connection.Connection[Any, Any]") -> None:
+    connection.wait([leash])
+    os._exit(1)
+
+
+def _compute(run: Callable[[Cell, int], list[Row]], task: Task) -> Finished | Failed:
+    start = time.perf_counter()
+    try:
+        rows = rows_as_text(task.cell, run(task.cell, task.seed))
+    except (Exception, SystemExit) as error:  # noqa: BLE001
+        return Failed(task, f"{type(error).__name__}: {error}", traceback.format_exc())
+    return Finished(task, rows, time.perf_counter() - start)

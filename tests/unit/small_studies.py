@@ -1,0 +1,98 @@
+"""Studies for tests; workers import this module by its name."""
+
+import os
+import signal
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from confide.noise import generator
+from confide.studies import Study, register
+
+
+def small_grid(quick):
+    return [{"rows": n, "kind": k} for n in ((2, 3) if quick else (2, 3, 50)) for k in "ab"]
+
+
+def draw(cell, seed):
+    table = generator(seed).normal(size=(cell["rows"] * 40, 30))
+    gram = table.T @ table
+    odd = None if cell["kind"] == "a" else float("nan")
+    return [
+        {"part": part, "value": value, "odd": odd, "third": 1 / 3, "whole": cell["rows"]}
+        for part, value in (("first", gram[0, 1]), ("trace", gram.trace()))
+    ]
+
+
+def by_kind(rows):
+    return rows.pivot_table(index="rows", columns=["kind", "part"], values="value")
+
+
+def a_line(rows):
+    from matplotlib.figure import Figure
+
+    drawing = Figure()
+    drawing.subplots().plot(rows["rows"], rows["value"])
+    return drawing
+
+
+def same(rows):
+    return rows
+
+
+SMALL = Study(
+    "small", "A small [study]", "Nobody (2000)", small_grid, draw, by_kind, a_line
+)
+
+
+def trouble_grid(quick):
+    return [{"act": act} for act in ("well", "raise", "print", "exit", "wrong")]
+
+
+def trouble(cell, seed):
+    match cell["act"]:
+        case "raise":
+            raise OSError("no [luck] today")
+        case "exit":
+            raise SystemExit(0)
+        case "wrong":
+            return [{"act": "named like the parameter"}]
+        case "print":
+            sys.stdout.write("noise on standard output")
+    return [{"value": 1.0}]
+
+
+TROUBLE = register(Study("trouble", "Trouble", "Nobody", trouble_grid, trouble, same))
+
+
+def die(cell, seed):
+    marker = Path(cell["marker"])
+    if cell["dies"] and not marker.exists():
+        if not cell["always"]:
+            marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return [{"value": seed}]
+
+
+def dying(cells):
+    return Study("dying", "Dying", "Nobody", lambda quick: cells, die, same)
+
+
+def slow_grid(quick):
+    return [{"number": number} for number in range(30)]
+
+
+def slow(cell, seed):
+    time.sleep(0.03)
+    with Path(os.environ["COMPUTED"]).open("a") as log:
+        log.write(f"{cell['number']}\n")
+    return [{"value": generator(seed).normal()}]
+
+
+def hurry(cell, seed):
+    return [{"value": generator(seed).normal()}]
+
+
+SLOW = register(Study("slow", "Slow", "Nobody", slow_grid, slow, same))
+HURRIED = replace(SLOW, run=hurry)
