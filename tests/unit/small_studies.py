@@ -7,6 +7,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from threadpoolctl import threadpool_info
+
 from confide.noise import generator
 from confide.studies import Study, register
 
@@ -23,6 +25,11 @@ def draw(cell, seed):
         {"part": part, "value": value, "odd": odd, "third": 1 / 3, "whole": cell["rows"]}
         for part, value in (("first", gram[0, 1]), ("trace", gram.trace()))
     ]
+
+
+def threads(cell, seed):
+    pools = [entry["num_threads"] for entry in threadpool_info()]
+    return [{"threads": max(pools), "asked": os.environ["OMP_NUM_THREADS"]}]
 
 
 def by_kind(rows):

@@ -226,7 +226,8 @@ def test_list_shows_every_registered_name(kind, registry):
 
 
 @pytest.mark.parametrize(
-    "command", ["demo", "fit", "predict", "plan", "budget", "report", "audit", "list"]
+    "command",
+    ["demo", "fit", "predict", "plan", "budget", "report", "audit", "list", "reproduce"],
 )
 def test_help_teaches_with_an_example(command):
     assert "Example" in run(command, "--help").output

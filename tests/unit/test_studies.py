@@ -116,6 +116,17 @@ def test_seeds_differ_by_everything_that_matters_and_nothing_else():
     assert len(set(everything)) == len(everything)
 
 
+def test_a_worker_has_one_thread_and_the_parent_keeps_its_own(tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+    study = replace(SMALL, run=small_studies.threads, table=small_studies.same, figure=None)
+    result = reproduce(study, quick=True, jobs=2, folder=tmp_path)
+    assert set(result.rows["threads"]) == {1}
+    assert set(result.rows["asked"]) == {"1"}
+    assert os.environ["OMP_NUM_THREADS"] == "3"
+    assert "MKL_NUM_THREADS" not in os.environ
+
+
 # ---------------------------------------------------------------- what goes wrong
 
 
@@ -252,8 +263,8 @@ def test_a_table_is_laid_out_for_page_and_terminal(tmp_path):
     assert layout.heads == ("rows", "a first", "a trace", "b first", "b trace")
     assert all(layout.numeric)
     assert "---:" in layout.markdown()
-    odd = Layout.of(pd.DataFrame({"x": ["a|b", None], "y": [np.nan, 1 / 3]}))
-    assert odd.lines == (("a|b", "–"), ("–", "0.3333"))
+    odd = Layout.of(pd.DataFrame({"x": ["a|b", None, ""], "y": [np.nan, 1 / 3, 12345.6]}))
+    assert odd.lines == (("a|b", "–"), ("–", "0.3333"), ("", "12346"))
     assert "a\\|b" in odd.markdown()
 
 
@@ -281,7 +292,7 @@ def test_the_example_of_the_documentation_runs_as_a_script(tmp_path):
 # ------------------------------------------------------------- killed at any time
 
 STORY = """
-import os, random, signal, sqlite3, sys, time
+import os, random, select, signal, sqlite3, sys, time
 from pathlib import Path
 from confide import cli
 import small_studies
@@ -309,10 +320,10 @@ def computed():
 
 
 def start(jobs):
+    inlet, outlet = os.pipe()
     child = os.fork()
     if child == 0:
         os.setsid()
-        outlet = os.open(folder / "said", os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
         os.dup2(outlet, 1)
         os.dup2(outlet, 2)
         sys.argv = ["confide", "reproduce", "slow", "--jobs", jobs, "--out", str(folder)]
@@ -320,53 +331,50 @@ def start(jobs):
             cli.main()
         except SystemExit as stop:
             os._exit(stop.code or 0)
-    return child
+    os.close(outlet)
+    return child, inlet
+
+
+def end(child, inlet):
+    '''Return the exit code and what was said, once parent and workers are all gone.'''
+    said = b""
+    while True:
+        assert select.select([inlet], [], [], 60)[0], "workers outlive their parent"
+        piece = os.read(inlet, 65536)
+        if not piece:
+            os.close(inlet)
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said.decode()
+        said += piece
 
 
 def wait_for_cells(count):
     deadline = time.monotonic() + 60
     while len(stored()) < count:
-        assert time.monotonic() < deadline, (folder / "said").read_text()
-        time.sleep(0.01)
-
-
-def check_that_all_are_gone(group):
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        try:
-            os.killpg(group, 0)
-        except ProcessLookupError:
-            return
+        assert time.monotonic() < deadline, "no cell was finished"
         time.sleep(0.02)
-    raise AssertionError("workers outlive their parent")
 
 
 for turn in range(rounds + 1):
     before, logged = stored(), len(computed())
-    child = start(str(1 + turn % 2))
+    child, inlet = start(str(1 + turn % 2))
     wait_for_cells(len(before) + 1)
     time.sleep(chance.uniform(0, 0.1))
-    last = turn == rounds
-    if last:
-        os.killpg(child, signal.SIGINT)  # as Ctrl-C does: to all of them
-    else:
+    if turn < rounds:
         os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    if last:
-        said = (folder / "said").read_text()
-        assert os.waitstatus_to_exitcode(status) == 130, (status, said)
+        assert end(child, inlet)[0] == -signal.SIGKILL
+    else:
+        os.killpg(child, signal.SIGINT)  # as Ctrl-C does: to all of them
+        code, said = end(child, inlet)
+        assert code == 130, said
         assert "Go on with: confide reproduce slow --out" in said, said
         assert "Traceback" not in said, said
-    else:
-        assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
-    check_that_all_are_gone(child)
     assert before <= stored(), "a finished cell was lost"
     assert not before & set(computed()[logged:]), "a finished cell was computed again"
 
 before, logged = stored(), len(computed())
 assert rounds < len(before) < 30, len(before)
-_, status = os.waitpid(start("1"), 0)
-assert os.waitstatus_to_exitcode(status) == 0, (folder / "said").read_text()
+code, said = end(*start("1"))
+assert code == 0, said
 assert not before & set(computed()[logged:]), "a finished cell was computed again"
 assert len(stored()) == 30
 """

@@ -82,7 +82,8 @@ def list_parts(
         console.print(f"[bold]{kind}[/bold]")
         width = max((len(line[0]) for line in lines), default=0)
         for name, *rest in lines:
-            console.print(f"  {name:<{width}}  {'  '.join(rest)}", soft_wrap=True)
+            line = f"  {name:<{width}}  {'  '.join(rest)}"
+            console.print(line, soft_wrap=True, markup=False)
         console.print()
 
 

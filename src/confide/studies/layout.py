@@ -20,7 +20,7 @@ class Layout:
 
     @classmethod
     def of(cls, table: pd.DataFrame) -> "Layout":
-        """Lay out a frame: numbers to four digits, heads of several levels in one line."""
+        """Lay out a frame: numbers to four digits or whole, heads in one line each."""
         flat = flattened(table)
         return cls(
             tuple(str(name) for name in flat.columns),
@@ -64,7 +64,10 @@ def _one_line(name: Any) -> str:
 
 def _shown(value: Any) -> str:
     if isinstance(value, float | np.floating):
-        return ABSENT if math.isnan(value) else f"{value:.4g}"
+        number = float(value)
+        if math.isnan(number):
+            return ABSENT
+        return f"{number:.0f}" if 1e4 <= abs(number) < 1e9 else f"{number:.4g}"
     return ABSENT if value is None or value is pd.NA else str(value)
 
 

@@ -16,7 +16,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import connection, get_context
+from multiprocessing import active_children, connection, get_context
+from multiprocessing.process import BaseProcess
 from typing import Any, Final, TypeAlias
 
 from confide.errors import ConfideError
@@ -129,15 +130,21 @@ def _workers(jobs: int) -> Iterator[Submit]:
     context = get_context(START)
     far_end, leash = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(jobs, context, _obey, (far_end,))
+    born: set[BaseProcess] = set()
 
     def submit(function: Callable[..., Any], *values: Any) -> "Future[Any]":
+        before = set(active_children())
         with _birth():
-            return pool.submit(function, *values)
+            future = pool.submit(function, *values)
+        born.update(set(active_children()) - before)
+        return future
 
     try:
         yield submit
     finally:
         leash.close()
+        for process in born:  # one that is still importing does not feel the leash yet
+            process.terminate()
         pool.shutdown(cancel_futures=True)
         far_end.close()
 
