@@ -3,6 +3,7 @@
 Every module of studies is imported here, which registers what it declares.
 """
 
+from confide.studies import ci_figures, ci_summary, ci_tables
 from confide.studies.layout import Layout, records
 from confide.studies.outcome import Failure, Progress, Reproduction
 from confide.studies.runner import FOLDER, reproduce
@@ -19,6 +20,9 @@ __all__ = [
     "Row",
     "Scalar",
     "Study",
+    "ci_figures",
+    "ci_summary",
+    "ci_tables",
     "records",
     "register",
     "reproduce",

@@ -1,0 +1,97 @@
+"""What a user asks for with ``intervals=``, and the table that answers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, get_args
+
+from confide.errors import InvalidParameter
+from confide.mechanisms.interval_budget import Variant
+from confide.privacy.budgets import exact
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """How intervals are paid for and made.
+
+    ``share`` is the part of the budget that goes to uncertainty; None chooses it from
+    public facts. ``split`` fixes all three parts instead: coefficients, curvature,
+    scatter. ``variant`` is "tight", "model-based" (assumes that the model is right and
+    saves the scatter) or "published" (Wang, Kifer and Lee 2018, with ``samples`` draws).
+    """
+
+    share: Any = None
+    split: Any = None
+    level: float = 0.95
+    variant: Variant = "tight"
+    samples: int = 10_000
+
+    def __post_init__(self) -> None:
+        if self.variant not in get_args(Variant):
+            raise InvalidParameter(
+                "variant", f"one of {list(get_args(Variant))}", self.variant
+            )
+        if not (isinstance(self.level, float) and 0.5 <= self.level < 1):
+            raise InvalidParameter("level", "from 0.5 to below 1, like 0.95", self.level)
+        if type(self.samples) is not int or not 100 <= self.samples <= 10**7:
+            raise InvalidParameter("samples", "between 100 and ten million", self.samples)
+        if self.share is not None and self.split is not None:
+            raise InvalidParameter("intervals", "a share or a split, not both", "both")
+        if self.share is not None:
+            part = exact(self.share, "share of the intervals")
+            if not 0 < part < 1:
+                raise InvalidParameter(
+                    "intervals",
+                    "a share of the budget between 0 and 1",
+                    self.share,
+                    "Try intervals=0.2, or intervals=True to have it chosen.",
+                )
+            object.__setattr__(self, "share", part)
+        if self.split is not None:
+            object.__setattr__(self, "split", _three_parts(self.split))
+
+    @classmethod
+    def of(cls, wish: Any) -> "Intervals | None":
+        """Read what an estimator was given: None, True, a share or settings."""
+        if wish is None or wish is False:
+            return None
+        if isinstance(wish, Intervals):
+            return wish
+        if wish is True or (isinstance(wish, str) and wish == "auto"):
+            return cls()
+        if isinstance(wish, Sequence) and not isinstance(wish, str):
+            return cls(split=tuple(wish))
+        return cls(share=wish)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An estimate, what it may be, and how much of that is whose doing.
+
+    ``sampling`` is half the length that the interval would have without privacy noise.
+    """
+
+    name: str
+    estimate: float
+    lower: float
+    upper: float
+    level: float
+    sampling: float
+
+    @property
+    def widened_by(self) -> Literal["privacy", "sampling"]:
+        """Which of the two widens it more: variances add, so more than half of them."""
+        half = (self.upper - self.lower) / 2
+        return "sampling" if self.sampling**2 >= half**2 / 2 else "privacy"
+
+
+def _three_parts(split: Any) -> tuple[Fraction, ...]:
+    must = "three positive shares for coefficients, curvature and scatter that add up to 1"
+    if not isinstance(split, Sequence) or len(split) != 3:
+        raise InvalidParameter("split of the intervals", must, split)
+    parts = tuple(exact(part, "split of the intervals") for part in split)
+    if min(parts) <= 0 or sum(parts) != 1:
+        raise InvalidParameter(
+            "split of the intervals", must, split, "Try 0.5, 0.25, 0.25."
+        )
+    return parts
