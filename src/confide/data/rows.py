@@ -41,10 +41,17 @@ class Block:
     factor: AnyArray | None
     height: float
 
-    def margin(self, theta: AnyArray) -> AnyArray:
-        """Return ⟨x, θ⟩ for every row, the intercept column included."""
+    def margin(self, theta: AnyArray, *, alone: bool = False) -> AnyArray:
+        """Return ⟨x, θ⟩ for every row, the intercept column included.
+
+        A product of matrices rounds a row by where it stands. ``alone`` rounds every row
+        as if there were no other: what depends on one record then does so to the last bit.
+        """
         slopes = theta[:-1] if self.height else theta
-        margin = self.features @ slopes
+        if alone and not sparse.issparse(self.features):
+            margin = np.einsum("ij,j->i", self.features, slopes)
+        else:
+            margin = self.features @ slopes
         if self.factor is not None:
             margin *= self.factor
         if self.height:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from scipy.special import ndtr, ndtri, roots_genlaguerre
+from scipy.linalg import eigh_tridiagonal
+from scipy.special import ndtr, ndtri
 
 from confide._types import Array
 from confide.mechanisms import NoiseRecord
@@ -96,13 +97,14 @@ def _mixture_quantile(sampling: Array, privacy: Array, size: int, level: float) 
     """Solve P(|√sampling·Z + √privacy·T| <= q) = level.
 
     T, a coordinate of spherical Laplace noise, is normal given its variance, which is
-    twice a Gamma((size+1)/2) variable: a Gauss-Laguerre sum over variances.
+    twice a Gamma((size+1)/2) variable: a Gauss-Laguerre sum over variances. Chebyshev's
+    inequality says where the search may start.
     """
     spread, chance = _variance_nodes(size)
     deviation = np.sqrt(sampling[:, None] + privacy[:, None] * spread)
     low = np.zeros(len(sampling))
-    high = 10 * np.sqrt(sampling + privacy * (size + 1))
-    for _ in range(60):
+    high = np.sqrt((sampling + privacy * (size + 1)) / (1 - level))
+    for _ in range(80):
         middle = (low + high) / 2
         with np.errstate(invalid="ignore", divide="ignore"):
             inside = (2 * ndtr(middle[:, None] / deviation) - 1) @ chance
@@ -113,5 +115,8 @@ def _mixture_quantile(sampling: Array, privacy: Array, size: int, level: float) 
 
 @cache
 def _variance_nodes(size: int) -> tuple[Array, Array]:
-    nodes, weights = roots_genlaguerre(NODES, (size - 1) / 2)
-    return 2 * nodes, weights / weights.sum()
+    """Return variances and chances: Golub and Welsch, whose weights never overflow."""
+    order, power = np.arange(NODES), (size - 1) / 2
+    beside = np.sqrt(order[1:] * (order[1:] + power))
+    nodes, vectors = eigh_tridiagonal(2 * order + power + 1, beside)
+    return 2 * nodes, vectors[0] ** 2

@@ -48,6 +48,7 @@ PUBLISHED_SPLIT = (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
 MOMENT_SPLIT = (Fraction(16, 25), Fraction(9, 25))
 UNKNOWN_ROWS_SHARE = Fraction(1, 5)
 """What the moments get where the number of rows is private."""
+LEAST_EPSILON = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +209,8 @@ def _as_published(
         mechanism = replace(mechanism, analysis="separate")
     if isinstance(budget, Approx):
         log = math.log(1 / float(budget.delta))
-        root = math.sqrt(log + float(budget.epsilon)) - math.sqrt(log)
+        epsilon = float(budget.epsilon)
+        root = epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))
         return mechanism, Zcdp(repr(root**2 * (1 - 1e-12)))
     return mechanism, budget
 
@@ -217,15 +219,17 @@ def _divide(task: _Task, budget: Budget, part: Fraction) -> tuple[Calibration, B
     """Calibrate the coefficients with their part; return what it leaves to the moments.
 
     Where everything is a Gaussian shift, shares of (epsilon, delta) are shares of the
-    squared shift, which compose exactly; elsewhere epsilon and delta are cut.
+    squared shift, which compose exactly; elsewhere, and where delta alone would pay for
+    the coefficients' shift, epsilon and delta are cut.
     """
     if isinstance(budget, Approx):
         whole = gaussian_mu(float(budget.epsilon), float(budget.delta))
         delta = budget.delta
         epsilon = gaussian_epsilon(whole * math.sqrt(float(part)), float(delta))
-        main = task.spending(Approx(repr(epsilon), delta))
-        shifts = [e.mu for e in main.events if isinstance(e, GaussianEvent)]
-        left = whole**2 - sum(mu**2 for mu in shifts)
-        if len(shifts) == len(main.events) and left > 0:
-            return main, Zcdp(repr(left / 2 * (1 - 1e-9)))
+        if epsilon > LEAST_EPSILON:
+            main = task.spending(Approx(repr(epsilon), delta))
+            shifts = [e.mu for e in main.events if isinstance(e, GaussianEvent)]
+            left = whole**2 - sum(mu**2 for mu in shifts)
+            if len(shifts) == len(main.events) and left > 0:
+                return main, Zcdp(repr(left / 2 * (1 - 1e-9)))
     return task.spending(budget.share(part)), budget.share(1 - part)

@@ -156,7 +156,7 @@ def sums(objective: Objective, rows: Rows, theta: Array) -> tuple[Array, Array]:
     loss = objective.loss
 
     def part(block: Block) -> tuple[Any, ...]:
-        margin = block.margin(theta)
+        margin = block.margin(theta, alone=True)
         slope = loss.slope(margin, block.target)
         bend = curvature_given(loss, slope, margin, block.target)
         return block.gram(bend, fine=True), block.gram(slope * slope, fine=True)
