@@ -109,7 +109,7 @@ def test_fit_as_json_is_complete(folder):
     result = run("fit", "loans.csv", "--schema", "loans.toml", "--rho", "0.5", "--json")
     content = json.loads(result.output)
     assert content["guarantee"]["status"] == "PROVED"
-    assert len(content["coefficients"]) == 6
+    assert len(content["coefficients"]) == 7
 
 
 @pytest.mark.parametrize(

@@ -115,9 +115,9 @@ def fit(
     print_guarantee(summary.guarantee)
     print_coefficients(summary)
     console.print(
-        "\n[dim]Of a category only differences between its levels have a meaning. A row "
+        "\n[dim]A level of a category is shown against the average of its levels. A row "
         "with an undeclared label counts against every positive one, an undeclared level "
-        "as none; neither is ever reported.[/dim]"
+        "as none: confide schema check --table finds misspelt ones.[/dim]"
     )
     book = "" if ledger is None else f" --ledger {ledger}"
     if ledger is None:

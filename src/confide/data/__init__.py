@@ -2,6 +2,7 @@
 
 from confide.data.columns import Boolean, Category, Column, Date, Number
 from confide.data.datasets import DATASETS, Dataset, load, load_a9a
+from confide.data.display import INTERCEPT, Display
 from confide.data.rows import Block, Rows, enclose
 from confide.data.schema import Schema, Target
 from confide.data.tables import read_table
@@ -9,12 +10,14 @@ from confide.data.template import schema_template
 
 __all__ = [
     "DATASETS",
+    "INTERCEPT",
     "Block",
     "Boolean",
     "Category",
     "Column",
     "Dataset",
     "Date",
+    "Display",
     "Number",
     "Rows",
     "Schema",

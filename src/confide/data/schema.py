@@ -19,6 +19,7 @@ import pandas as pd
 
 from confide._types import Array
 from confide.data.columns import KINDS, Column
+from confide.data.display import Display, display, units_matrix
 from confide.data.toml import read_toml, write_toml
 from confide.data.values import plain_levels
 from confide.errors import InvalidData, InvalidParameter
@@ -239,16 +240,16 @@ class Schema:
 
         Returns them with the constant that the change of origin adds to the intercept.
         """
-        weighted = coefficients * self.weights
-        parts, constant, start = [], 0.0, 0
-        for column in self.columns:
-            stop = start + len(column.features)
-            factor, origin = column.units()
-            part = weighted[start:stop] * factor
-            constant -= origin * float(part.sum()) if origin else 0.0
-            parts.append(part)
-            start = stop
-        return np.concatenate(parts), constant
+        whole = units_matrix(self.columns, self.weights) @ np.append(coefficients, 0.0)
+        return whole[:-1], float(whole[-1])
+
+    def display_map(self) -> Display:
+        """Return what turns slopes and an intercept into the lines of a summary.
+
+        They are effects per original unit; levels of a category are shown against the
+        average of its levels.
+        """
+        return display(self.columns, self.weights)
 
 
 def check_columns(held: Any, names: list[str]) -> None:

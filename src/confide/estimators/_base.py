@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from confide._types import AnyArray, Array
 from confide.accounting import Charge, Ledger
-from confide.data import Rows, Schema, enclose, read_table
+from confide.data import INTERCEPT, Display, Rows, Schema, enclose, read_table
 from confide.errors import InvalidParameter
 from confide.estimators._groups import group_events, per_person
 from confide.estimators._intake import read_features, read_number
@@ -236,18 +236,27 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             return tuple(str(name) for name in names)
         return tuple(f"x{j}" for j in range(self.n_features_in_))
 
+    def _display(self) -> Display:
+        """Return what turns one coding of the release into the lines of the summary."""
+        factors = np.full(self.n_features_in_ + bool(self.fit_intercept), self._unit())
+        if self.fit_intercept:
+            factors[-1] *= self._height
+        if self.schema is None:
+            last = (INTERCEPT,) if self.fit_intercept else ()
+            names = (*self._feature_names(), *last)
+            return Display(names, np.diag(factors), np.zeros(len(names)))
+        lines = self.schema.display_map()
+        return replace(lines, matrix=lines.matrix[:, : len(factors)] * factors)
+
     def summary(self) -> Summary:
         """Return the guarantee and the coefficients as a printable table."""
         check_is_fitted(self, "release_")
         release = self.release_
-        slopes, levels = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
-        labels = self._row_labels(len(slopes))
+        lines, codings = self._display(), np.atleast_2d(release.value)
         rows = []
-        for label, row, level in zip(labels, slopes, levels, strict=True):
-            named = zip(self._feature_names(), row, strict=True)
+        for label, coding in zip(self._row_labels(len(codings)), codings, strict=True):
+            named = zip(lines.names, lines.show(coding), strict=True)
             rows += [Coefficient(label + name, float(value)) for name, value in named]
-            if self.fit_intercept:
-                rows.append(Coefficient(f"{label}(intercept)", float(level)))
         noises = "; ".join(f"{n.kind} {n.scale:.4g} on {n.added_to}" for n in release.noise)
         facts = (("Noise", noises), ("Ridge", f"l2 = {release.l2:.6g}"))
         return Summary(type(self).__name__, release.guarantee, tuple(rows), facts)
