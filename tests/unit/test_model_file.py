@@ -39,6 +39,7 @@ COLUMNS = (
 )
 SCHEMA = Schema(COLUMNS, Target("ill", labels=("no", "yes")), "clinic", 3)
 COST = Schema(COLUMNS, Target("cost", bound=50.0), "clinic")
+DOSE = Schema(COLUMNS, Target("cost", lower=10, upper=50.0, unit="mg"), "clinic")
 BUDGET = Approx(1, "1e-6")
 MODELS = {
     "logistic": LogisticRegression(BUDGET, schema=SCHEMA),
@@ -46,6 +47,7 @@ MODELS = {
     "svc": LinearSVC(Zcdp("1/7"), loss="smoothed", neighbours="replace-one"),
     "several": LogisticRegression(BUDGET, classes=[2, 0, 1], fit_intercept=False),
     "linear": LinearRegression(BUDGET, schema=COST, mechanism="output"),
+    "ranged": LinearRegression(BUDGET, schema=DOSE),
     "poisson": PoissonRegression(BUDGET, target_bound=9, slope_bound=3, random_state=2),
     "instances": LinearSVC(
         BUDGET,

@@ -18,6 +18,7 @@ from confide import (
     LinearRegression,
     LogisticRegression,
     Number,
+    PoissonRegression,
     Pure,
     Schema,
     Zcdp,
@@ -360,6 +361,56 @@ def test_what_is_shown_is_an_affine_map_of_the_coefficients():
     assert lines.show(a)[-1] == pytest.approx(constant + a[-1] + slopes[1:6].mean())
 
 
+# --- a target in a range of its own
+
+DOSES = Schema(SCHEMA.columns, Aim("dose", lower=0, upper=200, unit="mg/week"), "doses")
+
+
+def doses():
+    table = clinic(400)
+    return table.assign(dose=table["age"] + 20 * (table["town"] == "west"))
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_range_is_a_bound_around_its_middle(intercept):
+    settings = {"random_state": 4, "fit_intercept": intercept}
+    around = Schema(SCHEMA.columns, Aim("dose", bound=100), "doses")
+    table = doses()
+    ranged = LinearRegression(Pure(20), schema=DOSES, **settings).fit(table)
+    moved = table.assign(dose=table["dose"] - 100)
+    bound = LinearRegression(Pure(20), schema=around, **settings).fit(moved)
+    np.testing.assert_array_equal(ranged.release_.value, bound.release_.value)
+    np.testing.assert_allclose(ranged.predict(table), bound.predict(table) + 100)
+    np.testing.assert_allclose(ranged.coef_, bound.coef_)
+    assert ranged.intercept_ == pytest.approx(bound.intercept_ + 100)
+    shown, before = ranged.summary().rows[-1], bound.summary().rows[-1]
+    assert shown.estimate == pytest.approx(before.estimate + 100)
+
+
+def test_predictions_keep_to_the_range():
+    model = LinearRegression(Pure(500), schema=DOSES).fit(doses())
+    assert np.abs(model.predict(doses()) - doses()["dose"]).mean() < 10
+    settings = {"mechanism": MECHANISM, "l2": 1e-3, "random_state": 1}
+    wild = LinearRegression(Pure(0.01), schema=DOSES, **settings).fit(doses())
+    assert wild.predict(doses()).min() >= 0
+    assert wild.predict(doses()).max() <= 200
+
+
+def test_target_bound_goes_before_the_schema():
+    model = LinearRegression(Pure(1), schema=DOSES, target_bound=7).fit(doses())
+    assert np.abs(model.predict(doses())).max() <= 7
+
+
+def test_counts_begin_at_0():
+    table = doses().assign(dose=2)
+    counts = Schema(SCHEMA.columns, Aim("dose", lower=0, upper=3), "visits")
+    model = PoissonRegression(Pure(9), schema=counts, slope_bound=3).fit(table)
+    assert model.predict(table).max() <= 3
+    later = Schema(SCHEMA.columns, Aim("dose", lower=1, upper=3), "visits")
+    with pytest.raises(InvalidParameter, match="lower of the target must be 0"):
+        PoissonRegression(Pure(9), schema=later, slope_bound=3).fit(table)
+
+
 # --- every kind of column
 
 FULL = Schema(
@@ -376,7 +427,7 @@ FULL = Schema(
 )
 
 
-@pytest.mark.parametrize("schema", [SCHEMA, FULL, Schema.bundled("adult")], ids=str)
+@pytest.mark.parametrize("schema", [SCHEMA, FULL, DOSES, Schema.bundled("adult")], ids=str)
 def test_a_schema_survives_json_and_toml(schema):
     again = Schema.from_mapping(json.loads(json.dumps(schema.to_mapping())))
     assert again == schema
@@ -492,6 +543,16 @@ def test_missing_values_can_be_refused(column, value):
         (lambda: Schema((Number("a", 0, 1),), "y"), "target must be"),
         (lambda: Schema(("a",), Aim("y", bound=1)), "columns must be"),
         (lambda: Aim(3, bound=1), "column of the target"),
+        (lambda: Aim("y", lower=0), "upper of target 'y'"),
+        (lambda: Aim("y", upper=0), "lower of target 'y'"),
+        (lambda: Aim("y", lower=0, upper=math.inf), "upper of target 'y'"),
+        (lambda: Aim("y", lower=math.nan, upper=1), "lower of target 'y'"),
+        (lambda: Aim("y", lower=True, upper=3), "lower of target 'y'"),
+        (lambda: Aim("y", lower=1, upper=1), "range of target 'y'"),
+        (lambda: Aim("y", lower=0, upper=1, bound=1), "declared by labels"),
+        (lambda: Aim("y", lower=0, upper=1, labels=(0, 1)), "declared by labels"),
+        (lambda: Aim("y", labels=(0, 1), unit="mg"), "unit of target 'y'"),
+        (lambda: Aim("y", bound=1, unit=3), "unit of target 'y'"),
         (lambda: Schema((Number("a", 0, 1),), Aim("y", bound=1), ""), "name must be"),
         *(
             (lambda k=k: Schema(SCHEMA.columns, SCHEMA.target, "x", k), "rows_per_person")

@@ -72,8 +72,8 @@ def plan(
     if schema is not None:
         public = Schema.from_toml(schema)
         columns = len(public.features)
-        target_bound = target_bound or public.target.bound
         model = model or ("linear" if public.target.labels is None else "logistic")
+        target_bound = target_bound or _reach(public, model)
     if columns < 1:
         raise InvalidParameter("--columns", "given, or a --schema", columns)
     settings: dict[str, Any] = {
@@ -163,6 +163,14 @@ def audit(
         print_table(("", ""), lines)
     if refuted:
         raise typer.Exit(3)
+
+
+def _reach(schema: Schema, model: str) -> float | None:
+    """Return how far the target reaches: from 0 for counts, else from its middle."""
+    ends = schema.target.ends
+    if ends is None:
+        return None
+    return ends[1] if model == "poisson" else (ends[1] - ends[0]) / 2
 
 
 def _figure(value: Any) -> str:

@@ -4,8 +4,9 @@ from confide.data.columns import Boolean, Category, Column, Date, Number
 from confide.data.datasets import DATASETS, Dataset, load, load_a9a
 from confide.data.display import INTERCEPT, Display
 from confide.data.rows import Block, Rows, enclose
-from confide.data.schema import Schema, Target
+from confide.data.schema import Schema
 from confide.data.tables import read_table
+from confide.data.target import Target
 from confide.data.template import schema_template
 
 __all__ = [

@@ -12,7 +12,7 @@ from datetime import date
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,8 +20,8 @@ import pandas as pd
 from confide._types import Array
 from confide.data.columns import KINDS, Column
 from confide.data.display import Display, display, units_matrix
+from confide.data.target import Target
 from confide.data.toml import read_toml, write_toml
-from confide.data.values import plain_levels
 from confide.errors import InvalidData, InvalidParameter
 
 UNKNOWN = "?"
@@ -31,48 +31,6 @@ ROWS_AT_ONCE = 4096
 """So many rows of the design matrix stay in the processor's cache while written."""
 MANY_PIECES = 16
 """From so many pieces on they are written on all cores."""
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The column to predict: its labels, or its bound.
-
-    ``labels`` are for classification; with two of them the second is the positive one.
-    ``bound`` is for numbers, |y| <= bound, and for counts, 0 <= y <= bound; what lies
-    beyond is clamped. A row whose target is ``missing`` is refused with the whole table,
-    or dropped by itself.
-    """
-
-    column: str
-    labels: tuple[Any, ...] | None = None
-    bound: float | None = None
-    missing: Literal["refuse", "drop"] = "refuse"
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.column, str) or not self.column:
-            raise InvalidParameter("column of the target", "text", self.column)
-        if self.missing not in ("refuse", "drop"):
-            raise InvalidParameter(
-                f"missing of target {self.column!r}", "'refuse' or 'drop'", self.missing
-            )
-        if (self.labels is None) == (self.bound is None):
-            raise InvalidParameter(
-                f"target {self.column!r}",
-                "declared by labels (for a classifier) or by a bound, not by both",
-                {"labels": self.labels, "bound": self.bound},
-            )
-        if self.labels is not None:
-            what = f"labels of target {self.column!r}"
-            object.__setattr__(self, "labels", plain_levels(what, self.labels, least=2))
-            return
-        bound: Any = self.bound
-        real = isinstance(bound, numbers.Real) and not isinstance(bound, bool)
-        if not real or not 1e-100 <= bound <= 1e100:
-            raise InvalidParameter(
-                f"bound of target {self.column!r}", "a positive, finite number", bound
-            )
-        if type(bound) is not int:
-            object.__setattr__(self, "bound", float(bound))
 
 
 @dataclass(frozen=True)
@@ -124,9 +82,9 @@ class Schema:
         """Read a schema file.
 
         It holds a ``name``, where needed ``rows_per_person``, a ``[target]`` with
-        ``column`` and ``labels`` or ``bound``, and one ``[columns.NAME]`` for every
-        feature: its ``kind`` ("number", "category", "boolean" or "date") and the fields
-        of `Number`, `Category`, `Boolean` or `Date`.
+        ``column`` and ``labels``, or ``lower`` and ``upper``, or ``bound``, and one
+        ``[columns.NAME]`` for every feature: its ``kind`` ("number", "category",
+        "boolean" or "date") and the fields of `Number`, `Category`, `Boolean` or `Date`.
         """
         return cls.from_mapping(read_toml(path))
 

@@ -35,7 +35,7 @@ rows_per_person = 1   # how many rows one person may have at most
 [target]
 column = {target}
 # for a classifier: labels = ["no", "yes"], the second one is the positive one
-# for a number:     bound = 100.0, if it lies between -100 and 100; clamped beyond
+# for a number:     lower = 0, upper = 150, each on a line, and if you like unit = "mg"
 # missing = "drop" leaves out rows whose target is unknown instead of refusing the table
 """
 _KIND = f'kind = "{UNKNOWN}"  # number, category, boolean or date'

@@ -202,6 +202,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         table = np.atleast_2d(value) * self._unit()
         slopes = table[:, :-1] if self.fit_intercept else table
         levels = self._height * table[:, -1] if self.fit_intercept else np.zeros(len(table))
+        levels = levels + self._origin()
         self._slopes, self._levels = slopes, levels
         if self.schema is None:
             self.coef_, self.intercept_ = slopes.copy(), levels.copy()
@@ -213,6 +214,10 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
     def _unit(self) -> float:
         """Return how many of the user's units one unit of the objective is."""
         return 1.0
+
+    def _origin(self) -> float:
+        """Return where the predictor starts, in the user's units."""
+        return 0.0
 
     def _margins(self, X: Any) -> Array:
         """Return the linear predictor of every row, one column per coding."""
@@ -246,7 +251,11 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             names = (*self._feature_names(), *last)
             return Display(names, np.diag(factors), np.zeros(len(names)))
         lines = self.schema.display_map()
-        return replace(lines, matrix=lines.matrix[:, : len(factors)] * factors)
+        return Display(
+            lines.names,
+            lines.matrix[:, : len(factors)] * factors,
+            lines.constant + self._origin() * (np.array(lines.names) == INTERCEPT),
+        )
 
     def summary(self) -> Summary:
         """Return the guarantee and the coefficients as a printable table."""
