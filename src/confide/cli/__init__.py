@@ -10,10 +10,11 @@ import typer
 from rich.markup import escape
 
 from confide import __version__
-from confide.cli.books import budget, schemas
+from confide.cli.books import budget
 from confide.cli.console import complaints, console
 from confide.cli.model import fit, predict, report
 from confide.cli.prospect import audit, plan
+from confide.cli.schemas import schemas
 from confide.cli.show import demo, list_parts
 from confide.errors import BudgetExceeded, ConfideError, NotSolved, TamperedLedger
 

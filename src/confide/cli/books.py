@@ -1,6 +1,5 @@
-"""`confide budget` and `confide schema`."""
+"""`confide budget`."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,17 +10,13 @@ from confide.cli.console import (
     Delta,
     Epsilon,
     Rho,
-    check_new_file,
     console,
     open_existing,
     print_json,
     print_table,
     read_budget,
 )
-from confide.data import Schema, schema_template
 from confide.errors import InvalidParameter
-
-schemas = typer.Typer(help="Write and check schemas: what is public about a table.")
 
 
 def budget(
@@ -90,57 +85,6 @@ def budget(
         )
     if checked is not None:
         console.print(f"\n{checked} entries verified.")
-
-
-@schemas.command("init")
-def schema_init(
-    table: Annotated[
-        Path, typer.Argument(help="CSV or Parquet file.", exists=True, dir_okay=False)
-    ],
-    out: Annotated[
-        Path | None, typer.Option(help="File to write; printed if absent.")
-    ] = None,
-) -> None:
-    """Write a template from the header of a table, to be filled in by a person.
-
-    Only the names of the columns are read. Ranges and levels must come from what is
-    publicly known: read off the data they would give it away.
-
-    Example: [bold]confide schema init adult.csv --out adult.toml[/bold]
-    """
-    text = schema_template(table)
-    if out is None:
-        print(text, end="")
-        return
-    check_new_file(out)
-    out.write_text(text, encoding="utf-8")
-    console.print(
-        f"Written to {out}. Fill in kinds and ranges, then: confide schema check {out}"
-    )
-
-
-@schemas.command("check")
-def schema_check(
-    schema: Annotated[
-        Path, typer.Argument(help="Schema file (TOML).", exists=True, dir_okay=False)
-    ],
-    as_json: AsJson = False,
-) -> None:
-    """Check a schema and show what a model will see.
-
-    Example: [bold]confide schema check adult.toml[/bold]
-    """
-    public = Schema.from_toml(schema)
-    weights = dict(zip(public.features, public.weights.tolist(), strict=True))
-    if as_json:
-        print_json({"name": public.name, "features": weights})
-        return
-    console.print(
-        f"{public.name}: {len(public.columns)} columns become {len(weights)} features; "
-        f"target {public.target.column}.\n"
-    )
-    lines = [(name, f"{weight:.3f}") for name, weight in weights.items()]
-    print_table(("feature", "share of the row length"), lines)
 
 
 def _amount(budget: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
@@ -82,7 +83,7 @@ def print_table(
     for i, head in enumerate(heads):
         table.add_column(head, justify="left" if i == 0 else "right", overflow="fold")
     for line in lines:
-        table.add_row(*line)
+        table.add_row(*map(escape, line))
     console.print(table)
 
 

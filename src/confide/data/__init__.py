@@ -1,6 +1,7 @@
 """Public schemas, private rows, tables and datasets."""
 
 from confide.data.columns import Boolean, Category, Column, Date, Number
+from confide.data.compare import Comparison, Finding, Undeclared, compare_table
 from confide.data.datasets import DATASETS, Dataset, load, load_a9a
 from confide.data.display import INTERCEPT, Display
 from confide.data.rows import Block, Rows, enclose
@@ -16,13 +17,17 @@ __all__ = [
     "Boolean",
     "Category",
     "Column",
+    "Comparison",
     "Dataset",
     "Date",
     "Display",
+    "Finding",
     "Number",
     "Rows",
     "Schema",
     "Target",
+    "Undeclared",
+    "compare_table",
     "enclose",
     "load",
     "load_a9a",

@@ -23,8 +23,8 @@ _HEAD = """\
 #   date       lower = 2010-01-01, upper = 2024-12-31
 #
 # Missing numbers become the middle of their range. Missing or undeclared levels belong to
-# no level, and a row with an undeclared label counts against the positive ones: a misspelt
-# one is never reported, so check the spelling.
+# no level, and a row with an undeclared label counts against the positive ones. A fit does
+# not tell; whoever holds the data can: confide schema check THIS.toml --table DATA.csv
 # missing = "refuse" refuses a table that has any.
 # Delete the sections of columns that the model must not use, such as names and numbers of
 # persons, and that of the target.
