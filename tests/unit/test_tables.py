@@ -220,6 +220,12 @@ def test_the_interchange_protocol_is_enough():
 # --- templates
 
 
+def test_a_file_called_data_names_no_dataset(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text(HEAD + "\n", encoding="utf-8")
+    assert tomllib.loads(schema_template(path))["name"] == "?"
+
+
 def test_a_template_names_every_column_and_no_value(table, tmp_path):
     text = schema_template(table)
     content = tomllib.loads(text)

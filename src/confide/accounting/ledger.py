@@ -65,10 +65,12 @@ class Ledger:
     """A handle on a budget book at a place: a SQLite file or a PostgreSQL database.
 
     Copying, cloning or pickling the handle never copies the book: whoever holds one
-    spends from the same limits. Make it with `Ledger.open`.
+    spends from the same limits. Make it with `Ledger.open`. A fit books under the name
+    of its schema, or without a schema under the handle's ``dataset``.
     """
 
     place: str
+    dataset: str = ""
 
     @classmethod
     def open(cls, place: str | Path) -> "Ledger":
@@ -76,6 +78,10 @@ class Ledger:
         ledger = cls(_resolved(place))
         store_at(ledger.place).create()
         return ledger
+
+    def for_dataset(self, name: str) -> "Ledger":
+        """Return a handle on the same book under whose name a fit without schema pays."""
+        return Ledger(self.place, _name(name))
 
     def close(self) -> None:
         """Close this process's connection; the handle opens a new one when used again."""
@@ -254,10 +260,11 @@ class Ledger:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Ledger, (self.place,)
+        return Ledger, (self.place, self.dataset)
 
     def __repr__(self) -> str:
-        return f"Ledger({shown(self.place)!r})"
+        named = f", {self.dataset!r}" if self.dataset else ""
+        return f"Ledger({shown(self.place)!r}{named})"
 
 
 def _resolved(place: Any) -> str:

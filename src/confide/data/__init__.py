@@ -5,7 +5,7 @@ from confide.data.compare import Comparison, Finding, Undeclared, compare_table
 from confide.data.datasets import DATASETS, Dataset, load, load_a9a
 from confide.data.display import INTERCEPT, Display
 from confide.data.rows import Block, Rows, enclose
-from confide.data.schema import Schema
+from confide.data.schema import UNNAMED, Schema
 from confide.data.tables import read_table
 from confide.data.target import Target
 from confide.data.template import schema_template
@@ -13,6 +13,7 @@ from confide.data.template import schema_template
 __all__ = [
     "DATASETS",
     "INTERCEPT",
+    "UNNAMED",
     "Block",
     "Boolean",
     "Category",

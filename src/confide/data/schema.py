@@ -26,6 +26,8 @@ from confide.errors import InvalidData, InvalidParameter
 
 UNKNOWN = "?"
 """What a template holds where a person has to decide."""
+UNNAMED = "data"
+"""The name of a dataset that nobody named; no ledger books under it."""
 MOST_ROWS_PER_PERSON = 10**6
 ROWS_AT_ONCE = 4096
 """So many rows of the design matrix stay in the processor's cache while written."""
@@ -40,14 +42,15 @@ class Schema:
     Every column gets a share of the unit length by a public rule: a column of k levels
     counts as k^(−1/2) of a number, because its indicators share the noise between them.
 
-    ``name`` is the name of the dataset, under which a ledger books what is spent on it.
+    ``name`` is the name of the dataset, under which a ledger books what is spent on it; a
+    fit with a ledger needs one.
     Where one person may have several rows, ``rows_per_person`` says how many at most: a
     fit then protects persons, by group privacy.
     """
 
     columns: tuple[Column, ...]
     target: Target
-    name: str = "data"
+    name: str = UNNAMED
     rows_per_person: int = 1
 
     def __post_init__(self) -> None:
@@ -117,7 +120,7 @@ class Schema:
         columns = tuple(
             _column(name, dict(entry)) for name, entry in content["columns"].items()
         )
-        name, count = content.get("name", "data"), content.get("rows_per_person", 1)
+        name, count = content.get("name", UNNAMED), content.get("rows_per_person", 1)
         return cls(columns, target, name, count)
 
     def to_mapping(self) -> dict[str, Any]:
@@ -249,6 +252,8 @@ def _refuse_unfilled(content: Mapping[str, Any]) -> None:
     ]
     if UNKNOWN in map(str, content["target"].values()):
         open_questions.insert(0, "[target]")
+    if content.get("name") == UNKNOWN:
+        open_questions.insert(0, "name")
     if open_questions:
         more = len(open_questions) - 3
         shown = ", ".join(open_questions[:3]) + (f" and {more} more" if more > 0 else "")

@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 from confide.data.delimited import read_header
-from confide.data.schema import UNKNOWN
+from confide.data.schema import UNKNOWN, UNNAMED
 from confide.data.tables import is_parquet, parquet_names
 from confide.data.toml import quoted, quoted_key
 from confide.errors import InvalidData
@@ -62,8 +62,9 @@ def schema_template(path: str | Path, target: str = UNKNOWN) -> str:
         for name in names
         if name.strip() and name != target
     ]
-    stem = path.name.split(".")[0] or "data"
-    head = _HEAD.format(unknown=UNKNOWN, name=quoted(stem), target=quoted(target))
+    stem = path.name.split(".")[0]
+    name = UNKNOWN if stem in ("", UNNAMED) else stem
+    head = _HEAD.format(unknown=UNKNOWN, name=quoted(name), target=quoted(target))
     return head + "".join(sections)
 
 

@@ -19,6 +19,7 @@ from confide._types import AnyArray, Array
 from confide.accounting import Charge, Ledger
 from confide.data import INTERCEPT, Display, Rows, Schema, enclose, read_table
 from confide.errors import InvalidParameter
+from confide.estimators._booking import dataset_name
 from confide.estimators._groups import group_events, per_person
 from confide.estimators._intake import read_features, read_number
 from confide.estimators._model_file import release_hash, write_model
@@ -99,7 +100,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         if self.ledger is None:
             return None
         return self._ledger().charge(
-            "data" if self.schema is None else self.schema.name,
+            dataset_name(self.schema, self.ledger),
             budget,
             group_events(calibration.events, crowd),
             what=type(self).__name__,
@@ -139,6 +140,8 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         schema: Any = self.schema
         if schema is not None and not isinstance(schema, Schema):
             raise InvalidParameter("schema", "a Schema or None", type(schema).__name__)
+        if self.ledger is not None:
+            dataset_name(schema, self.ledger)
         return budget, mechanism, neighbours
 
     def _mechanism(self) -> Mechanism:
