@@ -187,8 +187,18 @@ def _first(schema, column):
         ('name = "x"', r"\[target\]"),
         (TOML + "[more]\n", r"\[target\]"),
         (TOML.replace('kind = "category"', 'kind = "level"'), "kind of column 'town'"),
-        (TOML.replace("upper = 98", ""), "column 'age' must be described by"),
-        (TOML.replace("upper = 98", "upper = 98\nmiddle = 1"), "column 'age'"),
+        (TOML.replace('kind = "category"', 'kind = "categry"'), "mean 'category'"),
+        (TOML.replace('kind = "number"', ""), r"\[columns.age\] must be given kind"),
+        (TOML.replace("upper = 98", ""), r"\[columns.age\] must be given upper; .*Write"),
+        (TOML.replace("upper = 98", ""), r"Write upper = 120 under \[columns.age\]"),
+        (TOML.replace("levels", "level"), r"\[columns.town\].*Did you mean 'levels'"),
+        (TOML.replace("upper = 98", "upper = 98\nmiddle = 1"), r"\[columns.age\]"),
+        (TOML.replace("upper = 98", "uper = 98"), "Did you mean 'upper'"),
+        (TOML.replace("[target]", "[Target]"), "Did you mean 'target'"),
+        (TOML.replace("[columns.age]", "[column.age]"), "Did you mean 'columns'"),
+        (TOML.replace('column = "ill"', ""), r"\[target\] must be given column; .*Write"),
+        (TOML.replace('labels = ["no", "yes"]', "lower = 0"), "must be given upper"),
+        (TOML.replace("labels", "label"), r"\[target\].*Did you mean 'labels'"),
         (TOML.replace("upper = 98", "upper = 18"), "range of column 'age'"),
         (TOML.replace("upper = 98", 'upper = "98"'), "range of column 'age'"),
         (TOML.replace("upper = 98", "upper = nan"), "range of column 'age'"),
@@ -215,6 +225,11 @@ def test_a_broken_file_is_explained(tmp_path, broken, says):
         Schema.from_toml(path)
 
 
+def test_a_misspelt_column_is_looked_for():
+    with pytest.raises(InvalidData, match="misses .'town'.*Did you mean 'Towns'"):
+        SCHEMA.design(clinic().rename(columns={"town": "Towns"}))
+
+
 def test_a_file_that_cannot_be_read_is_explained(tmp_path):
     with pytest.raises(InvalidParameter, match="No such file"):
         Schema.from_toml(tmp_path / "absent.toml")
@@ -222,7 +237,7 @@ def test_a_file_that_cannot_be_read_is_explained(tmp_path):
     path.write_bytes("name = 'Zürich'".encode("latin-1"))
     with pytest.raises(InvalidParameter, match="UTF-8"):
         Schema.from_toml(path)
-    with pytest.raises(InvalidParameter, match="'adult'"):
+    with pytest.raises(InvalidParameter, match="Did you mean 'adult'"):
         Schema.bundled("../adult")
 
 

@@ -22,6 +22,7 @@ from confide.accounting.entries import (
     all_rows,
     append,
     head,
+    known_datasets,
     read_entry,
     standing,
 )
@@ -34,6 +35,7 @@ from confide.errors import (
     MixedBudgets,
     PrivacyLeak,
     TamperedLedger,
+    did_you_mean,
 )
 from confide.privacy import Budget, Status, check_budget
 
@@ -162,7 +164,7 @@ class Ledger:
         with store_at(self.place).writing() as run:
             limit, spent = standing(run, name)
             if limit is None:
-                raise BudgetExceeded(_no_limit(self.place, name))
+                raise BudgetExceeded(_no_limit(self.place, name, known_datasets(run)))
             cap, spent = Amount.of(limit), spent or Amount.nothing(type(limit))
             counted = count(budget, entry.events, limit)
             total = spent + counted
@@ -202,6 +204,7 @@ class Ledger:
         name = _name(dataset)
         with store_at(self.place).reading() as run:
             limit, spent = standing(run, name)
+            known = known_datasets(run)
             charges = run(
                 "SELECT count(*) FROM confide_entries "
                 "WHERE dataset = ? AND kind = 'charge'",
@@ -209,7 +212,7 @@ class Ledger:
             )[0][0]
         if limit is None:
             raise InvalidParameter(
-                "dataset", "one with a limit", name, _no_limit(self.place, name)
+                "dataset", "one with a limit", name, _no_limit(self.place, name, known)
             )
         spent = spent or Amount.nothing(type(limit))
         return Account(name, limit, spent, Amount.of(limit) - spent, charges)
@@ -217,8 +220,7 @@ class Ledger:
     def datasets(self) -> tuple[str, ...]:
         """Return the names of all datasets, sorted."""
         with store_at(self.place).reading() as run:
-            rows = run("SELECT DISTINCT dataset FROM confide_entries", ())
-        return tuple(sorted(str(row[0]) for row in rows))
+            return known_datasets(run)
 
     def entries(self, dataset: str | None = None) -> tuple[Entry, ...]:
         """Return the entries, oldest first, of one dataset or of all."""
@@ -332,19 +334,26 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
-def _no_limit(place: str, dataset: str) -> str:
+def _no_limit(place: str, dataset: str, known: tuple[str, ...]) -> str:
+    listed = f" It has limits for {', '.join(map(repr, known[:12]))}." if known else ""
+    hint = did_you_mean(dataset, known)
     return (
-        f"{dataset!r} has no limit in this ledger, so nothing may be spent on it. Set one: "
-        f"ledger.set_limit({json.dumps(dataset)}, Approx(3, 1e-5)) or confide budget "
+        f"{dataset!r} has no limit in this ledger, so nothing may be spent on it."
+        f"{listed}{' ' + hint if hint else ''} Set one: confide budget "
         f"{shlex.quote(shown(place))} --dataset {shlex.quote(dataset)} --epsilon 3 "
-        "--delta 1e-5. Nothing was spent."
+        f"--delta 1e-5, or in Python ledger.set_limit({json.dumps(dataset)}, "
+        "Approx(3, 1e-5)). Nothing was spent."
     )
 
 
 def _refusal(dataset: str, counted: Amount, spent: Amount, cap: Amount) -> str:
+    """Name the parts of the limit that do not suffice, and those only."""
     left = cap - spent
+    over = [name for name in cap.kind.fields if left.part(name) < counted.part(name)]
+    excess, asked, rest, whole = (
+        amount.text(over) for amount in (counted.excess(left), counted, left, cap)
+    )
     return (
-        f"the limit of {dataset!r} would be exceeded by {counted.excess(left)}: asked "
-        f"{counted}, spent {spent}, limit {cap}, left {left}. Nothing was spent. Ask for "
-        "less; what is left is the most that can be asked."
+        f"the limit of {dataset!r} would be exceeded by {excess}: asked {asked}, left "
+        f"{rest}, of a limit of {whole}. Nothing was spent. Ask for at most what is left."
     )

@@ -19,13 +19,12 @@ import pandas as pd
 
 from confide._types import Array
 from confide.data.columns import KINDS, Column
+from confide.data.declare import check_sections, read_column, read_target
 from confide.data.display import Display, display, units_matrix
 from confide.data.target import Target
 from confide.data.toml import read_toml, write_toml
-from confide.errors import InvalidData, InvalidParameter
+from confide.errors import InvalidData, InvalidParameter, did_you_mean
 
-UNKNOWN = "?"
-"""What a template holds where a person has to decide."""
 UNNAMED = "data"
 """The name of a dataset that nobody named; no ledger books under it."""
 MOST_ROWS_PER_PERSON = 10**6
@@ -97,29 +96,17 @@ class Schema:
         folder = files("confide.data").joinpath("schemas").iterdir()
         known = {file.name.removesuffix(".toml"): file for file in folder}
         if name not in known:
-            raise InvalidParameter("bundled schema", f"one of {sorted(known)}", name)
+            must = f"one of {sorted(known)}"
+            hint = did_you_mean(name, known)
+            raise InvalidParameter("bundled schema", must, name, hint)
         return cls.from_mapping(tomllib.loads(known[name].read_text("utf-8")))
 
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any]) -> "Schema":
         """Build a schema from what a TOML file or `to_mapping` holds."""
-        tables: list[Any] = [None]
-        if isinstance(content, Mapping):
-            tables = [content.get("target"), content.get("columns")]
-            tables += tables[1].values() if isinstance(tables[1], Mapping) else []
-        fields = {"name", "rows_per_person", "target", "columns"}
-        if not all(isinstance(t, Mapping) for t in tables) or not set(content) <= fields:
-            raise InvalidParameter(
-                "schema",
-                "a name, a [target] and a [columns.NAME] for every column",
-                list(content) if isinstance(content, Mapping) else type(content).__name__,
-                "See Schema.from_toml.",
-            )
-        _refuse_unfilled(content)
-        target = _build(Target, "target", dict(content["target"]))
-        columns = tuple(
-            _column(name, dict(entry)) for name, entry in content["columns"].items()
-        )
+        check_sections(content)
+        target = read_target(content["target"])
+        columns = tuple(read_column(*item) for item in content["columns"].items())
         name, count = content.get("name", UNNAMED), content.get("rows_per_person", 1)
         return cls(columns, target, name, count)
 
@@ -219,9 +206,11 @@ def check_columns(held: Any, names: list[str]) -> None:
     for count, fault in ((0, "misses"), (2, "repeats")):
         wrong = [name for name in names if min(times[name], 2) == count]
         if wrong:
+            others = [name for name in map(str, held) if name not in names]
+            hint = next(filter(None, (did_you_mean(name, others) for name in wrong)), "")
             raise InvalidData(
                 f"the table must hold every declared column once; it {fault} {wrong}. "
-                "Rename its columns, or correct the schema."
+                f"Rename its columns, or correct the schema. {hint}".rstrip()
             )
 
 
@@ -241,48 +230,6 @@ def _pick(frame: Any, *names: str) -> list[Any]:
         )
     check_columns(frame.columns, list(names))
     return [frame[name] for name in names]
-
-
-def _refuse_unfilled(content: Mapping[str, Any]) -> None:
-    """Say friendly what is left to decide in a template."""
-    open_questions = [
-        f"kind of column {name!r}"
-        for name, entry in content["columns"].items()
-        if entry.get("kind") == UNKNOWN
-    ]
-    if UNKNOWN in map(str, content["target"].values()):
-        open_questions.insert(0, "[target]")
-    if content.get("name") == UNKNOWN:
-        open_questions.insert(0, "name")
-    if open_questions:
-        more = len(open_questions) - 3
-        shown = ", ".join(open_questions[:3]) + (f" and {more} more" if more > 0 else "")
-        raise InvalidParameter(
-            "schema",
-            f'filled in by a person wherever its template says "{UNKNOWN}": {shown}',
-            "an unfilled template",
-            "Delete the sections of columns that the model must not use.",
-        )
-
-
-def _column(name: str, entry: dict[str, Any]) -> Column:
-    kind = entry.pop("kind", None)
-    if kind not in list(KINDS):
-        raise InvalidParameter(f"kind of column {name!r}", f"one of {list(KINDS)}", kind)
-    entry.setdefault("name", name)
-    if entry["name"] != name:
-        raise InvalidParameter(f"column {name!r}", "named once", entry["name"])
-    built: Column = _build(KINDS[kind], f"column {name!r}", entry)
-    return built
-
-
-def _build(kind: type[Any], what: str, entry: dict[str, Any]) -> Any:
-    fields = {field.name: field for field in dataclasses.fields(kind)}
-    needed = {name for name in fields if fields[name].default is dataclasses.MISSING}
-    if not needed <= set(entry) <= set(fields):
-        known = [name for name in fields if name != "name"]
-        raise InvalidParameter(what, f"described by {known}", list(entry))
-    return kind(**entry)
 
 
 def _fields(part: Any) -> dict[str, Any]:

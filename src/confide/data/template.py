@@ -3,8 +3,9 @@
 from collections import Counter
 from pathlib import Path
 
+from confide.data.declare import UNKNOWN
 from confide.data.delimited import read_header
-from confide.data.schema import UNKNOWN, UNNAMED
+from confide.data.schema import UNNAMED
 from confide.data.tables import is_parquet, parquet_names
 from confide.data.toml import quoted, quoted_key
 from confide.errors import InvalidData

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
-from confide.errors import InvalidParameter
+from confide.errors import InvalidParameter, did_you_mean
 
 T = TypeVar("T")
 
@@ -41,4 +41,5 @@ class Registry(Mapping[str, T]):
             return self._entries[name]
         except (KeyError, TypeError):
             known = ", ".join(repr(entry) for entry in self._entries)
-            raise InvalidParameter(self._what, f"one of {known}", name) from None
+            hint = did_you_mean(name, self._entries)
+            raise InvalidParameter(self._what, f"one of {known}", name, hint) from None
