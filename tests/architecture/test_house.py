@@ -31,6 +31,7 @@ MAY_IMPORT = {
     },
     "testing": {"estimators", "attacks", "mechanisms", "inference", *CORE, *BASE},
     "__init__": {"estimators", "mechanisms", *CORE, *BASE},
+    "__main__": {"cli"},
 }
 FILES = sorted(SOURCE.rglob("*.py"))
 

@@ -166,7 +166,7 @@ def test_a_refused_charge_leaves_nothing_and_says_what_does_not_suffice(ledger):
     ):
         assert words in str(refused.value)
     assert "δ" not in str(refused.value)
-    with pytest.raises(BudgetExceeded, match="left ε = 0.5, δ = 9e-06"):
+    with pytest.raises(BudgetExceeded, match=r"left ε = 0.5, δ = 9e-06"):
         ledger.charge("adult", Approx(1, 1e-4))
     assert (ledger.entries(), ledger.digest()) == before
 
@@ -180,7 +180,7 @@ def test_no_limit_no_charge_and_the_message_teaches(ledger):
         ledger.account("adult")
     assert ledger.entries() == ()
     ledger.set_limit("adults", Pure(1))
-    with pytest.raises(BudgetExceeded, match="limits for 'adults'. Did you mean 'adults'"):
+    with pytest.raises(BudgetExceeded, match=r"limits for 'adults'. Did you mean 'adults'"):
         ledger.charge("adult", Pure(1))
 
 

@@ -11,12 +11,14 @@ from confide.cli.console import (
     Epsilon,
     Rho,
     console,
+    limit_command,
     open_existing,
     print_json,
     print_table,
     read_budget,
 )
-from confide.errors import InvalidParameter
+from confide.errors import InvalidParameter, did_you_mean
+from confide.privacy import Budget
 
 
 def budget(
@@ -36,15 +38,18 @@ def budget(
     Example: [bold]confide budget budget.db --dataset adult --epsilon 3 --delta 1e-5[/bold]
     """
     setting = any(part is not None for part in (epsilon, delta, rho))
+    if setting and not dataset:
+        raise InvalidParameter(
+            "--dataset",
+            "named when a limit is set",
+            dataset,
+            "It is the name at the beginning of the schema.",
+        )
     book = Ledger.open(ledger) if setting else open_existing(ledger)
     if setting:
-        if not dataset:
-            raise InvalidParameter("--dataset", "named when a limit is set", dataset)
-        known = dataset in book.datasets()
-        before = book.account(dataset).limit if known else None
-        book.set_limit(dataset, read_budget(epsilon, delta, rho))
-        if before is not None and not as_json:
-            console.print(f"The limit of {dataset} was {before} before.")
+        _set_limit(book, dataset, read_budget(epsilon, delta, rho), quiet=as_json)
+    elif dataset and dataset not in book.datasets():
+        raise _unknown(ledger, dataset, book.datasets())
     checked = book.verify() if verify else None
     names = (dataset,) if dataset else book.datasets()
     accounts = [book.account(name) for name in names]
@@ -59,7 +64,10 @@ def budget(
         )
         return
     if not accounts:
-        console.print("No dataset has a limit yet. Set one with --dataset and --epsilon.")
+        console.print(
+            f"No dataset has a limit yet. Set one: {limit_command(ledger, 'people')}",
+            soft_wrap=True,
+        )
     else:
         print_table(
             ("dataset", "limit", "spent", "left", "charges"),
@@ -85,6 +93,30 @@ def budget(
         )
     if checked is not None:
         console.print(f"\n{checked} entries verified.")
+
+
+def _set_limit(book: Ledger, dataset: str, limit: Budget, *, quiet: bool) -> None:
+    """Set a limit, and mention what it replaces or may have been meant instead."""
+    others = book.datasets()
+    before = book.account(dataset).limit if dataset in others else None
+    book.set_limit(dataset, limit)
+    if quiet:
+        return
+    if before is not None:
+        console.print(f"The limit of {dataset} was {before} before.", markup=False)
+    elif did_you_mean(dataset, others):
+        hint = did_you_mean(dataset, others)
+        console.print(f"{dataset} is new in this ledger. {hint}", markup=False)
+
+
+def _unknown(ledger: str, dataset: str, known: tuple[str, ...]) -> InvalidParameter:
+    hint = did_you_mean(dataset, known)
+    return InvalidParameter(
+        "--dataset",
+        f"a dataset of this ledger ({', '.join(known) or 'there is none yet'})",
+        dataset,
+        hint or f"To give it a limit: {limit_command(ledger, dataset)}.",
+    )
 
 
 def _amount(budget: Any) -> str:

@@ -16,6 +16,7 @@ from confide.cli.console import (
     Rho,
     check_new_file,
     console,
+    limit_command,
     open_existing,
     print_coefficients,
     print_guarantee,
@@ -23,8 +24,8 @@ from confide.cli.console import (
     read_budget,
     summary_record,
 )
-from confide.data import Schema, read_table
-from confide.errors import InvalidParameter
+from confide.data import UNNAMED, Schema, read_table
+from confide.errors import InvalidParameter, did_you_mean
 from confide.estimators import (
     LinearRegression,
     LinearSVC,
@@ -88,6 +89,7 @@ def fit(
     budget = read_budget(epsilon, delta, rho)
     public = Schema.from_toml(schema)
     kind = _kind(model, public)
+    book = None if ledger is None else _open_to_pay(ledger, public, schema)
     if out is not None:
         check_new_file(out)
     settings: dict[str, Any] = {
@@ -96,7 +98,7 @@ def fit(
         "neighbours": neighbours,
         "l2": "auto" if l2 is None else l2,
         "l1": l1,
-        "ledger": None if ledger is None else Ledger.open(ledger),
+        "ledger": book,
         "random_state": seed,
     }
     if slope_bound is not None:
@@ -119,16 +121,16 @@ def fit(
         "with an undeclared label counts against every positive one, an undeclared level "
         "as none: confide schema check --table finds misspelt ones.[/dim]"
     )
-    book = "" if ledger is None else f" --ledger {ledger}"
-    if ledger is None:
+    quoted = "" if ledger is None else f" --ledger {ledger}"
+    if book is None:
         console.print("[dim]No ledger was given: this spending is booked nowhere.[/dim]")
     else:
-        account = Ledger.open(ledger).account(public.name)
+        account = book.account(public.name)
         console.print(f"Charged {budget} to {public.name}; left: {account.left}.")
     if out is None:
         console.print("[dim]No --out was given: the model is on this screen only.[/dim]")
     else:
-        console.print(f"Written to {out}. Next: confide report {out}{book}")
+        console.print(f"Written to {out}. Next: confide report {out}{quoted}")
 
 
 def predict(
@@ -211,9 +213,37 @@ def _as_budget(spent: Amount) -> Budget | None:
     return spent.as_budget()
 
 
+def _open_to_pay(ledger: str, public: Schema, path: Path) -> Ledger:
+    """Open the ledger of a fit, and see that it has a limit, before anything is read."""
+    if public.name == UNNAMED:
+        raise InvalidParameter(
+            "name of the schema",
+            "given where a ledger is: all unnamed tables would share one budget",
+            public.name,
+            f'Write name = "people" as the first line of {path}.',
+        )
+    book = open_existing(ledger, public.name)
+    if public.name not in book.datasets():
+        raise InvalidParameter(
+            "name of the schema",
+            f"a dataset with a limit in {ledger}, which has {list(book.datasets())}",
+            public.name,
+            f"{did_you_mean(public.name, book.datasets())} Set a limit by "
+            f"{limit_command(ledger, public.name)} (choose your own numbers).".lstrip(),
+        )
+    return book
+
+
 def _kind(name: str, schema: Schema) -> type[Any]:
-    if not name:
-        name = "linear" if schema.target.labels is None else "logistic"
-    if name not in MODELS:
-        raise InvalidParameter("--model", f"one of {', '.join(MODELS)}", name)
-    return MODELS[name]
+    """Return the model that is asked for, or the usual one for the target."""
+    labelled = schema.target.labels is not None
+    fitting = ("logistic", "svm") if labelled else ("linear", "poisson")
+    chosen = name or fitting[0]
+    if chosen not in MODELS:
+        must, hint = f"one of {', '.join(MODELS)}", did_you_mean(chosen, MODELS)
+        raise InvalidParameter("--model", must, chosen, hint)
+    if chosen not in fitting:
+        target = "has labels" if labelled else "is a number"
+        must = f"{' or '.join(fitting)}, for the target in the schema {target}"
+        raise InvalidParameter("--model", must, chosen)
+    return MODELS[chosen]

@@ -18,7 +18,7 @@ from confide.cli.console import (
     read_budget,
 )
 from confide.data import Schema
-from confide.errors import InvalidParameter
+from confide.errors import InvalidParameter, did_you_mean
 from confide.inference import compare_mechanisms, plot_plan
 from confide.mechanisms import MECHANISMS
 from confide.objectives import (
@@ -75,7 +75,9 @@ def plan(
         model = model or ("linear" if public.target.labels is None else "logistic")
         target_bound = target_bound or _reach(public, model)
     if columns < 1:
-        raise InvalidParameter("--columns", "given, or a --schema", columns)
+        raise InvalidParameter(
+            "--columns", "1 or more, or a --schema given instead", columns
+        )
     settings: dict[str, Any] = {
         "model": model or "logistic",
         "neighbours": neighbours,
@@ -129,7 +131,8 @@ def audit(
     """
     budget = read_budget(epsilon, delta, rho)
     if model not in LOSSES:
-        raise InvalidParameter("--model", f"one of {', '.join(LOSSES)}", model)
+        must, hint = f"one of {', '.join(LOSSES)}", did_you_mean(model, LOSSES)
+        raise InvalidParameter("--model", must, model, hint)
     if isinstance(budget, Zcdp):
         raise InvalidParameter("the budget", "pure or approximate for an audit", "zCDP")
     loss, bound = LOSSES[model]
