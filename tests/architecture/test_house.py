@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "noise": BASE,
     "accounting": {"privacy", *BASE},
     "mechanisms": CORE | BASE,
-    "inference": {"mechanisms", "objectives", "privacy", *BASE},
+    "inference": {"mechanisms", "objectives", "privacy", "data", *BASE},
     "reporting": {"inference", "mechanisms", "privacy", *BASE},
     "attacks": {"mechanisms", "inference", *CORE, *BASE},
     "estimators": {"attacks", "mechanisms", "inference", *CORE, *BASE},
