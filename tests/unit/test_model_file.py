@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from datetime import UTC, datetime
 from fractions import Fraction
 
 import numpy as np
@@ -118,6 +119,32 @@ def test_settings_survive(tmp_path):
     assert loaded.random_state is None
     assert not loaded.release_.guarantee.private
     assert (loaded.target_bound, loaded.slope_bound) == (9, 3)
+
+
+def test_the_date_of_the_fit_survives_and_old_files_have_none(tmp_path):
+    path = tmp_path / "model.json"
+    model, _ = fitted("ranged")
+    model.save(path)
+    today = datetime.now(UTC).date().isoformat()
+    assert dict(load_model(path).summary().about) == {
+        "Target": "cost, from 10 to 50 mg",
+        "Columns": "4, as 6 features",
+        "Categories": "each level against the average of the levels of its column",
+        "Fitted": today,
+    }
+    record = json.loads(path.read_text("utf-8"))
+    del record["fitted_on"]
+    path.write_text(json.dumps(record), "utf-8")
+    assert "Fitted" not in dict(load_model(path).summary().about)
+    record["fitted_on"] = "yesterday"
+    path.write_text(json.dumps(record), "utf-8")
+    with pytest.raises(InvalidParameter, match="damaged"):
+        load_model(path)
+
+
+def test_a_classifier_names_its_labels():
+    model, _ = fitted("logistic")
+    assert dict(model.summary().about)["Target"] == "ill: no, yes; positive: yes"
 
 
 def test_the_file_holds_exact_budgets_and_no_data(tmp_path):

@@ -130,5 +130,5 @@ def summary_record(summary: Summary) -> dict[str, Any]:
         "model": summary.title,
         "guarantee": guarantee_record(summary.guarantee),
         "coefficients": summary.records(),
-        **{name.lower(): value for name, value in summary.facts},
+        **{name.lower(): value for name, value in (*summary.about, *summary.facts)},
     }

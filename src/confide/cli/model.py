@@ -42,6 +42,12 @@ MODELS: dict[str, type[Any]] = {
     "linear": LinearRegression,
     "poisson": PoissonRegression,
 }
+TITLES = {
+    "LogisticRegression": "Logistic regression",
+    "LinearSVC": "Support-vector machine",
+    "LinearRegression": "Linear regression",
+    "PoissonRegression": "Poisson regression",
+}
 TableFile = Annotated[
     Path, typer.Argument(help="CSV or Parquet file.", exists=True, dir_okay=False)
 ]
@@ -185,7 +191,12 @@ def report(
     spent = None if account is None else _as_budget(account.spent)
     limit = None if account is None else account.limit
     page = report_page(
-        summary, dataset=dataset, spent=spent, limit=limit, version=__version__
+        summary,
+        title=_title(estimator),
+        dataset=dataset,
+        spent=spent,
+        limit=limit,
+        version=__version__,
     )
     out.write_text(page, encoding="utf-8")
     if card is not None:
@@ -197,6 +208,13 @@ def report(
         print_json({"page": str(out), "card": None if card is None else str(card)})
     else:
         console.print(f"Report written to {out}." + (f" Card: {card}." if card else ""))
+
+
+def _title(estimator: Any) -> str:
+    """Return the heading of a page: what is regressed, and how."""
+    if estimator.schema is None:
+        return ""
+    return f"{TITLES[type(estimator).__name__]} of {estimator.schema.target.column}"
 
 
 def _account(ledger: str | None, dataset: str) -> Account | None:

@@ -8,6 +8,7 @@ can be refused any more are rows summed and noise drawn.
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,6 +20,7 @@ from confide._types import AnyArray, Array
 from confide.accounting import Charge, Ledger
 from confide.data import INTERCEPT, Display, Rows, Schema, enclose, read_table
 from confide.errors import InvalidParameter
+from confide.estimators._about import about
 from confide.estimators._booking import dataset_name
 from confide.estimators._groups import group_events, per_person
 from confide.estimators._intake import read_features, read_number
@@ -89,6 +91,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         receipt = self._charge(calibration, budget, crowd, secret=entropy.secret)
         release = mechanism.release(calibration, tasks, entropy)
         self._keep(per_person(release, budget, crowd), task)
+        self.fitted_on_ = datetime.now(UTC).date().isoformat()
         if receipt is not None:
             self._ledger().record(receipt, release_hash(self.release_))
         return self
@@ -271,7 +274,8 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             rows += [Coefficient(label + name, float(value)) for name, value in named]
         noises = "; ".join(f"{n.kind} {n.scale:.4g} on {n.added_to}" for n in release.noise)
         facts = (("Noise", noises), ("Ridge", f"l2 = {release.l2:.6g}"))
-        return Summary(type(self).__name__, release.guarantee, tuple(rows), facts)
+        title = type(self).__name__
+        return Summary(title, release.guarantee, tuple(rows), facts, about(self))
 
     def save(self, path: str | Path) -> None:
         """Write the released model as JSON, for `confide.estimators.load_model`.

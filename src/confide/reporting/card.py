@@ -174,6 +174,7 @@ def _model_lines(summary: Summary, dataset: str, version: str) -> Iterable[str]:
     yield f"Kind: {summary.title}"
     if dataset:
         yield f"Dataset: {dataset}"
+    yield from (f"{name}: {value}" for name, value in summary.about)
     yield f"Coefficients released: {len(summary.rows)}"
     yield from (f"{name}: {value}" for name, value in summary.facts)
     yield f"Software: {_software(version)}"
