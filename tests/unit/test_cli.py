@@ -72,6 +72,8 @@ def test_from_a_table_to_a_report_in_five_commands(folder):
     )
     assert fitted.exit_code == 0, fitted.output
     assert fitted.output.index("Guarantee") < fitted.output.index("coefficient")
+    listed = json.loads(run("budget", "book.db", "--entries", "--json").output)
+    assert listed["entries"][1]["what"] == "LogisticRegression for model.json"
     guessed = run("predict", "model.json", "loans.csv", "--out", "guesses.csv")
     assert guessed.exit_code == 0, guessed.output
     guesses = pd.read_csv("guesses.csv")
@@ -363,3 +365,33 @@ def test_a_refusal_names_what_does_not_suffice(folder, monkeypatch, capsys):
     assert code == 3
     assert "asked ε = 2, left ε = 1," in text.err
     assert "δ" not in text.err
+
+
+def test_predictions_hold_no_more_digits_than_they_deserve(folder):
+    run(*FIT, "--epsilon", "3", "--out", "model.json")
+    run("predict", "model.json", "loans.csv", "--out", "guesses.csv")
+    text = (folder / "guesses.csv").read_text("utf-8").splitlines()[1:]
+    assert all(len(cell) <= 6 for line in text for cell in line.split(",")[1:])
+    guesses = pd.read_csv("guesses.csv")
+    chances = guesses.filter(like="probability")
+    np.testing.assert_allclose(chances.sum(axis=1), 1, atol=1.1e-4)
+
+
+AGE = """
+name = "loans"
+[target]
+column = "age"
+lower = 0
+upper = 1e6
+[columns.region]
+kind = "category"
+levels = ["north", "south", "east", "west"]
+"""
+
+
+def test_predicted_numbers_are_rounded(folder):
+    (folder / "age.toml").write_text(AGE)
+    run("fit", "loans.csv", "--schema", "age.toml", "--epsilon", "3", "--out", "age.json")
+    shown = run("predict", "age.json", "loans.csv").output.split()[1:]
+    assert len(shown) == 600
+    assert all(float(f"{float(cell):.5g}") == float(cell) for cell in shown)

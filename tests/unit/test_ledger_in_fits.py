@@ -142,6 +142,16 @@ def test_two_names_are_one_too_many(book, rows):
     assert book.account("people").charges == 1
 
 
+def test_a_charge_says_what_it_is_for(book, rows):
+    noted = pickle.loads(pickle.dumps(book.noting("model.json")))  # noqa: S301
+    LogisticRegression(Pure("0.1"), ledger=noted).fit(*rows)
+    assert book.entries()[1].what == "LogisticRegression for model.json"
+    book.charge("people", Pure("0.1"))
+    assert book.entries()[3].what == ""
+    with pytest.raises(InvalidParameter, match="note"):
+        book.noting("two\nlines")
+
+
 def test_a_seeded_fit_is_charged_too(book, rows):
     LogisticRegression(Pure("0.1"), ledger=book, random_state=1).fit(*rows)
     assert book.account("people").charges == 1

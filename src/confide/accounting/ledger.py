@@ -73,6 +73,7 @@ class Ledger:
 
     place: str
     dataset: str = ""
+    note: str = ""
 
     @classmethod
     def open(cls, place: str | Path) -> "Ledger":
@@ -83,7 +84,14 @@ class Ledger:
 
     def for_dataset(self, name: str) -> "Ledger":
         """Return a handle on the same book under whose name a fit without schema pays."""
-        return Ledger(self.place, _name(name))
+        return replace(self, dataset=_name(name))
+
+    def noting(self, note: str) -> "Ledger":
+        """Return a handle on the same book whose charges say what they are for.
+
+        Such as the file that a model is going to be written to.
+        """
+        return replace(self, note=_text(note, "note"))
 
     def close(self) -> None:
         """Close this process's connection; the handle opens a new one when used again."""
@@ -155,7 +163,7 @@ class Ledger:
             dataset=name,
             at=_now(),
             who=_person(who),
-            what=_text(what, "what"),
+            what=_text(" for ".join(filter(None, (what, self.note))), "what"),
             status=_checked_status(status),
             private=bool(private),
             budget=budget,
@@ -262,7 +270,7 @@ class Ledger:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Ledger, (self.place, self.dataset)
+        return Ledger, (self.place, self.dataset, self.note)
 
     def __repr__(self) -> str:
         named = f", {self.dataset!r}" if self.dataset else ""

@@ -8,6 +8,7 @@ import pandas as pd
 import typer
 
 from confide import __version__
+from confide._types import AnyArray
 from confide.accounting import Account, Amount, Ledger
 from confide.cli.console import (
     AsJson,
@@ -42,6 +43,9 @@ MODELS: dict[str, type[Any]] = {
     "linear": LinearRegression,
     "poisson": PoissonRegression,
 }
+DIGITS = 5
+"""Significant digits of a predicted number."""
+CHANCE_DIGITS = 4
 TITLES = {
     "LogisticRegression": "Logistic regression",
     "LinearSVC": "Support-vector machine",
@@ -104,7 +108,7 @@ def fit(
         "neighbours": neighbours,
         "l2": "auto" if l2 is None else l2,
         "l1": l1,
-        "ledger": book,
+        "ledger": book if book is None or out is None else book.noting(str(out)),
         "random_state": seed,
     }
     if slope_bound is not None:
@@ -153,11 +157,13 @@ def predict(
     """
     estimator = load_model(model)
     rows = read_table(table, estimator.schema, target=False)
-    columns: dict[str, Any] = {"prediction": estimator.predict(rows)}
+    guesses = estimator.predict(rows)
+    labelled = hasattr(estimator, "classes_")
+    columns: dict[str, Any] = {"prediction": guesses if labelled else _rounded(guesses)}
     if hasattr(estimator, "predict_proba"):
         chances = estimator.predict_proba(rows)
         for label, chance in zip(estimator.classes_, chances.T, strict=True):
-            columns[f"probability of {label}"] = np.round(chance, 6)
+            columns[f"probability of {label}"] = np.round(chance, CHANCE_DIGITS)
     result = pd.DataFrame(columns)
     if out is not None:
         result.to_csv(out, index=False)
@@ -169,6 +175,11 @@ def predict(
         print_json(result.to_dict(orient="list"))
     else:
         print(result.to_csv(index=False), end="")
+
+
+def _rounded(predictions: AnyArray) -> AnyArray:
+    """Return numbers with as many digits as a noisy model can stand for."""
+    return np.array([float(f"{value:.{DIGITS}g}") for value in predictions])
 
 
 def report(
