@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 import pandas as pd
 import typer
+from rich.markup import escape
 
 from confide import __version__
 from confide._types import AnyArray
@@ -25,7 +26,7 @@ from confide.cli.console import (
     read_budget,
     summary_record,
 )
-from confide.data import UNNAMED, Schema, read_table
+from confide.data import UNNAMED, Category, Schema, read_table
 from confide.errors import InvalidParameter, did_you_mean
 from confide.estimators import (
     LinearRegression,
@@ -126,11 +127,7 @@ def fit(
         return
     print_guarantee(summary.guarantee)
     print_coefficients(summary)
-    console.print(
-        "\n[dim]A level of a category is shown against the average of its levels. A row "
-        "with an undeclared label counts against every positive one, an undeclared level "
-        "as none: confide schema check --table finds misspelt ones.[/dim]"
-    )
+    console.print(f"\n[dim]{_footnote(public)}[/dim]")
     quoted = "" if ledger is None else f" --ledger {ledger}"
     if book is None:
         console.print("[dim]No ledger was given: this spending is booked nowhere.[/dim]")
@@ -240,6 +237,23 @@ def _as_budget(spent: Amount) -> Budget | None:
     if spent.kind is Approx and spent.epsilon > 0 and spent.delta == 0:
         return Approx(spent.epsilon, "1e-300")
     return spent.as_budget()
+
+
+def _footnote(public: Schema) -> str:
+    """Say how to read the table, and what a fit keeps to itself."""
+    notes = []
+    if any(isinstance(column, Category) for column in public.columns):
+        notes.append(
+            "A level of a category is shown against the average of its levels; an "
+            "undeclared level counts as none."
+        )
+    if public.target.labels is not None:
+        notes.append("A row with an undeclared label counts against every positive one.")
+    else:
+        unit = f" {public.target.unit}" if public.target.unit else ""
+        notes.append(f"Effects are in{unit or ' units'} of {public.target.column}.")
+    notes.append("A fit reports no misspelling: see confide schema check --table.")
+    return escape(" ".join(notes))
 
 
 def _open_to_pay(ledger: str, public: Schema, path: Path) -> Ledger:

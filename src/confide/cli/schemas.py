@@ -15,7 +15,14 @@ from confide.cli.console import (
     print_json,
     print_table,
 )
-from confide.data import Comparison, Finding, Schema, compare_table, schema_template
+from confide.data import (
+    UNKNOWN,
+    Comparison,
+    Finding,
+    Schema,
+    compare_table,
+    schema_template,
+)
 
 schemas = typer.Typer(help="Write and check schemas: what is public about a table.")
 NOT_PRIVATE = (
@@ -38,22 +45,29 @@ def schema_init(
     out: Annotated[
         Path | None, typer.Option(help="File to write; printed if absent.")
     ] = None,
+    target: Annotated[str, typer.Option(help="Column to predict.")] = UNKNOWN,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(help="Column to predict it from; may be repeated. All if absent."),
+    ] = None,
 ) -> None:
     """Write a template from the header of a table, to be filled in by a person.
 
     Only the names of the columns are read. Ranges and levels must come from what is
     publicly known: read off the data they would give it away.
 
-    Example: [bold]confide schema init adult.csv --out adult.toml[/bold]
+    Example: [bold]confide schema init adult.csv --target income --out adult.toml[/bold]
     """
-    text = schema_template(table)
+    text = schema_template(table, target, column or ())
     if out is None:
         print(text, end="")
         return
     check_new_file(out)
     out.write_text(text, encoding="utf-8")
     console.print(
-        f"Written to {out}. Fill in kinds and ranges, then: confide schema check {out}"
+        f"Written to {out}. Fill in kinds and ranges with an editor, then:\n"
+        f"confide schema check {out} --table {table}",
+        soft_wrap=True,
     )
 
 

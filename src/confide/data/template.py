@@ -1,6 +1,7 @@
 """A schema to be filled in: names from the header, everything else from a person."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from confide.data.declare import UNKNOWN
@@ -8,7 +9,7 @@ from confide.data.delimited import read_header
 from confide.data.schema import UNNAMED
 from confide.data.tables import is_parquet, parquet_names
 from confide.data.toml import quoted, quoted_key
-from confide.errors import InvalidData
+from confide.errors import InvalidData, did_you_mean
 
 _HEAD = """\
 # What is public about this table, to be filled in by a person: replace every "{unknown}".
@@ -30,19 +31,27 @@ _HEAD = """\
 # Delete the sections of columns that the model must not use, such as names and numbers of
 # persons, and that of the target.
 
-name = {name}         # the dataset, under which a ledger books what is spent on it
-rows_per_person = 1   # how many rows one person may have at most
+# The dataset, under which a ledger books what is spent on it:
+name = {name}
+rows_per_person = 1  # how many rows one person may have at most
 
 [target]
 column = {target}
-# for a classifier: labels = ["no", "yes"], the second one is the positive one
-# for a number:     lower = 0, upper = 150, each on a line, and if you like unit = "mg"
-# missing = "drop" leaves out rows whose target is unknown instead of refusing the table
+# For a classifier delete the # before this line; the second label is the positive one:
+# labels = ["no", "yes"]
+# For a number delete it before these:
+# lower = 0
+# upper = 150
+# unit = "mg"
+# To leave out rows whose target is unknown, instead of refusing the table:
+# missing = "drop"
 """
 _KIND = f'kind = "{UNKNOWN}"  # number, category, boolean or date'
 
 
-def schema_template(path: str | Path, target: str = UNKNOWN) -> str:
+def schema_template(
+    path: str | Path, target: str = UNKNOWN, columns: Sequence[str] = ()
+) -> str:
     """Return a schema file to be filled in, from the column names of a table alone.
 
     Parameters
@@ -52,16 +61,22 @@ def schema_template(path: str | Path, target: str = UNKNOWN) -> str:
         schema is read. Never a value.
     target
         The column to predict, where it is known already.
+    columns
+        The columns to predict it from, where they are known; all others by default.
     """
     path = Path(path)
     names = parquet_names(path) if is_parquet(path) else read_header(path)[0]
     _refuse_values(path, names)
-    if target not in (UNKNOWN, *names):
-        raise InvalidData(f"{path} must hold the target {target!r}; it has no such column.")
+    for wanted in (target, *columns):
+        if wanted not in (UNKNOWN, *names):
+            hint = did_you_mean(wanted, names)
+            raise InvalidData(
+                f"{path} must hold the column {wanted!r}; it does not. {hint}".rstrip()
+            )
     sections = [
         f"\n[columns.{quoted_key(name)}]\n{_KIND}\n"
         for name in names
-        if name.strip() and name != target
+        if name.strip() and name != target and name in (columns or names)
     ]
     stem = path.name.split(".")[0]
     name = UNKNOWN if stem in ("", UNNAMED) else stem

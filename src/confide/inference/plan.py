@@ -32,8 +32,8 @@ _NOISE_IS_ON = {"objective": "linear term", "output": "coefficients"}
 _LOSSES = {"svm": "huberized-hinge", "linear": "squared"}
 _CLASSES = "balanced classes of a logistic model whose log-odds spread by {:g}"
 _NUMBERS = (
-    "a target that spreads by a third of its bound; what the columns explain of it spreads "
-    "{:g} times as far as what they do not"
+    "a target that spreads by a third of its bound (of half its range); what the columns "
+    "explain of it spreads {:g} times as far as what they do not"
 )
 _COUNTS = "counts of 1 in the middle, whose expected logarithms spread by {:g}"
 _TARGETS = {"linear": _NUMBERS, "poisson": _COUNTS}
