@@ -105,6 +105,10 @@ def test_a_template_holds_names_and_no_values(folder):
     text = (folder / "new.toml").read_text("utf-8")
     assert "region" in text
     assert "north" not in text
+    chosen = ("--target", "defaulted", "--column", "age")
+    text = run("schema", "init", "loans.csv", *chosen).output
+    assert 'column = "defaulted"' in text
+    assert "region" not in text
 
 
 def test_fit_as_json_is_complete(folder):

@@ -136,7 +136,7 @@ def test_ten_times_a_tenth_fills_one_and_not_a_hair_more(ledger):
         assert charge.left.epsilon == 1 - Fraction(tenths, 10)
     assert ledger.account("adult").spent == Amount.of(Pure(1))
     assert charge.left.as_budget() is None
-    with pytest.raises(BudgetExceeded):
+    with pytest.raises(BudgetExceeded, match="It is used up"):
         ledger.charge("adult", Pure(1e-12))
     assert ledger.account("adult").charges == 10
 

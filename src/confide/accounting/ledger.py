@@ -361,7 +361,9 @@ def _refusal(dataset: str, counted: Amount, spent: Amount, cap: Amount) -> str:
     excess, asked, rest, whole = (
         amount.text(over) for amount in (counted.excess(left), counted, left, cap)
     )
+    gone = all(left.part(name) == 0 for name in over)
     return (
         f"the limit of {dataset!r} would be exceeded by {excess}: asked {asked}, left "
-        f"{rest}, of a limit of {whole}. Nothing was spent. Ask for at most what is left."
+        f"{rest}, of a limit of {whole}. Nothing was spent. "
+        + ("It is used up." if gone else "Ask for at most what is left.")
     )
