@@ -71,7 +71,7 @@ def schema_template(
         if wanted not in (UNKNOWN, *names):
             hint = did_you_mean(wanted, names)
             raise InvalidData(
-                f"{path} must hold the column {wanted!r}; it does not. {hint}".rstrip()
+                f"{path} must hold {wanted!r}; it has no such column. {hint}".rstrip()
             )
     sections = [
         f"\n[columns.{quoted_key(name)}]\n{_KIND}\n"

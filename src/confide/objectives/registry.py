@@ -1,9 +1,10 @@
 """A named collection that feeds tests, documentation and the command line alike."""
 
 from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
 from typing import TypeVar
 
-from confide.errors import InvalidParameter, did_you_mean
+from confide.errors import InvalidParameter
 
 T = TypeVar("T")
 
@@ -41,5 +42,10 @@ class Registry(Mapping[str, T]):
             return self._entries[name]
         except (KeyError, TypeError):
             known = ", ".join(repr(entry) for entry in self._entries)
-            hint = did_you_mean(name, self._entries)
-            raise InvalidParameter(self._what, f"one of {known}", name, hint) from None
+            near = get_close_matches(str(name), self._entries, n=1)
+            raise InvalidParameter(
+                self._what,
+                f"one of {known}" if known else "registered, and none is so far",
+                name,
+                f"Did you mean {near[0]!r}?" if near else "",
+            ) from None
