@@ -8,6 +8,7 @@ can be refused any more are rows summed and noise drawn.
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,8 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from confide._types import AnyArray, Array
 from confide.accounting import Charge, Ledger
-from confide.data import Rows, Schema, enclose, read_table
+from confide.data import INTERCEPT, Display, Rows, Schema, enclose, read_table
 from confide.errors import InvalidParameter
+from confide.estimators._about import about
+from confide.estimators._booking import dataset_name
 from confide.estimators._groups import group_events, per_person
 from confide.estimators._intake import read_features, read_number
 from confide.estimators._model_file import release_hash, write_model
@@ -88,6 +91,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         receipt = self._charge(calibration, budget, crowd, secret=entropy.secret)
         release = mechanism.release(calibration, tasks, entropy)
         self._keep(per_person(release, budget, crowd), task)
+        self.fitted_on_ = datetime.now(UTC).date().isoformat()
         if receipt is not None:
             self._ledger().record(receipt, release_hash(self.release_))
         return self
@@ -99,7 +103,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         if self.ledger is None:
             return None
         return self._ledger().charge(
-            "data" if self.schema is None else self.schema.name,
+            dataset_name(self.schema, self.ledger),
             budget,
             group_events(calibration.events, crowd),
             what=type(self).__name__,
@@ -139,6 +143,8 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         schema: Any = self.schema
         if schema is not None and not isinstance(schema, Schema):
             raise InvalidParameter("schema", "a Schema or None", type(schema).__name__)
+        if self.ledger is not None:
+            dataset_name(schema, self.ledger)
         return budget, mechanism, neighbours
 
     def _mechanism(self) -> Mechanism:
@@ -202,6 +208,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         table = np.atleast_2d(value) * self._unit()
         slopes = table[:, :-1] if self.fit_intercept else table
         levels = self._height * table[:, -1] if self.fit_intercept else np.zeros(len(table))
+        levels = levels + self._origin()
         self._slopes, self._levels = slopes, levels
         if self.schema is None:
             self.coef_, self.intercept_ = slopes.copy(), levels.copy()
@@ -213,6 +220,10 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
     def _unit(self) -> float:
         """Return how many of the user's units one unit of the objective is."""
         return 1.0
+
+    def _origin(self) -> float:
+        """Return where the predictor starts, in the user's units."""
+        return 0.0
 
     def _margins(self, X: Any) -> Array:
         """Return the linear predictor of every row, one column per coding."""
@@ -236,21 +247,35 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             return tuple(str(name) for name in names)
         return tuple(f"x{j}" for j in range(self.n_features_in_))
 
+    def _display(self) -> Display:
+        """Return what turns one coding of the release into the lines of the summary."""
+        factors = np.full(self.n_features_in_ + bool(self.fit_intercept), self._unit())
+        if self.fit_intercept:
+            factors[-1] *= self._height
+        if self.schema is None:
+            last = (INTERCEPT,) if self.fit_intercept else ()
+            names = (*self._feature_names(), *last)
+            return Display(names, np.diag(factors), np.zeros(len(names)))
+        lines = self.schema.display_map()
+        return Display(
+            lines.names,
+            lines.matrix[:, : len(factors)] * factors,
+            lines.constant + self._origin() * (np.array(lines.names) == INTERCEPT),
+        )
+
     def summary(self) -> Summary:
         """Return the guarantee and the coefficients as a printable table."""
         check_is_fitted(self, "release_")
         release = self.release_
-        slopes, levels = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
-        labels = self._row_labels(len(slopes))
+        lines, codings = self._display(), np.atleast_2d(release.value)
         rows = []
-        for label, row, level in zip(labels, slopes, levels, strict=True):
-            named = zip(self._feature_names(), row, strict=True)
+        for label, coding in zip(self._row_labels(len(codings)), codings, strict=True):
+            named = zip(lines.names, lines.show(coding), strict=True)
             rows += [Coefficient(label + name, float(value)) for name, value in named]
-            if self.fit_intercept:
-                rows.append(Coefficient(f"{label}(intercept)", float(level)))
         noises = "; ".join(f"{n.kind} {n.scale:.4g} on {n.added_to}" for n in release.noise)
         facts = (("Noise", noises), ("Ridge", f"l2 = {release.l2:.6g}"))
-        return Summary(type(self).__name__, release.guarantee, tuple(rows), facts)
+        title = type(self).__name__
+        return Summary(title, release.guarantee, tuple(rows), facts, about(self))
 
     def save(self, path: str | Path) -> None:
         """Write the released model as JSON, for `confide.estimators.load_model`.

@@ -116,7 +116,8 @@ class LogisticRegression(_PrivateClassifier):
     intervals : None
         Reserved.
     ledger : Ledger, path or None
-        Budget book to charge before anything is drawn.
+        Budget book to charge before anything is drawn, under the name of the schema;
+        without a schema under that of `Ledger.for_dataset`.
     random_state : None, int or generator
         None draws from the operating system; a seed makes the release not private.
     classes : list, optional

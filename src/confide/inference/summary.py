@@ -20,12 +20,16 @@ class Coefficient:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A frozen table that holds no data and knows what may be said about it."""
+    """A frozen table that holds no data and knows what may be said about it.
+
+    ``about`` says what the model is of, ``facts`` how it was released.
+    """
 
     title: str
     guarantee: Guarantee
     rows: tuple[Coefficient, ...]
     facts: tuple[tuple[str, str], ...]
+    about: tuple[tuple[str, str], ...] = ()
 
     def records(self) -> list[dict[str, Any]]:
         """Return the table as a list of plain dictionaries."""
@@ -38,14 +42,14 @@ class Summary:
             "  ".join([f"{name:<{width}}", *(f"{cell:>12}" for cell in cells)])
             for name, *cells in self._table()
         ]
-        facts = [f"{name:<12} {value}" for name, value in self.facts]
+        facts = [f"{name:<12} {value}" for name, value in (*self.facts, *self.about)]
         head, *body = table
         rule = "-" * len(head)
         return "\n".join([self.title, str(self.guarantee), *facts, "", head, rule, *body])
 
     def _repr_html_(self) -> str:
         promise = [line.split("  ", 1) for line in str(self.guarantee).splitlines()]
-        facts = _lines([*promise, *self.facts], "th", "left")
+        facts = _lines([*promise, *self.facts, *self.about], "th", "left")
         table = _lines(self._table(), "td", "right")
         title = f"<p><b>{escape(self.title)}</b></p>"
         return f"{title}<table>{facts}</table><table>{table}</table>"
