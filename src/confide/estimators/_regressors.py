@@ -1,6 +1,6 @@
 """Private regressors: linear and Poisson."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -94,7 +94,7 @@ class LinearRegression(_PrivateRegressor):
         lower, upper = self._ends()
         return (lower + upper) / 2
 
-    def _task(self, y: Any, count: int) -> tuple[Task, Iterator[Array]]:
+    def _task(self, y: Any, count: int) -> tuple[Task, Iterable[Array]]:
         unit = self._unit()
         target = (read_numbers(y, count) - self._origin()) / unit
         np.clip(target, -1.0, 1.0, out=target)
@@ -104,7 +104,7 @@ class LinearRegression(_PrivateRegressor):
             loss = Clipped(loss, float(self.slope_bound) / unit)
         elif radius is None:
             loss = Clipped(loss, 1.0)
-        return Task(loss, target_bound=1.0, coef_norm=radius), iter((target,))
+        return Task(loss, target_bound=1.0, coef_norm=radius), (target,)
 
     def predict(self, X: Any) -> Array:
         """Return the predicted target of every row, within the declared range."""
@@ -153,7 +153,7 @@ class PoissonRegression(_PrivateRegressor):
         self.slope_bound = slope_bound
         self.coef_norm = coef_norm
 
-    def _task(self, y: Any, count: int) -> tuple[Task, Iterator[Array]]:
+    def _task(self, y: Any, count: int) -> tuple[Task, Iterable[Array]]:
         bound = self._most()
         if self.slope_bound is None and self.coef_norm is None:
             raise MissingPublicBound(
@@ -165,7 +165,7 @@ class PoissonRegression(_PrivateRegressor):
         if self.slope_bound is not None:
             loss = Clipped(loss, float(self.slope_bound))
         radius = None if self.coef_norm is None else float(self.coef_norm)
-        return Task(loss, target_bound=bound, coef_norm=radius), iter((target,))
+        return Task(loss, target_bound=bound, coef_norm=radius), (target,)
 
     def _most(self) -> float:
         """Return the largest count; a range of counts begins at 0."""

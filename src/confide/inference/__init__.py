@@ -8,6 +8,7 @@ from confide.inference.by_column import (
     plan_columns,
     rows_to_be_useful,
 )
+from confide.inference.intervals import Intervals, IntervalTable
 from confide.inference.plan import Plan, compare_mechanisms, make_plan
 from confide.inference.plan_plot import PlanCurve, plan_curve, plot_plan
 from confide.inference.summary import Coefficient, Summary
@@ -16,6 +17,8 @@ __all__ = [
     "MOSTLY_NOISE",
     "Coefficient",
     "ColumnPlan",
+    "IntervalTable",
+    "Intervals",
     "Plan",
     "PlanCurve",
     "Summary",
