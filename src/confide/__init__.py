@@ -14,6 +14,7 @@ from confide.estimators import (
     PoissonRegression,
     load_model,
 )
+from confide.inference import Intervals
 from confide.mechanisms import Release
 from confide.privacy import Approx, Guarantee, Neighbours, Pure, Status, Zcdp
 
@@ -26,6 +27,7 @@ __all__ = [
     "ConfideError",
     "Date",
     "Guarantee",
+    "Intervals",
     "Ledger",
     "LinearRegression",
     "LinearSVC",

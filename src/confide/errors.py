@@ -15,12 +15,30 @@
 Messages say what must hold, what came and what to do. They never quote a record.
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from enum import Enum
 from typing import Any
+
+LONGEST_NAME = 80
+"""Longer words are nobody's spelling mistake."""
 
 
 class ConfideError(Exception):
     """Any error that confide raises on purpose."""
+
+
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that a misspelt one most likely meant."""
+    forms = {one.strip().casefold()[:LONGEST_NAME]: one for one in known}
+    found = get_close_matches(word.strip().casefold()[:LONGEST_NAME], forms, n=1)
+    return forms[found[0]] if found else None
+
+
+def did_you_mean(word: Any, known: Iterable[str]) -> str:
+    """Return a question to end a message with, or nothing."""
+    near = closest(word, known) if isinstance(word, str) else None
+    return "" if near is None else f"Did you mean {near!r}?"
 
 
 def _shown(value: Any) -> str:

@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "noise": BASE,
     "accounting": {"privacy", *BASE},
     "mechanisms": CORE | BASE,
-    "inference": {"mechanisms", "objectives", "privacy", *BASE},
+    "inference": {"mechanisms", "objectives", "privacy", "data", *BASE},
     "reporting": {"inference", "mechanisms", "privacy", *BASE},
     "attacks": {"mechanisms", "inference", *CORE, *BASE},
     "estimators": {"attacks", "mechanisms", "inference", *CORE, *BASE},
@@ -35,6 +35,7 @@ MAY_IMPORT = {
     },
     "testing": {"estimators", "attacks", "mechanisms", "inference", *CORE, *BASE},
     "__init__": {"estimators", "mechanisms", *CORE, *BASE},
+    "__main__": {"cli"},
 }
 FILES = sorted(SOURCE.rglob("*.py"))
 

@@ -72,6 +72,8 @@ def test_from_a_table_to_a_report_in_five_commands(folder):
     )
     assert fitted.exit_code == 0, fitted.output
     assert fitted.output.index("Guarantee") < fitted.output.index("coefficient")
+    listed = json.loads(run("budget", "book.db", "--entries", "--json").output)
+    assert listed["entries"][1]["what"] == "LogisticRegression for model.json"
     guessed = run("predict", "model.json", "loans.csv", "--out", "guesses.csv")
     assert guessed.exit_code == 0, guessed.output
     guesses = pd.read_csv("guesses.csv")
@@ -103,13 +105,17 @@ def test_a_template_holds_names_and_no_values(folder):
     text = (folder / "new.toml").read_text("utf-8")
     assert "region" in text
     assert "north" not in text
+    chosen = ("--target", "defaulted", "--column", "age")
+    text = run("schema", "init", "loans.csv", *chosen).output
+    assert 'column = "defaulted"' in text
+    assert "region" not in text
 
 
 def test_fit_as_json_is_complete(folder):
     result = run("fit", "loans.csv", "--schema", "loans.toml", "--rho", "0.5", "--json")
     content = json.loads(result.output)
     assert content["guarantee"]["status"] == "PROVED"
-    assert len(content["coefficients"]) == 6
+    assert len(content["coefficients"]) == 7
 
 
 @pytest.mark.parametrize(
@@ -157,7 +163,7 @@ def test_wrong_use_ends_in_a_sentence_not_a_traceback(folder, monkeypatch, capsy
 
 @pytest.mark.parametrize("words", [("nonsense",), ("fit", "absent.csv"), ("list", "x")])
 def test_the_installed_script_behaves_the_same(folder, words):
-    script = [sys.executable, "-c", "from confide.cli import main; main()", *words]
+    script = [sys.executable, "-m", "confide", *words]
     done = subprocess.run(script, capture_output=True, text=True, check=False)  # noqa: S603
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
@@ -266,6 +272,9 @@ def test_a_plan_reads_model_and_bound_from_the_schema(folder):
     words = ("plan", "--rows", "9000", "--schema", "dose.toml", "--epsilon", "1", "--json")
     plans = json.loads(run(*words).output)["plans"]
     assert "linear" in json.dumps(plans)
+    ranged = text.replace("bound = 10.0", "lower = 0\nupper = 20")
+    (folder / "dose.toml").write_text(ranged)
+    assert json.loads(run(*words).output)["plans"] == plans
 
 
 def test_rows_without_a_target_are_dropped_by_rule(folder):
@@ -282,3 +291,112 @@ def test_rows_without_a_target_are_dropped_by_rule(folder):
 def test_a_large_budget_needs_no_other_setting(folder):
     fit = ("fit", "loans.csv", "--schema", "loans.toml", "--epsilon", "5000")
     assert run(*fit).exit_code == 0
+
+
+FIT = ("fit", "loans.csv", "--schema", "loans.toml")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((*FIT, "--epsilon", "-1"), "--epsilon must be greater than 0"),
+        ((*FIT, "--epsilon", "1", "--delta", "x"), "--delta must be a finite number"),
+        ((*FIT, "--rho", "0"), "--rho must be"),
+        ((*FIT, "--epsilon", "1", "--l2", "1e-9"), "Leave it out, or try"),
+        ((*FIT, "--epsilon", "1", "--l2", "-1"), "--l2 must be"),
+        ((*FIT, "--epsilon", "1", "--model", "lgistic"), "Did you mean 'logistic'?"),
+        ((*FIT, "--epsilon", "1", "--model", "linear"), "--model must be logistic or svm"),
+        ((*FIT, "--epsilon", "1", "--mechanism", "outpt"), "Did you mean 'output'?"),
+        ((*FIT, "--epsilon", "1", "--neighbours", "x"), "--neighbours must be"),
+        ((*FIT, "--epsilon", "1", "--slope-bound", "-1"), "--slope-bound must be"),
+        (("plan", "--rows", "0", "--columns", "3", "--rho", "1"), "--rows must be"),
+        (
+            ("plan", "--rows", "9", "--columns", "3", "--rho", "1", "--model", "poisson"),
+            "--model poisson needs --target-bound",
+        ),
+        (("budget", "book.db", "--epsilon", "1"), "--dataset must be named"),
+        (("budget", "book.db"), "confide budget book.db --dataset people --epsilon 3"),
+    ],
+    ids=lambda part: part if isinstance(part, str) else "",
+)
+def test_messages_name_options(folder, monkeypatch, capsys, words, says):
+    code, text = run_main(monkeypatch, capsys, *words)
+    assert code == 2
+    assert says in text.err
+    assert not (folder / "book.db").exists()
+
+
+def test_a_ledger_without_a_limit_says_how_to_set_one(folder, monkeypatch, capsys):
+    fit = (*FIT, "--epsilon", "1", "--ledger", "book.db")
+    code, text = run_main(monkeypatch, capsys, *fit)
+    assert code == 2
+    assert "confide budget book.db --dataset loans --epsilon 3" in text.err
+    assert not (folder / "book.db").exists()
+    run("budget", "book.db", "--dataset", "loan", "--epsilon", "1")
+    _, text = run_main(monkeypatch, capsys, *fit)
+    assert "Did you mean 'loan'?" in text.err
+    assert "confide budget book.db --dataset loans" in text.err
+    meant = run("budget", "book.db", "--dataset", "loans", "--epsilon", "1")
+    assert "Did you mean 'loan'?" in meant.output
+    again = run("budget", "book.db", "--dataset", "loans", "--epsilon", "2")
+    assert "was ε = 1 before" in again.output
+
+
+def test_an_unnamed_schema_is_refused_before_anything_is_spent(folder, monkeypatch, capsys):
+    run("budget", "book.db", "--dataset", "data", "--epsilon", "1")
+    (folder / "loans.toml").write_text(SCHEMA.replace('name = "loans"', ""))
+    code, text = run_main(monkeypatch, capsys, *FIT, "-e", "1", "--ledger", "book.db")
+    assert code == 2
+    assert 'Write name = "people" as the first line of loans.toml' in text.err
+    assert (
+        json.loads(run("budget", "book.db", "--json").output)["accounts"][0]["charges"] == 0
+    )
+
+
+def test_a_mistyped_dataset_lists_those_there_are(folder, monkeypatch, capsys):
+    run("budget", "book.db", "--dataset", "loans", "--epsilon", "1")
+    run("budget", "book.db", "--dataset", "homes", "--epsilon", "1")
+    code, text = run_main(monkeypatch, capsys, "budget", "book.db", "--dataset", "lons")
+    assert code == 2
+    assert "homes, loans" in text.err
+    assert "Did you mean 'loans'?" in text.err
+
+
+def test_a_refusal_names_what_does_not_suffice(folder, monkeypatch, capsys):
+    limit = ("budget", "book.db", "--dataset", "loans", "-e", "1", "-d", "1e-5")
+    run(*limit)
+    fit = (*FIT, "--ledger", "book.db", "-e", "2", "-d", "1e-6")
+    code, text = run_main(monkeypatch, capsys, *fit)
+    assert code == 3
+    assert "asked ε = 2, left ε = 1," in text.err
+    assert "δ" not in text.err
+
+
+def test_predictions_hold_no_more_digits_than_they_deserve(folder):
+    run(*FIT, "--epsilon", "3", "--out", "model.json")
+    run("predict", "model.json", "loans.csv", "--out", "guesses.csv")
+    text = (folder / "guesses.csv").read_text("utf-8").splitlines()[1:]
+    assert all(len(cell) <= 6 for line in text for cell in line.split(",")[1:])
+    guesses = pd.read_csv("guesses.csv")
+    chances = guesses.filter(like="probability")
+    np.testing.assert_allclose(chances.sum(axis=1), 1, atol=1.1e-4)
+
+
+AGE = """
+name = "loans"
+[target]
+column = "age"
+lower = 0
+upper = 1e6
+[columns.region]
+kind = "category"
+levels = ["north", "south", "east", "west"]
+"""
+
+
+def test_predicted_numbers_are_rounded(folder):
+    (folder / "age.toml").write_text(AGE)
+    run("fit", "loans.csv", "--schema", "age.toml", "--epsilon", "3", "--out", "age.json")
+    shown = run("predict", "age.json", "loans.csv").output.split()[1:]
+    assert len(shown) == 600
+    assert all(float(f"{float(cell):.5g}") == float(cell) for cell in shown)

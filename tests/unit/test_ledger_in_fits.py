@@ -3,19 +3,35 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from confide import Approx, Ledger, LogisticRegression, Pure, Zcdp
-from confide.errors import BudgetExceeded, ConfideError, InvalidData, MixedBudgets
+from confide import (
+    Approx,
+    Ledger,
+    LogisticRegression,
+    Number,
+    Pure,
+    Schema,
+    Target,
+    Zcdp,
+)
+from confide.errors import (
+    BudgetExceeded,
+    ConfideError,
+    InvalidData,
+    InvalidParameter,
+    MixedBudgets,
+)
 from confide.mechanisms import ObjectivePerturbation
 
 
 @pytest.fixture
 def book(tmp_path):
-    ledger = Ledger.open(tmp_path / "book.db")
-    ledger.set_limit("data", Pure(1))
+    ledger = Ledger.open(tmp_path / "book.db").for_dataset("people")
+    ledger.set_limit("people", Pure(1))
     yield ledger
     ledger.close()
 
@@ -29,7 +45,7 @@ def rows():
 
 def test_a_fit_is_charged_once_and_its_release_recorded(book, rows):
     LogisticRegression(Pure("0.3"), ledger=book).fit(*rows)
-    account = book.account("data")
+    account = book.account("people")
     assert str(account.spent) == "ε = 0.3"
     assert [entry.kind for entry in book.entries()] == ["limit", "charge", "release"]
 
@@ -78,36 +94,74 @@ def test_copies_of_a_model_share_the_book(book, rows):
     assert pickle.loads(pickle.dumps(model)).ledger == book  # noqa: S301
     scores = cross_val_score(model, *rows, cv=5, error_score=np.nan, n_jobs=1)
     assert np.isnan(scores).sum() == 3
-    assert str(book.account("data").spent) == "ε = 0.8"
+    assert str(book.account("people").spent) == "ε = 0.8"
 
 
 @pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.FitFailedWarning", "ignore:.*non-finite"
 )
 def test_processes_share_the_book(book, rows):
-    model = LogisticRegression(Pure("0.4"), ledger=str(book.place))
+    model = LogisticRegression(Pure("0.4"), ledger=book)
     search = GridSearchCV(
         model, {"l2": [5.0, 10.0]}, cv=3, refit=False, n_jobs=2, error_score=np.nan
     )
     search.fit(*rows)
-    assert str(book.account("data").spent) == "ε = 0.8"
+    assert str(book.account("people").spent) == "ε = 0.8"
+
+
+def named(name):
+    return Schema((Number("x", -1, 1),), Target("y", labels=(0, 1)), name)
+
+
+def as_table(rows):
+    X, y = rows
+    return pd.DataFrame({"x": X[:, 0], "y": y})
 
 
 def test_a_path_serves_as_well_and_the_schema_names_the_dataset(book, rows):
-    LogisticRegression(Pure("0.1"), ledger=str(book.place)).fit(*rows)
-    assert book.account("data").charges == 1
+    model = LogisticRegression(Pure("0.1"), schema=named("people"), ledger=book.place)
+    model.fit(as_table(rows))
+    assert book.account("people").charges == 1
+
+
+def test_without_a_name_nothing_is_booked(book, rows):
+    for schema, ledger in ((None, book.place), (named("data"), Ledger.open(book.place))):
+        model = LogisticRegression(Pure("0.1"), schema=schema, ledger=ledger)
+        with pytest.raises(InvalidParameter, match="name of the dataset") as refused:
+            model.fit("never read")
+        assert 'name = "people"' in str(refused.value)
+        assert "for_dataset" in str(refused.value)
+    assert len(book.entries()) == 1
+
+
+def test_two_names_are_one_too_many(book, rows):
+    model = LogisticRegression(Pure("0.1"), schema=named("others"), ledger=book)
+    with pytest.raises(InvalidParameter, match="the same in the schema"):
+        model.fit(as_table(rows))
+    LogisticRegression(Pure("0.1"), schema=named("data"), ledger=book).fit(as_table(rows))
+    assert book.account("people").charges == 1
+
+
+def test_a_charge_says_what_it_is_for(book, rows):
+    noted = pickle.loads(pickle.dumps(book.noting("model.json")))  # noqa: S301
+    LogisticRegression(Pure("0.1"), ledger=noted).fit(*rows)
+    assert book.entries()[1].what == "LogisticRegression for model.json"
+    book.charge("people", Pure("0.1"))
+    assert book.entries()[3].what == ""
+    with pytest.raises(InvalidParameter, match="note"):
+        book.noting("two\nlines")
 
 
 def test_a_seeded_fit_is_charged_too(book, rows):
     LogisticRegression(Pure("0.1"), ledger=book, random_state=1).fit(*rows)
-    assert book.account("data").charges == 1
+    assert book.account("people").charges == 1
 
 
 def test_kinds_are_converted_where_a_theorem_allows(tmp_path, rows):
-    book = Ledger.open(tmp_path / "other.db")
-    book.set_limit("data", Zcdp(1))
+    book = Ledger.open(tmp_path / "other.db").for_dataset("people")
+    book.set_limit("people", Zcdp(1))
     LogisticRegression(Pure("0.2"), ledger=book).fit(*rows)
-    assert str(book.account("data").spent).startswith("ρ = 0.02")
+    assert str(book.account("people").spent).startswith("ρ = 0.02")
     with pytest.raises(MixedBudgets):
         LogisticRegression(Approx(1, 1e-6), ledger=book).fit(*rows)
     book.close()

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from datetime import UTC, datetime
 from fractions import Fraction
 
 import numpy as np
@@ -39,6 +40,7 @@ COLUMNS = (
 )
 SCHEMA = Schema(COLUMNS, Target("ill", labels=("no", "yes")), "clinic", 3)
 COST = Schema(COLUMNS, Target("cost", bound=50.0), "clinic")
+DOSE = Schema(COLUMNS, Target("cost", lower=10, upper=50.0, unit="mg"), "clinic")
 BUDGET = Approx(1, "1e-6")
 MODELS = {
     "logistic": LogisticRegression(BUDGET, schema=SCHEMA),
@@ -46,6 +48,7 @@ MODELS = {
     "svc": LinearSVC(Zcdp("1/7"), loss="smoothed", neighbours="replace-one"),
     "several": LogisticRegression(BUDGET, classes=[2, 0, 1], fit_intercept=False),
     "linear": LinearRegression(BUDGET, schema=COST, mechanism="output"),
+    "ranged": LinearRegression(BUDGET, schema=DOSE),
     "poisson": PoissonRegression(BUDGET, target_bound=9, slope_bound=3, random_state=2),
     "instances": LinearSVC(
         BUDGET,
@@ -116,6 +119,32 @@ def test_settings_survive(tmp_path):
     assert loaded.random_state is None
     assert not loaded.release_.guarantee.private
     assert (loaded.target_bound, loaded.slope_bound) == (9, 3)
+
+
+def test_the_date_of_the_fit_survives_and_old_files_have_none(tmp_path):
+    path = tmp_path / "model.json"
+    model, _ = fitted("ranged")
+    model.save(path)
+    today = datetime.now(UTC).date().isoformat()
+    assert dict(load_model(path).summary().about) == {
+        "Target": "cost, from 10 to 50 mg",
+        "Columns": "4, as 6 features",
+        "Categories": "each level against the average of the levels of its column",
+        "Fitted": today,
+    }
+    record = json.loads(path.read_text("utf-8"))
+    del record["fitted_on"]
+    path.write_text(json.dumps(record), "utf-8")
+    assert "Fitted" not in dict(load_model(path).summary().about)
+    record["fitted_on"] = "yesterday"
+    path.write_text(json.dumps(record), "utf-8")
+    with pytest.raises(InvalidParameter, match="damaged"):
+        load_model(path)
+
+
+def test_a_classifier_names_its_labels():
+    model, _ = fitted("logistic")
+    assert dict(model.summary().about)["Target"] == "ill: no, yes; positive: yes"
 
 
 def test_the_file_holds_exact_budgets_and_no_data(tmp_path):

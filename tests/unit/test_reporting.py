@@ -1,5 +1,6 @@
 """Plain words, model card and page: correct, careful, and deaf to markup in names."""
 
+import dataclasses
 import math
 import re
 from html.parser import HTMLParser
@@ -75,6 +76,19 @@ class Reader(HTMLParser):
     @property
     def text(self):
         return " ".join(" ".join(self.said).split())
+
+
+def test_card_and_page_say_what_the_model_is_of():
+    said = (("Target", "dose, from 0 to 200 mg"), ("Fitted", "2026-01-31"))
+    summary = dataclasses.replace(a_summary(), about=(*said, ("Columns", ATTACK)))
+    page, card = report_page(summary), model_card(summary)
+    reader = Reader(page)
+    assert "script" not in reader.tags
+    for name, value in said:
+        assert f"{name} {value}" in reader.text
+        assert f"- {name}: {value}" in card
+        assert value in str(summary)
+    assert ATTACK not in page + card
 
 
 def the_number(pattern, text):

@@ -18,6 +18,7 @@ from confide import (
     LinearRegression,
     LogisticRegression,
     Number,
+    PoissonRegression,
     Pure,
     Schema,
     Zcdp,
@@ -186,8 +187,18 @@ def _first(schema, column):
         ('name = "x"', r"\[target\]"),
         (TOML + "[more]\n", r"\[target\]"),
         (TOML.replace('kind = "category"', 'kind = "level"'), "kind of column 'town'"),
-        (TOML.replace("upper = 98", ""), "column 'age' must be described by"),
-        (TOML.replace("upper = 98", "upper = 98\nmiddle = 1"), "column 'age'"),
+        (TOML.replace('kind = "category"', 'kind = "categry"'), "mean 'category'"),
+        (TOML.replace('kind = "number"', ""), r"\[columns.age\] must be given kind"),
+        (TOML.replace("upper = 98", ""), r"\[columns.age\] must be given upper; .*Write"),
+        (TOML.replace("upper = 98", ""), r"Write upper = 120 under \[columns.age\]"),
+        (TOML.replace("levels", "level"), r"\[columns.town\].*Did you mean 'levels'"),
+        (TOML.replace("upper = 98", "upper = 98\nmiddle = 1"), r"\[columns.age\]"),
+        (TOML.replace("upper = 98", "uper = 98"), "Did you mean 'upper'"),
+        (TOML.replace("[target]", "[Target]"), "Did you mean 'target'"),
+        (TOML.replace("[columns.age]", "[column.age]"), "Did you mean 'columns'"),
+        (TOML.replace('column = "ill"', ""), r"\[target\] must be given column; .*Write"),
+        (TOML.replace('labels = ["no", "yes"]', "lower = 0"), "must be given upper"),
+        (TOML.replace("labels", "label"), r"\[target\].*Did you mean 'labels'"),
         (TOML.replace("upper = 98", "upper = 18"), "range of column 'age'"),
         (TOML.replace("upper = 98", 'upper = "98"'), "range of column 'age'"),
         (TOML.replace("upper = 98", "upper = nan"), "range of column 'age'"),
@@ -214,6 +225,11 @@ def test_a_broken_file_is_explained(tmp_path, broken, says):
         Schema.from_toml(path)
 
 
+def test_a_misspelt_column_is_looked_for():
+    with pytest.raises(InvalidData, match=r"misses .'town'.*Did you mean 'Towns'"):
+        SCHEMA.design(clinic().rename(columns={"town": "Towns"}))
+
+
 def test_a_file_that_cannot_be_read_is_explained(tmp_path):
     with pytest.raises(InvalidParameter, match="No such file"):
         Schema.from_toml(tmp_path / "absent.toml")
@@ -221,7 +237,7 @@ def test_a_file_that_cannot_be_read_is_explained(tmp_path):
     path.write_bytes("name = 'Zürich'".encode("latin-1"))
     with pytest.raises(InvalidParameter, match="UTF-8"):
         Schema.from_toml(path)
-    with pytest.raises(InvalidParameter, match="'adult'"):
+    with pytest.raises(InvalidParameter, match="Did you mean 'adult'"):
         Schema.bundled("../adult")
 
 
@@ -287,11 +303,127 @@ def test_a_table_is_enough_to_fit_and_more_columns_do_no_harm():
     assert model.score(table, table["ill"]) > 0.7
     assert model.classes_.tolist() == ["no", "yes"]
     assert [row["name"] for row in model.summary().records()] == [
-        *SCHEMA.features,
+        *SCHEMA.features[:4],
+        "town (missing or undeclared)",
+        *SCHEMA.features[4:],
+        "rooms (missing or undeclared)",
         "(intercept)",
     ]
     holes = table.assign(age=np.nan, town=None)
     assert model.predict(holes).shape == (200,)
+
+
+# --- what is shown of a category
+
+TOWNS = ["town=north", "town=south", "town=west"]
+
+
+def shown(schema, **more):
+    model = LogisticRegression(Pure(10), schema=schema, random_state=2, **more)
+    model.fit(clinic())
+    return model, {row.name: row.estimate for row in model.summary().rows}
+
+
+def test_levels_are_shown_against_the_average_of_their_column():
+    model, lines = shown(SCHEMA)
+    assert sum(lines[town] for town in TOWNS) == pytest.approx(0, abs=1e-12)
+    raw = dict(zip(SCHEMA.features, model.coef_[0], strict=True))
+    for town in TOWNS:
+        assert lines[town] - lines[TOWNS[0]] == pytest.approx(raw[town] - raw[TOWNS[0]])
+    assert lines["age"] == pytest.approx(raw["age"])
+
+
+def test_the_lines_shown_say_of_every_row_what_the_model_says():
+    table = clinic(60)
+    table.loc[::7, "town"] = None
+    table.loc[::5, "town"] = "elsewhere"
+    for intercept in (True, False):
+        model, lines = shown(SCHEMA, fit_intercept=intercept)
+        none = "(missing or undeclared)"
+        told = table["age"] * lines["age"] + table["income"] * lines["income"]
+        told += lines["(intercept)"]
+        told += [lines.get(f"town={t}", lines[f"town {none}"]) for t in table["town"]]
+        told += [lines[f"rooms={r}"] for r in table["rooms"]]
+        np.testing.assert_allclose(told, model.decision_function(table), atol=1e-9)
+
+
+def test_a_line_for_rows_without_a_level_stands_where_there_can_be_some():
+    def names(**rules):
+        column = Category("town", ("n", "s"), **rules)
+        return Schema((column,), Aim("y", bound=1)).display_map().names
+
+    both = ("town=n", "town=s")
+    assert names() == (*both, "town (missing or undeclared)", "(intercept)")
+    assert names(missing="refuse") == (*both, "town (undeclared)", "(intercept)")
+    other = (*both, "town=other")
+    assert names(other=True) == (*other, "town (missing)", "(intercept)")
+    assert names(other=True, missing="refuse") == (*other, "(intercept)")
+
+
+def test_a_single_level_is_shown_against_the_rest():
+    lines = Schema((Category("town", ("n",)),), Aim("y", bound=1)).display_map()
+    assert lines.names == ("town=n", "(intercept)")
+    np.testing.assert_array_equal(lines.show(np.array([3.0, 2.0])), [3.0, 2.0])
+
+
+def test_what_is_shown_is_an_affine_map_of_the_coefficients():
+    lines = FULL.display_map()
+    rng = np.random.default_rng(5)
+    a, b = rng.normal(size=(2, len(FULL.features) + 1))
+    np.testing.assert_allclose(lines.show(a) + lines.show(b), lines.show(a + b))
+    slopes, constant = FULL.in_units(a[:-1])
+    assert lines.show(a)[0] == pytest.approx(slopes[0])
+    assert lines.show(a)[-1] == pytest.approx(constant + a[-1] + slopes[1:6].mean())
+
+
+# --- a target in a range of its own
+
+DOSES = Schema(SCHEMA.columns, Aim("dose", lower=0, upper=200, unit="mg/week"), "doses")
+
+
+def doses():
+    table = clinic(400)
+    return table.assign(dose=table["age"] + 20 * (table["town"] == "west"))
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_range_is_a_bound_around_its_middle(intercept):
+    settings = {"random_state": 4, "fit_intercept": intercept}
+    around = Schema(SCHEMA.columns, Aim("dose", bound=100), "doses")
+    table = doses()
+    ranged = LinearRegression(Pure(20), schema=DOSES, **settings).fit(table)
+    moved = table.assign(dose=table["dose"] - 100)
+    bound = LinearRegression(Pure(20), schema=around, **settings).fit(moved)
+    np.testing.assert_array_equal(ranged.release_.value, bound.release_.value)
+    np.testing.assert_allclose(ranged.predict(table), bound.predict(table) + 100)
+    np.testing.assert_allclose(ranged.coef_, bound.coef_)
+    assert ranged.intercept_ == pytest.approx(bound.intercept_ + 100)
+    shown, before = ranged.summary().rows[-1], bound.summary().rows[-1]
+    assert shown.estimate == pytest.approx(before.estimate + 100)
+
+
+def test_predictions_keep_to_the_range():
+    model = LinearRegression(Pure(500), schema=DOSES).fit(doses())
+    assert np.abs(model.predict(doses()) - doses()["dose"]).mean() < 10
+    settings = {"mechanism": MECHANISM, "l2": 1e-3, "random_state": 1}
+    wild = LinearRegression(Pure(0.01), schema=DOSES, **settings).fit(doses())
+    assert wild.predict(doses()).min() >= 0
+    assert wild.predict(doses()).max() <= 200
+
+
+def test_target_bound_goes_before_the_schema():
+    model = LinearRegression(Pure(1), schema=DOSES, target_bound=7).fit(doses())
+    assert np.abs(model.predict(doses())).max() <= 7
+
+
+def test_counts_begin_at_0():
+    table = doses().assign(dose=2)
+    counts = Schema(SCHEMA.columns, Aim("dose", lower=0, upper=3), "visits")
+    model = PoissonRegression(Pure(9), schema=counts, slope_bound=3).fit(table)
+    assert model.predict(table).max() <= 3
+    later = Schema(SCHEMA.columns, Aim("dose", lower=1, upper=3), "visits")
+    with pytest.raises(InvalidParameter, match="lower of the target must be 0"):
+        PoissonRegression(Pure(9), schema=later, slope_bound=3).fit(table)
 
 
 # --- every kind of column
@@ -310,7 +442,7 @@ FULL = Schema(
 )
 
 
-@pytest.mark.parametrize("schema", [SCHEMA, FULL, Schema.bundled("adult")], ids=str)
+@pytest.mark.parametrize("schema", [SCHEMA, FULL, DOSES, Schema.bundled("adult")], ids=str)
 def test_a_schema_survives_json_and_toml(schema):
     again = Schema.from_mapping(json.loads(json.dumps(schema.to_mapping())))
     assert again == schema
@@ -426,6 +558,16 @@ def test_missing_values_can_be_refused(column, value):
         (lambda: Schema((Number("a", 0, 1),), "y"), "target must be"),
         (lambda: Schema(("a",), Aim("y", bound=1)), "columns must be"),
         (lambda: Aim(3, bound=1), "column of the target"),
+        (lambda: Aim("y", lower=0), "upper of target 'y'"),
+        (lambda: Aim("y", upper=0), "lower of target 'y'"),
+        (lambda: Aim("y", lower=0, upper=math.inf), "upper of target 'y'"),
+        (lambda: Aim("y", lower=math.nan, upper=1), "lower of target 'y'"),
+        (lambda: Aim("y", lower=True, upper=3), "lower of target 'y'"),
+        (lambda: Aim("y", lower=1, upper=1), "range of target 'y'"),
+        (lambda: Aim("y", lower=0, upper=1, bound=1), "declared by labels"),
+        (lambda: Aim("y", lower=0, upper=1, labels=(0, 1)), "declared by labels"),
+        (lambda: Aim("y", labels=(0, 1), unit="mg"), "unit of target 'y'"),
+        (lambda: Aim("y", bound=1, unit=3), "unit of target 'y'"),
         (lambda: Schema((Number("a", 0, 1),), Aim("y", bound=1), ""), "name must be"),
         *(
             (lambda k=k: Schema(SCHEMA.columns, SCHEMA.target, "x", k), "rows_per_person")

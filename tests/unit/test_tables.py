@@ -220,6 +220,23 @@ def test_the_interchange_protocol_is_enough():
 # --- templates
 
 
+def test_a_template_can_be_of_chosen_columns(table):
+    *_, last = names = HEAD.split(",")
+    content = tomllib.loads(schema_template(table, last, names[:2]))
+    assert content["target"] == {"column": last}
+    assert list(content["columns"]) == names[:2]
+    with pytest.raises(InvalidData, match=f"Did you mean '{last}'"):
+        schema_template(table, last + "x")
+    with pytest.raises(InvalidData, match=f"Did you mean '{names[0]}'"):
+        schema_template(table, last, [names[0] + "x"])
+
+
+def test_a_file_called_data_names_no_dataset(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text(HEAD + "\n", encoding="utf-8")
+    assert tomllib.loads(schema_template(path))["name"] == "?"
+
+
 def test_a_template_names_every_column_and_no_value(table, tmp_path):
     text = schema_template(table)
     content = tomllib.loads(text)

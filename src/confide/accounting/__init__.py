@@ -1,5 +1,6 @@
 """Events, bounds on privacy losses, what they compose to, and the ledger."""
 
+from confide.accounting.beside_gaussian import gaussian_left
 from confide.accounting.composition import as_pure, as_zcdp, compose, copies_delta
 from confide.accounting.entries import Entry
 from confide.accounting.events import (
@@ -39,6 +40,7 @@ __all__ = [
     "as_zcdp",
     "compose",
     "copies_delta",
+    "gaussian_left",
     "gaussian_shift",
     "rho_of_curve",
     "sharp_renyi",

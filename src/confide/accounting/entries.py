@@ -67,6 +67,12 @@ def standing(run: Run, dataset: str) -> tuple[Budget | None, Amount | None]:
     )
 
 
+def known_datasets(run: Run) -> tuple[str, ...]:
+    """Return the names of all datasets, sorted."""
+    rows = run("SELECT DISTINCT dataset FROM confide_entries", ())
+    return tuple(sorted(str(row[0]) for row in rows))
+
+
 def head(run: Run) -> tuple[int, str]:
     """Return number and digest of the last entry."""
     rows = run(

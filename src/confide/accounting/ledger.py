@@ -22,6 +22,7 @@ from confide.accounting.entries import (
     all_rows,
     append,
     head,
+    known_datasets,
     read_entry,
     standing,
 )
@@ -34,6 +35,7 @@ from confide.errors import (
     MixedBudgets,
     PrivacyLeak,
     TamperedLedger,
+    did_you_mean,
 )
 from confide.privacy import Budget, Status, check_budget
 
@@ -65,10 +67,13 @@ class Ledger:
     """A handle on a budget book at a place: a SQLite file or a PostgreSQL database.
 
     Copying, cloning or pickling the handle never copies the book: whoever holds one
-    spends from the same limits. Make it with `Ledger.open`.
+    spends from the same limits. Make it with `Ledger.open`. A fit books under the name
+    of its schema, or without a schema under the handle's ``dataset``.
     """
 
     place: str
+    dataset: str = ""
+    note: str = ""
 
     @classmethod
     def open(cls, place: str | Path) -> "Ledger":
@@ -76,6 +81,17 @@ class Ledger:
         ledger = cls(_resolved(place))
         store_at(ledger.place).create()
         return ledger
+
+    def for_dataset(self, name: str) -> "Ledger":
+        """Return a handle on the same book under whose name a fit without schema pays."""
+        return replace(self, dataset=_name(name))
+
+    def noting(self, note: str) -> "Ledger":
+        """Return a handle on the same book whose charges say what they are for.
+
+        Such as the file that a model is going to be written to.
+        """
+        return replace(self, note=_text(note, "note"))
 
     def close(self) -> None:
         """Close this process's connection; the handle opens a new one when used again."""
@@ -147,7 +163,7 @@ class Ledger:
             dataset=name,
             at=_now(),
             who=_person(who),
-            what=_text(what, "what"),
+            what=_text(" for ".join(filter(None, (what, self.note))), "what"),
             status=_checked_status(status),
             private=bool(private),
             budget=budget,
@@ -156,7 +172,7 @@ class Ledger:
         with store_at(self.place).writing() as run:
             limit, spent = standing(run, name)
             if limit is None:
-                raise BudgetExceeded(_no_limit(self.place, name))
+                raise BudgetExceeded(_no_limit(self.place, name, known_datasets(run)))
             cap, spent = Amount.of(limit), spent or Amount.nothing(type(limit))
             counted = count(budget, entry.events, limit)
             total = spent + counted
@@ -196,6 +212,7 @@ class Ledger:
         name = _name(dataset)
         with store_at(self.place).reading() as run:
             limit, spent = standing(run, name)
+            known = known_datasets(run)
             charges = run(
                 "SELECT count(*) FROM confide_entries "
                 "WHERE dataset = ? AND kind = 'charge'",
@@ -203,7 +220,7 @@ class Ledger:
             )[0][0]
         if limit is None:
             raise InvalidParameter(
-                "dataset", "one with a limit", name, _no_limit(self.place, name)
+                "dataset", "one with a limit", name, _no_limit(self.place, name, known)
             )
         spent = spent or Amount.nothing(type(limit))
         return Account(name, limit, spent, Amount.of(limit) - spent, charges)
@@ -211,8 +228,7 @@ class Ledger:
     def datasets(self) -> tuple[str, ...]:
         """Return the names of all datasets, sorted."""
         with store_at(self.place).reading() as run:
-            rows = run("SELECT DISTINCT dataset FROM confide_entries", ())
-        return tuple(sorted(str(row[0]) for row in rows))
+            return known_datasets(run)
 
     def entries(self, dataset: str | None = None) -> tuple[Entry, ...]:
         """Return the entries, oldest first, of one dataset or of all."""
@@ -254,10 +270,11 @@ class Ledger:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Ledger, (self.place,)
+        return Ledger, (self.place, self.dataset, self.note)
 
     def __repr__(self) -> str:
-        return f"Ledger({shown(self.place)!r})"
+        named = f", {self.dataset!r}" if self.dataset else ""
+        return f"Ledger({shown(self.place)!r}{named})"
 
 
 def _resolved(place: Any) -> str:
@@ -325,19 +342,28 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
-def _no_limit(place: str, dataset: str) -> str:
+def _no_limit(place: str, dataset: str, known: tuple[str, ...]) -> str:
+    listed = f" It has limits for {', '.join(map(repr, known[:12]))}." if known else ""
+    hint = did_you_mean(dataset, known)
     return (
-        f"{dataset!r} has no limit in this ledger, so nothing may be spent on it. Set one: "
-        f"ledger.set_limit({json.dumps(dataset)}, Approx(3, 1e-5)) or confide budget "
+        f"{dataset!r} has no limit in this ledger, so nothing may be spent on it."
+        f"{listed}{' ' + hint if hint else ''} Set one: confide budget "
         f"{shlex.quote(shown(place))} --dataset {shlex.quote(dataset)} --epsilon 3 "
-        "--delta 1e-5. Nothing was spent."
+        f"--delta 1e-5, or in Python ledger.set_limit({json.dumps(dataset)}, "
+        "Approx(3, 1e-5)). Nothing was spent."
     )
 
 
 def _refusal(dataset: str, counted: Amount, spent: Amount, cap: Amount) -> str:
+    """Name the parts of the limit that do not suffice, and those only."""
     left = cap - spent
+    over = [name for name in cap.kind.fields if left.part(name) < counted.part(name)]
+    excess, asked, rest, whole = (
+        amount.text(over) for amount in (counted.excess(left), counted, left, cap)
+    )
+    gone = all(left.part(name) == 0 for name in over)
     return (
-        f"the limit of {dataset!r} would be exceeded by {counted.excess(left)}: asked "
-        f"{counted}, spent {spent}, limit {cap}, left {left}. Nothing was spent. Ask for "
-        "less; what is left is the most that can be asked."
+        f"the limit of {dataset!r} would be exceeded by {excess}: asked {asked}, left "
+        f"{rest}, of a limit of {whole}. Nothing was spent. "
+        + ("It is used up." if gone else "Ask for at most what is left.")
     )

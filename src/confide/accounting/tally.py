@@ -60,17 +60,17 @@ class Amount:
     @property
     def epsilon(self) -> Fraction:
         """The epsilon of a pure or an (epsilon, delta) amount."""
-        return self._part("epsilon")
+        return self.part("epsilon")
 
     @property
     def delta(self) -> Fraction:
         """The delta of an (epsilon, delta) amount."""
-        return self._part("delta")
+        return self.part("delta")
 
     @property
     def rho(self) -> Fraction:
         """The rho of a zCDP amount."""
-        return self._part("rho")
+        return self.part("rho")
 
     def __add__(self, other: "Amount") -> "Amount":
         return Amount(self.kind, tuple(a + b for a, b in self._pairs(other)))
@@ -95,15 +95,19 @@ class Amount:
         except InvalidParameter:
             return None
 
-    def __str__(self) -> str:
-        named = zip(self.kind.fields, self.parts, strict=True)
-        text = ", ".join(f"{SYMBOLS[name]} = {float(part):.6g}" for name, part in named)
+    def text(self, fields: Sequence[str]) -> str:
+        """Return these parts, as in ε = 1, δ = 1e-06."""
+        text = ", ".join(f"{SYMBOLS[x]} = {float(self.part(x)):.6g}" for x in fields)
         return f"{text} (zCDP)" if self.kind is Zcdp else text
+
+    def __str__(self) -> str:
+        return self.text(self.kind.fields)
 
     def __repr__(self) -> str:
         return f"Amount({self})"
 
-    def _part(self, name: str) -> Fraction:
+    def part(self, name: str) -> Fraction:
+        """Return one part by its name."""
         if name in self.kind.fields:
             return self.parts[self.kind.fields.index(name)]
         raise AttributeError(f"an amount of {self.kind.__name__} has no {name}")

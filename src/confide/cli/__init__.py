@@ -11,12 +11,14 @@ import typer
 from rich.markup import escape
 
 from confide import __version__
-from confide.cli.books import budget, schemas
+from confide.cli.books import budget
 from confide.cli.console import complaints, console
 from confide.cli.model import fit, predict, report
 from confide.cli.prospect import audit, plan
 from confide.cli.reproduce import reproduce_study
+from confide.cli.schemas import schemas
 from confide.cli.show import demo, list_parts
+from confide.cli.wording import in_options
 from confide.errors import BudgetExceeded, ConfideError, NotSolved, TamperedLedger
 
 __all__ = ["app", "main"]
@@ -55,7 +57,7 @@ def _top(
 def main() -> None:
     """Run the command line; errors of use end in one sentence, never in a traceback."""
     try:
-        app()
+        app(prog_name="confide")
     except (BudgetExceeded, TamperedLedger) as error:
         _complain("refused", error, 3)
     except NotSolved as error:
@@ -65,5 +67,5 @@ def main() -> None:
 
 
 def _complain(kind: str, error: Exception, code: int) -> NoReturn:
-    complaints.print(f"[red]{kind}:[/red] {escape(str(error))}")
+    complaints.print(f"[red]{kind}:[/red] {escape(in_options(error))}", soft_wrap=True)
     sys.exit(code)

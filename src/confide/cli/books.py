@@ -1,6 +1,5 @@
-"""`confide budget` and `confide schema`."""
+"""`confide budget`."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,17 +10,15 @@ from confide.cli.console import (
     Delta,
     Epsilon,
     Rho,
-    check_new_file,
     console,
+    limit_command,
     open_existing,
     print_json,
     print_table,
     read_budget,
 )
-from confide.data import Schema, schema_template
-from confide.errors import InvalidParameter
-
-schemas = typer.Typer(help="Write and check schemas: what is public about a table.")
+from confide.errors import InvalidParameter, did_you_mean
+from confide.privacy import Budget
 
 
 def budget(
@@ -41,15 +38,18 @@ def budget(
     Example: [bold]confide budget budget.db --dataset adult --epsilon 3 --delta 1e-5[/bold]
     """
     setting = any(part is not None for part in (epsilon, delta, rho))
+    if setting and not dataset:
+        raise InvalidParameter(
+            "--dataset",
+            "named when a limit is set",
+            dataset,
+            "It is the name at the beginning of the schema.",
+        )
     book = Ledger.open(ledger) if setting else open_existing(ledger)
     if setting:
-        if not dataset:
-            raise InvalidParameter("--dataset", "named when a limit is set", dataset)
-        known = dataset in book.datasets()
-        before = book.account(dataset).limit if known else None
-        book.set_limit(dataset, read_budget(epsilon, delta, rho))
-        if before is not None and not as_json:
-            console.print(f"The limit of {dataset} was {before} before.")
+        _set_limit(book, dataset, read_budget(epsilon, delta, rho), quiet=as_json)
+    elif dataset and dataset not in book.datasets():
+        raise _unknown(ledger, dataset, book.datasets())
     checked = book.verify() if verify else None
     names = (dataset,) if dataset else book.datasets()
     accounts = [book.account(name) for name in names]
@@ -64,7 +64,10 @@ def budget(
         )
         return
     if not accounts:
-        console.print("No dataset has a limit yet. Set one with --dataset and --epsilon.")
+        console.print(
+            f"No dataset has a limit yet. Set one: {limit_command(ledger, 'people')}",
+            soft_wrap=True,
+        )
     else:
         print_table(
             ("dataset", "limit", "spent", "left", "charges"),
@@ -92,55 +95,28 @@ def budget(
         console.print(f"\n{checked} entries verified.")
 
 
-@schemas.command("init")
-def schema_init(
-    table: Annotated[
-        Path, typer.Argument(help="CSV or Parquet file.", exists=True, dir_okay=False)
-    ],
-    out: Annotated[
-        Path | None, typer.Option(help="File to write; printed if absent.")
-    ] = None,
-) -> None:
-    """Write a template from the header of a table, to be filled in by a person.
-
-    Only the names of the columns are read. Ranges and levels must come from what is
-    publicly known: read off the data they would give it away.
-
-    Example: [bold]confide schema init adult.csv --out adult.toml[/bold]
-    """
-    text = schema_template(table)
-    if out is None:
-        print(text, end="")
+def _set_limit(book: Ledger, dataset: str, limit: Budget, *, quiet: bool) -> None:
+    """Set a limit, and mention what it replaces or may have been meant instead."""
+    others = book.datasets()
+    before = book.account(dataset).limit if dataset in others else None
+    book.set_limit(dataset, limit)
+    if quiet:
         return
-    check_new_file(out)
-    out.write_text(text, encoding="utf-8")
-    console.print(
-        f"Written to {out}. Fill in kinds and ranges, then: confide schema check {out}"
+    if before is not None:
+        console.print(f"The limit of {dataset} was {before} before.", markup=False)
+    elif did_you_mean(dataset, others):
+        hint = did_you_mean(dataset, others)
+        console.print(f"{dataset} is new in this ledger. {hint}", markup=False)
+
+
+def _unknown(ledger: str, dataset: str, known: tuple[str, ...]) -> InvalidParameter:
+    hint = did_you_mean(dataset, known)
+    return InvalidParameter(
+        "--dataset",
+        f"a dataset of this ledger ({', '.join(known) or 'there is none yet'})",
+        dataset,
+        hint or f"To give it a limit: {limit_command(ledger, dataset)}.",
     )
-
-
-@schemas.command("check")
-def schema_check(
-    schema: Annotated[
-        Path, typer.Argument(help="Schema file (TOML).", exists=True, dir_okay=False)
-    ],
-    as_json: AsJson = False,
-) -> None:
-    """Check a schema and show what a model will see.
-
-    Example: [bold]confide schema check adult.toml[/bold]
-    """
-    public = Schema.from_toml(schema)
-    weights = dict(zip(public.features, public.weights.tolist(), strict=True))
-    if as_json:
-        print_json({"name": public.name, "features": weights})
-        return
-    console.print(
-        f"{public.name}: {len(public.columns)} columns become {len(weights)} features; "
-        f"target {public.target.column}.\n"
-    )
-    lines = [(name, f"{weight:.3f}") for name, weight in weights.items()]
-    print_table(("feature", "share of the row length"), lines)
 
 
 def _amount(budget: Any) -> str:

@@ -2,12 +2,14 @@
 
 import json
 import os
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
@@ -54,11 +56,23 @@ def check_new_file(out: Path) -> None:
         raise InvalidParameter("--out", "in a folder that can be written to", str(out))
 
 
-def open_existing(ledger: str) -> Ledger:
-    """Open a ledger to read it; a mistyped name must not become an empty book."""
+def open_existing(ledger: str, dataset: str = "people") -> Ledger:
+    """Open a ledger to use it; a mistyped name must not become an empty book."""
     if "://" not in ledger and not Path(ledger).exists():
-        raise InvalidParameter("the ledger", "a file that exists", ledger)
+        raise InvalidParameter(
+            "the ledger",
+            "a file that exists",
+            ledger,
+            "Setting a limit makes one: "
+            f"{limit_command(ledger, dataset)} (choose your own numbers).",
+        )
     return Ledger.open(ledger)
+
+
+def limit_command(ledger: str, dataset: str) -> str:
+    """Return the command that sets the limit of a dataset."""
+    name = f"--dataset {shlex.quote(dataset)}"
+    return f"confide budget {shlex.quote(ledger)} {name} --epsilon 3 --delta 1e-5"
 
 
 def print_json(content: Any) -> None:
@@ -82,7 +96,7 @@ def print_table(
     for i, head in enumerate(heads):
         table.add_column(head, justify="left" if i == 0 else "right", overflow="fold")
     for line in lines:
-        table.add_row(*line)
+        table.add_row(*map(escape, line))
     console.print(table)
 
 
@@ -116,5 +130,5 @@ def summary_record(summary: Summary) -> dict[str, Any]:
         "model": summary.title,
         "guarantee": guarantee_record(summary.guarantee),
         "coefficients": summary.records(),
-        **{name.lower(): value for name, value in summary.facts},
+        **{name.lower(): value for name, value in (*summary.about, *summary.facts)},
     }

@@ -6,8 +6,10 @@ from typing import Annotated, Any
 import numpy as np
 import pandas as pd
 import typer
+from rich.markup import escape
 
 from confide import __version__
+from confide._types import AnyArray
 from confide.accounting import Account, Amount, Ledger
 from confide.cli.console import (
     AsJson,
@@ -16,6 +18,7 @@ from confide.cli.console import (
     Rho,
     check_new_file,
     console,
+    limit_command,
     open_existing,
     print_coefficients,
     print_guarantee,
@@ -23,8 +26,8 @@ from confide.cli.console import (
     read_budget,
     summary_record,
 )
-from confide.data import Schema, read_table
-from confide.errors import InvalidParameter
+from confide.data import UNNAMED, Category, Schema, read_table
+from confide.errors import InvalidParameter, did_you_mean
 from confide.estimators import (
     LinearRegression,
     LinearSVC,
@@ -40,6 +43,15 @@ MODELS: dict[str, type[Any]] = {
     "svm": LinearSVC,
     "linear": LinearRegression,
     "poisson": PoissonRegression,
+}
+DIGITS = 5
+"""Significant digits of a predicted number."""
+CHANCE_DIGITS = 4
+TITLES = {
+    "LogisticRegression": "Logistic regression",
+    "LinearSVC": "Support-vector machine",
+    "LinearRegression": "Linear regression",
+    "PoissonRegression": "Poisson regression",
 }
 TableFile = Annotated[
     Path, typer.Argument(help="CSV or Parquet file.", exists=True, dir_okay=False)
@@ -88,6 +100,7 @@ def fit(
     budget = read_budget(epsilon, delta, rho)
     public = Schema.from_toml(schema)
     kind = _kind(model, public)
+    book = None if ledger is None else _open_to_pay(ledger, public, schema)
     if out is not None:
         check_new_file(out)
     settings: dict[str, Any] = {
@@ -96,7 +109,7 @@ def fit(
         "neighbours": neighbours,
         "l2": "auto" if l2 is None else l2,
         "l1": l1,
-        "ledger": None if ledger is None else Ledger.open(ledger),
+        "ledger": book if book is None or out is None else book.noting(str(out)),
         "random_state": seed,
     }
     if slope_bound is not None:
@@ -114,21 +127,17 @@ def fit(
         return
     print_guarantee(summary.guarantee)
     print_coefficients(summary)
-    console.print(
-        "\n[dim]Of a category only differences between its levels have a meaning. A row "
-        "with an undeclared label counts against every positive one, an undeclared level "
-        "as none; neither is ever reported.[/dim]"
-    )
-    book = "" if ledger is None else f" --ledger {ledger}"
-    if ledger is None:
+    console.print(f"\n[dim]{_footnote(public)}[/dim]")
+    quoted = "" if ledger is None else f" --ledger {ledger}"
+    if book is None:
         console.print("[dim]No ledger was given: this spending is booked nowhere.[/dim]")
     else:
-        account = Ledger.open(ledger).account(public.name)
+        account = book.account(public.name)
         console.print(f"Charged {budget} to {public.name}; left: {account.left}.")
     if out is None:
         console.print("[dim]No --out was given: the model is on this screen only.[/dim]")
     else:
-        console.print(f"Written to {out}. Next: confide report {out}{book}")
+        console.print(f"Written to {out}. Next: confide report {out}{quoted}")
 
 
 def predict(
@@ -145,11 +154,13 @@ def predict(
     """
     estimator = load_model(model)
     rows = read_table(table, estimator.schema, target=False)
-    columns: dict[str, Any] = {"prediction": estimator.predict(rows)}
+    guesses = estimator.predict(rows)
+    labelled = hasattr(estimator, "classes_")
+    columns: dict[str, Any] = {"prediction": guesses if labelled else _rounded(guesses)}
     if hasattr(estimator, "predict_proba"):
         chances = estimator.predict_proba(rows)
         for label, chance in zip(estimator.classes_, chances.T, strict=True):
-            columns[f"probability of {label}"] = np.round(chance, 6)
+            columns[f"probability of {label}"] = np.round(chance, CHANCE_DIGITS)
     result = pd.DataFrame(columns)
     if out is not None:
         result.to_csv(out, index=False)
@@ -161,6 +172,11 @@ def predict(
         print_json(result.to_dict(orient="list"))
     else:
         print(result.to_csv(index=False), end="")
+
+
+def _rounded(predictions: AnyArray) -> AnyArray:
+    """Return numbers with as many digits as a noisy model can stand for."""
+    return np.array([float(f"{value:.{DIGITS}g}") for value in predictions])
 
 
 def report(
@@ -183,7 +199,12 @@ def report(
     spent = None if account is None else _as_budget(account.spent)
     limit = None if account is None else account.limit
     page = report_page(
-        summary, dataset=dataset, spent=spent, limit=limit, version=__version__
+        summary,
+        title=_title(estimator),
+        dataset=dataset,
+        spent=spent,
+        limit=limit,
+        version=__version__,
     )
     out.write_text(page, encoding="utf-8")
     if card is not None:
@@ -195,6 +216,13 @@ def report(
         print_json({"page": str(out), "card": None if card is None else str(card)})
     else:
         console.print(f"Report written to {out}." + (f" Card: {card}." if card else ""))
+
+
+def _title(estimator: Any) -> str:
+    """Return the heading of a page: what is regressed, and how."""
+    if estimator.schema is None:
+        return ""
+    return f"{TITLES[type(estimator).__name__]} of {estimator.schema.target.column}"
 
 
 def _account(ledger: str | None, dataset: str) -> Account | None:
@@ -211,9 +239,54 @@ def _as_budget(spent: Amount) -> Budget | None:
     return spent.as_budget()
 
 
+def _footnote(public: Schema) -> str:
+    """Say how to read the table, and what a fit keeps to itself."""
+    notes = []
+    if any(isinstance(column, Category) for column in public.columns):
+        notes.append(
+            "A level of a category is shown against the average of its levels; an "
+            "undeclared level counts as none."
+        )
+    if public.target.labels is not None:
+        notes.append("A row with an undeclared label counts against every positive one.")
+    else:
+        unit = f" {public.target.unit}" if public.target.unit else ""
+        notes.append(f"Effects are in{unit or ' units'} of {public.target.column}.")
+    notes.append("A fit reports no misspelling: see confide schema check --table.")
+    return escape(" ".join(notes))
+
+
+def _open_to_pay(ledger: str, public: Schema, path: Path) -> Ledger:
+    """Open the ledger of a fit, and see that it has a limit, before anything is read."""
+    if public.name == UNNAMED:
+        raise InvalidParameter(
+            "name of the schema",
+            "given where a ledger is: all unnamed tables would share one budget",
+            public.name,
+            f'Write name = "people" as the first line of {path}.',
+        )
+    book = open_existing(ledger, public.name)
+    if public.name not in book.datasets():
+        raise InvalidParameter(
+            "name of the schema",
+            f"a dataset with a limit in {ledger}, which has {list(book.datasets())}",
+            public.name,
+            f"{did_you_mean(public.name, book.datasets())} Set a limit by "
+            f"{limit_command(ledger, public.name)} (choose your own numbers).".lstrip(),
+        )
+    return book
+
+
 def _kind(name: str, schema: Schema) -> type[Any]:
-    if not name:
-        name = "linear" if schema.target.labels is None else "logistic"
-    if name not in MODELS:
-        raise InvalidParameter("--model", f"one of {', '.join(MODELS)}", name)
-    return MODELS[name]
+    """Return the model that is asked for, or the usual one for the target."""
+    labelled = schema.target.labels is not None
+    fitting = ("logistic", "svm") if labelled else ("linear", "poisson")
+    chosen = name or fitting[0]
+    if chosen not in MODELS:
+        must, hint = f"one of {', '.join(MODELS)}", did_you_mean(chosen, MODELS)
+        raise InvalidParameter("--model", must, chosen, hint)
+    if chosen not in fitting:
+        target = "has labels" if labelled else "is a number"
+        must = f"{' or '.join(fitting)}, for the target in the schema {target}"
+        raise InvalidParameter("--model", must, chosen)
+    return MODELS[chosen]

@@ -1,24 +1,36 @@
 """Public schemas, private rows, tables and datasets."""
 
 from confide.data.columns import Boolean, Category, Column, Date, Number
+from confide.data.compare import Comparison, Finding, Undeclared, compare_table
 from confide.data.datasets import DATASETS, Dataset, load, load_a9a
+from confide.data.declare import UNKNOWN
+from confide.data.display import INTERCEPT, Display
 from confide.data.rows import Block, Rows, enclose
-from confide.data.schema import Schema, Target
+from confide.data.schema import UNNAMED, Schema
 from confide.data.tables import read_table
+from confide.data.target import Target
 from confide.data.template import schema_template
 
 __all__ = [
     "DATASETS",
+    "INTERCEPT",
+    "UNKNOWN",
+    "UNNAMED",
     "Block",
     "Boolean",
     "Category",
     "Column",
+    "Comparison",
     "Dataset",
     "Date",
+    "Display",
+    "Finding",
     "Number",
     "Rows",
     "Schema",
     "Target",
+    "Undeclared",
+    "compare_table",
     "enclose",
     "load",
     "load_a9a",

@@ -45,6 +45,11 @@ class Column(Protocol):
         ...
 
     @property
+    def missing(self) -> str:
+        """What becomes of a missing value; "refuse" refuses the table."""
+        ...
+
+    @property
     def features(self) -> tuple[str, ...]:
         """The names of the numbers it becomes."""
         ...

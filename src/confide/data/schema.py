@@ -12,66 +12,26 @@ from datetime import date
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from confide._types import Array
 from confide.data.columns import KINDS, Column
+from confide.data.declare import check_sections, read_column, read_target
+from confide.data.display import Display, display, units_matrix
+from confide.data.target import Target
 from confide.data.toml import read_toml, write_toml
-from confide.data.values import plain_levels
-from confide.errors import InvalidData, InvalidParameter
+from confide.errors import InvalidData, InvalidParameter, did_you_mean
 
-UNKNOWN = "?"
-"""What a template holds where a person has to decide."""
+UNNAMED = "data"
+"""The name of a dataset that nobody named; no ledger books under it."""
 MOST_ROWS_PER_PERSON = 10**6
 ROWS_AT_ONCE = 4096
 """So many rows of the design matrix stay in the processor's cache while written."""
 MANY_PIECES = 16
 """From so many pieces on they are written on all cores."""
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The column to predict: its labels, or its bound.
-
-    ``labels`` are for classification; with two of them the second is the positive one.
-    ``bound`` is for numbers, |y| <= bound, and for counts, 0 <= y <= bound; what lies
-    beyond is clamped. A row whose target is ``missing`` is refused with the whole table,
-    or dropped by itself.
-    """
-
-    column: str
-    labels: tuple[Any, ...] | None = None
-    bound: float | None = None
-    missing: Literal["refuse", "drop"] = "refuse"
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.column, str) or not self.column:
-            raise InvalidParameter("column of the target", "text", self.column)
-        if self.missing not in ("refuse", "drop"):
-            raise InvalidParameter(
-                f"missing of target {self.column!r}", "'refuse' or 'drop'", self.missing
-            )
-        if (self.labels is None) == (self.bound is None):
-            raise InvalidParameter(
-                f"target {self.column!r}",
-                "declared by labels (for a classifier) or by a bound, not by both",
-                {"labels": self.labels, "bound": self.bound},
-            )
-        if self.labels is not None:
-            what = f"labels of target {self.column!r}"
-            object.__setattr__(self, "labels", plain_levels(what, self.labels, least=2))
-            return
-        bound: Any = self.bound
-        real = isinstance(bound, numbers.Real) and not isinstance(bound, bool)
-        if not real or not 1e-100 <= bound <= 1e100:
-            raise InvalidParameter(
-                f"bound of target {self.column!r}", "a positive, finite number", bound
-            )
-        if type(bound) is not int:
-            object.__setattr__(self, "bound", float(bound))
 
 
 @dataclass(frozen=True)
@@ -81,14 +41,15 @@ class Schema:
     Every column gets a share of the unit length by a public rule: a column of k levels
     counts as k^(−1/2) of a number, because its indicators share the noise between them.
 
-    ``name`` is the name of the dataset, under which a ledger books what is spent on it.
+    ``name`` is the name of the dataset, under which a ledger books what is spent on it; a
+    fit with a ledger needs one.
     Where one person may have several rows, ``rows_per_person`` says how many at most: a
     fit then protects persons, by group privacy.
     """
 
     columns: tuple[Column, ...]
     target: Target
-    name: str = "data"
+    name: str = UNNAMED
     rows_per_person: int = 1
 
     def __post_init__(self) -> None:
@@ -123,9 +84,9 @@ class Schema:
         """Read a schema file.
 
         It holds a ``name``, where needed ``rows_per_person``, a ``[target]`` with
-        ``column`` and ``labels`` or ``bound``, and one ``[columns.NAME]`` for every
-        feature: its ``kind`` ("number", "category", "boolean" or "date") and the fields
-        of `Number`, `Category`, `Boolean` or `Date`.
+        ``column`` and ``labels``, or ``lower`` and ``upper``, or ``bound``, and one
+        ``[columns.NAME]`` for every feature: its ``kind`` ("number", "category",
+        "boolean" or "date") and the fields of `Number`, `Category`, `Boolean` or `Date`.
         """
         return cls.from_mapping(read_toml(path))
 
@@ -135,30 +96,18 @@ class Schema:
         folder = files("confide.data").joinpath("schemas").iterdir()
         known = {file.name.removesuffix(".toml"): file for file in folder}
         if name not in known:
-            raise InvalidParameter("bundled schema", f"one of {sorted(known)}", name)
+            must = f"one of {sorted(known)}"
+            hint = did_you_mean(name, known)
+            raise InvalidParameter("bundled schema", must, name, hint)
         return cls.from_mapping(tomllib.loads(known[name].read_text("utf-8")))
 
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any]) -> "Schema":
         """Build a schema from what a TOML file or `to_mapping` holds."""
-        tables: list[Any] = [None]
-        if isinstance(content, Mapping):
-            tables = [content.get("target"), content.get("columns")]
-            tables += tables[1].values() if isinstance(tables[1], Mapping) else []
-        fields = {"name", "rows_per_person", "target", "columns"}
-        if not all(isinstance(t, Mapping) for t in tables) or not set(content) <= fields:
-            raise InvalidParameter(
-                "schema",
-                "a name, a [target] and a [columns.NAME] for every column",
-                list(content) if isinstance(content, Mapping) else type(content).__name__,
-                "See Schema.from_toml.",
-            )
-        _refuse_unfilled(content)
-        target = _build(Target, "target", dict(content["target"]))
-        columns = tuple(
-            _column(name, dict(entry)) for name, entry in content["columns"].items()
-        )
-        name, count = content.get("name", "data"), content.get("rows_per_person", 1)
+        check_sections(content)
+        target = read_target(content["target"])
+        columns = tuple(read_column(*item) for item in content["columns"].items())
+        name, count = content.get("name", UNNAMED), content.get("rows_per_person", 1)
         return cls(columns, target, name, count)
 
     def to_mapping(self) -> dict[str, Any]:
@@ -239,16 +188,16 @@ class Schema:
 
         Returns them with the constant that the change of origin adds to the intercept.
         """
-        weighted = coefficients * self.weights
-        parts, constant, start = [], 0.0, 0
-        for column in self.columns:
-            stop = start + len(column.features)
-            factor, origin = column.units()
-            part = weighted[start:stop] * factor
-            constant -= origin * float(part.sum()) if origin else 0.0
-            parts.append(part)
-            start = stop
-        return np.concatenate(parts), constant
+        whole = units_matrix(self.columns, self.weights) @ np.append(coefficients, 0.0)
+        return whole[:-1], float(whole[-1])
+
+    def display_map(self) -> Display:
+        """Return what turns slopes and an intercept into the lines of a summary.
+
+        They are effects per original unit; levels of a category are shown against the
+        average of its levels.
+        """
+        return display(self.columns, self.weights)
 
 
 def check_columns(held: Any, names: list[str]) -> None:
@@ -257,9 +206,11 @@ def check_columns(held: Any, names: list[str]) -> None:
     for count, fault in ((0, "misses"), (2, "repeats")):
         wrong = [name for name in names if min(times[name], 2) == count]
         if wrong:
+            others = [name for name in map(str, held) if name not in names]
+            hint = next(filter(None, (did_you_mean(name, others) for name in wrong)), "")
             raise InvalidData(
                 f"the table must hold every declared column once; it {fault} {wrong}. "
-                "Rename its columns, or correct the schema."
+                f"Rename its columns, or correct the schema. {hint}".rstrip()
             )
 
 
@@ -279,46 +230,6 @@ def _pick(frame: Any, *names: str) -> list[Any]:
         )
     check_columns(frame.columns, list(names))
     return [frame[name] for name in names]
-
-
-def _refuse_unfilled(content: Mapping[str, Any]) -> None:
-    """Say friendly what is left to decide in a template."""
-    open_questions = [
-        f"kind of column {name!r}"
-        for name, entry in content["columns"].items()
-        if entry.get("kind") == UNKNOWN
-    ]
-    if UNKNOWN in map(str, content["target"].values()):
-        open_questions.insert(0, "[target]")
-    if open_questions:
-        more = len(open_questions) - 3
-        shown = ", ".join(open_questions[:3]) + (f" and {more} more" if more > 0 else "")
-        raise InvalidParameter(
-            "schema",
-            f'filled in by a person wherever its template says "{UNKNOWN}": {shown}',
-            "an unfilled template",
-            "Delete the sections of columns that the model must not use.",
-        )
-
-
-def _column(name: str, entry: dict[str, Any]) -> Column:
-    kind = entry.pop("kind", None)
-    if kind not in list(KINDS):
-        raise InvalidParameter(f"kind of column {name!r}", f"one of {list(KINDS)}", kind)
-    entry.setdefault("name", name)
-    if entry["name"] != name:
-        raise InvalidParameter(f"column {name!r}", "named once", entry["name"])
-    built: Column = _build(KINDS[kind], f"column {name!r}", entry)
-    return built
-
-
-def _build(kind: type[Any], what: str, entry: dict[str, Any]) -> Any:
-    fields = {field.name: field for field in dataclasses.fields(kind)}
-    needed = {name for name in fields if fields[name].default is dataclasses.MISSING}
-    if not needed <= set(entry) <= set(fields):
-        known = [name for name in fields if name != "name"]
-        raise InvalidParameter(what, f"described by {known}", list(entry))
-    return kind(**entry)
 
 
 def _fields(part: Any) -> dict[str, Any]:

@@ -1,13 +1,15 @@
 """A schema to be filled in: names from the header, everything else from a person."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
+from confide.data.declare import UNKNOWN
 from confide.data.delimited import read_header
-from confide.data.schema import UNKNOWN
+from confide.data.schema import UNNAMED
 from confide.data.tables import is_parquet, parquet_names
 from confide.data.toml import quoted, quoted_key
-from confide.errors import InvalidData
+from confide.errors import InvalidData, did_you_mean
 
 _HEAD = """\
 # What is public about this table, to be filled in by a person: replace every "{unknown}".
@@ -23,25 +25,33 @@ _HEAD = """\
 #   date       lower = 2010-01-01, upper = 2024-12-31
 #
 # Missing numbers become the middle of their range. Missing or undeclared levels belong to
-# no level, and a row with an undeclared label counts against the positive ones: a misspelt
-# one is never reported, so check the spelling.
+# no level, and a row with an undeclared label counts against the positive ones. A fit does
+# not tell; whoever holds the data can: confide schema check THIS.toml --table DATA.csv
 # missing = "refuse" refuses a table that has any.
 # Delete the sections of columns that the model must not use, such as names and numbers of
 # persons, and that of the target.
 
-name = {name}         # the dataset, under which a ledger books what is spent on it
-rows_per_person = 1   # how many rows one person may have at most
+# The dataset, under which a ledger books what is spent on it:
+name = {name}
+rows_per_person = 1  # how many rows one person may have at most
 
 [target]
 column = {target}
-# for a classifier: labels = ["no", "yes"], the second one is the positive one
-# for a number:     bound = 100.0, if it lies between -100 and 100; clamped beyond
-# missing = "drop" leaves out rows whose target is unknown instead of refusing the table
+# For a classifier delete the # before this line; the second label is the positive one:
+# labels = ["no", "yes"]
+# For a number delete it before these:
+# lower = 0
+# upper = 150
+# unit = "mg"
+# To leave out rows whose target is unknown, instead of refusing the table:
+# missing = "drop"
 """
 _KIND = f'kind = "{UNKNOWN}"  # number, category, boolean or date'
 
 
-def schema_template(path: str | Path, target: str = UNKNOWN) -> str:
+def schema_template(
+    path: str | Path, target: str = UNKNOWN, columns: Sequence[str] = ()
+) -> str:
     """Return a schema file to be filled in, from the column names of a table alone.
 
     Parameters
@@ -51,19 +61,26 @@ def schema_template(path: str | Path, target: str = UNKNOWN) -> str:
         schema is read. Never a value.
     target
         The column to predict, where it is known already.
+    columns
+        The columns to predict it from, where they are known; all others by default.
     """
     path = Path(path)
     names = parquet_names(path) if is_parquet(path) else read_header(path)[0]
     _refuse_values(path, names)
-    if target not in (UNKNOWN, *names):
-        raise InvalidData(f"{path} must hold the target {target!r}; it has no such column.")
+    for wanted in (target, *columns):
+        if wanted not in (UNKNOWN, *names):
+            hint = did_you_mean(wanted, names)
+            raise InvalidData(
+                f"{path} must hold {wanted!r}; it has no such column. {hint}".rstrip()
+            )
     sections = [
         f"\n[columns.{quoted_key(name)}]\n{_KIND}\n"
         for name in names
-        if name.strip() and name != target
+        if name.strip() and name != target and name in (columns or names)
     ]
-    stem = path.name.split(".")[0] or "data"
-    head = _HEAD.format(unknown=UNKNOWN, name=quoted(stem), target=quoted(target))
+    stem = path.name.split(".")[0]
+    name = UNKNOWN if stem in ("", UNNAMED) else stem
+    head = _HEAD.format(unknown=UNKNOWN, name=quoted(name), target=quoted(target))
     return head + "".join(sections)
 
 

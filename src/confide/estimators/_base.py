@@ -6,8 +6,9 @@ can be refused any more are rows summed and noise drawn.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,13 +18,25 @@ from sklearn.utils.validation import check_is_fitted
 
 from confide._types import AnyArray, Array
 from confide.accounting import Charge, Ledger
-from confide.data import Rows, Schema, enclose, read_table
+from confide.data import INTERCEPT, Display, Schema, enclose, read_table
 from confide.errors import InvalidParameter
+from confide.estimators._about import about
+from confide.estimators._booking import dataset_name
 from confide.estimators._groups import group_events, per_person
 from confide.estimators._intake import read_features, read_number
 from confide.estimators._model_file import release_hash, write_model
-from confide.inference import Coefficient, Summary
-from confide.mechanisms import MECHANISMS, Calibration, Mechanism, Release
+from confide.estimators._uncertain import (
+    Prepared,
+    calibrate,
+    coefficient_lines,
+    interval_facts,
+    interval_level,
+    intervals_of,
+    release_all,
+    tasks_of,
+)
+from confide.inference import Coefficient, Intervals, IntervalTable, Summary
+from confide.mechanisms import MECHANISMS, Mechanism, Release
 from confide.noise import Entropy
 from confide.objectives import L1, L2Ball, Loss, Objective
 from confide.privacy import Budget, Neighbours, check_budget, row_budget
@@ -78,32 +91,40 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         task, codings = self._task(y, features.shape[0])
         objective = self._objective(task, features.shape[1])
         crowd = 1 if self.schema is None else self.schema.rows_per_person
-        calibration = mechanism.calibrate(
-            objective, row_budget(budget, crowd), neighbours, copies=task.codings
+        wish = Intervals.of(self.intervals)
+        calibration = calibrate(
+            mechanism,
+            objective,
+            row_budget(budget, crowd),
+            neighbours,
+            copies=task.codings,
+            wish=wish,
+            rows=features.shape[0],
         )
         rows = enclose(features, np.zeros(0), self._row_norm, self._height)
         calibration.check_rows(rows)
-        tasks: Iterator[Rows] = (rows.labelled(coding) for coding in codings)
+        tasks = tasks_of(rows, codings)
         entropy = Entropy.of(self.random_state)
         receipt = self._charge(calibration, budget, crowd, secret=entropy.secret)
-        release = mechanism.release(calibration, tasks, entropy)
+        release = release_all(calibration, tasks, entropy, wish, rows.count)
         self._keep(per_person(release, budget, crowd), task)
+        self.fitted_on_ = datetime.now(UTC).date().isoformat()
         if receipt is not None:
             self._ledger().record(receipt, release_hash(self.release_))
         return self
 
     def _charge(
-        self, calibration: Calibration, budget: Budget, crowd: int, *, secret: bool
+        self, calibration: Prepared, budget: Budget, crowd: int, *, secret: bool
     ) -> Charge | None:
         """Pay before anything is drawn; nothing after this may fail because of the data."""
         if self.ledger is None:
             return None
         return self._ledger().charge(
-            "data" if self.schema is None else self.schema.name,
+            dataset_name(self.schema, self.ledger),
             budget,
             group_events(calibration.events, crowd),
             what=type(self).__name__,
-            status=calibration.status,
+            status=calibration.guarantee.status,
             private=secret,
         )
 
@@ -111,17 +132,18 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         return self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
 
     @abstractmethod
-    def _task(self, y: Any, count: int) -> tuple[Task, Iterator[Array]]:
-        """Read the target: the loss and its bounds, and an iterator of codings."""
+    def _task(self, y: Any, count: int) -> tuple[Task, Iterable[Array]]:
+        """Read the target: the loss and its bounds, and the codings, to be walked twice."""
 
     def _settings(self) -> tuple[Budget, Mechanism, Neighbours]:
         """Check every parameter that needs no data, and return what the fit is made of."""
         budget = check_budget(self.budget)
         mechanism = self._mechanism()
         chosen = self.neighbours
-        neighbours = Neighbours.of(
-            mechanism.default_neighbours if chosen is None else chosen
-        )
+        usual = mechanism.default_neighbours
+        if Intervals.of(self.intervals) is not None:
+            usual = Neighbours.REPLACE_ONE
+        neighbours = Neighbours.of(usual if chosen is None else chosen)
         for name, purpose in BOUNDS.items():
             if name == "row_norm" or getattr(self, name, None) is not None:
                 read_number(name, getattr(self, name), purpose)
@@ -130,8 +152,6 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             read_number("l2", self.l2, "'auto' chooses one from the budget.", zero=True)
         if not isinstance(self.fit_intercept, bool | np.bool_):
             raise InvalidParameter("fit_intercept", "True or False", self.fit_intercept)
-        if self.intervals is not None:
-            raise InvalidParameter("intervals", "None in this version", self.intervals)
         if self.ledger is not None and not isinstance(self.ledger, Ledger | str | Path):
             raise InvalidParameter(
                 "ledger", "a Ledger, or the place of one", self.ledger, "See Ledger.open."
@@ -139,6 +159,8 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         schema: Any = self.schema
         if schema is not None and not isinstance(schema, Schema):
             raise InvalidParameter("schema", "a Schema or None", type(schema).__name__)
+        if self.ledger is not None:
+            dataset_name(schema, self.ledger)
         return budget, mechanism, neighbours
 
     def _mechanism(self) -> Mechanism:
@@ -202,6 +224,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         table = np.atleast_2d(value) * self._unit()
         slopes = table[:, :-1] if self.fit_intercept else table
         levels = self._height * table[:, -1] if self.fit_intercept else np.zeros(len(table))
+        levels = levels + self._origin()
         self._slopes, self._levels = slopes, levels
         if self.schema is None:
             self.coef_, self.intercept_ = slopes.copy(), levels.copy()
@@ -213,6 +236,10 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
     def _unit(self) -> float:
         """Return how many of the user's units one unit of the objective is."""
         return 1.0
+
+    def _origin(self) -> float:
+        """Return where the predictor starts, in the user's units."""
+        return 0.0
 
     def _margins(self, X: Any) -> Array:
         """Return the linear predictor of every row, one column per coding."""
@@ -236,21 +263,58 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             return tuple(str(name) for name in names)
         return tuple(f"x{j}" for j in range(self.n_features_in_))
 
+    def _display(self) -> Display:
+        """Return what turns one coding of the release into the lines of the summary."""
+        factors = np.full(self.n_features_in_ + bool(self.fit_intercept), self._unit())
+        if self.fit_intercept:
+            factors[-1] *= self._height
+        if self.schema is None:
+            last = (INTERCEPT,) if self.fit_intercept else ()
+            names = (*self._feature_names(), *last)
+            return Display(names, np.diag(factors), np.zeros(len(names)))
+        lines = self.schema.display_map()
+        return Display(
+            lines.names,
+            lines.matrix[:, : len(factors)] * factors,
+            lines.constant + self._origin() * (np.array(lines.names) == INTERCEPT),
+        )
+
     def summary(self) -> Summary:
         """Return the guarantee and the coefficients as a printable table."""
         check_is_fitted(self, "release_")
         release = self.release_
-        slopes, levels = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
-        labels = self._row_labels(len(slopes))
-        rows = []
-        for label, row, level in zip(labels, slopes, levels, strict=True):
-            named = zip(self._feature_names(), row, strict=True)
-            rows += [Coefficient(label + name, float(value)) for name, value in named]
-            if self.fit_intercept:
-                rows.append(Coefficient(f"{label}(intercept)", float(level)))
+        rows = self._lines(None)
         noises = "; ".join(f"{n.kind} {n.scale:.4g} on {n.added_to}" for n in release.noise)
-        facts = (("Noise", noises), ("Ridge", f"l2 = {release.l2:.6g}"))
-        return Summary(type(self).__name__, release.guarantee, tuple(rows), facts)
+        ridge = ("Ridge", f"l2 = {release.l2:.6g}")
+        facts = (("Noise", noises), ridge, *interval_facts(release))
+        title, level = type(self).__name__, interval_level(release)
+        return Summary(title, release.guarantee, rows, facts, about(self), level)
+
+    @property
+    def intervals_(self) -> IntervalTable:
+        """The coefficients with their intervals, as a frozen table."""
+        check_is_fitted(self, "release_")
+        level = interval_level(self.release_)
+        if level is None:
+            raise AttributeError(
+                "no intervals were paid for: fit with intervals=True or a share like 0.2"
+            )
+        return IntervalTable(self._lines(None), level)
+
+    def plot(self, *, ax: Any = None) -> Any:
+        """Draw the coefficients, with their intervals where there are any."""
+        return self.summary().plot(ax=ax)
+
+    def _lines(self, level: float | None) -> tuple[Coefficient, ...]:
+        """Return a line for every displayed coefficient of every coding."""
+        display, codings = self._display(), np.atleast_2d(self.release_.value)
+        lines: list[Coefficient] = []
+        for k, label in enumerate(self._row_labels(len(codings))):
+            names = [label + name for name in display.names]
+            shown = display.show(codings[k])
+            bounds = intervals_of(self.release_, k, display.matrix, level)
+            lines += coefficient_lines(names, shown, bounds)
+        return tuple(lines)
 
     def save(self, path: str | Path) -> None:
         """Write the released model as JSON, for `confide.estimators.load_model`.

@@ -1,7 +1,7 @@
 """Private classifiers: logistic regression and the linear support-vector machine."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any, cast
 
 import numpy as np
@@ -12,6 +12,7 @@ from confide._types import AnyArray, Array
 from confide.errors import InvalidParameter, MissingPublicBound
 from confide.estimators._base import PrivateLinearModel, Task
 from confide.estimators._intake import read_labels
+from confide.estimators._uncertain import Again
 from confide.mechanisms import Release
 from confide.objectives import (
     Clipped,
@@ -35,7 +36,7 @@ class _PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[m
     def _loss(self) -> Loss:
         """Return the loss of a binary coding."""
 
-    def _task(self, y: Any, count: int) -> tuple[Task, Iterator[Array]]:
+    def _task(self, y: Any, count: int) -> tuple[Task, Iterable[Array]]:
         declared = self.classes
         if declared is None and self.schema is not None:
             declared = self.schema.target.labels
@@ -56,7 +57,7 @@ class _PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[m
             classes=classes,
             labels_were_read=declared is None,
         )
-        return task, (_signs(codes == k) for k in positives)
+        return task, Again(lambda: (_signs(codes == k) for k in positives))
 
     def _keep(self, release: Release, task: Task) -> None:
         super()._keep(release, task)
@@ -113,10 +114,12 @@ class LogisticRegression(_PrivateClassifier):
         Add a penalised constant column of height 0.3 times the row norm.
     neighbours : "add-remove", "replace-one" or None
         The relation to protect; None takes the mechanism's own.
-    intervals : None
-        Reserved.
+    intervals : None, True, float or Intervals
+        Release intervals too: True chooses their share of the budget, a number sets it.
+        Neighbours are then replace-one by default.
     ledger : Ledger, path or None
-        Budget book to charge before anything is drawn.
+        Budget book to charge before anything is drawn, under the name of the schema;
+        without a schema under that of `Ledger.for_dataset`.
     random_state : None, int or generator
         None draws from the operating system; a seed makes the release not private.
     classes : list, optional
@@ -132,6 +135,8 @@ class LogisticRegression(_PrivateClassifier):
         Coefficients with their guarantee and noise.
     coef_, intercept_ : arrays
         In the user's units.
+    intervals_ : IntervalTable
+        Estimates with intervals, where they were asked for.
     classes_ : array
         The labels.
     """

@@ -1,6 +1,7 @@
 """Load a model file: the same estimator with its release, ready to predict."""
 
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,8 @@ def _build(record: dict[str, Any]) -> PrivateLinearModel:
     )
     release = release_of(record["release"])
     model.n_features_in_ = int(record["features"])
+    if record.get("fitted_on") is not None:
+        model.fitted_on_ = date.fromisoformat(record["fitted_on"]).isoformat()
     if record["feature_names"] is not None:
         model.feature_names_in_ = np.array(record["feature_names"], dtype=object)
     if record["classes"] is not None:

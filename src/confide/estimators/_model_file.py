@@ -69,6 +69,7 @@ def model_record(model: Any) -> dict[str, Any]:
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "library_version": version("confide"),
+        "fitted_on": getattr(model, "fitted_on_", None),
         "estimator": type(model).__name__,
         "budget": budget_record(model.budget),
         "settings": settings,

@@ -1,34 +1,35 @@
 """Private regressors: linear and Poisson."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
 from confide._types import Array
-from confide.errors import MissingPublicBound
+from confide.errors import InvalidParameter, MissingPublicBound
 from confide.estimators._base import PrivateLinearModel, Task
 from confide.estimators._intake import read_numbers
 from confide.objectives import Clipped, Loss, Poisson, Squared
 
 
 class _PrivateRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
-    """A numeric target within a public bound; what lies outside is clamped to it."""
+    """A numeric target within a public range; what lies outside is clamped to it."""
 
     target_bound: Any
     slope_bound: Any
     coef_norm: Any
 
-    def _bound(self) -> float:
-        """Return the declared bound of the target."""
+    def _ends(self) -> tuple[float, float]:
+        """Return the declared range of the target."""
         if self.target_bound is not None:
-            return float(self.target_bound)
-        if self.schema is not None and self.schema.target.bound is not None:
-            return float(self.schema.target.bound)
+            return -float(self.target_bound), float(self.target_bound)
+        ends = None if self.schema is None else self.schema.target.ends
+        if ends is not None:
+            return ends
         raise MissingPublicBound(
-            f"{type(self).__name__} needs a public bound on the target: set target_bound "
-            "(targets beyond it are clamped), or declare a bound in the schema."
+            f"{type(self).__name__} needs a public range of the target: set target_bound "
+            "(targets beyond it are clamped), or declare lower and upper in the schema."
         )
 
     def fit(self, X: Any, y: Any = None) -> Any:
@@ -43,11 +44,13 @@ class _PrivateRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[mis
 class LinearRegression(_PrivateRegressor):
     """Linear regression under differential privacy.
 
-    ``target_bound`` is a public bound on |y|; targets beyond it are clamped. The slope of
-    the squared loss is clipped at ``slope_bound`` (by default at the target bound, which
-    makes it Huber's loss) unless ``coef_norm`` confines the coefficients to a ball.
-    Everything else is as in `LogisticRegression`; the ridge applies to the target divided
-    by its bound.
+    ``target_bound`` is a public bound on |y|; a schema may declare any range instead.
+    Targets beyond are clamped. Inside, the middle of the range is subtracted and half its
+    width divided by, and ridge, intercept and ``coef_norm`` apply to that; coefficients
+    and predictions are in the target's own unit. The slope of the squared loss is clipped
+    at ``slope_bound`` (by default at half the width of the range, which makes it Huber's
+    loss) unless ``coef_norm`` confines the coefficients to a ball. Everything else is as
+    in `LogisticRegression`.
     """
 
     def __init__(
@@ -84,31 +87,37 @@ class LinearRegression(_PrivateRegressor):
         self.coef_norm = coef_norm
 
     def _unit(self) -> float:
-        return self._bound()
+        lower, upper = self._ends()
+        return (upper - lower) / 2
 
-    def _task(self, y: Any, count: int) -> tuple[Task, Iterator[Array]]:
-        bound = self._bound()
-        target = np.clip(read_numbers(y, count) / bound, -1.0, 1.0)
-        radius = None if self.coef_norm is None else float(self.coef_norm) / bound
+    def _origin(self) -> float:
+        lower, upper = self._ends()
+        return (lower + upper) / 2
+
+    def _task(self, y: Any, count: int) -> tuple[Task, Iterable[Array]]:
+        unit = self._unit()
+        target = (read_numbers(y, count) - self._origin()) / unit
+        np.clip(target, -1.0, 1.0, out=target)
+        radius = None if self.coef_norm is None else float(self.coef_norm) / unit
         loss: Loss = Squared()
         if self.slope_bound is not None:
-            loss = Clipped(loss, float(self.slope_bound) / bound)
+            loss = Clipped(loss, float(self.slope_bound) / unit)
         elif radius is None:
             loss = Clipped(loss, 1.0)
-        return Task(loss, target_bound=1.0, coef_norm=radius), iter((target,))
+        return Task(loss, target_bound=1.0, coef_norm=radius), (target,)
 
     def predict(self, X: Any) -> Array:
-        """Return the predicted target of every row, within the declared bound."""
-        bound = self._bound()
-        return np.clip(self._margins(X)[:, 0], -bound, bound)
+        """Return the predicted target of every row, within the declared range."""
+        return np.clip(self._margins(X)[:, 0], *self._ends())
 
 
 class PoissonRegression(_PrivateRegressor):
     """Poisson regression with a log link under differential privacy.
 
-    ``target_bound`` is a public bound on the counts; larger ones are clamped. The slope
-    needs a bound too: either ``slope_bound``, where it is clipped, or ``coef_norm``, a
-    ball for the coefficients. Everything else is as in `LogisticRegression`.
+    ``target_bound``, or ``upper`` in the schema, is a public bound on the counts; larger
+    ones are clamped. The slope needs a bound too: either ``slope_bound``, where it is
+    clipped, or ``coef_norm``, a ball for the coefficients. Everything else is as in
+    `LogisticRegression`.
     """
 
     def __init__(
@@ -144,8 +153,8 @@ class PoissonRegression(_PrivateRegressor):
         self.slope_bound = slope_bound
         self.coef_norm = coef_norm
 
-    def _task(self, y: Any, count: int) -> tuple[Task, Iterator[Array]]:
-        bound = self._bound()
+    def _task(self, y: Any, count: int) -> tuple[Task, Iterable[Array]]:
+        bound = self._most()
         if self.slope_bound is None and self.coef_norm is None:
             raise MissingPublicBound(
                 "PoissonRegression needs a bound on the slope of its loss: set slope_bound "
@@ -156,11 +165,20 @@ class PoissonRegression(_PrivateRegressor):
         if self.slope_bound is not None:
             loss = Clipped(loss, float(self.slope_bound))
         radius = None if self.coef_norm is None else float(self.coef_norm)
-        return Task(loss, target_bound=bound, coef_norm=radius), iter((target,))
+        return Task(loss, target_bound=bound, coef_norm=radius), (target,)
+
+    def _most(self) -> float:
+        """Return the largest count; a range of counts begins at 0."""
+        lower, upper = self._ends()
+        if lower not in (0.0, -upper):
+            raise InvalidParameter(
+                "lower of the target", "0, for Poisson regression is for counts", lower
+            )
+        return upper
 
     def predict(self, X: Any) -> Array:
         """Return the expected count of every row, at most the declared bound."""
-        highest = np.log(self._bound())
+        highest = np.log(self._most())
         return np.asarray(np.exp(np.minimum(self._margins(X)[:, 0], highest)))
 
     def __sklearn_tags__(self) -> Any:

@@ -1,11 +1,18 @@
-"""What a user asks for with ``intervals=``, and the table that answers."""
+"""What a user asks for with ``intervals=``."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from confide.errors import InvalidParameter
+from confide.inference.coefficient_plot import plot_coefficients
+from confide.inference.summary import (
+    Coefficient,
+    interval_records,
+    table_html,
+    table_text,
+)
 from confide.mechanisms.interval_budget import Variant
 from confide.privacy.budgets import exact
 
@@ -57,6 +64,8 @@ class Intervals:
             return None
         if isinstance(wish, Intervals):
             return wish
+        if isinstance(wish, Mapping):
+            return cls(**wish)
         if wish is True or (isinstance(wish, str) and wish == "auto"):
             return cls()
         if isinstance(wish, Sequence) and not isinstance(wish, str):
@@ -65,24 +74,31 @@ class Intervals:
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
-    """An estimate, what it may be, and how much of that is whose doing.
+class IntervalTable:
+    """Coefficients with their intervals: a frozen table that holds no data."""
 
-    ``sampling`` is half the length that the interval would have without privacy noise.
-    """
-
-    name: str
-    estimate: float
-    lower: float
-    upper: float
+    rows: tuple[Coefficient, ...]
     level: float
-    sampling: float
 
-    @property
-    def widened_by(self) -> Literal["privacy", "sampling"]:
-        """Which of the two widens it more: variances add, so more than half of them."""
-        half = (self.upper - self.lower) / 2
-        return "sampling" if self.sampling**2 >= half**2 / 2 else "privacy"
+    def records(self) -> list[dict[str, Any]]:
+        """Return the table as a list of plain dictionaries."""
+        return interval_records(self.rows, self.level)
+
+    def plot(self, *, ax: Any = None) -> Any:
+        """Draw the intervals; return matplotlib axes."""
+        return plot_coefficients(self.rows, self.level, ax=ax)
+
+    def __str__(self) -> str:
+        return table_text(self.rows)
+
+    def _repr_html_(self) -> str:
+        return table_html(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Coefficient]:
+        return iter(self.rows)
 
 
 def _three_parts(split: Any) -> tuple[Fraction, ...]:

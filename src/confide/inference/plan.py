@@ -32,8 +32,8 @@ _NOISE_IS_ON = {"objective": "linear term", "output": "coefficients"}
 _LOSSES = {"svm": "huberized-hinge", "linear": "squared"}
 _CLASSES = "balanced classes of a logistic model whose log-odds spread by {:g}"
 _NUMBERS = (
-    "a target that spreads by a third of its bound; what the columns explain of it spreads "
-    "{:g} times as far as what they do not"
+    "a target that spreads by a third of its bound (of half its range); what the columns "
+    "explain of it spreads {:g} times as far as what they do not"
 )
 _COUNTS = "counts of 1 in the middle, whose expected logarithms spread by {:g}"
 _TARGETS = {"linear": _NUMBERS, "poisson": _COUNTS}
@@ -46,6 +46,7 @@ class Plan:
     ``shrinkage`` is the share of a coefficient that the ridge takes away (negative where
     strong noise inflates it instead); ``typical_coefficient`` is the size that the
     signal gives a coefficient if all share it evenly. All in the user's units.
+    ``curvature`` and ``scatter`` are the loss's mean curvature and squared slope per row.
     """
 
     rows: int
@@ -67,6 +68,19 @@ class Plan:
     sampling_error: float = math.nan
     shrinkage: float = math.nan
     typical_coefficient: float = math.nan
+    curvature: float = math.nan
+    scatter: float = math.nan
+
+    @property
+    def target_unit(self) -> float:
+        """How many of the user's units one unit of the objective is."""
+        return (self.target_bound or 1.0) if self.model == "linear" else 1.0
+
+    @property
+    def noise_variances(self) -> tuple[float, float]:
+        """The variance of noise per coordinate: on the linear term, on coefficients."""
+        *linear, last = _variances(self.calibration)
+        return float(sum(linear)), float(last)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -271,8 +285,8 @@ def _foretell(plan: Plan) -> Plan:
     unit = plan.row_norm / math.sqrt(plan.columns)
     units = np.array([unit, INTERCEPT_HEIGHT * plan.row_norm])
     ridge = plan.ridge / (plan.rows * units**2)
-    *linear, last = _variances(plan.calibration)
-    pull = sum(linear) / (plan.rows * units) ** 2
+    on_term, last = plan.noise_variances
+    pull = on_term / (plan.rows * units) ** 2
     people = stand_in(plan.model, plan.columns, plan.signal, plan.target_bound)
     free = people.centre(loss, np.zeros(2), 0.0, np.array([plan.signal, 0.0]))
     centre, stray, before = free, 0.0, math.inf
@@ -288,7 +302,7 @@ def _foretell(plan: Plan) -> Plan:
         privacy_across = pull[0] / stiffness**2
         strays = (sampling + privacy).sum() + across * (sampling_across + privacy_across)
         before, stray = stray, max(stray, math.sqrt(strays))
-    shared = ((plan.target_bound or 1) if plan.model == "linear" else 1) / plan.row_norm
+    shared = plan.target_unit / plan.row_norm
     noisy = privacy[0] + across * privacy_across + plan.columns * last * unit**2
     return replace(
         plan,
@@ -296,6 +310,8 @@ def _foretell(plan: Plan) -> Plan:
         sampling_error=shared * math.sqrt(sampling[0] + across * sampling_across),
         shrinkage=float(1 - centre[0] / free[0]),
         typical_coefficient=float(shared * free[0]),
+        curvature=float(at.hessian[0, 0] + across * at.hessian_across) / plan.columns,
+        scatter=float(at.scatter[0, 0] + across * at.scatter_across) / plan.columns,
     )
 
 

@@ -1,66 +1,122 @@
 """A fitted model on one page: the guarantee first, then the coefficients."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, Literal
 
+from confide.inference.coefficient_plot import plot_coefficients
 from confide.privacy import Guarantee
 
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """One line of the table; bounds are None where no interval was paid for."""
+    """One line of the table; bounds are None where no interval was paid for.
+
+    ``sampling`` is half the length that the interval would have without privacy noise.
+    """
 
     name: str
     estimate: float
     lower: float | None = None
     upper: float | None = None
+    sampling: float | None = None
+
+    @property
+    def widened_by(self) -> Literal["privacy", "sampling"] | None:
+        """Which of the two widens the interval more; their variances add up."""
+        if self.lower is None or self.upper is None or self.sampling is None:
+            return None
+        half = (self.upper - self.lower) / 2
+        return "sampling" if self.sampling**2 >= half**2 / 2 else "privacy"
+
+    @property
+    def reliable(self) -> bool:
+        """Whether the interval leaves out zero: the sign can be trusted at its level."""
+        return (
+            self.lower is not None
+            and self.upper is not None
+            and (self.lower > 0 or self.upper < 0)
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A frozen table that holds no data and knows what may be said about it."""
+    """A frozen table that holds no data and knows what may be said about it.
+
+    ``about`` says what the model is of, ``facts`` how it was released, ``level`` how
+    often intervals are meant to hold what they estimate.
+    """
 
     title: str
     guarantee: Guarantee
     rows: tuple[Coefficient, ...]
     facts: tuple[tuple[str, str], ...]
+    about: tuple[tuple[str, str], ...] = ()
+    level: float | None = None
 
     def records(self) -> list[dict[str, Any]]:
         """Return the table as a list of plain dictionaries."""
+        if self.level is not None:
+            return interval_records(self.rows, self.level)
         keys = ("name", "estimate", "lower", "upper")
         return [{key: getattr(row, key) for key in keys} for row in self.rows]
 
+    def plot(self, *, ax: Any = None) -> Any:
+        """Draw the coefficients with their intervals; return matplotlib axes."""
+        return plot_coefficients(self.rows, self.level, ax=ax)
+
     def __str__(self) -> str:
-        width = max(len(row[0]) for row in self._table())
-        table = [
-            "  ".join([f"{name:<{width}}", *(f"{cell:>12}" for cell in cells)])
-            for name, *cells in self._table()
-        ]
-        facts = [f"{name:<12} {value}" for name, value in self.facts]
-        head, *body = table
-        rule = "-" * len(head)
-        return "\n".join([self.title, str(self.guarantee), *facts, "", head, rule, *body])
+        facts = [f"{name:<12} {value}" for name, value in (*self.facts, *self.about)]
+        table = table_text(self.rows)
+        return "\n".join([self.title, str(self.guarantee), *facts, "", table])
 
     def _repr_html_(self) -> str:
         promise = [line.split("  ", 1) for line in str(self.guarantee).splitlines()]
-        facts = _lines([*promise, *self.facts], "th", "left")
-        table = _lines(self._table(), "td", "right")
+        facts = _lines([*promise, *self.facts, *self.about], "th", "left")
         title = f"<p><b>{escape(self.title)}</b></p>"
-        return f"{title}<table>{facts}</table><table>{table}</table>"
-
-    def _table(self) -> list[list[str]]:
-        """Return a heading and a line for every coefficient, as text."""
-        bounded = any(row.lower is not None for row in self.rows)
-        keys = ("estimate", "lower", "upper") if bounded else ("estimate",)
-        lines = [
-            [row.name, *(_text(getattr(row, key)) for key in keys)] for row in self.rows
-        ]
-        return [["coefficient", *keys], *lines]
+        return f"{title}<table>{facts}</table>{table_html(self.rows)}"
 
 
-def _text(value: float | None) -> str:
+def interval_records(rows: Iterable[Coefficient], level: float) -> list[dict[str, Any]]:
+    """Return coefficients with intervals as a list of plain dictionaries."""
+    keys = ("name", "estimate", "lower", "upper", "sampling", "widened_by")
+    return [{**{key: getattr(row, key) for key in keys}, "level": level} for row in rows]
+
+
+def table_text(rows: Sequence[Coefficient]) -> str:
+    """Return a heading, a rule and a line for every coefficient."""
+    cells = _cells(rows)
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    table = [
+        "  ".join(
+            [
+                f"{name:<{widths[0]}}",
+                *(f"{c:>{max(w, 12)}}" for c, w in zip(rest, widths[1:], strict=True)),
+            ]
+        )
+        for name, *rest in cells
+    ]
+    head, *body = table
+    return "\n".join([head, "-" * len(head), *body])
+
+
+def table_html(rows: Sequence[Coefficient]) -> str:
+    """Return the coefficients as an HTML table."""
+    return f"<table>{_lines(_cells(rows), 'td', 'right')}</table>"
+
+
+def _cells(rows: Sequence[Coefficient]) -> list[list[str]]:
+    """Return a heading and a line for every coefficient, as text."""
+    bounded = any(row.lower is not None for row in rows)
+    keys = ("estimate", "lower", "upper", "widened_by") if bounded else ("estimate",)
+    lines = [[row.name, *(_text(getattr(row, key)) for key in keys)] for row in rows]
+    return [["coefficient", *(key.replace("_", " ") for key in keys)], *lines]
+
+
+def _text(value: float | str | None) -> str:
+    if isinstance(value, str):
+        return value
     return "" if value is None else f"{value:.5g}"
 
 

@@ -1,6 +1,11 @@
 """Mechanisms: one file each, all of them calibrated without data."""
 
 from confide.mechanisms.base import MECHANISMS, Calibration, Mechanism
+from confide.mechanisms.interval_budget import (
+    IntervalCalibration,
+    calibrate_with_intervals,
+)
+from confide.mechanisms.moments import MomentRelease, Moments
 from confide.mechanisms.needs import Need
 from confide.mechanisms.objective import ObjectivePerturbation
 from confide.mechanisms.output import OutputPerturbation
@@ -9,10 +14,14 @@ from confide.mechanisms.release import NoiseRecord, Release
 __all__ = [
     "MECHANISMS",
     "Calibration",
+    "IntervalCalibration",
     "Mechanism",
+    "MomentRelease",
+    "Moments",
     "Need",
     "NoiseRecord",
     "ObjectivePerturbation",
     "OutputPerturbation",
     "Release",
+    "calibrate_with_intervals",
 ]

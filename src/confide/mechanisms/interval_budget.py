@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from confide.accounting import Event, GaussianEvent
+from confide.accounting import ApproxEvent, Event, GaussianEvent, gaussian_left
 from confide.data.rows import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import Calibration, Mechanism
@@ -23,6 +23,7 @@ from confide.mechanisms.moments import (
     largest_contribution,
 )
 from confide.mechanisms.objective import ObjectivePerturbation
+from confide.mechanisms.objective_calibration import profile as objective_profile
 from confide.mechanisms.output import OutputPerturbation
 from confide.noise import Gaussian
 from confide.noise.symmetric import degrees_of_freedom
@@ -61,11 +62,7 @@ class IntervalCalibration:
     moments: MomentCalibration
     budget: Budget
     split: tuple[Fraction, Fraction, Fraction]
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """What happens to the data, for an accountant."""
-        return (*self.main.events, *self.moments.events)
+    events: tuple[Event, ...]
 
     @property
     def guarantee(self) -> Guarantee:
@@ -125,10 +122,11 @@ def calibrate_with_intervals(
         if share is None and variant != "published":
             share = _choose_share(task, whole, rows)
         split = _three_ways(share, variant)
-    main, second = _divide(task, whole, split[0])
+    main, second, joint = _divide(task, whole, split[0])
     release = MomentRelease(RECIPES[variant], split[1:])
     moments = release.calibrate(main.objective, second, neighbours, copies=copies)
-    return IntervalCalibration(chosen, main, release, moments, budget, split)
+    events = joint or (*main.events, *moments.events)
+    return IntervalCalibration(chosen, main, release, moments, budget, split, events)
 
 
 def _choose_share(task: _Task, budget: Budget, rows: int | None) -> Fraction:
@@ -215,21 +213,53 @@ def _as_published(
     return mechanism, budget
 
 
-def _divide(task: _Task, budget: Budget, part: Fraction) -> tuple[Calibration, Budget]:
+def _divide(
+    task: _Task, budget: Budget, part: Fraction
+) -> tuple[Calibration, Budget, tuple[Event, ...]]:
     """Calibrate the coefficients with their part; return what it leaves to the moments.
 
-    Where everything is a Gaussian shift, shares of (epsilon, delta) are shares of the
-    squared shift, which compose exactly; elsewhere, and where delta alone would pay for
-    the coefficients' shift, epsilon and delta are cut.
+    Shares of (epsilon, delta) are shares of a squared Gaussian shift. Where everything is
+    one, shifts compose exactly; where the coefficients' privacy profile is known, it is
+    composed with a shift, and the last value is the one event that both make up;
+    elsewhere, and where delta alone would pay for the coefficients' shift, epsilon and
+    delta are cut.
     """
     if isinstance(budget, Approx):
-        whole = gaussian_mu(float(budget.epsilon), float(budget.delta))
-        delta = budget.delta
-        epsilon = gaussian_epsilon(whole * math.sqrt(float(part)), float(delta))
-        if epsilon > LEAST_EPSILON:
-            main = task.spending(Approx(repr(epsilon), delta))
-            shifts = [e.mu for e in main.events if isinstance(e, GaussianEvent)]
-            left = whole**2 - sum(mu**2 for mu in shifts)
-            if len(shifts) == len(main.events) and left > 0:
-                return main, Zcdp(repr(left / 2 * (1 - 1e-9)))
-    return task.spending(budget.share(part)), budget.share(1 - part)
+        delta = float(budget.delta)
+        whole = gaussian_mu(float(budget.epsilon), delta)
+        first = gaussian_epsilon(whole * math.sqrt(float(part)), delta)
+        found = _by_shift(task, budget, part, first) if first > LEAST_EPSILON else None
+        if found is not None:
+            return found
+    return task.spending(budget.share(part)), budget.share(1 - part), ()
+
+
+def _by_shift(
+    task: _Task, budget: Approx, part: Fraction, first: float
+) -> tuple[Calibration, Budget, tuple[Event, ...]] | None:
+    """Give the coefficients epsilon ``first`` at the whole delta, the moments a shift."""
+    whole = gaussian_mu(float(budget.epsilon), float(budget.delta))
+    main = task.spending(Approx(repr(first), budget.delta))
+    shifts = [e.mu for e in main.events if isinstance(e, GaussianEvent)]
+    spent = sum(mu**2 for mu in shifts)
+    if len(shifts) == len(main.events) and whole**2 > spent:
+        return main, _as_zcdp(whole**2 - spent), ()
+    left = _beside(task, main, budget, whole * math.sqrt(float(1 - part)))
+    if left**2 > spent:
+        joint = (ApproxEvent(budget.epsilon, budget.delta),)
+        return main, _as_zcdp(left**2 - spent), joint
+    return None
+
+
+def _beside(task: _Task, main: Calibration, budget: Approx, most: float) -> float:
+    """Return the shift that the coefficients' profile leaves, up to a half too much."""
+    known = isinstance(task.mechanism, ObjectivePerturbation) and task.copies == 1
+    if not (known and isinstance(main.noise, Gaussian)):
+        return 0.0
+    profile = objective_profile(main.objective, main.neighbours, main.noise.scale)
+    epsilon, delta = float(budget.epsilon), float(budget.delta)
+    return gaussian_left(profile, epsilon, delta * (1 - 1e-9), 1.5 * most)
+
+
+def _as_zcdp(squared_shift: float) -> Zcdp:
+    return Zcdp(repr(squared_shift / 2 * (1 - 1e-9)))

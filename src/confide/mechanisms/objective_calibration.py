@@ -89,12 +89,14 @@ def approx(
         raise too_little_ridge(objective, epsilon / copies)
     if neighbours is Neighbours.REPLACE_ONE:
         theorem = "objective-gaussian-replace-one"
-        profile = _replace_one_delta(objective, epsilon, copies)
     else:
         theorem = "objective-gaussian-add-remove" if copies == 1 else "objective-joint"
-        profile = _add_remove_delta(objective, epsilon, copies, coupled=coupled)
+
+    def cost(sigma: float) -> float:
+        return profile(objective, neighbours, sigma, copies, coupled=coupled)(epsilon)
+
     try:
-        sigma = _smallest(profile, delta, least)
+        sigma = _smallest(cost, delta, least)
     except OverflowError:
         raise too_little_ridge(objective, epsilon / copies) from None
     return Perturbation(Gaussian(sigma), PAGE + theorem, event)
@@ -153,27 +155,26 @@ def kst(objective: Objective, budget: Pure | Approx) -> Perturbation:
     return Perturbation(Gaussian(sigma), theorem, ApproxEvent(budget.epsilon, budget.delta))
 
 
-def _add_remove_delta(
-    objective: Objective, epsilon: float, copies: int, *, coupled: bool
+def profile(
+    objective: Objective,
+    neighbours: Neighbours,
+    sigma: float,
+    copies: int = 1,
+    *,
+    coupled: bool = True,
 ) -> Callable[[float], float]:
-    def delta(sigma: float) -> float:
-        present, absent = gaussian_bounds(objective, sigma, coupled=coupled)
+    """Return a bound on delta at any epsilon for Gaussian noise on the linear term."""
+    present, absent = gaussian_bounds(objective, sigma, coupled=coupled)
+    if neighbours is Neighbours.ADD_REMOVE:
         if copies > 1:
-            return copies_delta(present, copies, epsilon)
-        return max(present.delta(epsilon), absent.delta(epsilon))
+            return lambda epsilon: copies_delta(present, copies, epsilon)
+        return lambda epsilon: max(present.delta(epsilon), absent.delta(epsilon))
+    curve = copies * replace_one_bound(objective, sigma).renyi(ORDERS)
 
-    return delta
-
-
-def _replace_one_delta(
-    objective: Objective, epsilon: float, copies: int
-) -> Callable[[float], float]:
-    def delta(sigma: float) -> float:
-        curve = copies * replace_one_bound(objective, sigma).renyi(ORDERS)
+    def replaced(epsilon: float) -> float:
         by_renyi = approx_delta(ORDERS, curve, epsilon)
         if copies > 1:
             return by_renyi
-        present, absent = gaussian_bounds(objective, sigma)
         by_group = min(
             present.delta(part * epsilon)
             + math.exp(part * epsilon) * absent.delta((1 - part) * epsilon)
@@ -181,7 +182,7 @@ def _replace_one_delta(
         )
         return min(by_renyi, by_group)
 
-    return delta
+    return replaced
 
 
 _PARTS = tuple(0.3 + 0.01 * i for i in range(51))

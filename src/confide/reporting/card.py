@@ -174,7 +174,8 @@ def _model_lines(summary: Summary, dataset: str, version: str) -> Iterable[str]:
     yield f"Kind: {summary.title}"
     if dataset:
         yield f"Dataset: {dataset}"
-    yield f"Coefficients released: {len(summary.rows)}"
+    yield from (f"{name}: {value}" for name, value in summary.about)
+    yield f"Coefficients shown: {len(summary.rows)}"
     yield from (f"{name}: {value}" for name, value in summary.facts)
     yield f"Software: {_software(version)}"
 

@@ -59,7 +59,7 @@ def report_page(
     """
     heading = title or summary.title
     parts = [
-        _header(heading, dataset),
+        _header(heading, dataset, summary.about),
         _promise(summary.guarantee),
         _coefficients(summary.rows),
         *(_paid(plot, number) for number, plot in enumerate(paid_plots)),
@@ -80,10 +80,15 @@ def report_page(
     )
 
 
-def _header(heading: str, dataset: str) -> str:
-    about = f"Dataset: {dataset}" if dataset else ""
-    kicker = " · ".join(filter(None, ("Private model report", about)))
-    return f'<header><p class="kicker">{html(kicker)}</p><h1>{html(heading)}</h1></header>'
+def _header(heading: str, dataset: str, about: tuple[tuple[str, str], ...]) -> str:
+    table = f"Dataset: {dataset}" if dataset else ""
+    kicker = " · ".join(filter(None, ("Private model report", table)))
+    lines = "".join(f"<dt>{html(name)}</dt><dd>{html(value)}</dd>" for name, value in about)
+    return (
+        f'<header><p class="kicker">{html(kicker)}</p><h1>{html(heading)}</h1>'
+        + (f'<dl class="about">{lines}</dl>' if lines else "")
+        + "</header>"
+    )
 
 
 def _footer(version: str) -> str:

@@ -20,6 +20,10 @@ h2 { font-size: 1.25rem; line-height: 1.3; margin: 2.75rem 0 0.75rem; }
 h3 { font-size: 1.05rem; margin: 1.5rem 0 0.4rem; }
 p { margin: 0.6rem 0; }
 ul { margin: 0.4rem 0; padding-left: 1.3rem; }
+.about { display: grid; grid-template-columns: max-content 1fr; gap: 0.15rem 1rem;
+  margin: 0.6rem 0 0; font-size: 0.95rem; }
+.about dt { color: var(--soft); }
+.about dd { margin: 0; overflow-wrap: anywhere; }
 .kicker { margin: 0 0 0.3rem; color: var(--soft); font-size: 0.9rem; }
 .note, caption, footer { color: var(--soft); font-size: 0.875rem; }
 .promise { margin-top: 1.5rem; padding: 1.1rem 1.4rem 1.2rem; background: var(--wash);

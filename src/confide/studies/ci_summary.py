@@ -37,7 +37,7 @@ def _table(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows.assign(per_variability=rows["length"] / rows["variability_length"])
     means = rows.groupby([*KEYS, "variant"]).mean(numeric_only=True)
     lines = []
-    for key in means.index.droplevel(-1).unique():
+    for key in dict.fromkeys(index[:-1] for index in means.index):
         by_variant = means.loc[key]
         published, tight = by_variant.loc["published"], by_variant.loc["tight"]
         chosen, whole = by_variant.loc["chosen"], by_variant.loc["add-remove"]

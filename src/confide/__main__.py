@@ -1,0 +1,5 @@
+"""`python -m confide` is the command line."""
+
+from confide.cli import main
+
+main()
