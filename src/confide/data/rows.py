@@ -20,6 +20,7 @@ from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
 from confide._types import AnyArray, Array
+from confide.data.design import Design
 from confide.errors import InvalidData, PrivacyLeak
 
 Partial: TypeAlias = tuple[Any, ...]
@@ -64,6 +65,10 @@ class Block:
     def gram(self, weights: AnyArray, *, fine: bool = False) -> Array:
         """Return Σ wᵢxᵢxᵢᵀ for weights not negative, in single precision unless fine."""
         kind = np.float64 if fine else np.float32
+        if isinstance(self.features, Design):
+            pieces = self._dense_pieces(weights, kind)
+            grams = [piece.gram(part, fine=fine) for piece, part in pieces]
+            return np.asarray(sum(grams))
         root = np.sqrt(weights).astype(kind, copy=False)
         scaled = root
         if self.factor is not None:
@@ -83,6 +88,17 @@ class Block:
         whole[-1, -1] = self.height**2 * float(weights.sum())
         return whole
 
+    def _dense_pieces(
+        self, weights: AnyArray, kind: Any
+    ) -> Iterator[tuple["Block", AnyArray]]:
+        """Walk over the rows and their weights, some of them at a time as an array."""
+        step = max(64, BLOCK_BYTES // (4 * self.features.shape[1]))
+        for low in range(0, max(1, len(weights)), step):
+            cut = slice(low, low + step)
+            rows = self.features.part(cut, kind).todense(kind)
+            factor = None if self.factor is None else self.factor[cut]
+            yield Block(rows, self.target[cut], factor, self.height), weights[cut]
+
     def lengths(self) -> Array:
         """Return ‖x‖ for every row, the intercept column included."""
         squares = _squared_norms(self.features)
@@ -99,6 +115,8 @@ class Block:
         scaled = weights if self.factor is None else weights * self.factor**2
         if sparse.issparse(self.features):
             total = np.asarray(self.features.multiply(self.features).T @ scaled)
+        elif isinstance(self.features, Design):
+            total = scaled @ self.features.squared()
         else:
             total = np.einsum("i,ij,ij->j", scaled, self.features, self.features)
         if self.height:
@@ -130,6 +148,8 @@ class Rows:
         """How many rows a block holds."""
         if sparse.issparse(self.features):
             per_row = max(1, self.features.nnz // max(1, self.count)) * 12
+        elif isinstance(self.features, Design):
+            per_row = self.features.row_bytes
         else:
             per_row = max(1, self.features.shape[1]) * 8
         return max(64, min(BLOCK_BYTES // per_row, MOST_BLOCK_ROWS))
@@ -146,15 +166,20 @@ class Rows:
         """
         groups = self.count // (RUN * stride)
 
-        def take(values: Any) -> Any:
+        def take(values: Any, kind: Any = np.float32) -> Any:
             if sparse.issparse(self.features) or groups < 64:
-                return values[::stride].astype(np.float32)
+                return values[::stride].astype(kind)
             cut = values[: groups * RUN * stride]
             runs = cut.reshape(groups, RUN * stride, *values.shape[1:])[:, :RUN]
-            return runs.astype(np.float32).reshape(groups * RUN, *values.shape[1:])
+            return runs.astype(kind).reshape(groups * RUN, *values.shape[1:])
 
         factor = None if self.factor is None else take(self.factor)
-        return Rows(take(self.features), take(self.target), factor, self.height)
+        if isinstance(self.features, Design):
+            chosen = self.features.each(lambda column: take(column, column.dtype))
+            features = chosen.todense(np.float32)
+        else:
+            features = take(self.features)
+        return Rows(features, take(self.target), factor, self.height)
 
     def labelled(self, target: Array) -> "Rows":
         """Return the same rows with another target."""
@@ -207,9 +232,11 @@ def enclose(features: Any, target: Array, row_norm: float, height: float) -> Row
 
     ``features`` is a float array or CSR matrix of two dimensions, already checked for
     type and shape; values that are not finite are refused here, in the same sweep that
-    measures the rows.
+    measures the rows. A `Design` is finite and knows how long its rows can be.
     """
     rows = Rows(features, target, None, height)
+    if isinstance(features, Design) and features.reach <= row_norm:
+        return rows
     factor = np.empty(rows.count)
     low, finite, longest = 0, True, 0.0
     for block in rows.blocks(0, rows.count):
@@ -228,6 +255,8 @@ def _squared_norms(features: Any) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         if sparse.issparse(features):
             return np.asarray(features.multiply(features).sum(axis=1)).ravel()
+        if isinstance(features, Design):
+            return np.asarray(features.squared() @ np.ones(features.shape[1]))
         return np.einsum("ij,ij->i", features, features)
 
 
@@ -247,6 +276,8 @@ def _refuse_infinite(features: Any) -> None:
 
 
 def _cut(features: Any, cut: slice, dtype: Any) -> Any:
+    if isinstance(features, Design):
+        return features.part(cut, dtype)
     if not sparse.issparse(features):
         return features[cut].astype(dtype, copy=False)
     first, last = features.indptr[cut.start], features.indptr[cut.stop]
