@@ -18,6 +18,12 @@ from confide._types import AnyArray
 
 MOST_CELLS = 2048
 """A joint table of so many cells stays in the processor's nearest cache."""
+ROWS_AT_ONCE = 1024
+"""So many rows of a dense matrix stay in the processor's cache while written."""
+BLOCK_BYTES = 2**23
+MOST_BLOCK_ROWS = 2**16
+MOST_ADDED = 8192
+"""So many rows at most are added up one after the other."""
 MOST_ENTRIES = 2**16
 """A table of so many entries is dense: reading it costs less than a block of rows."""
 
@@ -47,7 +53,7 @@ class Group:
     places: Places
 
     def __getitem__(self, chosen: Any) -> "Group":
-        return Group(self.cells[chosen], self.table, self.places)
+        return replace(self, cells=self.cells[chosen])
 
     def lookup(self, theta: AnyArray) -> AnyArray:
         """Return Σ xⱼθⱼ over the indicators, for every cell."""
@@ -61,12 +67,11 @@ class Group:
         np.add.at(sums, self.cells, weights)
         return sums
 
-    def todense(self, dtype: Any) -> AnyArray:
-        """Return the indicators of every row."""
-        lines = self.table.astype(dtype)
-        if sparse.issparse(lines):
-            return np.asarray(lines[self.cells.astype(np.intp)].todense())
-        return lines.take(self.cells, axis=0)
+    def indicators(self, rows: slice, table: Any) -> AnyArray:
+        """Return the lines of the table that belong to some rows."""
+        if sparse.issparse(table):
+            return np.asarray(table[self.cells[rows].astype(np.intp)].todense())
+        return table.take(self.cells[rows], axis=0)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -84,30 +89,30 @@ class Design:
     __array_ufunc__: ClassVar[None] = None
 
     def __getitem__(self, chosen: Any) -> "Design":
-        return self.each(lambda values: values[chosen])
+        numbers = self.numbers[:, chosen]
+        groups = tuple(group[chosen] for group in self.groups)
+        shape = (numbers.shape[1], self.shape[1])
+        return Design(numbers, self.places, groups, shape, self.reach)
 
     def each(self, choose: Callable[[AnyArray], AnyArray]) -> "Design":
         """Return the rows that ``choose`` takes from every column alike."""
-        groups = tuple(
-            Group(choose(group.cells), group.table, group.places) for group in self.groups
-        )
+        groups = tuple(replace(group, cells=choose(group.cells)) for group in self.groups)
         rows = len(groups[0].cells)
-        numbers = np.empty((0, rows), self.numbers.dtype)
+        numbers = np.empty((0, rows))
         if len(self.numbers):
             numbers = np.stack([choose(column) for column in self.numbers])
         return Design(numbers, self.places, groups, (rows, self.shape[1]), self.reach)
 
-    def part(self, rows: slice, dtype: Any) -> "Design":
-        """Return consecutive rows without a copy, their numbers in some precision."""
-        groups = tuple(group[rows] for group in self.groups)
-        numbers = self.numbers[:, rows].astype(dtype, copy=False)
-        shape = (numbers.shape[1], self.shape[1])
-        return Design(numbers, self.places, groups, shape, self.reach)
+    def astype(self, dtype: Any) -> "Design":
+        """Return the rows with their numbers in some precision."""
+        if self.numbers.dtype == dtype:
+            return self
+        return replace(self, numbers=self.numbers.astype(dtype))
 
     @property
-    def row_bytes(self) -> int:
-        """How much memory a row touches."""
-        return 8 * (len(self.numbers) + len(self.groups))
+    def block_rows(self) -> int:
+        """How many rows to work on at once: many, for each step does little by itself."""
+        return max(64, min(BLOCK_BYTES // (8 * len(self.numbers) + 16), MOST_BLOCK_ROWS))
 
     def __matmul__(self, theta: AnyArray) -> AnyArray:
         if theta.ndim == 2:
@@ -119,31 +124,36 @@ class Design:
 
     def __rmatmul__(self, weights: AnyArray) -> AnyArray:
         total = np.empty(self.shape[1], weights.dtype)
-        total[self.places] = self.numbers @ weights
+        cuts = [
+            slice(k, k + MOST_ADDED) for k in range(0, max(1, len(weights)), MOST_ADDED)
+        ]
+        total[self.places] = sum(self.numbers[:, cut] @ weights[cut] for cut in cuts)
         for group in self.groups:
-            total[group.places] = group.counted(weights) @ group.table
+            counts = sum(group[cut].counted(weights[cut]) for cut in cuts)
+            total[group.places] = counts @ group.table
         return total
 
     def __abs__(self) -> "Design":
-        groups = tuple(
-            Group(group.cells, abs(group.table), group.places) for group in self.groups
-        )
+        groups = tuple(replace(group, table=abs(group.table)) for group in self.groups)
         return replace(self, numbers=abs(self.numbers), groups=groups)
 
     def squared(self) -> "Design":
         """Return the same rows with every entry squared."""
         groups = tuple(
-            Group(group.cells, group.table * group.table, group.places)
-            for group in self.groups
+            replace(group, table=group.table * group.table) for group in self.groups
         )
         return replace(self, numbers=self.numbers**2, groups=groups)
 
     def todense(self, dtype: Any = np.float64) -> AnyArray:
-        """Return the same rows as an array."""
+        """Return the same rows as an array, written some at a time."""
         matrix = np.empty(self.shape, dtype)
-        matrix[:, self.places] = self.numbers.T
-        for group in self.groups:
-            matrix[:, group.places] = group.todense(dtype)
+        tables = [group.table.astype(dtype) for group in self.groups]
+        for low in range(0, self.shape[0], ROWS_AT_ONCE):
+            rows = slice(low, low + ROWS_AT_ONCE)
+            out = matrix[rows]
+            out[:, self.places] = self.numbers[:, rows].T
+            for group, table in zip(self.groups, tables, strict=True):
+                out[:, group.places] = group.indicators(rows, table)
         return matrix
 
     def __repr__(self) -> str:

@@ -9,9 +9,9 @@ kept next to the features instead of a scaled copy of them.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -66,8 +66,13 @@ class Block:
         """Return Σ wᵢxᵢxᵢᵀ for weights not negative, in single precision unless fine."""
         kind = np.float64 if fine else np.float32
         if isinstance(self.features, Design):
-            pieces = self._dense_pieces(weights, kind)
-            grams = [piece.gram(part, fine=fine) for piece, part in pieces]
+            most = max(64, BLOCK_BYTES // (4 * self.features.shape[1]))
+            grams = (
+                replace(piece, features=piece.features.todense(kind)).gram(
+                    weights[cut], fine=fine
+                )
+                for cut, piece in self.pieces(most)
+            )
             return np.asarray(sum(grams))
         root = np.sqrt(weights).astype(kind, copy=False)
         scaled = root
@@ -88,16 +93,17 @@ class Block:
         whole[-1, -1] = self.height**2 * float(weights.sum())
         return whole
 
-    def _dense_pieces(
-        self, weights: AnyArray, kind: Any
-    ) -> Iterator[tuple["Block", AnyArray]]:
-        """Walk over the rows and their weights, some of them at a time as an array."""
-        step = max(64, BLOCK_BYTES // (4 * self.features.shape[1]))
-        for low in range(0, max(1, len(weights)), step):
-            cut = slice(low, low + step)
-            rows = self.features.part(cut, kind).todense(kind)
+    def pieces(self, most: int) -> Iterator[tuple[slice, "Block"]]:
+        """Walk over the rows, so many at most at a time."""
+        count = self.features.shape[0]
+        if count <= most:
+            yield slice(0, count), self
+            return
+        for low in range(0, count, most):
+            cut = slice(low, low + most)
             factor = None if self.factor is None else self.factor[cut]
-            yield Block(rows, self.target[cut], factor, self.height), weights[cut]
+            rows = self.features[cut]
+            yield cut, Block(rows, self.target[cut], factor, self.height)
 
     def lengths(self) -> Array:
         """Return ‖x‖ for every row, the intercept column included."""
@@ -146,10 +152,10 @@ class Rows:
     @property
     def block_rows(self) -> int:
         """How many rows a block holds."""
+        if isinstance(self.features, Design):
+            return self.features.block_rows
         if sparse.issparse(self.features):
             per_row = max(1, self.features.nnz // max(1, self.count)) * 12
-        elif isinstance(self.features, Design):
-            per_row = self.features.row_bytes
         else:
             per_row = max(1, self.features.shape[1]) * 8
         return max(64, min(BLOCK_BYTES // per_row, MOST_BLOCK_ROWS))
@@ -157,7 +163,8 @@ class Rows:
     @property
     def terms(self) -> int:
         """How many numbers are added up one after the other in a sum over all rows."""
-        return min(self.block_rows, self.count) + self.count // self.block_rows + 8
+        block = min(self.block_rows, MOST_BLOCK_ROWS)
+        return min(block, self.count) + self.count // block + 8
 
     def thin(self, stride: int) -> "Rows":
         """Return one row in ``stride``, in single precision, for a first approximation.
@@ -168,15 +175,18 @@ class Rows:
 
         def take(values: Any, kind: Any = np.float32) -> Any:
             if sparse.issparse(self.features) or groups < 64:
-                return values[::stride].astype(kind)
+                return values[::stride].astype(kind or values.dtype)
             cut = values[: groups * RUN * stride]
             runs = cut.reshape(groups, RUN * stride, *values.shape[1:])[:, :RUN]
-            return runs.astype(kind).reshape(groups * RUN, *values.shape[1:])
+            return runs.astype(kind or values.dtype).reshape(
+                groups * RUN, *values.shape[1:]
+            )
 
         factor = None if self.factor is None else take(self.factor)
         if isinstance(self.features, Design):
-            chosen = self.features.each(lambda column: take(column, column.dtype))
-            features = chosen.todense(np.float32)
+            features = self.features.each(
+                lambda column: take(column, "f4" if column.dtype.kind == "f" else None)
+            ).todense(np.float32)
         else:
             features = take(self.features)
         return Rows(features, take(self.target), factor, self.height)
@@ -203,16 +213,17 @@ class Rows:
 
         def stripe(i: int) -> Partial:
             with np.errstate(over="ignore"):
-                return _add(fn(b) for b in self.blocks(edges[i], edges[i + 1], dtype))
+                return add_up(fn(b) for b in self.blocks(edges[i], edges[i + 1], dtype))
 
         indices = range(len(edges) - 1)
         if len(indices) == 1:
             return stripe(0)
-        threads = _threads() if self.count > MANY_BLOCKS * self.block_rows else 1
+        few = self.count <= MANY_BLOCKS * min(self.block_rows, MOST_BLOCK_ROWS)
+        threads = 1 if few else _threads()
         with _blas().limit(limits=1, user_api="blas"):
             if threads == 1:
-                return _add(map(stripe, indices))
-            return _add(_pool(threads).map(stripe, indices))
+                return add_up(map(stripe, indices))
+            return add_up(_pool(threads).map(stripe, indices))
 
     def _stripe_edges(self) -> list[int]:
         blocks = -(-self.count // self.block_rows)
@@ -277,7 +288,7 @@ def _refuse_infinite(features: Any) -> None:
 
 def _cut(features: Any, cut: slice, dtype: Any) -> Any:
     if isinstance(features, Design):
-        return features.part(cut, dtype)
+        return features[cut].astype(dtype)
     if not sparse.issparse(features):
         return features[cut].astype(dtype, copy=False)
     first, last = features.indptr[cut.start], features.indptr[cut.stop]
@@ -291,7 +302,8 @@ def _cut(features: Any, cut: slice, dtype: Any) -> Any:
     )
 
 
-def _add(partials: Iterator[Partial]) -> Partial:
+def add_up(partials: Iterable[Partial]) -> Partial:
+    """Add partial results one after the other."""
     iterator = iter(partials)
     total = list(next(iterator))
     for partial in iterator:

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from confide._types import AnyArray, Array
 from confide.data.design import Design
-from confide.data.rows import MOST_BLOCK_ROWS, Block, Rows
+from confide.data.rows import MOST_BLOCK_ROWS, Block, Partial, Rows, add_up
 from confide.objectives import curvature_bound
 from confide.solvers.sums import Problem
 
@@ -46,7 +46,7 @@ def precise_gradient(problem: Problem, theta: Array) -> tuple[Array, float]:
     tables = [_split(group.table, longest) for group in groups]
     point = _Point.of(rows, theta)
 
-    def part(block: Block) -> tuple[Any, ...]:
+    def part(block: Block) -> Partial:
         features, numbers = block.features, block.features
         if isinstance(features, Design):
             numbers = features.numbers.T
@@ -69,7 +69,10 @@ def precise_gradient(problem: Problem, theta: Array) -> tuple[Array, float]:
             return total, size
         return total, size, np.longdouble(strong.sum()) + weak.sum()
 
-    total, size, *last = rows.sum(part)
+    def whole(block: Block) -> Partial:
+        return add_up(part(piece) for _, piece in block.pieces(MOST_BLOCK_ROWS))
+
+    total, size, *last = rows.sum(whole)
     total = np.append(total, [np.longdouble(rows.height) * one for one in last])
     wide = theta.astype(np.longdouble)
     found: Array = (total + problem.ridge * wide + problem.linear).astype(np.float64)
@@ -157,7 +160,7 @@ def _error(problem: Problem, theta: Array, margins: float) -> float:
     of the largest magnitude, so as a vector it is at most √p times that.
     """
     objective, count = problem.objective, problem.rows.count
-    block = problem.rows.block_rows
+    block = min(problem.rows.block_rows, MOST_BLOCK_ROWS)
     unit = float(np.finfo(np.float64).eps) / 2
     extended = float(np.finfo(np.longdouble).eps) / 2
     length, size = float(np.linalg.norm(theta)), objective.dimension
