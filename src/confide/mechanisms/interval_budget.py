@@ -7,6 +7,7 @@ coefficients better and the knowledge of their errors worse.
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -21,6 +22,7 @@ from confide.mechanisms.moments import (
     MomentRelease,
     Recipe,
     largest_contribution,
+    refuse_kinks,
 )
 from confide.mechanisms.objective import ObjectivePerturbation
 from confide.mechanisms.objective_calibration import profile as objective_profile
@@ -113,6 +115,7 @@ def calibrate_with_intervals(
         raise InvalidParameter(
             "mechanism", "'objective' or 'output' for intervals", mechanism.name
         )
+    refuse_kinks(objective)
     chosen: Mechanism = mechanism
     whole = budget
     if variant == "published":
@@ -251,6 +254,7 @@ def _by_shift(
     return None
 
 
+@lru_cache(maxsize=256)
 def _beside(task: _Task, main: Calibration, budget: Approx, most: float) -> float:
     """Return the shift that the coefficients' profile leaves, up to a half too much."""
     known = isinstance(task.mechanism, ObjectivePerturbation) and task.copies == 1

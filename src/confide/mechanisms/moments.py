@@ -101,13 +101,7 @@ class MomentRelease:
         copies: int = 1,
     ) -> MomentCalibration:
         """Choose noise from public facts alone."""
-        if objective.kink is not None or not objective.loss.smooth:
-            raise InvalidParameter(
-                "intervals",
-                "None with an l1 penalty or a loss with a kink: estimates are not normal",
-                "intervals",
-                "Set l1 to 0, or use the huberized hinge.",
-            )
+        refuse_kinks(objective)
         bend = curvature_bound(objective.loss, objective.public)
         weight = bend / objective.slope_bound**2
         if self.recipe == "published":
@@ -149,6 +143,17 @@ class MomentRelease:
         for theta, rows in zip(coefficients, tasks, strict=True):
             curvature, scatter = sums(calibration.objective, rows, theta)
             yield add_noise(calibration, theta, curvature, scatter, entropy)
+
+
+def refuse_kinks(objective: Objective) -> None:
+    """Refuse what has no curvature, or whose estimates are not near normal."""
+    if objective.kink is not None or not objective.loss.smooth:
+        raise InvalidParameter(
+            "intervals",
+            "None with an l1 penalty or a loss with a kink: estimates are not normal",
+            "intervals",
+            "Set l1 to 0, or use the huberized hinge.",
+        )
 
 
 def sums(objective: Objective, rows: Rows, theta: Array) -> tuple[Array, Array]:
