@@ -65,9 +65,16 @@ def test_the_whole_profile_is_no_larger_than_claimed(name, relation):
     assert share_of_claim(plan, pairs_of(name, relation)) > 0.2
 
 
-@pytest.mark.parametrize("name", ["logistic", "huberized-hinge", "huber"])
+@pytest.mark.parametrize(
+    ("name", "variant"),
+    [
+        ("logistic", "published"),
+        ("huberized-hinge", "published"),
+        ("huber", "published"),
+        ("logistic", "model-based"),
+    ],
+)
 @every_budget
-@pytest.mark.parametrize("variant", ["published", "model-based"])
 def test_other_variants_cost_no_more_than_their_events(name, budget, variant):
     plan = plan_for(name, budget, REPLACE, variant)
     assert share_of_claim(plan, pairs_of(name, REPLACE)) > 0.05
@@ -82,7 +89,7 @@ def test_noise_on_the_output_costs_no_more_than_its_events(name, budget, relatio
 
 
 @pytest.mark.parametrize("name", ["logistic", "huberized-hinge"])
-@every_budget
+@pytest.mark.parametrize("budget", [Pure(1), Zcdp(0.1)], ids=repr)
 def test_the_whole_release_holds_in_the_plane(name, budget):
     plan = plan_for(name, budget, REPLACE, dimension=2)
     pairs = [("plane", a, b) for a, b in plane_pairs(name)]
@@ -105,6 +112,8 @@ def test_the_claim_for_a_hinge_is_nearly_attained(budget, relation, least):
 @every_relation
 @pytest.mark.parametrize("copies", [1, 3])
 def test_events_cost_no_more_than_the_budget(name, budget, relation, copies):
+    if copies > 1 and isinstance(budget, Approx) and name != "logistic":
+        pytest.skip("slow, and no other code than for the logistic loss")
     plan = calibrate_with_intervals(
         ObjectivePerturbation(), objective(name), budget, relation, copies=copies
     )
