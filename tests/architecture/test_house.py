@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "noise": BASE,
     "accounting": {"privacy", *BASE},
     "mechanisms": CORE | BASE,
-    "inference": {"mechanisms", "objectives", "privacy", "data", *BASE},
+    "inference": {"mechanisms", "objectives", "noise", "privacy", "data", *BASE},
     "reporting": {"inference", "mechanisms", "privacy", *BASE},
     "attacks": {"mechanisms", "inference", *CORE, *BASE},
     "estimators": {"attacks", "mechanisms", "inference", *CORE, *BASE},
@@ -34,7 +34,7 @@ MAY_IMPORT = {
         *("studies", "confide", *CORE, *BASE),
     },
     "testing": {"estimators", "attacks", "mechanisms", "inference", *CORE, *BASE},
-    "__init__": {"estimators", "mechanisms", *CORE, *BASE},
+    "__init__": {"estimators", "inference", "mechanisms", *CORE, *BASE},
     "__main__": {"cli"},
 }
 FILES = sorted(SOURCE.rglob("*.py"))

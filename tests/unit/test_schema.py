@@ -363,7 +363,7 @@ def test_a_line_for_rows_without_a_level_stands_where_there_can_be_some():
 def test_a_single_level_is_shown_against_the_rest():
     lines = Schema((Category("town", ("n",)),), Aim("y", bound=1)).display_map()
     assert lines.names == ("town=n", "(intercept)")
-    np.testing.assert_array_equal(lines.show(np.array([3.0, 2.0])), [3.0, 2.0])
+    np.testing.assert_allclose(lines.show(np.array([3.0, 2.0])), [3.0, 2.0])
 
 
 def test_what_is_shown_is_an_affine_map_of_the_coefficients():

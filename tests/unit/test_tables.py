@@ -13,7 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from confide import Approx, ConfideError, LogisticRegression, Schema, Target
-from confide.data import Boolean, Category, Date, Number, read_table, schema_template
+from confide.data import (
+    Boolean,
+    Category,
+    Date,
+    Number,
+    delimited,
+    read_table,
+    schema_template,
+)
 from confide.errors import InvalidData, InvalidParameter
 
 WORD = "SECRET123"
@@ -75,6 +83,35 @@ def test_separators_and_packing_are_found_out(tmp_path, separator, packed):
     path = tmp_path / f"clinic.csv{packed}"
     path.write_bytes(pack(content))
     np.testing.assert_allclose(SCHEMA.encode(read_table(path, SCHEMA)), ENCODED)
+
+
+PADDED = {
+    "after separators": ("ill,age,town\nno, 20, north\nyes,30,  south\n", True),
+    "before quotes": ('ill,age,town\nno,20, "north"\nyes,30,"south"\n', True),
+    "at line starts": ("ill,age,town\nno,20,north\n yes,30,south\n", True),
+    "after carriage returns": ("ill,age,town\r\nno,20,north\r\n yes,30,south\r\n", True),
+    "inside text": ("ill,age,town\nno,20,north\nyes,30,south\n\nyes,20,new town", False),
+    "nowhere": ("ill,age,town\nno,20,north\nyes,30,south\n", False),
+}
+
+
+@pytest.mark.parametrize("case", PADDED)
+@pytest.mark.parametrize("piece", [1, 2, 7, 2**20])
+def test_spaces_before_fields_are_skipped_wherever_they_stand(
+    tmp_path, monkeypatch, case, piece
+):
+    text, padded = PADDED[case]
+    schema = Schema(
+        (Number("age", 0, 100), Category("town", ("north", "south"), missing="refuse")),
+        Target("ill", labels=("no", "yes")),
+    )
+    path = written(tmp_path / "padded.csv", text)
+    monkeypatch.setattr(delimited, "PIECE", piece)
+    assert delimited._may_be_padded(path, ",") is padded
+    frame = read_table(path, schema)
+    expected = [[0.2, 1, 0], [0.3, 0, 1]]
+    np.testing.assert_allclose(schema.encode(frame)[:2], expected)
+    assert frame["ill"].tolist()[:2] == ["no", "yes"]
 
 
 def test_the_target_may_be_absent_to_predict_it(tmp_path, table):

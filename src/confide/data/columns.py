@@ -228,12 +228,15 @@ class Category:
 
     def read(self, values: Any) -> AnyArray:
         """Return which indicator every value sets, −1 for none."""
-        other, unknown = len(self.levels), len(self.levels) + 1
-        what = f"column {self.name!r}"
-        codes = level_codes(values, self.levels, what, other=unknown)
-        if self.missing == "refuse" and (codes < 0).any():
+        other, what = len(self.levels), f"column {self.name!r}"
+        if self.missing != "refuse":
+            unknown = other if self.other else -1
+            return level_codes(values, self.levels, what, other=unknown)
+        codes = level_codes(values, self.levels, what, other=other)
+        if (codes < 0).any():
             raise _missing(self.name, "category")
-        codes[codes == unknown] = other if self.other else -1
+        if not self.other:
+            codes[codes == other] = -1
         return codes
 
     def write(self, read: AnyArray, out: Array, weight: float) -> None:

@@ -27,6 +27,7 @@ from confide.errors import InvalidData, InvalidParameter
 
 SEPARATORS = (",", ";", "\t")
 LONGEST_HEADER = 2**20
+PIECE = 2**20
 MISSING = frozenset(
     ("", "#N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
 )
@@ -66,6 +67,7 @@ def read_delimited(path: Path, schema: Schema | None, *, target: bool) -> pd.Dat
             return pd.read_csv(path, sep=separator, index_col=False, skipinitialspace=True)
     wanted = declared_columns(schema, names, target=target)
     missing = {name: sorted(MISSING - _levels(schema, name)) for name in wanted}
+    padded = _may_be_padded(path, separator)
 
     def read(columns: list[str] | None, dtype: Any) -> pd.DataFrame:
         frame: pd.DataFrame = pd.read_csv(
@@ -78,7 +80,7 @@ def read_delimited(path: Path, schema: Schema | None, *, target: bool) -> pd.Dat
             dtype=dtype,
             keep_default_na=False,
             na_values=missing,
-            skipinitialspace=True,
+            skipinitialspace=padded,
         )
         return frame
 
@@ -96,6 +98,22 @@ def read_delimited(path: Path, schema: Schema | None, *, target: bool) -> pd.Dat
         elif _kind(schema, name) == "number" and frame[name].dtype.kind not in "iuf":
             frame[name] = as_numbers(frame[name], name)
     return frame
+
+
+def _may_be_padded(path: Path, separator: str) -> bool:
+    """Whether a field may begin with a space: looking costs far less than skipping."""
+    if path.suffix.lower() in PACKED:
+        return True
+    begins = np.frombuffer(f"{separator}\r\n".encode(), np.uint8)
+    before = b"\n"
+    with explained(path), path.open("rb", buffering=0) as stream:
+        while piece := stream.read(PIECE):
+            if b" " in piece:
+                text = np.frombuffer(before + piece, np.uint8)
+                if np.isin(text[np.flatnonzero(text[1:] == ord(" "))], begins).any():
+                    return True
+            before = piece[-1:]
+    return False
 
 
 def _is_sure(schema: Schema, name: str, dtype: Any) -> bool:

@@ -9,9 +9,9 @@ kept next to the features instead of a scaled copy of them.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -20,6 +20,7 @@ from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
 from confide._types import AnyArray, Array
+from confide.data.design import Design
 from confide.errors import InvalidData, PrivacyLeak
 
 Partial: TypeAlias = tuple[Any, ...]
@@ -48,10 +49,12 @@ class Block:
         as if there were no other: what depends on one record then does so to the last bit.
         """
         slopes = theta[:-1] if self.height else theta
-        if alone and not sparse.issparse(self.features):
-            margin = np.einsum("ij,j->i", self.features, slopes)
-        else:
+        if not alone or sparse.issparse(self.features):
             margin = self.features @ slopes
+        elif isinstance(self.features, Design):
+            margin = self.features.alone(slopes)
+        else:
+            margin = np.einsum("ij,j->i", self.features, slopes)
         if self.factor is not None:
             margin *= self.factor
         if self.height:
@@ -71,6 +74,15 @@ class Block:
     def gram(self, weights: AnyArray, *, fine: bool = False) -> Array:
         """Return Σ wᵢxᵢxᵢᵀ for weights not negative, in single precision unless fine."""
         kind = np.float64 if fine else np.float32
+        if isinstance(self.features, Design):
+            most = max(64, BLOCK_BYTES // (4 * self.features.shape[1]))
+            grams = (
+                replace(piece, features=piece.features.todense(kind)).gram(
+                    weights[cut], fine=fine
+                )
+                for cut, piece in self.pieces(most)
+            )
+            return np.asarray(sum(grams))
         root = np.sqrt(weights).astype(kind, copy=False)
         scaled = root
         if self.factor is not None:
@@ -90,6 +102,18 @@ class Block:
         whole[-1, -1] = self.height**2 * float(weights.sum())
         return whole
 
+    def pieces(self, most: int) -> Iterator[tuple[slice, "Block"]]:
+        """Walk over the rows, so many at most at a time."""
+        count = self.features.shape[0]
+        if count <= most:
+            yield slice(0, count), self
+            return
+        for low in range(0, count, most):
+            cut = slice(low, low + most)
+            factor = None if self.factor is None else self.factor[cut]
+            rows = self.features[cut]
+            yield cut, Block(rows, self.target[cut], factor, self.height)
+
     def lengths(self) -> Array:
         """Return ‖x‖ for every row, the intercept column included."""
         squares = _squared_norms(self.features)
@@ -106,6 +130,8 @@ class Block:
         scaled = weights if self.factor is None else weights * self.factor**2
         if sparse.issparse(self.features):
             total = np.asarray(self.features.multiply(self.features).T @ scaled)
+        elif isinstance(self.features, Design):
+            total = scaled @ self.features.squared()
         else:
             total = np.einsum("i,ij,ij->j", scaled, self.features, self.features)
         if self.height:
@@ -135,6 +161,8 @@ class Rows:
     @property
     def block_rows(self) -> int:
         """How many rows a block holds."""
+        if isinstance(self.features, Design):
+            return self.features.block_rows
         if sparse.issparse(self.features):
             per_row = max(1, self.features.nnz // max(1, self.count)) * 12
         else:
@@ -144,7 +172,8 @@ class Rows:
     @property
     def terms(self) -> int:
         """How many numbers are added up one after the other in a sum over all rows."""
-        return min(self.block_rows, self.count) + self.count // self.block_rows + 8
+        block = min(self.block_rows, MOST_BLOCK_ROWS)
+        return min(block, self.count) + self.count // block + 8
 
     def thin(self, stride: int) -> "Rows":
         """Return one row in ``stride``, in single precision, for a first approximation.
@@ -153,15 +182,23 @@ class Rows:
         """
         groups = self.count // (RUN * stride)
 
-        def take(values: Any) -> Any:
+        def take(values: Any, kind: Any = np.float32) -> Any:
             if sparse.issparse(self.features) or groups < 64:
-                return values[::stride].astype(np.float32)
+                return values[::stride].astype(kind or values.dtype)
             cut = values[: groups * RUN * stride]
             runs = cut.reshape(groups, RUN * stride, *values.shape[1:])[:, :RUN]
-            return runs.astype(np.float32).reshape(groups * RUN, *values.shape[1:])
+            return runs.astype(kind or values.dtype).reshape(
+                groups * RUN, *values.shape[1:]
+            )
 
         factor = None if self.factor is None else take(self.factor)
-        return Rows(take(self.features), take(self.target), factor, self.height)
+        if isinstance(self.features, Design):
+            features = self.features.each(
+                lambda column: take(column, "f4" if column.dtype.kind == "f" else None)
+            ).todense(np.float32)
+        else:
+            features = take(self.features)
+        return Rows(features, take(self.target), factor, self.height)
 
     def labelled(self, target: Array) -> "Rows":
         """Return the same rows with another target."""
@@ -185,16 +222,17 @@ class Rows:
 
         def stripe(i: int) -> Partial:
             with np.errstate(over="ignore"):
-                return _add(fn(b) for b in self.blocks(edges[i], edges[i + 1], dtype))
+                return add_up(fn(b) for b in self.blocks(edges[i], edges[i + 1], dtype))
 
         indices = range(len(edges) - 1)
         if len(indices) == 1:
             return stripe(0)
-        threads = _threads() if self.count > MANY_BLOCKS * self.block_rows else 1
+        few = self.count <= MANY_BLOCKS * min(self.block_rows, MOST_BLOCK_ROWS)
+        threads = 1 if few else _threads()
         with _blas().limit(limits=1, user_api="blas"):
             if threads == 1:
-                return _add(map(stripe, indices))
-            return _add(_pool(threads).map(stripe, indices))
+                return add_up(map(stripe, indices))
+            return add_up(_pool(threads).map(stripe, indices))
 
     def _stripe_edges(self) -> list[int]:
         blocks = -(-self.count // self.block_rows)
@@ -214,9 +252,11 @@ def enclose(features: Any, target: Array, row_norm: float, height: float) -> Row
 
     ``features`` is a float array or CSR matrix of two dimensions, already checked for
     type and shape; values that are not finite are refused here, in the same sweep that
-    measures the rows.
+    measures the rows. A `Design` is finite and knows how long its rows can be.
     """
     rows = Rows(features, target, None, height)
+    if isinstance(features, Design) and features.reach <= row_norm:
+        return rows
     factor = np.empty(rows.count)
     low, finite, longest = 0, True, 0.0
     for block in rows.blocks(0, rows.count):
@@ -235,6 +275,8 @@ def _squared_norms(features: Any) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         if sparse.issparse(features):
             return np.asarray(features.multiply(features).sum(axis=1)).ravel()
+        if isinstance(features, Design):
+            return np.asarray(features.squared() @ np.ones(features.shape[1]))
         return np.einsum("ij,ij->i", features, features)
 
 
@@ -254,6 +296,8 @@ def _refuse_infinite(features: Any) -> None:
 
 
 def _cut(features: Any, cut: slice, dtype: Any) -> Any:
+    if isinstance(features, Design):
+        return features[cut].astype(dtype)
     if not sparse.issparse(features):
         return features[cut].astype(dtype, copy=False)
     first, last = features.indptr[cut.start], features.indptr[cut.stop]
@@ -267,7 +311,8 @@ def _cut(features: Any, cut: slice, dtype: Any) -> Any:
     )
 
 
-def _add(partials: Iterator[Partial]) -> Partial:
+def add_up(partials: Iterable[Partial]) -> Partial:
+    """Add partial results one after the other."""
     iterator = iter(partials)
     total = list(next(iterator))
     for partial in iterator:

@@ -2,11 +2,9 @@
 
 import dataclasses
 import numbers
-import os
 import tomllib
 from collections import Counter
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -20,7 +18,9 @@ import pandas as pd
 from confide._types import Array
 from confide.data.columns import KINDS, Column
 from confide.data.declare import check_sections, read_column, read_target
+from confide.data.design import Design
 from confide.data.display import Display, display, units_matrix
+from confide.data.encode import compact_design, dense_design
 from confide.data.target import Target
 from confide.data.toml import read_toml, write_toml
 from confide.errors import InvalidData, InvalidParameter, did_you_mean
@@ -28,10 +28,8 @@ from confide.errors import InvalidData, InvalidParameter, did_you_mean
 UNNAMED = "data"
 """The name of a dataset that nobody named; no ledger books under it."""
 MOST_ROWS_PER_PERSON = 10**6
-ROWS_AT_ONCE = 4096
-"""So many rows of the design matrix stay in the processor's cache while written."""
-MANY_PIECES = 16
-"""From so many pieces on they are written on all cores."""
+A_LITTLE = 1e-14
+"""By so much rows stay shorter than 1, so that rounding never makes one longer."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +134,7 @@ class Schema:
         """The share of the unit length that every feature gets."""
         sizes = np.array([len(column.features) for column in self.columns])
         shares = sizes**-0.25
-        shares /= np.linalg.norm(shares)
+        shares /= np.linalg.norm(shares) * (1 + A_LITTLE)
         weights: Array = np.repeat(shares, sizes)
         weights.flags.writeable = False
         return weights
@@ -149,29 +147,14 @@ class Schema:
         """Return the weighted design matrix: every row has length at most 1."""
         return self._matrix(frame, self.weights)
 
-    def _matrix(self, frame: Any, weights: Array) -> Array:
-        """Read column by column, then write some rows at a time into one matrix."""
+    def compact_design(self, frame: Any) -> Array | Design:
+        """Return what `design` does, with categories kept as codes."""
         values = _pick(frame, *(column.name for column in self.columns))
-        pairs = zip(self.columns, values, strict=True)
-        numbers = [column.read(part) for column, part in pairs]
-        matrix = np.zeros((len(frame), len(weights)))
-        edges = np.cumsum([0, *(len(column.features) for column in self.columns)])
+        return compact_design(self.columns, values, self.weights)
 
-        def write(low: int) -> None:
-            rows = slice(low, low + ROWS_AT_ONCE)
-            for column, read, start, stop in zip(
-                self.columns, numbers, edges, edges[1:], strict=False
-            ):
-                column.write(read[rows], matrix[rows, start:stop], float(weights[start]))
-
-        lows = range(0, len(matrix), ROWS_AT_ONCE)
-        if len(lows) < MANY_PIECES:
-            for low in lows:
-                write(low)
-            return matrix
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(write, lows))
-        return matrix
+    def _matrix(self, frame: Any, weights: Array) -> Array:
+        values = _pick(frame, *(column.name for column in self.columns))
+        return dense_design(self.columns, values, weights)
 
     def target_column(self, frame: Any) -> Any:
         """Return the target column as it is."""

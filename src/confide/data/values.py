@@ -25,6 +25,8 @@ def as_numbers(values: Any, name: str) -> Array:
     if isinstance(column.dtype, pd.CategoricalDtype):
         found = as_numbers(column.cat.categories, name)
         return _spread(found, column.cat.codes.to_numpy())
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiub":
+        return np.array(column, dtype=np.float64)
     try:
         if column.dtype.kind not in "cmM":
             return np.array(pd.to_numeric(column), dtype=np.float64)
@@ -86,9 +88,10 @@ def level_codes(
     known = pd.Index(levels)
     if "boolean" in map(pd.api.types.infer_dtype, (found, known)):
         found, known = found.astype(object), known.astype(object)
-    places = np.asarray(known.get_indexer(found), dtype=np.intp)
+    small = np.min_scalar_type(-len(levels) - 3)
+    places = known.get_indexer(found).astype(small)
     places[places < 0] = other
-    return np.append(places, -1)[codes]
+    return np.append(places, small.type(-1))[codes]
 
 
 def check_levels(what: str, levels: Any, least: int) -> tuple[Any, ...]:

@@ -36,10 +36,10 @@ def read_number(name: str, value: Any, do: str, *, zero: bool = False) -> float:
 
 
 def read_features(estimator: Any, X: Any, schema: Schema | None, *, reset: bool) -> Any:
-    """Return a float matrix, dense or CSR, from an array or a table."""
+    """Return a float matrix, dense or CSR, from an array, or the design of a table."""
     if schema is not None:
-        matrix = schema.design(X)
-        if not len(matrix):
+        matrix = schema.compact_design(X)
+        if not matrix.shape[0]:
             raise InvalidData("the table must hold one row or more; it is empty.")
         if reset:
             estimator.n_features_in_ = matrix.shape[1]

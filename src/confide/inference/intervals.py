@@ -45,7 +45,7 @@ class Intervals:
         if self.share is not None and self.split is not None:
             raise InvalidParameter("intervals", "a share or a split, not both", "both")
         if self.share is not None:
-            part = exact(self.share, "share of the intervals")
+            part = exact(self.share, "intervals")
             if not 0 < part < 1:
                 raise InvalidParameter(
                     "intervals",
@@ -104,10 +104,8 @@ class IntervalTable:
 def _three_parts(split: Any) -> tuple[Fraction, ...]:
     must = "three positive shares for coefficients, curvature and scatter that add up to 1"
     if not isinstance(split, Sequence) or len(split) != 3:
-        raise InvalidParameter("split of the intervals", must, split)
-    parts = tuple(exact(part, "split of the intervals") for part in split)
+        raise InvalidParameter("intervals", must, split)
+    parts = tuple(exact(part, "intervals") for part in split)
     if min(parts) <= 0 or sum(parts) != 1:
-        raise InvalidParameter(
-            "split of the intervals", must, split, "Try 0.5, 0.25, 0.25."
-        )
+        raise InvalidParameter("intervals", must, split, "Try 0.5, 0.25, 0.25.")
     return parts

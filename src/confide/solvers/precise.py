@@ -6,22 +6,33 @@ products are exact in whatever order they are added; everything else is smaller 
 What is left is the rounding of one margin and one slope per row.
 """
 
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
 import numpy as np
 from scipy import sparse
 
-from confide._types import Array
-from confide.data.rows import MOST_BLOCK_ROWS, Block
+from confide._types import AnyArray, Array
+from confide.data.design import Design
+from confide.data.rows import MOST_BLOCK_ROWS, Block, Partial, Rows, add_up
 from confide.objectives import curvature_bound
 from confide.solvers.sums import Problem
 
 BITS = 20
 """Leading bits: 2·20 for a product and 13 for a sum of 8192 of them fill a double."""
 
+Pieces: TypeAlias = tuple[Any, Any, Any]
+"""Numbers, their leading parts and the rest."""
+
 
 def can_split(problem: Problem) -> bool:
     """Whether the rows are dense and few enough columns wide for exact inner products."""
+    rows = problem.rows
     return (
-        not sparse.issparse(problem.rows.features)
+        not sparse.issparse(rows.features)
+        and not (isinstance(rows.features, Design) and rows.factor is not None)
         and problem.objective.dimension <= MOST_BLOCK_ROWS
         and problem.weight == 1.0
     )
@@ -30,39 +41,107 @@ def can_split(problem: Problem) -> bool:
 def precise_gradient(problem: Problem, theta: Array) -> tuple[Array, float]:
     """Return ∇f(θ) and a bound on the length of its error."""
     objective, rows = problem.objective, problem.rows
-    loss, reach = objective.loss, objective.row_norm
-    slopes = theta[:-1] if rows.height else theta
-    coarse = _leading(slopes, float(np.abs(slopes).max(initial=0.0)))
-    fine = slopes - coarse
-    level = rows.height * theta[-1] if rows.height else 0.0
-    steepest = objective.slope_bound
+    loss, longest, steepest = objective.loss, objective.row_norm, objective.slope_bound
+    groups = rows.features.groups if isinstance(rows.features, Design) else ()
+    tables = [_split(group.table, longest) for group in groups]
+    point = _Point.of(rows, theta)
 
-    def part(block: Block) -> tuple[Array, ...]:
-        features = block.features
-        longest = reach
-        if block.factor is not None:
-            longest = float(np.abs(features).max(initial=0.0))
-        lead = _leading(features, longest)
-        rest = features - lead
-        margin = lead @ coarse + (lead @ fine + rest @ slopes)
-        if block.factor is not None:
-            margin *= block.factor
-        margin += level
+    def part(block: Block) -> Partial:
+        features, numbers = block.features, block.features
+        if isinstance(features, Design):
+            numbers = features.numbers.T
+        elif block.factor is not None:
+            numbers = features * block.factor[:, None]
+        pieces = _split(numbers, longest)
+        margin = point.margin(pieces, features)
         slope = loss.slope(margin, block.target)
-        scaled = slope if block.factor is None else slope * block.factor
-        strong = _leading(scaled, steepest)
-        weak = scaled - strong
-        total = (strong @ lead).astype(np.longdouble) + (strong @ rest + weak @ features)
+        strong = _leading(slope, steepest)
+        weak = slope - strong
+        total = _pull(pieces, strong, weak)
+        if isinstance(features, Design):
+            numbers, total = total, np.empty(features.shape[1], np.longdouble)
+            total[features.places] = numbers
+            for group, table in zip(features.groups, tables, strict=True):
+                pulled = _pull(table, group.counted(strong), group.counted(weak))
+                total[group.places] = pulled
+        size = float(np.abs(margin).sum())
         if not rows.height:
-            return (total,)
-        return total, np.longdouble(rows.height) * slope.sum(dtype=np.longdouble)
+            return total, size
+        return total, size, np.longdouble(strong.sum()) + weak.sum()
 
-    sums = rows.sum(part)
-    total = np.append(sums[0], sums[1]) if rows.height else sums[0]
+    def whole(block: Block) -> Partial:
+        return add_up(part(piece) for _, piece in block.pieces(MOST_BLOCK_ROWS))
+
+    total, size, *last = rows.sum(whole)
+    total = np.append(total, [np.longdouble(rows.height) * one for one in last])
     wide = theta.astype(np.longdouble)
-    gradient = (total + problem.ridge * wide + problem.linear).astype(np.float64)
+    found: Array = (total + problem.ridge * wide + problem.linear).astype(np.float64)
     unit = float(np.finfo(np.float64).eps) / 2
-    return gradient, _error(problem, theta) + unit * float(np.linalg.norm(gradient))
+    return found, _error(problem, theta, size) + unit * float(np.linalg.norm(found))
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """Coefficients split in two; those of categories are added up beforehand.
+
+    ``known`` holds such sums, and the intercept's share, as doubles with their rests.
+    """
+
+    slopes: Array
+    coarse: Array
+    fine: Array
+    known: tuple[tuple[Array, Array], ...]
+
+    @classmethod
+    def of(cls, rows: Rows, theta: Array) -> "_Point":
+        slopes = theta[:-1] if rows.height else theta
+        wide = slopes.astype(np.longdouble)
+        known = [np.longdouble(rows.height) * theta[-1:]]
+        if isinstance(rows.features, Design):
+            sums = [group.lookup(wide) for group in rows.features.groups]
+            known = [sums[0] + (known[0] if rows.height else 0), *sums[1:]]
+            slopes = slopes[rows.features.places]
+        coarse = _leading(slopes, float(np.abs(slopes).max(initial=0.0)))
+        return cls(slopes, coarse, slopes - coarse, tuple(map(_two_doubles, known)))
+
+    def margin(self, pieces: Pieces, features: Any) -> Array:
+        """Return ⟨x, θ⟩ with the intercept, rounded once."""
+        _, lead, rest = pieces
+        total = lead @ self.coarse
+        small = lead @ self.fine + rest @ self.slopes
+        for whole, tail in self._found(features):
+            after = total + whole
+            back = after - total
+            small += (total - (after - back)) + (whole - back) + tail
+            total = after
+        return total + small
+
+    def _found(self, features: Any) -> Iterable[tuple[Array, Array]]:
+        if not isinstance(features, Design):
+            return self.known
+        pairs = zip(features.groups, self.known, strict=True)
+        return ((w.take(group.cells), t.take(group.cells)) for group, (w, t) in pairs)
+
+
+def _two_doubles(wide: AnyArray) -> tuple[Array, Array]:
+    whole = wide.astype(np.float64)
+    return whole, (wide - whole).astype(np.float64)
+
+
+def _split(values: Any, longest: float) -> Pieces:
+    """Return numbers, their leading parts and the rest."""
+    if not sparse.issparse(values):
+        lead = _leading(values, longest)
+        return values, lead, values - lead
+    lead = values.copy()
+    lead.data = _leading(values.data, longest)
+    return values, lead, values - lead
+
+
+def _pull(pieces: Pieces, strong: Array, weak: Array) -> AnyArray:
+    """Return Σ wᵢxᵢ for weights in two parts."""
+    numbers, lead, rest = pieces
+    return (strong @ lead).astype(np.longdouble) + (strong @ rest + weak @ numbers)
 
 
 def _leading(values: Array, largest: float) -> Array:
@@ -74,17 +153,25 @@ def _leading(values: Array, largest: float) -> Array:
     return (values + anchor) - anchor
 
 
-def _error(problem: Problem, theta: Array) -> float:
-    """Bound the error: a few roundings per row, and what the small parts lose."""
+def _error(problem: Problem, theta: Array, margins: float) -> float:
+    """Bound the error: a few roundings per row, and what the small parts lose.
+
+    ``margins`` is the sum of |⟨x, θ⟩| over the rows. Every entry of a rest is at most 2⁻²⁰
+    of the largest magnitude, so as a vector it is at most √p times that.
+    """
     objective, count = problem.objective, problem.rows.count
+    block = min(problem.rows.block_rows, MOST_BLOCK_ROWS)
     unit = float(np.finfo(np.float64).eps) / 2
     extended = float(np.finfo(np.longdouble).eps) / 2
-    length = float(np.linalg.norm(theta))
+    length, size = float(np.linalg.norm(theta)), objective.dimension
     bend = curvature_bound(objective.loss, objective.public)
     scale = objective.slope_bound + 2 * (objective.target_bound or 0.0)
-    small = 2.0**-BITS * (problem.rows.terms + objective.dimension + 8)
-    margins = bend * objective.row_norm * length * (4 + 2 * small)
-    per_row = unit * (6 * scale + margins + 2 * small * objective.slope_bound)
-    per_row += extended * problem.rows.terms * objective.slope_bound
+    rest = 2.0**-BITS * (math.sqrt(size) + 1)
+    shrunk = 0 if problem.rows.factor is None else 1
+    inner = unit * (shrunk + 4 * (size + 4) * rest) + extended * (size + 2)
+    outer = unit * (shrunk + (block + 3) * rest) + extended * (count // block + 8)
+    per_row = 4 * unit * scale + bend * inner * objective.row_norm * length
+    per_row += outer * objective.slope_bound
+    whole = count * per_row + unit * bend * margins
     outside = float(np.linalg.norm(problem.linear)) + float(problem.ridge.max()) * length
-    return count * objective.row_norm * per_row + 4 * extended * outside
+    return 1.001 * objective.row_norm * whole + 4 * extended * outside

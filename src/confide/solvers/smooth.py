@@ -184,18 +184,13 @@ def _descend(  # noqa: PLR0917
     convexity = problem.objective.strong_convexity
     memory = _Memory(metric, deque(maxlen=MEMORY))
     point: AnyArray = theta
-    best, stalled = np.inf, 0
+    best, stalled, before = np.inf, 0, 0.0
     for _ in range(MOST_SWEEPS):
         gradient, mass = sweep
         bound = float(np.linalg.norm(gradient.astype(np.float64)))
         floor = problem.rounding(point, mass) if certify else 0.0
         if bound <= goal / 2 < floor:
-            if point.dtype == np.longdouble:
-                floor = problem.careful_rounding(point)
-            elif can_split(problem):
-                exact, error = precise_gradient(problem, point)
-                if float(np.linalg.norm(exact)) + error <= goal:
-                    bound, floor = float(np.linalg.norm(exact)), error
+            bound, floor = _looked_at_closer(problem, goal, point, (bound, floor))
         if bound + floor <= goal:
             return Solution(point.astype(np.float64), (bound + floor) / convexity)
         if stalled > MOST_STALLS:
@@ -204,12 +199,45 @@ def _descend(  # noqa: PLR0917
         if not certify and stalled > 40:
             return Solution(point.astype(np.float64), np.inf)
         done_in_doubles = bound <= goal / 2 or stalled > 3
-        if floor > goal / 2 and done_in_doubles and point.dtype != np.longdouble:
-            point = point.astype(np.longdouble)
-            sweep = problem.gradient(point)
-            continue
+        if floor > goal / 2 and point.dtype != np.longdouble:
+            if done_in_doubles:
+                point = point.astype(np.longdouble)
+                sweep = problem.gradient(point)
+                continue
+            promised = bound**2 <= before * goal / 8
+            found = promised and _last_step(problem, goal, memory, point, gradient)
+            if found:
+                return found
+        before = bound
         point, sweep = _advance(problem, memory, point, gradient)
     raise NotSolved("the smooth solver could not certify its answer")
+
+
+def _looked_at_closer(
+    problem: Problem, goal: float, point: AnyArray, found: tuple[float, float]
+) -> tuple[float, float]:
+    """Return the gradient's length and rounding again, from more careful arithmetic."""
+    if point.dtype == np.longdouble:
+        return found[0], problem.careful_rounding(point)
+    if can_split(problem):
+        exact, error = precise_gradient(problem, point)
+        if float(np.linalg.norm(exact)) + error <= goal:
+            return float(np.linalg.norm(exact)), error
+    return found
+
+
+def _last_step(
+    problem: Problem, goal: float, memory: _Memory, point: AnyArray, gradient: AnyArray
+) -> Solution | None:
+    """Try a step that promises to be the last one, and certify it at once."""
+    if not can_split(problem):
+        return None
+    trial = point + memory.direction(gradient)
+    exact, error = precise_gradient(problem, trial)
+    bound = float(np.linalg.norm(exact)) + error
+    if bound > goal:
+        return None
+    return Solution(trial, bound / problem.objective.strong_convexity)
 
 
 def _advance(

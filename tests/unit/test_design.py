@@ -1,0 +1,235 @@
+"""Categories kept as codes: the same rows, sums and fits as the dense design."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from confide import (
+    Approx,
+    Boolean,
+    Category,
+    LinearRegression,
+    LinearSVC,
+    LogisticRegression,
+    Number,
+    PoissonRegression,
+    Pure,
+    Schema,
+    Target,
+)
+from confide.data import enclose
+from confide.data.design import MOST_CELLS, Design
+from confide.errors import InvalidData, PrivacyLeak
+from confide.objectives import Logistic, Objective
+from confide.solvers import precise
+from confide.solvers.precise import can_split, precise_gradient
+from confide.solvers.sums import Problem
+
+LABELS = Target("y", labels=("no", "yes"))
+WIDE = tuple(f"w{i}" for i in range(400))
+SCHEMAS = {
+    "mixed": (
+        Category("town", levels=("a", "b", "c"), other=True),
+        Number("age", 0, 100),
+        Boolean("member"),
+        Category("job", levels=tuple(f"j{i}" for i in range(9))),
+        Number("income", -1, 1),
+        Category("sex", levels=("f", "m")),
+    ),
+    "no numbers": (
+        Category("town", levels=("a", "b", "c")),
+        Category("sex", levels=("f", "m")),
+    ),
+    "many cells": tuple(
+        Category(f"c{k}", levels=tuple(f"j{i}" for i in range(k))) for k in range(3, 12)
+    ),
+    "many levels": (Number("age", 0, 100), Category("wide", levels=WIDE)),
+    "one level": (Category("one", levels=("a",)), Number("age", 0, 100)),
+}
+KINDS = pytest.mark.parametrize("kind", SCHEMAS)
+
+
+def table(columns, count=3000, seed=0):
+    """Return rows with missing, unknown and out-of-range values."""
+    rng = np.random.default_rng(seed)
+    made = {}
+    for column in columns:
+        if isinstance(column, Category):
+            values = np.array([*column.levels, "unknown", None], dtype=object)
+        elif isinstance(column, Boolean):
+            values = np.array([True, False, None], dtype=object)
+        else:
+            values = np.array([*rng.uniform(-2, 120, 50), np.nan, np.inf])
+        made[column.name] = values[rng.integers(0, len(values), count)]
+    made["y"] = np.where(rng.random(count) < 0.4, "yes", "no")
+    return pd.DataFrame(made)
+
+
+def both(kind, count=3000):
+    schema = Schema(columns=SCHEMAS[kind], target=LABELS)
+    frame = table(schema.columns, count)
+    return schema.compact_design(frame), schema.design(frame)
+
+
+def close(found, expected):
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * scale)
+
+
+@KINDS
+def test_it_holds_the_rows_of_the_dense_design(kind):
+    compact, dense = both(kind)
+    assert isinstance(compact, Design)
+    np.testing.assert_array_equal(compact.todense(), dense)
+    np.testing.assert_array_equal(compact[[5, 2, 2]].todense(), dense[[5, 2, 2]])
+    np.testing.assert_array_equal(compact[::7].todense(), dense[::7])
+    assert np.linalg.norm(dense, axis=1).max() <= compact.reach <= 1
+
+
+@KINDS
+@pytest.mark.parametrize("height", [0.0, 0.3])
+@pytest.mark.parametrize("norm", [1.0, 0.5])
+def test_every_sum_over_its_rows_is_that_of_the_dense_design(kind, height, norm):
+    rng = np.random.default_rng(1)
+    weights = rng.uniform(size=3000)
+    rows, plain = (enclose(design, weights, norm, height) for design in both(kind))
+    theta = rng.normal(size=rows.dimension)
+    wide = theta.astype(np.longdouble)
+    parts = (
+        lambda block: (block.margin(theta) ** 3 @ block.target,),
+        lambda block: (block.pull(block.target),),
+        lambda block: (block.gram(block.target, fine=True),),
+        lambda block: (block.squares(block.target),),
+        lambda block: (block.lengths() ** 3 @ block.target,),
+        lambda block: (block.absolute().margin(theta) ** 3 @ block.target,),
+        lambda block: (block.pull(block.margin(wide)),),
+    )
+    for part in parts:
+        close(rows.sum(part)[0], plain.sum(part)[0])
+    rough = (r.sum(lambda b: (b.gram(b.target),))[0] for r in (rows, plain))
+    np.testing.assert_allclose(*rough, rtol=1e-5, atol=1e-3)
+
+
+@KINDS
+@pytest.mark.parametrize("stride", [3, 40])
+def test_a_sample_of_its_rows_is_that_of_the_dense_design(kind, stride):
+    target = np.arange(3000.0)
+    rows, plain = (enclose(design, target, 1.0, 0.3) for design in both(kind))
+    np.testing.assert_array_equal(rows.thin(stride).features, plain.thin(stride).features)
+    np.testing.assert_array_equal(rows.thin(stride).target, plain.thin(stride).target)
+
+
+@KINDS
+@pytest.mark.parametrize("height", [0.0, 0.3])
+def test_the_split_gradient_keeps_its_bound(kind, height):
+    rng = np.random.default_rng(3)
+    target = np.sign(rng.normal(size=20_000))
+    rows, plain = (enclose(design, target, 1.0, height) for design in both(kind, 20_000))
+    objective = Objective(Logistic(), rows.dimension, float(np.hypot(1, height)), 1.0)
+    linear = rng.normal(size=rows.dimension)
+    task = Problem(objective, rows, linear, objective.ridge)
+    theta = 5 * rng.normal(size=rows.dimension)
+    found, bound = precise_gradient(task, theta)
+    truth, mass = task.gradient(theta.astype(np.longdouble))
+    error = float(np.linalg.norm((truth - found).astype(float)))
+    assert error <= bound + task.rounding(theta.astype(np.longdouble), mass)
+    assert bound < 0.1 * task.rounding(theta, mass)
+    other, _ = precise_gradient(Problem(objective, plain, linear, task.ridge), theta)
+    assert np.linalg.norm(found - other) <= 2 * bound
+
+
+def test_the_split_gradient_leaves_shortened_designs_alone():
+    compact, _ = both("mixed")
+    rows = enclose(compact, np.ones(3000), 0.5, 0.0)
+    objective = Objective(Logistic(), rows.dimension, 0.5, 1.0)
+    zeros = np.zeros(rows.dimension)
+    assert rows.factor is not None
+    assert not can_split(Problem(objective, rows, zeros, objective.ridge))
+
+
+def test_one_long_row_does_not_spoil_the_splitting_of_the_others(monkeypatch):
+    """Rows are scaled before they are split: the grid is that of the bound."""
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(8000, 6)) / 3
+    features[17] *= 1e12
+    rows = enclose(features, np.sign(rng.normal(size=8000)), 1.0, 0.0)
+    objective = Objective(Logistic(), 6, 1.0, 1.0)
+    task = Problem(objective, rows, np.zeros(6), objective.ridge)
+    rests = []
+    honest = precise._split
+    monkeypatch.setattr(
+        precise, "_split", lambda *given: rests.append(honest(*given)) or rests[-1]
+    )
+    precise_gradient(task, np.ones(6))
+    assert all(np.abs(rest).max() <= 2.0**-precise.BITS for _, _, rest in rests)
+
+
+MODELS = {
+    "logistic": LogisticRegression(Approx(1, 1e-6), random_state=0),
+    "pure": LogisticRegression(Pure(2), random_state=0),
+    "lasso": LogisticRegression(Approx(1, 1e-6), l1=3.0, random_state=0),
+    "ball": LogisticRegression(Approx(1, 1e-6), coef_norm=1.0, random_state=0),
+    "output": LogisticRegression(Approx(1, 1e-6), mechanism="output", random_state=0),
+    "svc": LinearSVC(Approx(1, 1e-6), random_state=0),
+    "hinge": LinearSVC(
+        Approx(1, 1e-6), loss="hinge", mechanism="output", l2=50.0, random_state=0
+    ),
+    "linear": LinearRegression(Approx(1, 1e-6), slope_bound=1.0, random_state=0),
+    "poisson": PoissonRegression(Approx(1, 1e-6), slope_bound=4.0, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("kind", ["mixed", "many levels"])
+def test_a_fit_is_that_of_the_dense_design(name, kind, monkeypatch):
+    counts = name in {"linear", "poisson"}
+    target = Target("y", bound=5.0) if counts else LABELS
+    schema = Schema(columns=SCHEMAS[kind], target=target)
+    frame = table(schema.columns, 300 if name == "hinge" else 3000)
+    if counts:
+        frame["y"] = np.random.default_rng(2).poisson(1.0, len(frame))
+    model = MODELS[name].set_params(schema=schema)
+    compact = copy.copy(model.fit(frame))
+    shown = compact._margins(frame)
+    monkeypatch.setattr(Schema, "compact_design", Schema.design)
+    dense = model.fit(frame)
+    close(shown, compact._margins(frame))
+    reach = 5e-9 * (1 + np.linalg.norm(dense.release_.value))
+    assert np.linalg.norm(compact.release_.value - dense.release_.value) <= reach
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=8), st.integers(0, 40))
+def test_any_numbers_of_levels_are_grouped_without_a_loss(sizes, count):
+    columns = tuple(
+        Category(f"c{k}", levels=tuple(f"j{i}" for i in range(size)), other=k % 2 == 0)
+        for k, size in enumerate(sizes)
+    )
+    schema = Schema(columns=columns, target=LABELS)
+    frame = table(columns, count)
+    compact = schema.compact_design(frame)
+    np.testing.assert_array_equal(compact.todense(), schema.design(frame))
+    assert all(group.table.shape[0] <= MOST_CELLS for group in compact.groups)
+
+
+def test_a_missing_level_is_still_refused_where_the_schema_says_so():
+    for other in (False, True):
+        strict = Category("town", levels=("a", "b"), other=other, missing="refuse")
+        schema = Schema(columns=(strict,), target=LABELS)
+        unknown = pd.DataFrame({"town": ["a", "zzz"]})
+        place = [[1, 0, 0], [0, 0, 1]] if other else [[1, 0], [0, 0]]
+        np.testing.assert_array_equal(schema.encode(unknown), place)
+        with pytest.raises(InvalidData, match="misses values"):
+            schema.compact_design(pd.DataFrame({"town": ["a", None]}))
+
+
+def test_coded_rows_do_not_leak():
+    compact, _ = both("mixed")
+    assert "0." not in repr(compact)
+    with pytest.raises(PrivacyLeak):
+        pickle.dumps(enclose(compact, np.zeros(0), 1.0, 0.3))
