@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from confide.mechanisms import MECHANISMS
+from confide.mechanisms import MECHANISMS, calibrate_with_intervals
 from confide.objectives import Clipped, Logistic, Objective, Squared
 from confide.privacy import Approx, Neighbours, Pure, Status, Zcdp
 
@@ -47,6 +47,21 @@ def test_every_proved_calibration_names_a_listed_theorem(
     assert calibration.status is Status.PROVED
     assert calibration.theorem in mechanism.theorems
     assert calibration.guarantee.theorem == calibration.theorem
+
+
+@pytest.mark.parametrize("name", sorted(MECHANISMS))
+@pytest.mark.parametrize("budget", [Pure(1), Approx(1, 1e-5), Zcdp(0.1)], ids=repr)
+@pytest.mark.parametrize("variant", ["tight", "model-based", "published"])
+def test_intervals_name_theorems_that_are_proved(name, budget, variant):
+    plan = calibrate_with_intervals(
+        MECHANISMS[name](),
+        Objective(Logistic(), 3),
+        budget,
+        Neighbours.REPLACE_ONE,
+        variant=variant,
+    )
+    for theorem in (plan.guarantee.theorem, plan.moments.theorem, plan.main.theorem):
+        assert proves(theorem), theorem
 
 
 def test_a_missing_proof_would_be_noticed():

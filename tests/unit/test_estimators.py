@@ -21,10 +21,14 @@ from confide import (
     LinearSVC,
     LogisticRegression,
     Neighbours,
+    Number,
     PoissonRegression,
     Pure,
+    Schema,
+    Target,
     Zcdp,
 )
+from confide.estimators import _base
 from confide.mechanisms import ObjectivePerturbation, OutputPerturbation
 from confide.objectives import HuberizedHinge
 from confide.privacy.guarantee import PUBLIC_LABELS
@@ -460,3 +464,24 @@ def test_a_fitted_model_holds_no_data_and_counts_no_rows(model, mechanism):
         if isinstance(thing, int | float):
             assert thing != 137
             assert thing not in X
+
+
+def test_intervals_count_rows_without_a_target_too(monkeypatch):
+    """How many rows have a target is private even where the number of rows is not."""
+    target = Target("ill", labels=("no", "yes"), missing="drop")
+    schema = Schema((Number("age", 0, 100),), target)
+    ages = np.linspace(1, 99, 50)
+    answers = [None] * 30 + ["yes", "no"] * 10
+    seen = []
+    for name in ("calibrate", "release_all"):
+        honest = getattr(_base, name)
+
+        def spy(*given, honest=honest, **more):
+            seen.append(more["rows"] if "rows" in more else given[-1])
+            return honest(*given, **more)
+
+        monkeypatch.setattr(_base, name, spy)
+    table = pd.DataFrame({"age": ages, "ill": answers})
+    model = LogisticRegression(Pure(1), schema=schema, intervals=True, random_state=0)
+    model.fit(table)
+    assert seen == [50, 50]

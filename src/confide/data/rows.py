@@ -76,6 +76,7 @@ class Block:
         kind = np.float64 if fine else np.float32
         if isinstance(self.features, Design):
             most = max(64, BLOCK_BYTES // (4 * self.features.shape[1]))
+            most = min(most, MOST_BLOCK_ROWS)
             grams = (
                 replace(piece, features=piece.features.todense(kind)).gram(
                     weights[cut], fine=fine

@@ -83,9 +83,11 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
     def _fit(self, X: Any, y: Any) -> Any:
         budget, mechanism, neighbours = self._settings()
         if self.schema is not None:
-            X = read_table(X, self.schema, target=y is None)
+            X = table = read_table(X, self.schema, target=y is None)
             X = self.schema.kept(X) if y is None else X
         features = read_features(self, X, self.schema, reset=True)
+        # How many rows have a target is private under every relation: count them all.
+        count = features.shape[0] if self.schema is None else len(table)
         if y is None and self.schema is not None:
             y = self.schema.target_column(X)
         task, codings = self._task(y, features.shape[0])
@@ -99,14 +101,14 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             neighbours,
             copies=task.codings,
             wish=wish,
-            rows=features.shape[0],
+            rows=count,
         )
         rows = enclose(features, np.zeros(0), self._row_norm, self._height)
         calibration.check_rows(rows)
         tasks = tasks_of(rows, codings)
         entropy = Entropy.of(self.random_state)
         receipt = self._charge(calibration, budget, crowd, secret=entropy.secret)
-        release = release_all(calibration, tasks, entropy, wish, rows.count)
+        release = release_all(calibration, tasks, entropy, wish, count)
         self._keep(per_person(release, budget, crowd), task)
         self.fitted_on_ = datetime.now(UTC).date().isoformat()
         if receipt is not None:
