@@ -38,7 +38,10 @@ def table(rows=3000, seed=0):
     return features, (score > 0).astype(int)
 
 
-def fitted(budget=Approx(2, 1e-6), **settings):
+BUDGET = Approx(2, 1e-6)
+
+
+def fitted(budget=BUDGET, **settings):
     settings.setdefault("intervals", True)
     settings.setdefault("random_state", 7)
     return LogisticRegression(budget, classes=[0, 1], **settings).fit(*table())

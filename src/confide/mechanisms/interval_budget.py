@@ -49,7 +49,7 @@ RECIPES: dict[Variant, Recipe] = {
 }
 PUBLISHED_SPLIT = (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
 MOMENT_SPLIT = (Fraction(16, 25), Fraction(9, 25))
-UNKNOWN_ROWS_SHARE = Fraction(1, 5)
+UNKNOWN_ROWS_SHARES = {Pure: Fraction(7, 20), Approx: Fraction(1, 5), Zcdp: Fraction(1, 5)}
 """What the moments get where the number of rows is private."""
 LEAST_EPSILON = 1e-9
 
@@ -140,7 +140,7 @@ def _choose_share(task: _Task, budget: Budget, rows: int | None) -> Fraction:
     which costs coverage.
     """
     if rows is None or task.neighbours is not Neighbours.REPLACE_ONE:
-        return UNKNOWN_ROWS_SHARE
+        return UNKNOWN_ROWS_SHARES[type(budget)]
     main = task.spending(budget)
     if isinstance(budget, Approx):
         mu = gaussian_mu(float(budget.epsilon), float(budget.delta))

@@ -20,8 +20,8 @@ def _cells(quick: bool) -> list[Cell]:
         "e1": 0.5,
         "e2": 0.25,
         "e3": 0.25,
-        "replicates": 50 if quick else 1000,
-        "variability": 0 if quick else 2000,
+        "replicates": 50 if quick else 300,
+        "variability": 0 if quick else 1000,
         "schemes": "DP+zCDP obj+output published+tight+chosen+add-remove",
     }
     places = PLACES[:2] if quick else PLACES
