@@ -3,7 +3,7 @@
 Every module of studies is imported here, which registers what it declares.
 """
 
-from confide.studies import ci_figures, ci_summary, ci_tables
+from confide.studies import ci_figures, ci_summary, ci_tables, ci_trust
 from confide.studies.layout import Layout, records
 from confide.studies.outcome import Failure, Progress, Reproduction
 from confide.studies.runner import FOLDER, reproduce
@@ -23,6 +23,7 @@ __all__ = [
     "ci_figures",
     "ci_summary",
     "ci_tables",
+    "ci_trust",
     "records",
     "register",
     "reproduce",

@@ -92,7 +92,7 @@ def trial(cell: Cell, seed: int) -> list[Row]:
         watched = start < replicates
         for name in LOSSES:
             group = [one for one in trials if one.scheme.loss == name]
-            _see(group, population, counts, truths[name], entropy, watched=watched)
+            see(group, population, counts, truths[name], entropy, watched=watched)
     return [_row(one, truths[one.scheme.loss], population) for one in trials]
 
 
@@ -145,7 +145,7 @@ def _truth(name: str, population: Population) -> Array:
     return minimisers(objective, population, counts, nothing, np.zeros(size))[:, 0]
 
 
-def _see(
+def see(
     group: list[Trial],
     population: Population,
     counts: Array,
