@@ -20,7 +20,8 @@ from confide.objectives import curvature_bound
 from confide.privacy import Approx, Pure
 from confide.solvers import minimise
 
-POINTS = 1501
+POINTS = {"gaussian": 1501, "spherical-laplace": 6001}
+"""A largest ratio may be reached between two jumps: it needs a fine grid."""
 PLANE_POINTS = 161
 KNOTS = 60
 
@@ -147,7 +148,7 @@ def _perturbed(objective, noise, first, second):
     spans = [exact._span(objective, noise, records) for records in (first, second)]
     low = np.min([span[0] for span in spans], axis=0)
     high = np.max([span[1] for span in spans], axis=0)
-    count = POINTS if objective.dimension == 1 else PLANE_POINTS
+    count = POINTS[noise.kind] if objective.dimension == 1 else PLANE_POINTS
     axes = [np.linspace(a, b, count + 1) for a, b in zip(low, high, strict=True)]
     middles = np.meshgrid(*((a[1:] + a[:-1]) / 2 for a in axes), indexing="ij")
     points = np.stack(middles, axis=-1).reshape(-1, objective.dimension)
@@ -168,7 +169,7 @@ def _masses(objective, noise, records, edges):
 def _shifted(objective, noise, first, second):
     centres = [_minimiser(objective, records) for records in (first, second)]
     reach = exact.REACH[noise.kind] * noise.scale
-    edges = np.linspace(min(centres) - reach, max(centres) + reach, POINTS + 1)
+    edges = np.linspace(min(centres) - reach, max(centres) + reach, POINTS[noise.kind] + 1)
     points = ((edges[1:] + edges[:-1]) / 2)[:, None]
     logs = [noise.log_density((points[:, 0] - c) ** 2, 1) for c in centres]
     masses = np.diff([exact._chance(noise, float(e - centres[0])) for e in edges])
