@@ -162,6 +162,13 @@ def test_as_published_needs_replace_one():
         fitted(intervals=Intervals(variant="published"), neighbours="add-remove")
 
 
+def test_the_model_is_believed_only_where_it_can_be():
+    features, labels = table()
+    model = LinearSVC(Pure(1), intervals=Intervals(variant="model-based"))
+    with pytest.raises(InvalidParameter, match="tight"):
+        model.fit(features, labels)
+
+
 def test_a_ball_that_binds_is_mentioned():
     summary = str(fitted(coef_norm=0.5).summary())
     assert "boundary" in summary

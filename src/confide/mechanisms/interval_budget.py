@@ -29,7 +29,7 @@ from confide.mechanisms.objective_calibration import profile as objective_profil
 from confide.mechanisms.output import OutputPerturbation
 from confide.noise import Gaussian
 from confide.noise.symmetric import degrees_of_freedom
-from confide.objectives import Objective, curvature_bound
+from confide.objectives import Logistic, Objective, Poisson, curvature_bound
 from confide.privacy import (
     Approx,
     Budget,
@@ -116,6 +116,13 @@ def calibrate_with_intervals(
             "mechanism", "'objective' or 'output' for intervals", mechanism.name
         )
     refuse_kinks(objective)
+    if variant == "model-based" and not isinstance(objective.loss, Logistic | Poisson):
+        raise InvalidParameter(
+            "variant",
+            "'tight' unless the loss is logistic or Poisson and not clipped: elsewhere "
+            "curvature says nothing about scatter",
+            variant,
+        )
     chosen: Mechanism = mechanism
     whole = budget
     if variant == "published":
