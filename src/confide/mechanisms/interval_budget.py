@@ -176,7 +176,7 @@ def _cost(main: Calibration, share: Fraction, budget: Budget, rows: int) -> floa
     inflation = 3 * (blur**2 * size / 2) / strength**2 * through
     doubt = (2 * blur / strength) ** 2 * through + (blur_scatter / whole) ** 2
     length = np.sqrt(whole) / strength
-    return float(np.sum(length * (1 + inflation / 6 + doubt / 6)))
+    return float(np.sum(length * (1 + (inflation + doubt) / 10)))
 
 
 def _moment_deviations(
