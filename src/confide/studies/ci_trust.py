@@ -138,7 +138,8 @@ def _panel(axes: Any, rows: pd.DataFrame) -> None:
             axes.plot(
                 part["rows"], part[column], ls=style, marker=marker, label=label, **kind
             )
-    axes.set_ylim(0.5, 1.0)
+    lowest = float(rows[["coverage", "coverage_without_ridge"]].min().min())
+    axes.set_ylim(min(0.85, lowest - 0.02), 1.005)
     axes.grid(visible=True, alpha=0.3)
 
 
