@@ -3,7 +3,7 @@
 import json
 import os
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -159,21 +159,28 @@ def print_table(
     console.print(table)
 
 
-def print_coefficients(summary: Summary) -> None:
-    """Print the coefficients, with their intervals where there are any."""
+def print_coefficients(
+    summary: Summary, beside: tuple[str, Sequence[float]] | None = None
+) -> None:
+    """Print the coefficients, with their intervals and a column beside where given."""
     if summary.level is None:
         lines = [(row.name, f"{row.estimate:.4g}") for row in summary.rows]
         print_table(("coefficient", "estimate"), lines)
         return
-    marked = [
-        (
+    marked: list[list[str]] = [
+        [
             f"{row.name}{MARK}" if row.reliable else row.name,
             *(f"{f:.4g}" for f in (row.estimate, row.lower, row.upper) if f is not None),
             row.widened_by or "",
-        )
+        ]
         for row in summary.rows
     ]
-    print_table(("coefficient", "estimate", "lower", "upper", "widened by"), marked)
+    heads = ["coefficient", "estimate", "lower", "upper", "widened by"]
+    if beside is not None:
+        heads.append(beside[0])
+        for line, value in zip(marked, beside[1], strict=True):
+            line.append(f"{value:.4g}")
+    print_table(heads, marked)
     print_note("")
     for sentence in (legend(summary.level), *about_intervals(summary.level)):
         print_note(sentence)
