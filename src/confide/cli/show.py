@@ -47,9 +47,10 @@ def demo(
     lines.append(("no privacy", f"{shown.without_privacy:.1%}", ""))
     print_table(("ε", "test accuracy", "spread"), lines, "What a budget buys")
     print_note(
-        f"\nAccuracy of models on {shown.columns} measurements of one half of the patients, "
-        "tried on the other half, without intervals. Accuracies and the column without noise can be shown because these data are "
-        "public; on your own data each of them would cost budget too."
+        f"\nAccuracy of models on {shown.columns} measurements of one half of the "
+        "patients, tried on the other half, without intervals. Accuracies and the column "
+        "without noise can be shown because these data are public; on your own data each "
+        "of them would cost budget too."
     )
 
 
