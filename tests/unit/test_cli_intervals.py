@@ -145,4 +145,5 @@ def test_the_model_file_keeps_intervals_for_the_report(folder):
     run(*FIT, "--intervals", "auto", "--out", "model.json")
     told = run("report", "model.json", "--card", "card.md")
     assert told.exit_code == 0, told.output
-    assert ">upper<" in (folder / "report.html").read_text("utf-8")
+    assert "widened by" in (folder / "report.html").read_text("utf-8")
+    assert "## Intervals" in (folder / "card.md").read_text("utf-8")

@@ -181,6 +181,8 @@ def print_coefficients(
         for line, value in zip(marked, beside[1], strict=True):
             line.append(f"{value:.4g}")
     print_table(heads, marked)
+    if summary.caution:
+        console.print(f"\nWarning: {summary.caution}.", style="bold red", markup=False)
     print_note("")
     for sentence in (legend(summary.level), *about_intervals(summary.level)):
         print_note(sentence)

@@ -33,14 +33,23 @@ class Layout:
 WIDE = Layout("wide", 760, 24, 274, 96, 34, 7, stacked=False)
 NARROW = Layout("narrow", 340, 42, 24, 24, 31, 5, stacked=True)
 TOP, FOOT = 26, 26
+_SAMPLE = (
+    '<svg class="key" viewBox="0 0 44 12" aria-hidden="true"><path class="{}" d="{}"/>'
+)
+KEY = (
+    f'<p class="legend"><span>{_SAMPLE.format("core", "M2 6H42")}</svg> what sampling '
+    f"alone would give</span> <span>{_SAMPLE.format('bar', 'M2 6H42M2 2v8M42 2v8')}</svg> "
+    "the whole interval, with privacy noise</span></p>"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Two drawings of the same dots, for wide and narrow paper, and what to note."""
+    """Two drawings of the same dots, for wide and narrow paper, a key, what to note."""
 
     svg: str
     notes: tuple[str, ...]
+    key: str = ""
 
 
 def shown_rows(rows: tuple[Coefficient, ...]) -> tuple[Coefficient, ...]:
@@ -56,9 +65,17 @@ def picture(rows: tuple[Coefficient, ...]) -> Picture | None:
     if not shown:
         return None
     ends = [end for row in shown for end in (row.lower, row.upper) if end is not None]
-    scale = scale_for([row.estimate for row in shown], ends)
+    reach = [_reach(row) for row in shown]
+    scale = scale_for([row.estimate for row in shown], ends, reach)
     svg = "".join(_drawing(shown, scale, layout) for layout in (WIDE, NARROW))
-    return Picture(svg, tuple(_notes(rows, shown, scale)))
+    key = KEY if any(row.sampling is not None for row in shown) else ""
+    return Picture(svg, tuple(_notes(rows, shown, scale)), key)
+
+
+def _reach(row: Coefficient) -> float:
+    """Return how far from zero a coefficient and its interval reach."""
+    ends = (row.estimate, row.lower, row.upper)
+    return max(abs(end) for end in ends if end is not None and math.isfinite(end))
 
 
 def _notes(
@@ -147,11 +164,18 @@ def _bar(row: Coefficient, y: float, scale: Scale, layout: Layout) -> str:
         for x, end in ((left, row.lower), (right, row.upper))
         if math.isfinite(end)
     )
-    return f'<path class="bar" d="M{left:.1f} {y:g}H{right:.1f}{ends}"/>'
+    whole = f'<path class="bar" d="M{left:.1f} {y:g}H{right:.1f}{ends}"/>'
+    half = (row.upper - row.lower) / 2
+    if not row.sampling or not math.isfinite(half):
+        return whole
+    middle, inner = row.lower + half, min(row.sampling, half)
+    left, right = (layout.x(scale, middle + side * inner) for side in (-1, 1))
+    return f'<path class="core" d="M{left:.1f} {y:g}H{right:.1f}"/>{whole}'
 
 
 def _spoken(row: Coefficient) -> str:
     said = f"{row.name}: {short(row.estimate)}"
     if row.lower is None or row.upper is None:
         return said
-    return f"{said}, from {short(row.lower)} to {short(row.upper)}"
+    cause = f", widened more by {row.widened_by}" if row.widened_by else ""
+    return f"{said}, from {short(row.lower)} to {short(row.upper)}{cause}"
