@@ -10,6 +10,7 @@ from confide.reporting.scale import Scale, scale_for
 from confide.reporting.text import cut, html
 
 MOST_SHOWN = 30
+INTERCEPT = "(intercept)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +54,18 @@ class Picture:
 
 
 def shown_rows(rows: tuple[Coefficient, ...]) -> tuple[Coefficient, ...]:
-    """Return what fits a picture: the largest by size, in the order they came."""
-    drawable = [k for k, row in enumerate(rows) if math.isfinite(row.estimate)]
+    """Return what fits a picture: the largest by size, in the order they came.
+
+    An intercept is left out beside others: it would stretch the axis and says little.
+    """
+    finite = [k for k, row in enumerate(rows) if math.isfinite(row.estimate)]
+    drawable = [k for k in finite if not _is_intercept(rows[k])] or finite
     largest = sorted(drawable, key=lambda k: -abs(rows[k].estimate))[:MOST_SHOWN]
     return tuple(rows[k] for k in sorted(largest))
+
+
+def _is_intercept(row: Coefficient) -> bool:
+    return row.name.endswith(INTERCEPT)
 
 
 def picture(rows: tuple[Coefficient, ...]) -> Picture | None:
@@ -88,7 +97,9 @@ def _notes(
             "Dots are the released estimates, privacy noise included. No intervals were "
             "released, so the picture does not show how uncertain they are."
         )
-    if len(shown) < len(rows):
+    if any(map(_is_intercept, rows)) and not any(map(_is_intercept, shown)):
+        yield "The intercept is in the table only."
+    if len(shown) == MOST_SHOWN < len(rows):
         yield (
             f"Shown are the {len(shown)} largest of {len(rows)} coefficients by size; the "
             "table holds them all."
@@ -144,6 +155,7 @@ def _line(k: int, row: Coefficient, scale: Scale, layout: Layout) -> str:
     name_x = 4 if layout.stacked else layout.left - 14
     anchor = "start" if layout.stacked else "end"
     x = layout.x(scale, row.estimate)
+    radius = 4.5 if row.lower is None else 3.5
     return (
         f"<g><title>{html(_spoken(row))}</title>"
         f'<text class="name" x="{name_x}" y="{text_y:g}" text-anchor="{anchor}">'
@@ -151,7 +163,7 @@ def _line(k: int, row: Coefficient, scale: Scale, layout: Layout) -> str:
         f'<text class="value" x="{layout.width - 4}" y="{text_y:g}">'
         f"{short(row.estimate, 4)}</text>"
         f"{_bar(row, y, scale, layout)}"
-        f'<circle class="dot" cx="{x:.1f}" cy="{y:g}" r="4.5"/></g>'
+        f'<circle class="dot" cx="{x:.1f}" cy="{y:g}" r="{radius:g}"/></g>'
     )
 
 
