@@ -29,6 +29,7 @@ from confide.estimators._uncertain import (
     Prepared,
     calibrate,
     coefficient_lines,
+    interval_caution,
     interval_facts,
     interval_level,
     intervals_of,
@@ -290,7 +291,8 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         ridge = ("Ridge", f"l2 = {release.l2:.6g}")
         facts = (("Noise", noises), ridge, *interval_facts(release))
         title, level = type(self).__name__, interval_level(release)
-        return Summary(title, release.guarantee, rows, facts, about(self), level)
+        caution = interval_caution(release)
+        return Summary(title, release.guarantee, rows, facts, about(self), level, caution)
 
     @property
     def intervals_(self) -> IntervalTable:

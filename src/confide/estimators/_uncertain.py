@@ -155,8 +155,14 @@ def interval_facts(release: Release) -> tuple[tuple[str, str], ...]:
         f"{100 * float(kept['level']):g} %, {kept['variant']}, from {float(share):.0%} of "
         "the budget; of the regularised population minimiser"
     )
-    warning = f"; {ON_THE_BOUNDARY}" if kept["boundary"] else ""
-    return (("Intervals", text + warning),)
+    warning = interval_caution(release)
+    return (("Intervals", f"{text}; {warning}" if warning else text),)
+
+
+def interval_caution(release: Release) -> str:
+    """Say why the intervals do not hold, or nothing."""
+    kept = release.extras.get(EXTRA)
+    return ON_THE_BOUNDARY if kept is not None and kept["boundary"] else ""
 
 
 def coefficient_lines(
