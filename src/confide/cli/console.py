@@ -72,7 +72,7 @@ def check_new_file(out: Path, option: str = "--out") -> None:
 
 
 def check_picture(plot: Path) -> None:
-    """Refuse, before anything is spent, a picture that could not be drawn or written."""
+    """Refuse, before anything is spent, a picture that could not be drawn."""
     try:
         from matplotlib.backend_bases import FigureCanvasBase
     except ImportError as absent:
@@ -84,7 +84,6 @@ def check_picture(plot: Path) -> None:
     if plot.suffix.lower().removeprefix(".") not in kinds:
         must = "a picture, like coefficients.png, .svg or .pdf"
         raise InvalidParameter("--plot", must, str(plot))
-    check_new_file(plot, "--plot")
 
 
 def read_intervals(wish: str | None, level: float | None) -> Intervals | None:
