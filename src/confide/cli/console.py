@@ -43,8 +43,15 @@ Level = Annotated[
     float | None,
     typer.Option("--level", help="How often intervals hold; 0.95 if absent."),
 ]
+UNFOLDED = 4096
+"""Columns where there is no terminal to fold lines for."""
 MARK = " *"
 """Stands behind the names of coefficients whose interval leaves out zero."""
+
+
+def wide_console() -> Console:
+    """Return where wide tables go: a terminal folds them, a file or a pipe must not."""
+    return console if console.is_terminal else Console(highlight=False, width=UNFOLDED)
 
 
 def read_budget(epsilon: str | None, delta: str | None, rho: str | None) -> Budget:
@@ -72,7 +79,7 @@ def check_new_file(out: Path, option: str = "--out") -> None:
 
 
 def check_picture(plot: Path) -> None:
-    """Refuse, before anything is spent, a picture that could not be drawn or written."""
+    """Refuse, before anything is spent, a picture that could not be drawn."""
     try:
         from matplotlib.backend_bases import FigureCanvasBase
     except ImportError as absent:
@@ -84,7 +91,6 @@ def check_picture(plot: Path) -> None:
     if plot.suffix.lower().removeprefix(".") not in kinds:
         must = "a picture, like coefficients.png, .svg or .pdf"
         raise InvalidParameter("--plot", must, str(plot))
-    check_new_file(plot, "--plot")
 
 
 def read_intervals(wish: str | None, level: float | None) -> Intervals | None:
@@ -156,7 +162,7 @@ def print_table(
         table.add_column(head, justify="left" if i == 0 else "right", overflow="fold")
     for line in lines:
         table.add_row(*map(escape, line))
-    console.print(table)
+    wide_console().print(table)
 
 
 def print_coefficients(

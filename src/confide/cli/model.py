@@ -119,6 +119,7 @@ def fit(
         check_new_file(out)
     if plot is not None:
         check_picture(plot)
+        check_new_file(plot, "--plot")
     settings: dict[str, Any] = {
         "schema": public,
         "mechanism": mechanism,
