@@ -241,10 +241,13 @@ def test_list_shows_every_registered_name(kind, registry):
 
 @pytest.mark.parametrize(
     "command",
-    ["demo", "fit", "predict", "plan", "budget", "report", "audit", "list", "reproduce"],
+    [
+        *("", "demo", "fit", "predict", "plan", "budget", "report", "audit", "list"),
+        *("reproduce", "schema", "schema init", "schema check"),
+    ],
 )
 def test_help_teaches_with_an_example(command):
-    assert "Example" in run(command, "--help").output
+    assert "Example" in run(*command.split(), "--help").output
 
 
 def test_a_file_that_cannot_be_written_costs_nothing(folder, monkeypatch, capsys):

@@ -77,6 +77,13 @@ def test_a_fit_with_intervals_prints_bounds_and_marks_what_leaves_out_zero(folde
     assert "--intervals auto" not in shown.output
 
 
+def test_a_fit_that_is_sure_of_nothing_says_so(folder):
+    words = ("fit", "loans.csv", "--schema", "loans.toml", "--epsilon", "0.01")
+    shown = run(*words, "--intervals", "auto", "--seed", "1").output
+    assert "No interval leaves out zero" in shown
+    assert " * " not in shown
+
+
 def test_a_fit_without_intervals_hints_at_them_in_one_line(folder):
     shown = run(*FIT).output
     assert shown.count("--intervals auto") == 1

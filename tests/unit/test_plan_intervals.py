@@ -159,6 +159,8 @@ def test_the_command_warns_of_widths_that_vary(tmp_path):
     words = ("plan", "--rows", "3000", "--epsilon", "1", *schema)
     shown = " ".join(run(*words, "--intervals", "auto").output.split())
     assert "Widths will vary from fit to fit" in shown
+    few = " ".join(run(*words, "--rows", "300", "--intervals", "auto").output.split())
+    assert "Too wide to tell a typical effect from none: a, b." in few
 
 
 @pytest.mark.parametrize("words", [("--intervals", "2"), ("--level", "0.9")])

@@ -190,12 +190,15 @@ def print_coefficients(
     if summary.caution:
         console.print(f"\nWarning: {summary.caution}.", style="bold red", markup=False)
     print_note("")
-    for sentence in (legend(summary.level), *about_intervals(summary.level)):
+    for sentence in (_legend(summary), *about_intervals(summary.level)):
         print_note(sentence)
 
 
-def legend(level: float) -> str:
-    """Say what the mark of a line means."""
+def _legend(summary: Summary) -> str:
+    """Say what the mark of a line means, or that there is none."""
+    if not any(row.reliable for row in summary.rows):
+        return "No interval leaves out zero: not even a sign is certain."
+    level = summary.level or 0.0
     return (
         f"{MARK.strip()} the interval leaves out zero: the sign holds at {100 * level:g} % "
         "(each line by itself)."

@@ -159,6 +159,7 @@ def _columns(count: int, public: Schema | None) -> int:
 
 def _print_remarks(plan: Plan, columns: tuple[ColumnPlan, ...], plot: Path | None) -> None:
     """Print what widths mean, whether they can be relied on, and where a picture is."""
+    blurred = [c.column for c in columns if c.width > 2 * c.typical]
     unsteady = [c for c in columns if c.wide > UNSTEADY * c.width]
     if plan.intervals is None:
         print_note("\nA fit shows such widths with --intervals only, and pays for them.")
@@ -167,6 +168,12 @@ def _print_remarks(plan: Plan, columns: tuple[ColumnPlan, ...], plot: Path | Non
         console.print(
             "\nWidths will vary from fit to fit, for noise hides what they are computed "
             f"from: in one of four fits that of {worst.column} exceeds {worst.wide:.2g}.",
+            markup=False,
+        )
+    if plan.intervals is not None and blurred:
+        console.print(
+            f"\nToo wide to tell a typical effect from none: {', '.join(blurred)}. More "
+            "rows, a larger budget, or fewer columns and levels would help.",
             markup=False,
         )
     if plot is not None:
