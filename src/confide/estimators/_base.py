@@ -109,7 +109,8 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         tasks = tasks_of(rows, codings)
         entropy = Entropy.of(self.random_state)
         receipt = self._charge(calibration, budget, crowd, secret=entropy.secret)
-        release = release_all(calibration, tasks, entropy, wish, count)
+        still = None if self.schema is None else self.schema.still_directions(self._height)
+        release = release_all(calibration, tasks, entropy, wish, count, still=still)
         self._keep(per_person(release, budget, crowd), task)
         self.fitted_on_ = datetime.now(UTC).date().isoformat()
         if receipt is not None:
