@@ -1,12 +1,14 @@
-"""The README's examples run as they stand."""
+"""The examples of README and docs/intervals.md run as they stand."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
-EXAMPLES = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text("utf-8")
+PAGES = README + (ROOT / "docs" / "intervals.md").read_text("utf-8")
+EXAMPLES = re.findall(r"```python\n(.*?)```", PAGES, flags=re.DOTALL)
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
