@@ -127,6 +127,8 @@ def fit(
         return
     print_guarantee(summary.guarantee)
     print_coefficients(summary)
+    if "Selected" in dict(summary.facts):
+        console.print(f"\nSelected {escape(dict(summary.facts)['Selected'])}.")
     console.print(f"\n[dim]{_footnote(public)}[/dim]")
     quoted = "" if ledger is None else f" --ledger {ledger}"
     if book is None:

@@ -44,9 +44,10 @@ class AdaptiveObjectivePerturbation:
     """Look twice: a ridge fit sets weights for l1, which zero what looked small.
 
     The first look is `ObjectivePerturbation` with a ridge; its coefficients θ¹ are
-    private. The second minimises Σφ + ⟨b,θ⟩ + Σvⱼ|θⱼ| + ½Λ‖θ‖² ("lasso"; with the l1 part
-    of an elastic net the same), or Σφ + ⟨b,θ⟩ + ½ΣΛⱼθⱼ² with Λⱼ = 2·max(vⱼ, Λ/2)
-    ("bridge": no zeros, and no ridge besides). The weights are
+    private. The second minimises Σφ + ⟨b,θ⟩ + Σvⱼ|θⱼ| + ½Λ‖θ − θ¹‖² ("lasso"; with the l1
+    part of an elastic net the same; around 0 if it is not ``centred``), or the sum
+    Σφ + ⟨b,θ⟩ + ½ΣΛⱼθⱼ² with Λⱼ = 2·max(vⱼ, Λ/2) ("bridge": no zeros, and no ridge
+    besides). The weights are
 
         vⱼ = λⱼ · min(cap, (typical / |θ¹ⱼ|)^power),
 
@@ -61,7 +62,8 @@ class AdaptiveObjectivePerturbation:
     Noise        that of `ObjectivePerturbation` in both looks, fixed before the first.
     Proof        docs/proofs/adaptive-objective.md
 
-    ``share`` is what the first look gets of the budget; ``look`` sets up both looks.
+    ``share`` is what the first look gets of the budget; the last three settings are those
+    of `ObjectivePerturbation`, for both looks.
     """
 
     style: Style = "lasso"
@@ -69,7 +71,10 @@ class AdaptiveObjectivePerturbation:
     power: float = 1.0
     cap: float = 100.0
     typical: float | None = None
-    look: ObjectivePerturbation = ObjectivePerturbation()  # noqa: RUF009
+    centred: bool = True
+    tolerance: float = 1e-9
+    precision_share: Fraction = Fraction(1, 100)
+    coef_norm_guess: float = 20.0
 
     name: ClassVar[str] = "adaptive"
     needs: ClassVar[tuple[Need, ...]] = (*ObjectivePerturbation.needs, REWEIGHTED, L1_PROX)
@@ -93,8 +98,16 @@ class AdaptiveObjectivePerturbation:
                 raise InvalidParameter(name, "positive and finite", value)
         if not 1 <= self.cap <= MOST:
             raise InvalidParameter("cap", f"between 1 and {MOST:g}", self.cap)
-        if self.look.analysis == "kst":
-            raise InvalidParameter("look", "of another analysis than 'kst'", self.look)
+        object.__setattr__(self, "precision_share", self.look.precision_share)
+
+    @property
+    def look(self) -> ObjectivePerturbation:
+        """What both looks are made by."""
+        return ObjectivePerturbation(
+            tolerance=self.tolerance,
+            precision_share=self.precision_share,
+            coef_norm_guess=self.coef_norm_guess,
+        )
 
     def calibrate(
         self,
@@ -135,7 +148,8 @@ class AdaptiveObjectivePerturbation:
             rough = perturbed_minimiser(calibration.first, rows, entropy)
             found = self.weights(calibration, rough)
             second = self._second(calibration, found)
-            values.append(perturbed_minimiser(second, rows, entropy))
+            tilt = self.tilt(calibration, rough)
+            values.append(perturbed_minimiser(second, rows, entropy, tilt))
             weights.append(found.tolist())
             shares.append(calibration.retrieved(second.noise))
         release = released(calibration, values, entropy, "linear term")
@@ -152,6 +166,12 @@ class AdaptiveObjectivePerturbation:
         if not least > 0:
             return asked
         return np.asarray(asked * (usual / np.maximum(size, least)) ** self.power)
+
+    def tilt(self, calibration: Calibration, rough: Array) -> Array:
+        """Return the linear term that centres the second ridge at the first look."""
+        if self.style == "bridge" or not self.centred:
+            return np.zeros(len(rough))
+        return -(calibration.objective.l2 or 0.0) * rough
 
     def _second(
         self, calibration: AdaptiveCalibration, weights: Array

@@ -7,7 +7,7 @@ from fractions import Fraction
 from confide.data.rows import Rows
 from confide.mechanisms.base import Calibration
 from confide.mechanisms.release import NoiseRecord
-from confide.noise import Gaussian, Noise
+from confide.noise import Noise
 from confide.objectives import Objective
 from confide.privacy import Approx, Budget, Pure, Zcdp, gaussian_epsilon
 
@@ -58,8 +58,7 @@ class AdaptiveCalibration(Calibration):
             case Pure(epsilon=epsilon):
                 used = self.copies * reach[0] / float(epsilon)
             case Zcdp(rho=rho):
-                used = shift / math.sqrt(2 * float(rho))
-                used = used**2 if isinstance(noise, Gaussian) else used
+                used = shift**2 / (2 * float(rho))
             case Approx(epsilon=epsilon, delta=delta):
                 used = gaussian_epsilon(shift, float(delta)) / float(epsilon)
         return min(1.0, max(0.0, 2 * used - 1))

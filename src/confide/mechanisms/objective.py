@@ -233,11 +233,16 @@ class ObjectivePerturbation:
 ZERO_BELOW = 10.0
 
 
-def perturbed_minimiser(calibration: Calibration, rows: Rows, entropy: Entropy) -> Array:
-    """Draw both noises, solve in between, and return the private coefficients."""
+def perturbed_minimiser(
+    calibration: Calibration, rows: Rows, entropy: Entropy, tilt: Array | float = 0.0
+) -> Array:
+    """Draw both noises, solve in between, and return the private coefficients.
+
+    ``tilt`` is a public linear term beside the random one.
+    """
     objective, finish = calibration.objective, calibration.finish
     assert finish is not None  # noqa: S101
-    linear = calibration.noise.draw(objective.dimension, entropy)
+    linear = calibration.noise.draw(objective.dimension, entropy) + tilt
     solved = minimise(objective, rows, linear, calibration.tolerance).theta
     noised = solved + finish.draw(objective.dimension, entropy)
     return _tidy(objective, noised, finish)
