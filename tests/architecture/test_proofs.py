@@ -49,7 +49,7 @@ def test_every_proved_calibration_names_a_listed_theorem(
     assert calibration.guarantee.theorem == calibration.theorem
 
 
-@pytest.mark.parametrize("name", sorted(MECHANISMS))
+@pytest.mark.parametrize("name", sorted(set(MECHANISMS) - {"adaptive"}))
 @pytest.mark.parametrize("budget", [Pure(1), Approx(1, 1e-5), Zcdp(0.1)], ids=repr)
 @pytest.mark.parametrize("variant", ["tight", "model-based", "published"])
 def test_intervals_name_theorems_that_are_proved(name, budget, variant):

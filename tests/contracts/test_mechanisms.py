@@ -11,6 +11,7 @@ from confide.accounting import PureEvent
 from confide.errors import InvalidParameter
 from confide.mechanisms import (
     MECHANISMS,
+    AdaptiveObjectivePerturbation,
     ObjectivePerturbation,
     OutputPerturbation,
 )
@@ -19,8 +20,14 @@ from confide.objectives import Clipped, HuberizedHinge, Logistic, Objective, Squ
 from confide.privacy import Approx, Neighbours, Pure, Zcdp
 from confide.testing import check_mechanism
 
-PLAIN = {"output": OutputPerturbation(), "objective": ObjectivePerturbation()}
+PLAIN = {
+    "output": OutputPerturbation(),
+    "objective": ObjectivePerturbation(),
+    "adaptive": AdaptiveObjectivePerturbation(),
+}
 VARIANTS = {
+    "adaptive, bridge": AdaptiveObjectivePerturbation("bridge"),
+    "adaptive, larger first look": AdaptiveObjectivePerturbation(share=Fraction(1, 2)),
     "objective, separate analysis": ObjectivePerturbation("separate"),
     "objective, published constants": ObjectivePerturbation("kst"),
     "objective, larger precision share": ObjectivePerturbation(

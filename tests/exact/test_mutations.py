@@ -6,7 +6,7 @@ from cases import add_remove_pairs, objective
 from checks import largest_delta, largest_loss
 from witness import sensitivity_ratio
 
-from confide.mechanisms import objective_analysis
+from confide.mechanisms import objective_analysis, objective_calibration
 from confide.mechanisms.objective_analysis import LogDet
 from confide.noise import Entropy, SphericalLaplace
 from confide.objectives import Objective
@@ -15,12 +15,27 @@ from confide.privacy import Approx, Neighbours, Pure
 ADD = Neighbours.ADD_REMOVE
 
 
+def forget():
+    """Drop remembered calibrations: a mutation must be calibrated anew."""
+    objective_calibration.approx.cache_clear()
+    objective_calibration.zcdp.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def _leave_nothing_behind():
+    yield
+    forget()
+
+
 def halve_sensitivity(monkeypatch):
+    forget()
     honest = Objective.lipschitz.fget
     monkeypatch.setattr(Objective, "lipschitz", property(lambda self: honest(self) / 2))
 
 
 def drop_log_det(monkeypatch):
+    forget()
+
     def nothing(target, *, coupled=True):
         return LogDet(np.array([0.0, target.slope_bound]), np.zeros(2))
 

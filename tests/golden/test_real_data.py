@@ -53,6 +53,22 @@ def test_adult_error_with_defaults(adult, budget, most):
     assert np.mean(errors) < most
 
 
+def test_adult_by_two_looks_needs_half_of_the_coefficients(adult):
+    """As accurate as one look, with exact zeros for about half of the columns."""
+    schema, train, test = adult
+    X, target = schema.encode(train), train["income"].to_numpy()
+    there, truth = schema.encode(test), test["income"].to_numpy()
+    errors, sizes = [], []
+    for seed in range(4):
+        model = LogisticRegression(
+            Approx(1, 1e-6), l1=5.0, mechanism="adaptive", random_state=seed
+        ).fit(X, target)
+        errors.append(np.mean(model.predict(there) != truth))
+        sizes.append(len(model.selected_))
+    assert np.mean(errors) < 0.159
+    assert np.mean(sizes) < 65
+
+
 def test_adult_through_the_schema(adult):
     schema, train, test = adult
     model = LogisticRegression(Approx(1, 1e-6), schema=schema, random_state=0).fit(train)

@@ -118,6 +118,13 @@ def test_fit_as_json_is_complete(folder):
     assert len(content["coefficients"]) == 7
 
 
+def test_fit_names_the_variables_that_two_looks_select(folder):
+    words = ("fit", "loans.csv", "--schema", "loans.toml", "--epsilon", "40")
+    result = run(*words, "--l1", "5", "--mechanism", "adaptive")
+    assert "Selected" in result.output
+    assert "of 2 variables: age" in result.output
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -1,7 +1,13 @@
 """Events, bounds on privacy losses, what they compose to, and the ledger."""
 
 from confide.accounting.beside_gaussian import gaussian_left
-from confide.accounting.composition import as_pure, as_zcdp, compose, copies_delta
+from confide.accounting.composition import (
+    as_pure,
+    as_zcdp,
+    compose,
+    copies_delta,
+    sum_delta,
+)
 from confide.accounting.entries import Entry
 from confide.accounting.events import (
     ApproxEvent,
@@ -44,5 +50,6 @@ __all__ = [
     "gaussian_shift",
     "rho_of_curve",
     "sharp_renyi",
+    "sum_delta",
     "zcdp_rho",
 ]

@@ -71,20 +71,31 @@ def copies_delta(bound: LossBound, copies: int, epsilon: float) -> float:
 
     Losses are rounded up to a lattice and convolved (objective-joint).
     """
+    return sum_delta((bound,), copies, epsilon)
+
+
+def sum_delta(bounds: Sequence[LossBound], copies: int, epsilon: float) -> float:
+    """Return delta for the sum of independent losses, ``copies`` under every bound."""
+    step = 1e-4 * epsilon
+    first, *others = (_rounded_up(bound, step) for bound in bounds)
+    for other in others:
+        first = first.compose(other)
+    return float(first.self_compose(copies).get_delta_for_epsilon(epsilon))
+
+
+def _rounded_up(bound: LossBound, step: float) -> Any:
     from dp_accounting.pld import privacy_loss_distribution as pld
 
-    step = 1e-4 * epsilon
     top = bound.values[-1] + bound.slope * max(0.0, 9.5 - bound.knots[-1])
     lattice = np.arange(0, math.ceil(top / step) + 1)
     below = bound.chance_below(lattice * step)
     masses = np.diff(below, prepend=0.0)
     kept = np.flatnonzero(masses > 0)
-    distribution = pld.PrivacyLossDistribution.create_from_rounded_probability(
+    return pld.PrivacyLossDistribution.create_from_rounded_probability(
         dict(zip(lattice[kept].tolist(), masses[kept].tolist(), strict=True)),
         infinity_mass=max(0.0, 1.0 - float(below[-1])),
         value_discretization_interval=step,
     )
-    return float(distribution.self_compose(copies).get_delta_for_epsilon(epsilon))
 
 
 def _by_loss_distribution(events: Sequence[Event], delta: float) -> float:

@@ -69,9 +69,14 @@ def exact_pair(
     first: Records,
     second: Records,
     points: int | None = None,
+    *,
+    tilt: float = 0.0,
 ) -> tuple[Law, Law]:
-    """Return the laws of the minimiser under both datasets, on a common grid."""
-    spans = [_span(objective, noise, records) for records in (first, second)]
+    """Return the laws of the minimiser under both datasets, on a common grid.
+
+    ``tilt`` is a public linear term, the same in every coordinate.
+    """
+    spans = [_span(objective, noise, records, tilt) for records in (first, second)]
     low = np.min([span[0] for span in spans], axis=0)
     high = np.max([span[1] for span in spans], axis=0)
     if objective.dimension == 1:
@@ -91,7 +96,8 @@ def exact_pair(
         )
     volume = float(np.prod((high - low) / count))
     return tuple(  # type: ignore[return-value]
-        _law(objective, noise, records, grid, volume) for records in (first, second)
+        _law(objective, noise, records, grid, volume, tilt=tilt)
+        for records in (first, second)
     )
 
 
@@ -115,9 +121,16 @@ def max_log_ratio(first: Law, second: Law) -> float:
 
 
 def _law(
-    objective: Objective, noise: Noise, records: Records, grid: Array, volume: float
+    objective: Objective,
+    noise: Noise,
+    records: Records,
+    grid: Array,
+    volume: float,
+    *,
+    tilt: float = 0.0,
 ) -> Law:
     pull, determinant = _gradient_and_determinant(objective, records, grid)
+    pull = pull + tilt
     kink, box = objective.kink, objective.constraint
     if isinstance(kink, L1):
         pull = pull + _l1_weight(kink) * np.sign(grid)
@@ -127,12 +140,12 @@ def _law(
     if isinstance(kink, L1):
         zero, _ = _gradient_and_determinant(objective, records, np.zeros((1, 1)))
         weight = _l1_weight(kink)
-        at = float(zero[0, 0])
+        at = float(zero[0, 0]) + tilt
         atoms.append(_chance(noise, weight - at) - _chance(noise, -weight - at))
     if isinstance(box, Box):
         inside = (grid[:, 0] > box.lower) & (grid[:, 0] < box.upper)
         log_density = np.where(inside, log_density, -np.inf)
-        atoms += _box_atoms(objective, noise, records, box)
+        atoms += _box_atoms(objective, noise, records, box, tilt)
     return Law(log_density, volume, np.array(atoms))
 
 
@@ -157,10 +170,11 @@ def _gradient_and_determinant(
 
 
 def _box_atoms(
-    objective: Objective, noise: Noise, records: Records, box: Box
+    objective: Objective, noise: Noise, records: Records, box: Box, tilt: float
 ) -> list[float]:
     ends = np.array([[box.lower], [box.upper]])
     pull, _ = _gradient_and_determinant(objective, records, ends)
+    pull = pull + tilt
     if isinstance(objective.kink, L1):
         pull = pull + _l1_weight(objective.kink) * np.sign(ends)
     return [
@@ -181,7 +195,9 @@ def _l1_weight(kink: L1) -> float:
     return float(np.asarray(kink.weight).reshape(-1)[0])
 
 
-def _span(objective: Objective, noise: Noise, records: Records) -> tuple[Array, Array]:
+def _span(
+    objective: Objective, noise: Noise, records: Records, tilt: float = 0.0
+) -> tuple[Array, Array]:
     """Return a box that holds the minimisers for all noise within reach."""
     size = objective.dimension
     reach = REACH[noise.kind] * noise.scale
@@ -194,6 +210,6 @@ def _span(objective: Objective, noise: Noise, records: Records) -> tuple[Array, 
     features = records.features[which] if len(which) else np.zeros((1, size))
     target = records.target[which] if len(which) else np.ones(1)
     rows = enclose(features, target, 1e100, 0.0)
-    found = np.array([minimise(objective, rows, b, 1e-6).theta for b in pulls])
+    found = np.array([minimise(objective, rows, b + tilt, 1e-6).theta for b in pulls])
     slack = 1e-9 + 0.02 * (found.max(axis=0) - found.min(axis=0))
     return found.min(axis=0) - slack, found.max(axis=0) + slack

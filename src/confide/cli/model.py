@@ -164,6 +164,9 @@ def _print_release(summary: Summary, public: Schema, plot: Path | None) -> None:
     """Print the promise, the coefficients, and how to read them."""
     print_guarantee(summary.guarantee)
     print_coefficients(summary)
+    selected = dict(summary.facts).get("Selected")
+    if selected is not None:
+        console.print(f"\nSelected {escape(selected)}.")
     console.print(f"\n[dim]{_footnote(public)}[/dim]")
     if summary.level is None:
         print_note(

@@ -25,6 +25,7 @@ from confide.estimators._booking import dataset_name
 from confide.estimators._groups import group_events, per_person
 from confide.estimators._intake import read_features, read_number
 from confide.estimators._model_file import release_hash, write_model
+from confide.estimators._selection import check_l1, selected, selection_facts
 from confide.estimators._uncertain import (
     Prepared,
     calibrate,
@@ -152,6 +153,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             if name == "row_norm" or getattr(self, name, None) is not None:
                 read_number(name, getattr(self, name), purpose)
         read_number("l1", self.l1, "0 means no l1 penalty.", zero=True)
+        check_l1(mechanism, self.l1)
         if not self._ridge_is_automatic:
             read_number("l2", self.l2, "'auto' chooses one from the budget.", zero=True)
         if not isinstance(self.fit_intercept, bool | np.bool_):
@@ -290,10 +292,22 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         rows = self._lines(None)
         noises = "; ".join(f"{n.kind} {n.scale:.4g} on {n.added_to}" for n in release.noise)
         ridge = ("Ridge", f"l2 = {release.l2:.6g}")
-        facts = (("Noise", noises), ridge, *interval_facts(release))
+        selection = selection_facts(self) if self.l1 else ()
+        facts = (("Noise", noises), ridge, *selection, *interval_facts(release))
         title, level = type(self).__name__, interval_level(release)
         caution = interval_caution(release)
         return Summary(title, release.guarantee, rows, facts, about(self), level, caution)
+
+    @property
+    def selected_(self) -> tuple[str, ...]:
+        """The names of the variables whose released coefficients are not all 0.
+
+        A category is selected if one of its levels is.
+        """
+        check_is_fitted(self, "release_")
+        if not self.l1:
+            raise AttributeError("nothing was selected: fit with l1 greater than 0")
+        return selected(self)
 
     @property
     def intervals_(self) -> IntervalTable:

@@ -105,11 +105,12 @@ class LogisticRegression(_PrivateClassifier):
     row_norm : float
         Public bound on the length of a feature row; longer rows are scaled to it.
     mechanism : str or instance
-        "objective" (default) or "output", or a configured mechanism.
+        "objective" (default), "output" or "adaptive", or a configured mechanism.
     l2 : "auto" or float
         Ridge Λ of the sum objective, intercept included; "auto" chooses from the budget.
     l1 : float
-        Weight of an l1 penalty on the slopes.
+        Weight of an l1 penalty on the slopes; with mechanism "adaptive" of a slope that
+        looked average in a first private look.
     fit_intercept : bool
         Add a penalised constant column of height 0.3 times the row norm.
     neighbours : "add-remove", "replace-one" or None
@@ -135,6 +136,8 @@ class LogisticRegression(_PrivateClassifier):
         Coefficients with their guarantee and noise.
     coef_, intercept_ : arrays
         In the user's units.
+    selected_ : tuple
+        Where ``l1`` is set: the names of the variables with coefficients that are not 0.
     intervals_ : IntervalTable
         Estimates with intervals, where they were asked for.
     classes_ : array

@@ -1,5 +1,6 @@
 """Mechanisms: one file each, all of them calibrated without data."""
 
+from confide.mechanisms.adaptive import AdaptiveObjectivePerturbation
 from confide.mechanisms.base import MECHANISMS, Calibration, Mechanism
 from confide.mechanisms.interval_budget import (
     IntervalCalibration,
@@ -16,6 +17,7 @@ from confide.mechanisms.release import NoiseRecord, Release
 
 __all__ = [
     "MECHANISMS",
+    "AdaptiveObjectivePerturbation",
     "Calibration",
     "IntervalCalibration",
     "Mechanism",

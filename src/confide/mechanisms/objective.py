@@ -122,7 +122,7 @@ class ObjectivePerturbation:
         found = self._perturbation(fixed, main, neighbours, copies)
         tolerance = self.tolerance * max(1.0, 1 / fixed.strong_convexity)
         share = budget.share(self.precision_share)
-        finish, event = _finish(share, tolerance, copies)
+        finish, event = finish_noise(share, tolerance, copies)
         return Calibration(
             fixed,
             budget,
@@ -140,16 +140,8 @@ class ObjectivePerturbation:
     ) -> Release:
         """Solve every task under its own noise and release the results together."""
         paid = exactly(tasks, calibration.copies)
-        values = [self._one(calibration, rows, entropy) for rows in paid]
+        values = [perturbed_minimiser(calibration, rows, entropy) for rows in paid]
         return released(calibration, values, entropy, "linear term")
-
-    def _one(self, calibration: Calibration, rows: Rows, entropy: Entropy) -> Array:
-        objective, finish = calibration.objective, calibration.finish
-        assert finish is not None  # noqa: S101
-        linear = calibration.noise.draw(objective.dimension, entropy)
-        solved = minimise(objective, rows, linear, calibration.tolerance).theta
-        noised = solved + finish.draw(objective.dimension, entropy)
-        return _tidy(objective, noised, finish)
 
     def _perturbation(
         self, objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
@@ -241,7 +233,22 @@ class ObjectivePerturbation:
 ZERO_BELOW = 10.0
 
 
-def _finish(budget: Budget, tolerance: float, copies: int) -> tuple[Noise, Event]:
+def perturbed_minimiser(
+    calibration: Calibration, rows: Rows, entropy: Entropy, tilt: Array | float = 0.0
+) -> Array:
+    """Draw both noises, solve in between, and return the private coefficients.
+
+    ``tilt`` is a public linear term beside the random one.
+    """
+    objective, finish = calibration.objective, calibration.finish
+    assert finish is not None  # noqa: S101
+    linear = calibration.noise.draw(objective.dimension, entropy) + tilt
+    solved = minimise(objective, rows, linear, calibration.tolerance).theta
+    noised = solved + finish.draw(objective.dimension, entropy)
+    return _tidy(objective, noised, finish)
+
+
+def finish_noise(budget: Budget, tolerance: float, copies: int) -> tuple[Noise, Event]:
     """Noise of sensitivity 2·tolerance per copy, paid from the small share."""
     reach = 2 * tolerance
     match budget:

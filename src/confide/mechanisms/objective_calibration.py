@@ -100,7 +100,7 @@ def approx(
         return profile(objective, neighbours, sigma, copies, coupled=coupled)(epsilon)
 
     try:
-        sigma = _smallest(cost, delta, least)
+        sigma = smallest_scale(cost, delta, least)
     except OverflowError:
         raise too_little_ridge(objective, epsilon / copies) from None
     return Perturbation(Gaussian(sigma), PAGE + theorem, event)
@@ -130,7 +130,7 @@ def zcdp(
     if coupled and objective.strong_convexity > _least_ridge(objective, rho):
         curve, theorem = _zcdp_curve(objective, neighbours)
         try:
-            sigma = _smallest(curve, rho, least)
+            sigma = smallest_scale(curve, rho, least)
         except OverflowError:
             pass
         else:
@@ -210,7 +210,7 @@ def _zcdp_curve(
     return replace_one, "objective-gaussian-replace-one"
 
 
-def _smallest(cost: Callable[[float], float], limit: float, least: float) -> float:
+def smallest_scale(cost: Callable[[float], float], limit: float, least: float) -> float:
     """Return a scale, within 0.01 % of the smallest found, whose cost is in the limit."""
     high = least
     while cost(high) > limit:

@@ -1,0 +1,44 @@
+"""Which variables a sparse release selects: read off the released zeros alone."""
+
+from typing import Any
+
+import numpy as np
+
+from confide.errors import InvalidParameter
+from confide.mechanisms import AdaptiveObjectivePerturbation, Mechanism
+
+MOST_NAMES = 12
+
+
+def check_l1(mechanism: Mechanism, l1: float) -> None:
+    """Refuse two looks for a penalty that is not there."""
+    if isinstance(mechanism, AdaptiveObjectivePerturbation) and not l1:
+        raise InvalidParameter(
+            "l1",
+            "greater than 0 for mechanism='adaptive', which weighs an l1 penalty",
+            l1,
+            "A good one is about the scale of the noise: try 5, or mechanism='objective'.",
+        )
+
+
+def selected(model: Any) -> tuple[str, ...]:
+    """Return the variables with a released coefficient that is not 0, in any coding."""
+    table = np.atleast_2d(model.release_.value)[:, : model.n_features_in_]
+    used = (table != 0).any(axis=0)
+    if model.schema is None:
+        names = model._feature_names()  # noqa: SLF001
+        return tuple(name for name, kept in zip(names, used, strict=True) if kept)
+    sizes = [len(column.features) for column in model.schema.columns]
+    blocks = np.split(used, np.cumsum(sizes)[:-1])
+    pairs = zip(model.schema.columns, blocks, strict=True)
+    return tuple(column.name for column, block in pairs if block.any())
+
+
+def selection_facts(model: Any) -> tuple[tuple[str, str], ...]:
+    """Say which variables were selected, for a summary."""
+    names = selected(model)
+    many = model.n_features_in_ if model.schema is None else len(model.schema.columns)
+    shown = ", ".join(names[:MOST_NAMES])
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    listed = f": {shown}{more}" if names else ""
+    return (("Selected", f"{len(names)} of {many} variables{listed}"),)
