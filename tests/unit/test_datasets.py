@@ -58,11 +58,11 @@ def server():
     asked = Counter()
     good = {
         "/toy.csv": CONTENT,
-        "/toy.csv.gz": gzip.compress(CONTENT),
+        "/toy.csv.gz": gzip.compress(CONTENT, mtime=0),
         "/toy.csv.xz": lzma.compress(CONTENT),
         "/toy.zip": zipped("inside.csv", CONTENT),
         "/other.csv": CONTENT + b"5,6\n",
-        "/broken.csv.gz": gzip.compress(CONTENT)[:-9],
+        "/broken.csv.gz": gzip.compress(CONTENT, mtime=0)[:-9],
     }
 
     class Handler(BaseHTTPRequestHandler):
@@ -177,7 +177,7 @@ def test_only_web_addresses_are_accepted(url):
     ("name", "packed"),
     [
         ("toy.csv", CONTENT),
-        ("toy.csv.gz", gzip.compress(CONTENT)),
+        ("toy.csv.gz", gzip.compress(CONTENT, mtime=0)),
         ("toy.csv.xz", lzma.compress(CONTENT)),
         ("toy.zip", zipped("inside.csv", CONTENT)),
     ],
