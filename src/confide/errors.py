@@ -5,6 +5,7 @@
     ├── InvalidData           a table has a wrong shape, type or value (also a ValueError)
     ├── MissingPublicBound    a bound that a theorem needs was not declared
     ├── UnmetNeeds            a mechanism cannot treat this objective; lists every reason
+    ├── Unproved              a mechanism's guarantee is refuted or only claimed
     ├── MixedBudgets          two kinds of budget met unconverted (also a TypeError)
     ├── BudgetExceeded        a charge would go over a limit; nothing was spent
     ├── TamperedLedger        the entries of a ledger do not fit together any more
@@ -83,6 +84,10 @@ class UnmetNeeds(ConfideError, ValueError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.mechanism, self.unmet)
+
+
+class Unproved(ConfideError, ValueError):
+    """A guarantee is refuted or only claimed, and nobody said that this is accepted."""
 
 
 class MixedBudgets(ConfideError, TypeError):

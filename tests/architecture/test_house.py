@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "solvers": {"objectives", "data", *BASE},
     "noise": BASE,
     "accounting": {"privacy", *BASE},
+    "bounds": {"privacy", "objectives", *BASE},
     "mechanisms": CORE | BASE,
     "inference": {"mechanisms", "objectives", "noise", "privacy", "data", *BASE},
     "reporting": {"inference", "mechanisms", "privacy", *BASE},

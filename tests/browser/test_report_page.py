@@ -57,6 +57,15 @@ addEventListener("load", () => {
         .filter(([t, b]) => b.width > 0 && (b.left < frame.left || b.right > frame.right))
         .map(([t, b]) => t.textContent);
     }),
+    bars: [...document.querySelectorAll("svg.plot .core")].map(core => {
+      const whole = core.parentNode.querySelector(".bar").getBoundingClientRect();
+      const inner = core.getBoundingClientRect();
+      const thick = s => parseFloat(getComputedStyle(s).strokeWidth);
+      return [whole.left, inner.left, inner.right, whole.right, thick(core) /
+        thick(core.parentNode.querySelector(".bar"))];
+    }).filter(b => b[3] > b[0]),
+    names: [...document.querySelectorAll("tbody th")]
+      .map(t => t.getBoundingClientRect().width),
     points: [...document.querySelectorAll("td .tail")]
       .map(s => s.getBoundingClientRect().left)
   });
@@ -78,6 +87,10 @@ BOUNDED = tuple(
     )
     for k in range(-3, 4)
 )
+PARTS = tuple(
+    Coefficient(f"region=a level, number {k}", k, k - 3.3e-3 * 10**k, k + 3.3e-3 * 10**k, k)
+    for k in range(1, 6)
+)
 ADULT = tuple(
     Coefficient(name, math.sin(k) * 10.0 ** (k % 7 - 3))
     for k, name in enumerate((*Schema.bundled("adult").features, "(intercept)"))
@@ -86,7 +99,8 @@ CURVE = ((0.0, 0.0), (0.3, 0.8), (1.0, 1.0))
 
 
 def a_page(rows, guarantee=PURE):
-    summary = Summary("LogisticRegression", guarantee, rows, FACTS)
+    level = None if rows[0].sampling is None else 0.95
+    summary = Summary("LogisticRegression", guarantee, rows, FACTS, level=level)
     paid = PaidPlot("ROC", CURVE, guarantee, "false", "true")
     return report_page(
         summary, dataset="clinic", spent=Pure("1.5"), limit=Pure(4), paid_plots=(paid,)
@@ -96,6 +110,7 @@ def a_page(rows, guarantee=PURE):
 PAGES = {
     "plain": a_page(FEW),
     "intervals": a_page(BOUNDED, APPROX),
+    "parts": a_page(PARTS, APPROX),
     "many": a_page(ADULT),
     "seeded": a_page(BOUNDED, APPROX.seeded()),
     "unbroken name": a_page((Coefficient("<script>" + "W" * 300, 1.0), *FEW)),
@@ -250,6 +265,16 @@ def test_decimal_points_stand_under_each_other(measure):
     points = measure(PAGES["plain"], DESKTOP)["points"]
     assert len(points) == len(FEW)
     assert max(points) - min(points) < 0.5
+
+
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+def test_sampling_is_thick_inside_the_interval_and_names_have_room(measure, width):
+    seen = measure(PAGES["parts"], width)
+    assert len(seen["bars"]) == len(PARTS)
+    for left, inner_left, inner_right, right, thicker in seen["bars"]:
+        assert left - 1 <= inner_left < inner_right <= right + 1
+        assert thicker > 3
+    assert min(seen["names"][: len(PARTS)]) > 120
 
 
 def test_the_measure_would_notice(measure):

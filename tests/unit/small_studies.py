@@ -82,6 +82,17 @@ def die(cell, seed):
     return [{"value": seed}]
 
 
+def one_cell(quick):
+    return [{"number": 1}]
+
+
+def broad(cell, seed):
+    return [{f"a column named {k}": k / 7 for k in range(16)}]
+
+
+BROAD = register(Study("broad", "Broad " * 30, "Nobody", one_cell, broad, same))
+
+
 def dying(cells):
     return Study("dying", "Dying", "Nobody", lambda quick: cells, die, same)
 

@@ -217,14 +217,22 @@ def test_demo_prints_the_guarantee_first():
     assert result.exit_code == 0
     assert result.output.index("Guarantee") < result.output.index("coefficient")
     assert "NOT PRIVATE" in result.output
+    assert "widened by" in result.output
+    assert "no noise" in result.output
     assert "no privacy" in result.output
 
 
 def test_demo_as_json_is_complete():
     content = json.loads(run("demo", "--json", "--epsilon", "4", "--seed", "3").output)
-    assert content["guarantee"]["budget"] == "ε = 4"
+    assert content["guarantee"]["budget"] == "ε = 4, δ = 1e-05"
     assert content["guarantee"]["private"] is False
-    assert 0.7 < content["accuracy"] <= 1
+    inside = [
+        row["lower"] <= value <= row["upper"]
+        for row, value in zip(content["coefficients"], content["noise_free"], strict=True)
+    ]
+    assert sum(inside) >= 3
+    widest = content["coefficients"][0]
+    assert widest["lower"] < widest["estimate"] < widest["upper"]
     rising = [entry["accuracy"] for entry in content["by_epsilon"]]
     assert rising[-1] > rising[0]
 
@@ -240,10 +248,13 @@ def test_list_shows_every_registered_name(kind, registry):
 
 @pytest.mark.parametrize(
     "command",
-    ["demo", "fit", "predict", "plan", "budget", "report", "audit", "list", "reproduce"],
+    [
+        *("", "demo", "fit", "predict", "plan", "budget", "report", "audit", "list"),
+        *("reproduce", "schema", "schema init", "schema check"),
+    ],
 )
 def test_help_teaches_with_an_example(command):
-    assert "Example" in run(command, "--help").output
+    assert "Example" in run(*command.split(), "--help").output
 
 
 def test_a_file_that_cannot_be_written_costs_nothing(folder, monkeypatch, capsys):

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -22,8 +23,8 @@ from confide import (
     Schema,
     Target,
 )
-from confide.data import enclose
-from confide.data.design import MOST_CELLS, Design
+from confide.data import Rows, enclose
+from confide.data.design import MOST_CELLS, Design, Group
 from confide.errors import InvalidData, PrivacyLeak
 from confide.objectives import Logistic, Objective
 from confide.solvers import precise
@@ -167,6 +168,40 @@ def test_one_long_row_does_not_spoil_the_splitting_of_the_others(monkeypatch):
     )
     precise_gradient(task, np.ones(6))
     assert all(np.abs(rest).max() <= 2.0**-precise.BITS for _, _, rest in rests)
+
+
+@pytest.mark.parametrize("count", [100, 5000, 100_000, 10**6, 3 * 10**6, 10**8])
+@pytest.mark.parametrize("sizes", [(2, 3), (2, 3, 3, 3, 4, 4, 4, 5), (9,) * 9, (1,) * 12])
+def test_no_sum_is_longer_than_that_of_the_dense_design(sizes, count):
+    """What can be certified, and so the largest table that is not refused, stays."""
+    columns = tuple(
+        Category(f"c{k}", levels=tuple(f"j{i}" for i in range(size)))
+        for k, size in enumerate(sizes)
+    )
+    numbers = tuple(Number(f"n{k}", 0, 1) for k in range(12))
+    schema = Schema(columns=(*numbers, *columns), target=LABELS)
+    compact = schema.compact_design(table(schema.columns, 10))
+    width = compact.shape[1]
+    dense = np.broadcast_to(0.0, (count, width))
+    rows, plain = (
+        Rows(features, np.zeros(0), None, 0.3)
+        for features in (replace(compact, shape=(count, width)), dense)
+    )
+    assert rows.terms <= plain.terms + 8
+
+
+def test_a_sum_takes_no_longer_chains_than_it_says(monkeypatch):
+    """Only the rows of a piece, its cells and the pieces are added one by one."""
+    compact, _ = both("many cells", 20_000)
+    lengths = []
+    honest = Group.counted
+    monkeypatch.setattr(
+        Group, "counted", lambda self, w: lengths.append(len(w)) or honest(self, w)
+    )
+    np.ones(20_000) @ compact
+    cells = max(group.table.shape[0] for group in compact.groups)
+    pieces = -(-20_000 // max(lengths))
+    assert max(lengths) + cells + pieces <= compact.terms
 
 
 MODELS = {

@@ -3,17 +3,22 @@
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from confide import (
     Approx,
+    Category,
     Intervals,
     Ledger,
     LinearRegression,
     LinearSVC,
     LogisticRegression,
+    Number,
     PoissonRegression,
     Pure,
+    Schema,
+    Target,
     Zcdp,
     load_model,
 )
@@ -206,6 +211,39 @@ def test_the_share_is_chosen_from_public_facts():
         )
         chosen[rows] = 1 - plan.split[0]
     assert Fraction(1, 10) <= chosen[300_000] < chosen[3000] <= Fraction(7, 20)
+
+
+def test_levels_that_add_up_to_the_intercept_do_not_blur_the_rest():
+    """Noise in directions that no row has would turn into width that varies at random."""
+    rng = np.random.default_rng(4)
+    rows = 20_000
+    people = pd.DataFrame(
+        {
+            "age": rng.uniform(18, 90, rows),
+            "town": rng.choice(["n", "s", "e", "w"], rows),
+            "job": rng.choice(list("abcdef"), rows),
+            "ill": rng.choice(["no", "yes"], rows),
+        }
+    )
+    schema = Schema(
+        (
+            Number("age", 18, 90),
+            Category("town", ("n", "s", "e", "w")),
+            Category("job", tuple("abcdef")),
+        ),
+        Target("ill", labels=("no", "yes")),
+    )
+    still = schema.still_directions(0.3)
+    design = np.column_stack([schema.design(people), np.full(rows, 0.3)])
+    np.testing.assert_allclose(design @ still, 0, atol=1e-12)
+    assert still.shape[1] == 2
+    assert schema.still_directions(0.0).shape[1] == 1
+    widths = []
+    for seed in range(8):
+        model = LogisticRegression(BUDGET, schema=schema, intervals=True, random_state=seed)
+        lines = model.fit(people).intervals_
+        widths.append([row.upper - row.lower for row in lines])
+    assert np.max(np.ptp(widths, axis=0) / np.mean(widths, axis=0)) < 0.25
 
 
 def test_plot_draws_a_bar_for_every_coefficient():

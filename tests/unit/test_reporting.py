@@ -333,6 +333,68 @@ def test_rows_of_a_drawing_never_overlap():
         assert min(b - a for a, b in pairwise(heights)) >= 20
 
 
+WITH_PARTS = (
+    Coefficient("age", 0.5, 0.2, 0.8, 0.1),
+    Coefficient("income", -0.1, -0.6, 0.4, 0.49),
+    Coefficient("region", 0.2, -math.inf, math.inf, 1.0),
+)
+
+
+def bounded(level=0.9, caution=""):
+    return dataclasses.replace(a_summary(rows=WITH_PARTS), level=level, caution=caution)
+
+
+def test_the_sampling_part_is_drawn_inside_the_whole_interval():
+    for drawing in picture(WITH_PARTS).svg.split("</svg>")[:2]:
+        cores = re.findall(r'class="core" d="M([\d.]+) [\d.]+H([\d.]+)"', drawing)
+        bars = re.findall(r'class="bar" d="M([\d.]+) [\d.]+H([\d.]+)M', drawing)
+        assert len(cores) == len(bars) == 2
+        shares = []
+        for core, bar in zip(cores, bars, strict=True):
+            (a, b), (left, right) = map(float, core), map(float, bar)
+            assert left <= a < b <= right
+            shares.append((b - a) / (right - left))
+        assert shares == pytest.approx([0.1 / 0.3, 0.98], abs=0.05)
+    assert "sampling alone" in picture(WITH_PARTS).key
+    assert not picture((Coefficient("age", 1.0, 0.0, 2.0),)).key
+
+
+def test_an_intercept_does_not_stretch_the_axis():
+    rows = (*WITH_PARTS, Coefficient("(intercept)", 900.0))
+    drawn = picture(rows)
+    assert "900" not in drawn.svg
+    assert "The intercept is in the table only." in drawn.notes
+    assert "900" in picture(rows[-1:]).svg
+
+
+def test_one_huge_interval_does_not_heap_the_others_on_zero():
+    rows = (*WITH_PARTS[:2], Coefficient("none", 0.1, -500.0, 700.0, 1.0))
+    assert scale_for([0.5, -0.1, 0.1], [-500.0, 700.0], [0.8, 0.6, 700.0]).unit is not None
+    assert "powers of ten" in " ".join(picture(rows).notes)
+
+
+def test_page_and_card_say_what_an_interval_means_and_what_not():
+    page, card = report_page(bounded(), card=False), model_card(bounded())
+    text = Reader(page).text
+    for said in ("In about 90 of 100 such studies", "The penalty.", "Causes and persons."):
+        assert said in text
+        assert said in card
+    assert "with 90 % intervals" in text
+    assert "estimate lower upper widened by" in text
+    assert re.search(r"age \*.* privacy income .* sampling", text)
+    assert page.count('class="sure"') == 1
+    without = report_page(a_summary()) + model_card(a_summary())
+    assert "What an interval means" not in without
+    assert "## Intervals" not in without
+
+
+def test_a_caution_about_intervals_is_a_warning():
+    told = bounded(caution="they do not <hold>")
+    page = report_page(told, card=False)
+    assert '<p class="warning">They do not &lt;hold&gt;.</p>' in page
+    assert "**They do not &lt;hold&gt;.**" in model_card(told)
+
+
 def test_intervals_are_drawn_where_they_were_released():
     rows = (
         Coefficient("a", 1.0, 0.5, 1.5),

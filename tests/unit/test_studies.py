@@ -257,6 +257,16 @@ def test_the_command_lists_studies_and_suggests_the_nearest_name(tmp_path):
     assert "Did you mean 'trouble'?" in str(misspelt.exception)
 
 
+def test_a_wide_table_is_folded_for_no_pipe(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("broad", "--out", tmp_path, "--jobs", 1).stdout.splitlines()
+    assert lines[0].split() == ["Broad"] * 30
+    heads = next(line for line in lines if "a column named 0" in line)
+    assert all(f"a column named {k}" in heads for k in range(16))
+    values = lines[lines.index(heads) + 1].split()
+    assert len(values) == 17
+
+
 def test_a_table_is_laid_out_for_page_and_terminal(tmp_path):
     result = reproduce(SMALL, quick=True, jobs=1, folder=tmp_path)
     layout = Layout.of(result.table)

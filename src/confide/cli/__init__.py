@@ -25,7 +25,8 @@ __all__ = ["app", "main"]
 
 app = typer.Typer(
     help="Private linear models with error bars.",
-    epilog="Exit codes: 0 done, 1 a defect of confide or a study with gaps, 2 wrong use "
+    epilog="Example to begin with: [bold]confide demo[/bold]\n\n"
+    "Exit codes: 0 done, 1 a defect of confide or a study with gaps, 2 wrong use "
     "or bad input, 3 a ledger refused, 130 a study was interrupted.",
     no_args_is_help=True,
     add_completion=False,

@@ -3,7 +3,8 @@
 import json
 import os
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,9 +15,11 @@ from rich.panel import Panel
 from rich.table import Table
 
 from confide.accounting import Ledger
-from confide.errors import InvalidParameter
-from confide.inference import Summary
+from confide.errors import ConfideError, InvalidParameter
+from confide.inference import Intervals, Summary
 from confide.privacy import Approx, Budget, Guarantee, Pure, Zcdp
+from confide.privacy.budgets import exact
+from confide.reporting import about_intervals
 
 console = Console(highlight=False)
 complaints = Console(stderr=True, highlight=False)
@@ -30,6 +33,25 @@ Delta = Annotated[
     typer.Option("--delta", "-d", help="Budget: delta, like 1e-6; none is pure."),
 ]
 Rho = Annotated[str | None, typer.Option("--rho", help="Budget: rho of zCDP instead.")]
+WithIntervals = Annotated[
+    str | None,
+    typer.Option(
+        "--intervals", help="Error bars, from a share of the budget: auto, or like 0.2."
+    ),
+]
+Level = Annotated[
+    float | None,
+    typer.Option("--level", help="How often intervals hold; 0.95 if absent."),
+]
+UNFOLDED = 4096
+"""Columns where there is no terminal to fold lines for."""
+MARK = " *"
+"""Stands behind the names of coefficients whose interval leaves out zero."""
+
+
+def wide_console() -> Console:
+    """Return where wide tables go: a terminal folds them, a file or a pipe must not."""
+    return console if console.is_terminal else Console(highlight=False, width=UNFOLDED)
 
 
 def read_budget(epsilon: str | None, delta: str | None, rho: str | None) -> Budget:
@@ -46,14 +68,57 @@ def read_budget(epsilon: str | None, delta: str | None, rho: str | None) -> Budg
     )
 
 
-def check_new_file(out: Path) -> None:
+def check_new_file(out: Path, option: str = "--out") -> None:
     """Refuse, before anything is spent, a file that could not or must not be written."""
     if out.exists():
         raise InvalidParameter(
-            "--out", "a new file", str(out), "It exists; remove it first."
+            option, "a new file", str(out), "It exists; remove it first."
         )
     if not (out.parent.is_dir() and os.access(out.parent, os.W_OK)):
-        raise InvalidParameter("--out", "in a folder that can be written to", str(out))
+        raise InvalidParameter(option, "in a folder that can be written to", str(out))
+
+
+def check_picture(plot: Path) -> None:
+    """Refuse, before anything is spent, a picture that could not be drawn."""
+    try:
+        from matplotlib.backend_bases import FigureCanvasBase
+    except ImportError as absent:
+        raise ConfideError(
+            "--plot needs matplotlib, which is not installed: run "
+            "pip install 'confide[plots]', or leave --plot out."
+        ) from absent
+    kinds = FigureCanvasBase.get_supported_filetypes()
+    if plot.suffix.lower().removeprefix(".") not in kinds:
+        must = "a picture, like coefficients.png, .svg or .pdf"
+        raise InvalidParameter("--plot", must, str(plot))
+
+
+def read_intervals(wish: str | None, level: float | None) -> Intervals | None:
+    """Turn options into settings of intervals; None where none are wished for."""
+    if wish is None:
+        if level is None:
+            return None
+        raise InvalidParameter(
+            "--level",
+            "given together with --intervals",
+            level,
+            "Add --intervals auto, or a share of the budget like --intervals 0.2.",
+        )
+    settings: dict[str, Any] = {} if level is None else {"level": level}
+    if wish.strip().casefold() == "auto":
+        return Intervals(**settings)
+    try:
+        part = exact(wish, "--intervals")
+    except InvalidParameter:
+        part = Fraction(0)
+    if not 0 < part < 1:
+        raise InvalidParameter(
+            "--intervals",
+            "auto, or the share of the budget that goes to them, between 0 and 1",
+            wish,
+            "Try --intervals auto or --intervals 0.2.",
+        )
+    return Intervals(share=part, **settings)
 
 
 def open_existing(ledger: str, dataset: str = "people") -> Ledger:
@@ -97,19 +162,52 @@ def print_table(
         table.add_column(head, justify="left" if i == 0 else "right", overflow="fold")
     for line in lines:
         table.add_row(*map(escape, line))
-    console.print(table)
+    wide_console().print(table)
 
 
-def print_coefficients(summary: Summary) -> None:
-    """Print the coefficients, with their intervals where there are any."""
-    bounded = any(row.lower is not None for row in summary.rows)
-    heads = ("coefficient", "estimate", *(("lower", "upper") if bounded else ()))
-    lines = []
-    for row in summary.rows:
-        bounds = (row.lower, row.upper) if bounded else ()
-        figures = [row.estimate, *bounds]
-        lines.append([row.name, *("" if f is None else f"{f:.4g}" for f in figures)])
-    print_table(heads, lines)
+def print_coefficients(
+    summary: Summary, beside: tuple[str, Sequence[float]] | None = None
+) -> None:
+    """Print the coefficients, with their intervals and a column beside where given."""
+    if summary.level is None:
+        lines = [(row.name, f"{row.estimate:.4g}") for row in summary.rows]
+        print_table(("coefficient", "estimate"), lines)
+        return
+    marked: list[list[str]] = [
+        [
+            f"{row.name}{MARK}" if row.reliable else row.name,
+            *(f"{f:.4g}" for f in (row.estimate, row.lower, row.upper) if f is not None),
+            row.widened_by or "",
+        ]
+        for row in summary.rows
+    ]
+    heads = ["coefficient", "estimate", "lower", "upper", "widened by"]
+    if beside is not None:
+        heads.append(beside[0])
+        for line, value in zip(marked, beside[1], strict=True):
+            line.append(f"{value:.4g}")
+    print_table(heads, marked)
+    if summary.caution:
+        console.print(f"\nWarning: {summary.caution}.", style="bold red", markup=False)
+    print_note("")
+    for sentence in (_legend(summary), *about_intervals(summary.level)):
+        print_note(sentence)
+
+
+def _legend(summary: Summary) -> str:
+    """Say what the mark of a line means, or that there is none."""
+    if not any(row.reliable for row in summary.rows):
+        return "No interval leaves out zero: not even a sign is certain."
+    level = summary.level or 0.0
+    return (
+        f"{MARK.strip()} the interval leaves out zero: the sign holds at {100 * level:g} % "
+        "(each line by itself)."
+    )
+
+
+def print_note(text: str) -> None:
+    """Print what is there to be read once."""
+    console.print(text, style="dim", markup=False)
 
 
 def guarantee_record(guarantee: Guarantee) -> dict[str, Any]:

@@ -15,15 +15,20 @@ from confide.cli.console import (
     AsJson,
     Delta,
     Epsilon,
+    Level,
     Rho,
+    WithIntervals,
     check_new_file,
+    check_picture,
     console,
     limit_command,
     open_existing,
     print_coefficients,
     print_guarantee,
     print_json,
+    print_note,
     read_budget,
+    read_intervals,
     summary_record,
 )
 from confide.data import UNNAMED, Category, Schema, read_table
@@ -35,6 +40,7 @@ from confide.estimators import (
     PoissonRegression,
     load_model,
 )
+from confide.inference import Summary
 from confide.privacy import Approx, Budget
 from confide.reporting import model_card, report_page
 
@@ -78,8 +84,12 @@ def fit(
     ] = "objective",
     neighbours: Annotated[
         str | None,
-        typer.Option(help="add-remove or replace-one; the mechanism's if absent"),
+        typer.Option(
+            help="add-remove or replace-one; replace-one with intervals, else add-remove"
+        ),
     ] = None,
+    intervals: WithIntervals = None,
+    level: Level = None,
     l2: Annotated[float | None, typer.Option(help="Ridge; automatic if absent.")] = None,
     l1: Annotated[float, typer.Option(help="Weight of an l1 penalty.")] = 0.0,
     slope_bound: Annotated[
@@ -89,24 +99,32 @@ def fit(
         str | None, typer.Option(help="Budget book to charge: a file or a database.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write the model file.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Picture of the coefficients to write.")
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Repeatable, and not private.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Fit a model on a table and release it under differential privacy.
 
     Example: [bold]confide fit adult.csv --schema adult.toml --epsilon 1 --delta 1e-6
-    --ledger budget.db --out model.json[/bold]
+    --intervals auto --ledger budget.db --out model.json[/bold]
     """
     budget = read_budget(epsilon, delta, rho)
+    wish = read_intervals(intervals, level)
     public = Schema.from_toml(schema)
     kind = _kind(model, public)
     book = None if ledger is None else _open_to_pay(ledger, public, schema)
     if out is not None:
         check_new_file(out)
+    if plot is not None:
+        check_picture(plot)
+        check_new_file(plot, "--plot")
     settings: dict[str, Any] = {
         "schema": public,
         "mechanism": mechanism,
         "neighbours": neighbours,
+        "intervals": wish,
         "l2": "auto" if l2 is None else l2,
         "l1": l1,
         "ledger": book if book is None or out is None else book.noting(str(out)),
@@ -122,14 +140,14 @@ def fit(
     if out is not None:
         estimator.save(out)
     summary = estimator.summary()
+    if plot is not None:
+        summary.plot().figure.savefig(plot, dpi=150)
     if as_json:
-        print_json({**summary_record(summary), "out": None if out is None else str(out)})
+        files = {"out": out, "plot": plot}
+        written = {name: None if at is None else str(at) for name, at in files.items()}
+        print_json({**summary_record(summary), **written})
         return
-    print_guarantee(summary.guarantee)
-    print_coefficients(summary)
-    if "Selected" in dict(summary.facts):
-        console.print(f"\nSelected {escape(dict(summary.facts)['Selected'])}.")
-    console.print(f"\n[dim]{_footnote(public)}[/dim]")
+    _print_release(summary, public, plot)
     quoted = "" if ledger is None else f" --ledger {ledger}"
     if book is None:
         console.print("[dim]No ledger was given: this spending is booked nowhere.[/dim]")
@@ -140,6 +158,21 @@ def fit(
         console.print("[dim]No --out was given: the model is on this screen only.[/dim]")
     else:
         console.print(f"Written to {out}. Next: confide report {out}{quoted}")
+
+
+def _print_release(summary: Summary, public: Schema, plot: Path | None) -> None:
+    """Print the promise, the coefficients, and how to read them."""
+    print_guarantee(summary.guarantee)
+    print_coefficients(summary)
+    if "Selected" in dict(summary.facts):
+        console.print(f"\nSelected {escape(dict(summary.facts)['Selected'])}.")
+    console.print(f"\n[dim]{_footnote(public)}[/dim]")
+    if summary.level is None and not dict(summary.facts).get("Selected"):
+        print_note(
+            "Without error bars: --intervals auto pays for them from the same budget."
+        )
+    if plot is not None:
+        console.print(f"Picture written to {plot}.", markup=False, soft_wrap=True)
 
 
 def predict(

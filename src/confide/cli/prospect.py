@@ -1,7 +1,8 @@
 """`confide plan` and `confide audit`: what a budget buys, and whether a claim holds."""
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -13,11 +14,16 @@ from confide.cli.console import (
     AsJson,
     Delta,
     Epsilon,
+    Level,
     Rho,
+    WithIntervals,
+    check_picture,
     console,
     print_json,
+    print_note,
     print_table,
     read_budget,
+    read_intervals,
 )
 from confide.data import Schema
 from confide.errors import InvalidParameter, did_you_mean
@@ -27,6 +33,7 @@ from confide.inference import (
     Plan,
     budget_to_be_useful,
     compare_mechanisms,
+    left_for_coefficients,
     noise_ratio,
     plan_columns,
     plot_plan,
@@ -49,6 +56,8 @@ LOSSES: dict[str, tuple[Any, float | None]] = {
     "linear": (Clipped(Squared(), 1.0), 1.0),
     "poisson": (Clipped(Poisson(), 3.0), 3.0),
 }
+UNSTEADY = 1.5
+"""How far the upper quartile of widths may be from their median without a remark."""
 Model = Annotated[str, typer.Option(help="logistic, svm, linear or poisson")]
 
 
@@ -68,6 +77,8 @@ def plan(
     neighbours: Annotated[
         str | None, typer.Option(help="add-remove or replace-one")
     ] = None,
+    intervals: WithIntervals = None,
+    level: Level = None,
     width: Annotated[
         float | None, typer.Option(help="Wished width of an interval.")
     ] = None,
@@ -78,41 +89,45 @@ def plan(
 ) -> None:
     """Show what a budget buys before anything is spent; no data are read.
 
-    Example: [bold]confide plan --rows 30000 --columns 40 --epsilon 1 --delta 1e-6[/bold]
+    Example: [bold]confide plan --rows 30000 --columns 40 --epsilon 1 --delta 1e-6
+    --intervals auto[/bold]
     """
     budget = read_budget(epsilon, delta, rho)
+    wish = read_intervals(intervals, level)
+    if plot is not None:
+        check_picture(plot)
     public = None if schema is None else Schema.from_toml(schema)
+    columns = _columns(columns, public)
     if public is not None:
-        columns = len(public.features)
         model = model or ("linear" if public.target.labels is None else "logistic")
         target_bound = target_bound or _reach(public, model)
-    if columns < 1:
-        raise InvalidParameter(
-            "--columns", "1 or more, or a --schema given instead", columns
-        )
     crowd = 1 if public is None else public.rows_per_person
 
-    def plans(whole: Budget, count: int = rows) -> tuple[Plan, ...]:
+    def plans(whole: Budget, **settings: Any) -> tuple[Plan, ...]:
         return compare_mechanisms(
-            count,
+            rows,
             columns,
             row_budget(whole, crowd),
             model=cast("Any", model or "logistic"),
-            neighbours=neighbours,
             target_bound=target_bound,
             slope_bound=slope_bound,
+            **settings,
         )
 
-    best, *others = plans(budget)
+    found = plans(budget, neighbours=neighbours, intervals=wish)
+    best = found[0]
     wished = None if width is None else best.smallest_rows(width)
-    by_column = () if public is None else plan_columns(best, public)
-    advice = "" if public is None else _advice(best, public, budget, plans)
+    by_column: tuple[ColumnPlan, ...] = ()
+    advice = ""
+    if public is not None:
+        by_column = plan_columns(best, public)
+        advice = _advice(found, public, budget, plans)
     if plot is not None:
         plot_plan(best).figure.savefig(plot, dpi=150)
     if as_json:
         print_json(
             {
-                "plans": [p.records() for p in (best, *others)],
+                "plans": [p.records() for p in found],
                 "rows_for_width": wished,
                 "columns": [asdict(column) for column in by_column],
                 "warning": advice,
@@ -125,14 +140,44 @@ def plan(
     console.print()
     print_table(
         ("mechanism", "expected error"),
-        [(p.mechanism, f"{p.total_error:.4g}") for p in (best, *others)],
+        [(p.mechanism, f"{p.total_error:.4g}") for p in found],
     )
+    _print_remarks(best, by_column, plot)
     if wished is not None:
         console.print(f"\nAn interval of width {width:g} needs about {wished:,} rows.")
-    if plot is not None:
-        console.print(f"\nPicture written to {plot}.")
     if advice:
         console.print(f"\n[bold red]Warning:[/bold red] {advice}")
+
+
+def _columns(count: int, public: Schema | None) -> int:
+    """Return the number of features, by option or by schema."""
+    found = count if public is None else len(public.features)
+    if found < 1:
+        raise InvalidParameter("--columns", "1 or more, or a --schema given instead", count)
+    return found
+
+
+def _print_remarks(plan: Plan, columns: tuple[ColumnPlan, ...], plot: Path | None) -> None:
+    """Print what widths mean, whether they can be relied on, and where a picture is."""
+    blurred = [c.column for c in columns if c.width > 2 * c.typical]
+    unsteady = [c for c in columns if c.wide > UNSTEADY * c.width]
+    if plan.intervals is None:
+        print_note("\nA fit shows such widths with --intervals only, and pays for them.")
+    elif unsteady:
+        worst = max(unsteady, key=lambda c: c.wide / c.width)
+        console.print(
+            "\nWidths will vary from fit to fit, for noise hides what they are computed "
+            f"from: in one of four fits that of {worst.column} exceeds {worst.wide:.2g}.",
+            markup=False,
+        )
+    if plan.intervals is not None and blurred:
+        console.print(
+            f"\nToo wide to tell a typical effect from none: {', '.join(blurred)}. More "
+            "rows, a larger budget, or fewer columns and levels would help.",
+            markup=False,
+        )
+    if plot is not None:
+        console.print(f"\nPicture written to {plot}.", markup=False)
 
 
 def _print_columns(
@@ -160,16 +205,30 @@ def _print_columns(
 
 
 def _advice(
-    plan: Plan,
+    plans: tuple[Plan, ...],
     public: Schema,
     budget: Budget,
     replan: Callable[..., tuple[Plan, ...]],
 ) -> str:
     """Say that a plan is not worth its budget, and what would be; or nothing."""
+    plan, part = plans[0], Fraction(1)
     if noise_ratio(plan_columns(plan, public)) < MOSTLY_NOISE:
         return ""
-    rows = rows_to_be_useful(plan.rows, public, lambda n: replan(budget, n)[0])
-    more = budget_to_be_useful(budget, public, lambda whole: replan(whole)[0])
+
+    if plan.intervals is not None:
+        part = plan.intervals.split[0]
+    bare = [replace(one, intervals=None) for one in plans]
+
+    def with_rows(count: int) -> Plan:
+        grown = [one.with_rows(count) for one in bare]
+        return min(grown, key=lambda one: one.total_error)
+
+    def with_budget(whole: Budget) -> Plan:
+        alone = whole if part == 1 else left_for_coefficients(whole, part)
+        return replan(alone, neighbours=plan.neighbours)[0]
+
+    rows = rows_to_be_useful(plan.rows, public, with_rows)
+    more = budget_to_be_useful(budget, public, with_budget)
     needs = [] if rows is None else [f"about {rows:,} rows"]
     needs += [] if more is None else [f"a budget of about {more}"]
     needs += ["fewer columns and levels"]

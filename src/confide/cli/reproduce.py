@@ -9,7 +9,13 @@ from rich.table import Table
 from rich.text import Text
 
 from confide.cli.bar import Bar
-from confide.cli.console import AsJson, complaints, console, print_json
+from confide.cli.console import (
+    AsJson,
+    complaints,
+    console,
+    print_json,
+    wide_console,
+)
 from confide.errors import InvalidParameter
 from confide.studies import FOLDER, STUDIES, Layout, Reproduction, records, reproduce
 
@@ -82,15 +88,15 @@ def _print_studies(as_json: bool) -> None:
 
 def _print_result(result: Reproduction) -> None:
     layout = Layout.of(result.table)
-    console.print(Text(result.study.title, style="bold"))
+    console.print(Text(result.study.title, style="bold"), soft_wrap=True)
     kind = "a quick look, not the whole study; " if result.quick else ""
-    console.print(Text(f"{kind}{result.study.source}\n", style="dim"))
+    console.print(Text(f"{kind}{result.study.source}\n", style="dim"), soft_wrap=True)
     table = Table(box=None, pad_edge=False)
     for head, number in zip(layout.heads, layout.numeric, strict=True):
         table.add_column(Text(head), justify="right" if number else "left", overflow="fold")
     for line in layout.lines:
         table.add_row(*map(Text, line))
-    console.print(table)
+    wide_console().print(table)
     console.print(
         f"\n[dim]{result.computed} cells computed now, {result.stored} stored before.[/dim]"
     )

@@ -24,7 +24,11 @@ from confide.data import (
     schema_template,
 )
 
-schemas = typer.Typer(help="Write and check schemas: what is public about a table.")
+schemas = typer.Typer(
+    help="Write and check schemas: what is public about a table.",
+    epilog="Example: [bold]confide schema init adult.csv --target income --out adult.toml"
+    "[/bold]",
+)
 NOT_PRIVATE = (
     "NOT PRIVATE: counts from the records of the table, for the eyes of whoever holds it. "
     "Do not publish any of it. Nothing is spent."

@@ -8,6 +8,7 @@ OPTIONS = {
     **{name: f"--{name}" for name in ("epsilon", "delta", "rho", "l1", "l2", "seed")},
     **{name: f"--{name}" for name in ("model", "mechanism", "neighbours")},
     **{name: f"--{name}" for name in ("rows", "columns", "width", "runs", "dimension")},
+    **{name: f"--{name}" for name in ("intervals", "level")},
     "slope_bound": "--slope-bound",
     "target_bound": "--target-bound",
     "random_state": "--seed",
@@ -21,6 +22,7 @@ _PHRASES = (
     (r"set target_bound \([^)]*\), or declare", "declare"),
     (r"\b(slope|target)_bound\b", r"--\1-bound"),
     (r"\bRaise l2\b", "Raise --l2"),
+    (r"must be None with (.*); got 'intervals'\. Set l1", r"cannot go with \1. Set --l1"),
     (r", or in Python [^)]*\)\)", ""),
 )
 

@@ -18,14 +18,12 @@ from confide._types import AnyArray
 
 MOST_CELLS = 2048
 """A joint table of so many cells stays in the processor's nearest cache."""
+MOST_ENTRIES = 2**16
+"""A table of so many entries is dense: reading it costs less than a block of rows."""
 ROWS_AT_ONCE = 1024
 """So many rows of a dense matrix stay in the processor's cache while written."""
 BLOCK_BYTES = 2**23
 MOST_BLOCK_ROWS = 2**16
-MOST_ADDED = 8192
-"""So many rows at most are added up one after the other."""
-MOST_ENTRIES = 2**16
-"""A table of so many entries is dense: reading it costs less than a block of rows."""
 
 Places: TypeAlias = AnyArray | slice
 """Which columns of the design."""
@@ -45,12 +43,14 @@ class Group:
     """Some categories: the cell of every row, and what each cell means.
 
     ``table`` has a line for every cell, which holds the indicators that it sets; they
-    stand at ``places`` of the design.
+    stand at ``places`` of the design. Where the categories are ``joint``, several cells
+    set the same indicator.
     """
 
     cells: AnyArray
     table: Any
     places: Places
+    joint: bool
 
     def __getitem__(self, chosen: Any) -> "Group":
         return replace(self, cells=self.cells[chosen])
@@ -114,6 +114,23 @@ class Design:
         """How many rows to work on at once: many, for each step does little by itself."""
         return max(64, min(BLOCK_BYTES // (8 * len(self.numbers) + 16), MOST_BLOCK_ROWS))
 
+    @property
+    def added_cells(self) -> int:
+        """How many cells are added up one after the other, once their rows are."""
+        return max(g.table.shape[0] if g.joint else 0 for g in self.groups)
+
+    @property
+    def added_rows(self) -> int:
+        """How many rows are added up one after the other before sums are added to sums."""
+        return max(512, additions(self.shape[1]) - self.added_cells)
+
+    @property
+    def terms(self) -> int:
+        """How many numbers are added up one after the other in a sum over all rows."""
+        count, block, piece = self.shape[0], self.block_rows, self.added_rows
+        first = min(count, piece + self.added_cells)
+        return first + min(count, block) // piece + count // block + 8
+
     def __matmul__(self, theta: AnyArray) -> AnyArray:
         if theta.ndim == 2:
             return np.column_stack([self @ column for column in theta.T])
@@ -133,9 +150,8 @@ class Design:
 
     def __rmatmul__(self, weights: AnyArray) -> AnyArray:
         total = np.empty(self.shape[1], weights.dtype)
-        cuts = [
-            slice(k, k + MOST_ADDED) for k in range(0, max(1, len(weights)), MOST_ADDED)
-        ]
+        starts = range(0, max(1, len(weights)), self.added_rows)
+        cuts = [slice(start, start + self.added_rows) for start in starts]
         total[self.places] = sum(self.numbers[:, cut] @ weights[cut] for cut in cuts)
         for group in self.groups:
             counts = sum(group[cut].counted(weights[cut]) for cut in cuts)
@@ -176,21 +192,29 @@ def as_places(places: AnyArray) -> Places:
     return places
 
 
-def grouped(codes: list[AnyArray], columns: list[Indicators]) -> tuple[Group, ...]:
+def additions(width: int) -> int:
+    """Return how many rows of so many columns a dense block adds up: no sum is longer."""
+    return max(64, min(5 * 2**18 // (8 * width), 8192))
+
+
+def grouped(
+    codes: list[AnyArray], columns: list[Indicators], width: int
+) -> tuple[Group, ...]:
     """Join categories, in their order, as long as their cells stay few.
 
-    A code is the place of the indicator that a row sets, −1 for none.
+    A code is the place of the indicator that a row sets, −1 for none. ``width`` is that of
+    the whole design.
     """
-    return tuple(
-        _group(codes[some], columns[some]) for some in _runs([c.count for c in columns])
-    )
+    most = max(256, min(MOST_CELLS, additions(width) // 2))
+    runs = _runs([column.count for column in columns], most)
+    return tuple(_group(codes[some], columns[some]) for some in runs)
 
 
-def _runs(counts: list[int]) -> Iterator[slice]:
+def _runs(counts: list[int], most: int) -> Iterator[slice]:
     start, cells, width = 0, 1, 0
     for stop, count in enumerate(counts):
         cells, width = cells * (count + 1), width + count
-        if start < stop and (cells > MOST_CELLS or cells * width > MOST_ENTRIES):
+        if start < stop and (cells > most or cells * width > MOST_ENTRIES):
             yield slice(start, stop)
             start, cells, width = stop, count + 1, count
     yield slice(start, len(counts))
@@ -204,7 +228,8 @@ def _group(codes: list[AnyArray], columns: list[Indicators]) -> Group:
         cells *= size
         cells += (code + 1).astype(kind)
     places = [np.arange(c.start, c.start + c.count) for c in columns]
-    return Group(cells, _table(sizes, columns), as_places(np.concatenate(places)))
+    table = _table(sizes, columns)
+    return Group(cells, table, as_places(np.concatenate(places)), len(columns) > 1)
 
 
 def _table(sizes: list[int], columns: list[Indicators]) -> Any:

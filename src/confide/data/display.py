@@ -85,3 +85,26 @@ def _without_level(column: Category) -> str:
     kinds = [] if column.missing == "refuse" else ["missing"]
     kinds += [] if column.other else ["undeclared"]
     return f"({' or '.join(kinds)})" if kinds else ""
+
+
+def still_directions(columns: Sequence[Column], weights: Array, height: float) -> Array:
+    """Return directions, as columns, along which a row that has all its levels is still.
+
+    The indicators of a category add up to 1 wherever there is a level, as the intercept
+    does: coefficients may move along their difference and no such row notices.
+    """
+    sizes = [len(column.features) for column in columns]
+    starts = np.cumsum([0, *sizes])
+    sums = []
+    for column, start, size in zip(columns, starts, sizes, strict=False):
+        if isinstance(column, Category) and size > 1:
+            one = np.zeros(len(weights) + bool(height))
+            one[start : start + size] = 1 / weights[start : start + size]
+            sums.append(one)
+    if height:
+        intercept = np.zeros(len(weights) + 1)
+        intercept[-1] = 1 / height
+        sums.append(intercept)
+    if len(sums) < 2:
+        return np.zeros((len(weights) + bool(height), 0))
+    return np.column_stack([one - sums[-1] for one in sums[:-1]])

@@ -69,7 +69,7 @@ def compact_design(
     return Design(
         numbers,
         as_places(np.array(plain, np.intp)),
-        grouped(codes, indicators),
+        grouped(codes, indicators, len(weights)),
         (count, len(weights)),
         reach,
     )

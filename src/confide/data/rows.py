@@ -173,8 +173,9 @@ class Rows:
     @property
     def terms(self) -> int:
         """How many numbers are added up one after the other in a sum over all rows."""
-        block = min(self.block_rows, MOST_BLOCK_ROWS)
-        return min(block, self.count) + self.count // block + 8
+        if isinstance(self.features, Design):
+            return self.features.terms
+        return min(self.block_rows, self.count) + self.count // self.block_rows + 8
 
     def thin(self, stride: int) -> "Rows":
         """Return one row in ``stride``, in single precision, for a first approximation.

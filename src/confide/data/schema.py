@@ -19,7 +19,7 @@ from confide._types import Array
 from confide.data.columns import KINDS, Column
 from confide.data.declare import check_sections, read_column, read_target
 from confide.data.design import Design
-from confide.data.display import Display, display, units_matrix
+from confide.data.display import Display, display, still_directions, units_matrix
 from confide.data.encode import compact_design, dense_design
 from confide.data.target import Target
 from confide.data.toml import read_toml, write_toml
@@ -173,6 +173,13 @@ class Schema:
         """
         whole = units_matrix(self.columns, self.weights) @ np.append(coefficients, 0.0)
         return whole[:-1], float(whole[-1])
+
+    def still_directions(self, height: float) -> Array:
+        """Return directions of the coefficients that rows with all levels do not notice.
+
+        ``height`` is that of the intercept's column, 0 if there is none.
+        """
+        return still_directions(self.columns, self.weights, height)
 
     def display_map(self) -> Display:
         """Return what turns slopes and an intercept into the lines of a summary.

@@ -30,6 +30,7 @@ from confide.estimators._uncertain import (
     Prepared,
     calibrate,
     coefficient_lines,
+    interval_caution,
     interval_facts,
     interval_level,
     intervals_of,
@@ -109,7 +110,8 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         tasks = tasks_of(rows, codings)
         entropy = Entropy.of(self.random_state)
         receipt = self._charge(calibration, budget, crowd, secret=entropy.secret)
-        release = release_all(calibration, tasks, entropy, wish, count)
+        still = None if self.schema is None else self.schema.still_directions(self._height)
+        release = release_all(calibration, tasks, entropy, wish, count, still=still)
         self._keep(per_person(release, budget, crowd), task)
         self.fitted_on_ = datetime.now(UTC).date().isoformat()
         if receipt is not None:
@@ -293,7 +295,8 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         selection = selection_facts(self) if self.l1 else ()
         facts = (("Noise", noises), ridge, *selection, *interval_facts(release))
         title, level = type(self).__name__, interval_level(release)
-        return Summary(title, release.guarantee, rows, facts, about(self), level)
+        caution = interval_caution(release)
+        return Summary(title, release.guarantee, rows, facts, about(self), level, caution)
 
     @property
     def selected_(self) -> tuple[str, ...]:

@@ -107,6 +107,8 @@ def release_all(
     entropy: Entropy,
     wish: Intervals | None,
     rows: int,
+    *,
+    still: Array | None = None,
 ) -> Release:
     """Release coefficients and, where they were paid for, the law of their errors."""
     plan = prepared.plan
@@ -118,7 +120,9 @@ def release_all(
     moments = plan.moment_release.release(plan.moments, values, tasks, entropy)
     public = rows if plan.main.neighbours is Neighbours.REPLACE_ONE else None
     objective = plan.main.objective
-    law = partial(_law, objective, first.noise[0], variant=wish.variant, rows=public)
+    law = partial(
+        _law, objective, first.noise[0], variant=wish.variant, rows=public, still=still
+    )
     guarantee = plan.guarantee
     return replace(
         first,
@@ -155,8 +159,14 @@ def interval_facts(release: Release) -> tuple[tuple[str, str], ...]:
         f"{100 * float(kept['level']):g} %, {kept['variant']}, from {float(share):.0%} of "
         "the budget; of the regularised population minimiser"
     )
-    warning = f"; {ON_THE_BOUNDARY}" if kept["boundary"] else ""
-    return (("Intervals", text + warning),)
+    warning = interval_caution(release)
+    return (("Intervals", f"{text}; {warning}" if warning else text),)
+
+
+def interval_caution(release: Release) -> str:
+    """Say why the intervals do not hold, or nothing."""
+    kept = release.extras.get(EXTRA)
+    return ON_THE_BOUNDARY if kept is not None and kept["boundary"] else ""
 
 
 def coefficient_lines(
@@ -211,10 +221,11 @@ def _law(
     *,
     variant: str,
     rows: int | None,
+    still: Array | None,
 ) -> Uncertainty:
     if variant == "published" and rows is not None:
         return published_uncertainty(objective, value, noise, moments, rows)
-    return uncertainty(objective, value, noise, moments, rows)
+    return uncertainty(objective, value, noise, moments, rows, still=still)
 
 
 def _on_boundary(objective: Objective, values: list[Array]) -> bool:

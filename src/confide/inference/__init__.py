@@ -11,6 +11,7 @@ from confide.inference.by_column import (
 from confide.inference.intervals import Intervals, IntervalTable
 from confide.inference.plan import Plan, compare_mechanisms, make_plan
 from confide.inference.plan_plot import PlanCurve, plan_curve, plot_plan
+from confide.inference.planned_width import left_for_coefficients
 from confide.inference.summary import Coefficient, Summary
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Summary",
     "budget_to_be_useful",
     "compare_mechanisms",
+    "left_for_coefficients",
     "make_plan",
     "noise_ratio",
     "plan_columns",

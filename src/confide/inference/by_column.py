@@ -7,14 +7,16 @@ what all explain together: that makes its typical effect.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.special import ndtri
 
+from confide._types import Array
 from confide.data import Boolean, Category, Column, Date, Number, Schema
 from confide.errors import InvalidParameter, UnmetNeeds
-from confide.inference.plan import MOST_ROWS, Plan
+from confide.inference.plan import INTERCEPT_HEIGHT, MOST_ROWS, Plan
 from confide.privacy import Approx, Budget, Pure, Zcdp
 
 MOSTLY_NOISE = 0.8
@@ -28,6 +30,8 @@ LARGEST_EPSILON = 1000.0
 class ColumnPlan:
     """What to expect of one column: its typical effect, the error, an interval's width.
 
+    A released interval is wider than ``wide`` in one of four fits.
+
     All per unit of the column and in units of the target (for classifiers: of log-odds).
     """
 
@@ -36,6 +40,7 @@ class ColumnPlan:
     typical: float
     error: float
     width: float
+    wide: float = math.nan
 
     @property
     def ratio(self) -> float:
@@ -48,10 +53,46 @@ def plan_columns(plan: Plan, schema: Schema) -> tuple[ColumnPlan, ...]:
     starts = np.cumsum([0, *(len(column.features) for column in schema.columns)])
     weights = [float(schema.weights[start]) for start in starts[:-1]]
     share = plan.typical_coefficient / math.sqrt(len(schema.columns))
-    return tuple(
+    columns = [
         _column(plan, column, weight, share)
         for column, weight in zip(schema.columns, weights, strict=True)
+    ]
+    if plan.intervals is None:
+        return tuple(columns)
+    widths = _released_widths(plan, schema)
+    return tuple(
+        replace(column, width=width, wide=wide)
+        for column, (width, wide) in zip(columns, widths, strict=True)
     )
+
+
+def _released_widths(plan: Plan, schema: Schema) -> list[tuple[float, float]]:
+    """Return how wide the interval of every column will be, as a rule and at times."""
+    means, spreads = zip(*map(_mean_and_covariance, schema.columns), strict=True)
+    mean = np.append(schema.weights * np.concatenate(means), INTERCEPT_HEIGHT)
+    second = np.outer(mean, mean)
+    covariance = schema.weights[:, None] * block_diag(*spreads) * schema.weights
+    second[:-1, :-1] += covariance
+    lines = schema.display_map()
+    factors = np.full(len(mean), plan.target_unit)
+    factors[-1] *= INTERCEPT_HEIGHT
+    median, wide = plan.released_widths(second, lines.matrix * factors)
+    places = {name: k for k, name in enumerate(lines.names)}
+    found = []
+    for column in schema.columns:
+        own = [places[name] for name in column.features]
+        both = (math.sqrt(float(np.mean(w[own] ** 2))) for w in (median, wide))
+        found.append((next(both), next(both)))
+    return found
+
+
+def _mean_and_covariance(column: Column) -> tuple[Array, Array]:
+    """Return both for the features of a column, before any weight."""
+    count = len(column.features)
+    if isinstance(column, Category) and count > 1:
+        even = np.full(count, 1 / count)
+        return even, np.diag(even) - np.outer(even, even)
+    return np.full(count, 0.5), np.eye(count) * _spread(column)[0] ** 2
 
 
 def noise_ratio(columns: tuple[ColumnPlan, ...]) -> float:

@@ -19,9 +19,17 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 from scipy.special import ndtri
 
+from confide._types import Array
 from confide.errors import ConfideError, InvalidParameter, MissingPublicBound, UnmetNeeds
+from confide.inference.intervals import Intervals
 from confide.inference.people import Model, stand_in
-from confide.mechanisms import MECHANISMS, Calibration, Mechanism
+from confide.inference.planned_width import Expected, divided, planned_widths
+from confide.mechanisms import (
+    MECHANISMS,
+    Calibration,
+    IntervalCalibration,
+    Mechanism,
+)
 from confide.objectives import LOSSES, Clipped, Loss, Objective
 from confide.privacy import Budget, Guarantee, Neighbours, check_budget
 
@@ -47,6 +55,8 @@ class Plan:
     strong noise inflates it instead); ``typical_coefficient`` is the size that the
     signal gives a coefficient if all share it evenly. All in the user's units.
     ``curvature`` and ``scatter`` are the loss's mean curvature and squared slope per row.
+    ``intervals`` is how a fit would pay for them; without it none would be released, and
+    widths are those of intervals that nothing is paid for.
     """
 
     rows: int
@@ -64,6 +74,7 @@ class Plan:
     noise_scale: float
     ridge: float
     calibration: Calibration = field(repr=False)
+    intervals: IntervalCalibration | None = field(default=None, repr=False)
     privacy_error: float = math.nan
     sampling_error: float = math.nan
     shrinkage: float = math.nan
@@ -85,13 +96,34 @@ class Plan:
     @property
     def guarantee(self) -> Guarantee:
         """What the fit would promise."""
-        return self.calibration.guarantee
+        return (self.intervals or self.calibration).guarantee
 
     @property
     def interval_width(self) -> float:
         """Width of a confidence interval at the level, both parts combined."""
+        if self.intervals is not None:
+            unit = self.row_norm / math.sqrt(self.columns)
+            heights = [unit] * self.columns + [INTERCEPT_HEIGHT * self.row_norm]
+            second = np.diag(np.square(heights))
+            lines = self.target_unit * np.eye(self.columns, self.columns + 1)
+            widths, _ = self.released_widths(second, lines)
+            return math.sqrt(float(np.mean(widths**2)))
         both = math.hypot(self.privacy_error, self.sampling_error)
         return 2 * float(ndtri((1 + self.level) / 2)) * both
+
+    def released_widths(self, second: Array, lines: Array) -> tuple[Array, Array]:
+        """Return how wide released intervals of linear functions will be.
+
+        What comes back are medians and upper quartiles over what noise may do to them.
+        ``second`` holds the mean products of two features, the intercept's last.
+        """
+        assert self.intervals is not None  # noqa: S101
+        kept = self.typical_coefficient * (1 - self.shrinkage)
+        size = math.hypot(kept, self.privacy_error) / self.target_unit
+        signs = np.where(np.arange(len(second)) % 2, -size, size)
+        signs[-1] = 0.0
+        expected = Expected(self.rows, second, self.curvature, self.scatter, signs)
+        return planned_widths(self.intervals, expected, lines, self.level)
 
     @property
     def total_error(self) -> float:
@@ -115,7 +147,7 @@ class Plan:
         )
 
     def with_rows(self, rows: int) -> "Plan":
-        """Return the plan for another number of rows."""
+        """Return the plan for another number of rows; the share of intervals stays."""
         return _foretell(replace(self, rows=_whole("rows", rows)))
 
     def smallest_rows(self, width: float) -> int:
@@ -169,9 +201,17 @@ class Plan:
             ("error from sampling", self.sampling_error),
             ("share lost to the ridge", self.shrinkage),
             ("total error", self.total_error),
+            *self._share(),
             (f"width of a {100 * self.level:g} % interval", self.interval_width),
             ("dominated by", self.dominated_by),
         ]
+
+    def _share(self) -> list[tuple[str, str]]:
+        """Say what part of the budget intervals take; nothing where there are none."""
+        if self.intervals is None:
+            return []
+        share = 1 - self.intervals.split[0]
+        return [("share of the budget for intervals", f"{float(share):.0%}")]
 
 
 def make_plan(
@@ -188,13 +228,14 @@ def make_plan(
     signal: float = 1.0,
     target_bound: float | None = None,
     slope_bound: float | None = None,
+    intervals: Any = None,
 ) -> Plan:
     """Foretell a fit from public facts; nothing is read and nothing is spent.
 
     ``rows`` is a planned number, ``columns`` counts features, ``model`` is "logistic",
     "svm" (huberized hinge), "linear" or "poisson". ``signal`` is the spread of the linear
     predictor over the rows, for "linear" in units of the residual spread. The rest is as
-    in the estimators.
+    in the estimators; ``intervals`` with a level of its own sets it.
     """
     if model not in get_args(Model):
         raise InvalidParameter("model", f"one of {list(get_args(Model))}", model)
@@ -202,7 +243,9 @@ def make_plan(
     if isinstance(chosen, type) or getattr(chosen, "name", None) not in _NOISE_IS_ON:
         must = f"one of {list(_NOISE_IS_ON)} or such a mechanism"
         raise InvalidParameter("mechanism", must, mechanism)
-    relation = chosen.default_neighbours if neighbours is None else neighbours
+    wish = Intervals.of(intervals)
+    usual = chosen.default_neighbours if wish is None else Neighbours.REPLACE_ONE
+    relation = Neighbours.of(usual if neighbours is None else neighbours)
     width, norm = _whole("columns", columns), _positive("row_norm", row_norm)
     target = None if target_bound is None else _positive("target_bound", target_bound)
     slope = None if slope_bound is None else _positive("slope_bound", slope_bound)
@@ -214,16 +257,19 @@ def make_plan(
         None if automatic else _positive("l2", cast("float", l2)),
         target_bound=1.0 if model == "linear" else target,
     )
-    fixed = chosen.calibrate(objective, check_budget(budget), Neighbours.of(relation))
+    count = _whole("rows", rows)
+    whole = check_budget(budget)
+    joint = divided(chosen, objective, whole, relation, wish=wish, rows=count)
+    fixed = chosen.calibrate(objective, budget, relation) if joint is None else joint.main
     draft = Plan(
-        _whole("rows", rows),
+        count,
         width,
         model,
         chosen.name,
-        fixed.budget,
+        budget,
         fixed.neighbours,
         norm,
-        _positive("level", level, below=1.0),
+        _positive("level", level if wish is None else wish.level, below=1.0),
         _positive("signal", signal, below=10.0),
         target,
         slope,
@@ -231,6 +277,7 @@ def make_plan(
         fixed.noise.scale,
         fixed.objective.strong_convexity,
         fixed,
+        joint,
     )
     return _foretell(draft)
 
@@ -248,6 +295,7 @@ def compare_mechanisms(
     signal: float = 1.0,
     target_bound: float | None = None,
     slope_bound: float | None = None,
+    intervals: Any = None,
 ) -> tuple[Plan, ...]:
     """Plan with every mechanism that can treat the model; smallest total error first."""
     plans: list[Plan] = []
@@ -267,6 +315,7 @@ def compare_mechanisms(
                 signal=signal,
                 target_bound=target_bound,
                 slope_bound=slope_bound,
+                intervals=intervals,
             )
             plans.append(plan)
         except (UnmetNeeds, InvalidParameter) as refusal:

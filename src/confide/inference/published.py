@@ -44,12 +44,12 @@ def sampled_offsets(
 ) -> tuple[Array, Array]:
     """Return the quantiles of drawn errors, below and above the estimate."""
     normal, noise = _draws(samples, law.dimension, law.kind)
-    errors = normal @ (_root(law.sampling) @ directions.T)
-    errors += noise @ (_root(law.privacy) @ directions.T)
+    errors = directions @ _root(law.sampling) @ normal.T
+    errors += directions @ _root(law.privacy) @ noise.T
     low = math.floor((1 - level) / 2 * (samples - 1))
     high = samples - 1 - low
-    errors.partition((low, high), axis=0)
-    return errors[low], errors[high]
+    errors.partition((low, high), axis=1)
+    return errors[:, low], errors[:, high]
 
 
 @lru_cache(maxsize=4)

@@ -45,7 +45,7 @@ class Summary:
     """A frozen table that holds no data and knows what may be said about it.
 
     ``about`` says what the model is of, ``facts`` how it was released, ``level`` how
-    often intervals are meant to hold what they estimate.
+    often intervals are meant to hold what they estimate, ``caution`` why they may not.
     """
 
     title: str
@@ -54,6 +54,7 @@ class Summary:
     facts: tuple[tuple[str, str], ...]
     about: tuple[tuple[str, str], ...] = ()
     level: float | None = None
+    caution: str = ""
 
     def records(self) -> list[dict[str, Any]]:
         """Return the table as a list of plain dictionaries."""

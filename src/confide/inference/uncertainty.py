@@ -9,7 +9,7 @@ moments. What is estimated is the minimiser that the same objective would have o
 whole population.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -65,8 +65,16 @@ def uncertainty(
     noise: NoiseRecord,
     moments: Moments,
     rows: int | None,
+    *,
+    still: Array | None = None,
 ) -> Uncertainty:
-    """Combine moments and noise; ``rows`` is their number where it is public."""
+    """Combine moments and noise; ``rows`` is their number where it is public.
+
+    ``still`` has as columns directions that rows are publicly known not to have: there
+    the moments are nothing but noise, and are cleared.
+    """
+    if still is not None and still.shape[1]:
+        moments = cleared(moments, still)
     bend = lowered(moments.curvature, CAUTION * moments.curvature_deviation)
     inverse = np.asarray(np.linalg.inv(bend + np.diag(objective.ridge)), dtype=np.float64)
     scatter = moments.scatter
@@ -74,6 +82,14 @@ def uncertainty(
         pull = objective.ridge * theta
         scatter = scatter - np.outer(pull, pull) / rows
     return combine(inverse, scatter, noise, len(theta))
+
+
+def cleared(moments: Moments, still: Array) -> Moments:
+    """Return the moments without what noise put into some directions."""
+    basis = np.linalg.qr(still)[0]
+    keep = np.eye(len(still)) - basis @ basis.T
+    curvature, scatter = (keep @ m @ keep for m in (moments.curvature, moments.scatter))
+    return replace(moments, curvature=curvature, scatter=scatter)
 
 
 def combine(inverse: Array, scatter: Array, noise: NoiseRecord, size: int) -> Uncertainty:

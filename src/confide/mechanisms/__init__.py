@@ -7,6 +7,9 @@ from confide.mechanisms.interval_budget import (
     calibrate_with_intervals,
 )
 from confide.mechanisms.moments import MomentRelease, Moments
+from confide.mechanisms.napp import Napp
+from confide.mechanisms.napp_path import NappPath, NappStopping
+from confide.mechanisms.napp_weights import NappTarget
 from confide.mechanisms.needs import Need
 from confide.mechanisms.objective import ObjectivePerturbation
 from confide.mechanisms.output import OutputPerturbation
@@ -20,6 +23,10 @@ __all__ = [
     "Mechanism",
     "MomentRelease",
     "Moments",
+    "Napp",
+    "NappPath",
+    "NappStopping",
+    "NappTarget",
     "Need",
     "NoiseRecord",
     "ObjectivePerturbation",

@@ -40,8 +40,9 @@ class Calibration:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the release will promise."""
-        return Guarantee(self.budget, self.neighbours, self.status, self.theorem)
+        """What the release will promise: nothing where the claim was refuted."""
+        budget = None if self.status is Status.REFUTED else self.budget
+        return Guarantee(budget, self.neighbours, self.status, self.theorem)
 
     def records(self, added_to: str) -> tuple[NoiseRecord, ...]:
         """Describe the noises for the release."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from confide.inference import Summary
 from confide.privacy import Budget, Guarantee
+from confide.reporting.about_intervals import about_intervals, not_in_intervals
 from confide.reporting.plain_words import standing_budget, theorem_text, word
 from confide.reporting.spending import spending
 from confide.reporting.text import markdown
@@ -137,6 +138,7 @@ def card_sections(
             tuple(filter(None, promise)),
             tuple(map(Item, words.assumptions)),
         ),
+        *_intervals(summary),
         Section("Against whom", items=AGAINST if holds else AGAINST_NOBODY),
         Section("What is not protected", items=NOT_PROTECTED),
         Section("Intended use", items=INTENDED if holds else NOT_INTENDED),
@@ -149,6 +151,26 @@ def card_sections(
             Section("Budget spent so far", paragraphs=(budget.sentence,), items=shares)
         )
     return tuple(sections)
+
+
+def _intervals(summary: Summary) -> tuple[Section, ...]:
+    """Say what intervals promise, in a section of its own where there are any."""
+    if summary.level is None:
+        return ()
+    bounds = not_in_intervals(summary.level)
+    return (
+        Section(
+            "Intervals",
+            caution_text(summary.caution),
+            (*about_intervals(summary.level), "They do not cover:"),
+            tuple(Item(text, lead) for lead, text in bounds),
+        ),
+    )
+
+
+def caution_text(caution: str) -> str:
+    """Return a caution as a sentence, or nothing."""
+    return f"{caution[0].upper()}{caution[1:]}." if caution else ""
 
 
 def citation(guarantee: Guarantee, version: str) -> str:

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 
 from confide.inference import Coefficient, Summary
 from confide.privacy import Budget, Guarantee
-from confide.reporting.card import Item, Section, card_sections
+from confide.reporting.about_intervals import about_intervals, not_in_intervals
+from confide.reporting.card import Item, Section, card_sections, caution_text
 from confide.reporting.numbers import short
 from confide.reporting.paid import PaidPlot, paid_picture
 from confide.reporting.picture import MOST_SHOWN, picture
@@ -61,7 +62,7 @@ def report_page(
     parts = [
         _header(heading, dataset, summary.about),
         _promise(summary.guarantee),
-        _coefficients(summary.rows),
+        _coefficients(summary),
         *(_paid(plot, number) for number, plot in enumerate(paid_plots)),
         _facts(summary.facts),
         _budget(spent, limit),
@@ -131,15 +132,16 @@ def _in_short(guarantee: Guarantee) -> str:
     return f"{start}{budget}, {guarantee.neighbours} neighbours"
 
 
-def _coefficients(rows: tuple[Coefficient, ...]) -> str:
-    drawn = picture(rows)
+def _coefficients(summary: Summary) -> str:
+    rows, drawn = summary.rows, picture(summary.rows)
     figure = ""
     if drawn is not None:
         notes = "".join(f"<p>{html(note)}</p>" for note in drawn.notes)
         figure = (
-            f'<figure>{drawn.svg}<figcaption class="note">{notes}</figcaption></figure>'
+            f'<figure>{drawn.svg}<figcaption class="note">{drawn.key}{notes}'
+            "</figcaption></figure>"
         )
-    table = _table(rows)
+    table = _table(summary)
     if len(rows) > MOST_SHOWN:
         count = f"Table of all {len(rows)} coefficients"
         table = f"<details><summary>{count}</summary>{table}</details>"
@@ -147,30 +149,62 @@ def _coefficients(rows: tuple[Coefficient, ...]) -> str:
         table = f"<h3>Table</h3>{table}"
     return (
         '<section aria-labelledby="coefficients"><h2 id="coefficients">Coefficients</h2>'
-        f"{figure}{table}</section>"
+        f"{_caution(summary)}{figure}{table}{_meaning(summary)}</section>"
     )
 
 
-def _table(rows: tuple[Coefficient, ...]) -> str:
-    keys = ["estimate"]
-    if any(row.lower is not None or row.upper is not None for row in rows):
-        keys += ["lower", "upper"]
-    columns = [_aligned([getattr(row, key) for row in rows]) for key in keys]
+def _caution(summary: Summary) -> str:
+    text = caution_text(summary.caution)
+    return f'<p class="warning">{html(text)}</p>' if text else ""
+
+
+def _meaning(summary: Summary) -> str:
+    """Say how to read intervals; without any there is nothing to say."""
+    if summary.level is None:
+        return ""
+    said = "".join(f"<p>{html(text)}</p>" for text in about_intervals(summary.level))
+    bounds = "".join(
+        _item(Item(text, lead)) for lead, text in not_in_intervals(summary.level)
+    )
+    return (
+        f"<h3>What an interval means</h3>{said}<p>What it does not cover:</p>"
+        f"<ul>{bounds}</ul>"
+    )
+
+
+def _table(summary: Summary) -> str:
+    rows, keys, digits, kind = summary.rows, ["estimate"], 5, ""
+    bounded = any(row.lower is not None or row.upper is not None for row in rows)
+    caption = "Released coefficients, privacy noise included"
+    if bounded:
+        keys, digits = ["estimate", "lower", "upper"], 4
+        kind = ' class="bounded"'
+        level = "" if summary.level is None else f" {100 * summary.level:g} %"
+        caption += f", with{level} intervals; * marks those that leave out zero"
+    columns = [_aligned([getattr(row, key) for row in rows], digits) for key in keys]
     head = "".join(f'<th scope="col" class="number">{key}</th>' for key in keys)
+    if any(row.widened_by for row in rows):
+        head += '<th scope="col">widened by</th>'
+        columns.append([f"<td>{row.widened_by or ''}</td>" for row in rows])
     body = "".join(
-        f'<tr><th scope="row">{html(row.name)}</th>{"".join(cells)}</tr>'
+        f'<tr><th scope="row">{html(row.name)}{_mark(row)}</th>{"".join(cells)}</tr>'
         for row, *cells in zip(rows, *columns, strict=True)
     )
     return (
-        "<table><caption>Released coefficients, privacy noise included</caption>"
+        f'<div class="scroll"><table{kind}><caption>{html(caption)}</caption>'
         f'<thead><tr><th scope="col">coefficient</th>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table>"
+        f"<tbody>{body}</tbody></table></div>"
     )
 
 
-def _aligned(values: Sequence[float | None]) -> list[str]:
+def _mark(row: Coefficient) -> str:
+    said = "its interval leaves out zero"
+    return f' <abbr class="sure" title="{said}">*</abbr>' if row.reliable else ""
+
+
+def _aligned(values: Sequence[float | None], digits: int) -> list[str]:
     """Return cells whose decimal points stand under each other."""
-    split = ["" if value is None else short(value) for value in values]
+    split = ["" if value is None else short(value, digits) for value in values]
     parts = [text.partition(".") for text in split]
     widest = max((len(point + tail) for _, point, tail in parts), default=0)
     return [

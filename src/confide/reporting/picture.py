@@ -10,6 +10,7 @@ from confide.reporting.scale import Scale, scale_for
 from confide.reporting.text import cut, html
 
 MOST_SHOWN = 30
+INTERCEPT = "(intercept)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +34,38 @@ class Layout:
 WIDE = Layout("wide", 760, 24, 274, 96, 34, 7, stacked=False)
 NARROW = Layout("narrow", 340, 42, 24, 24, 31, 5, stacked=True)
 TOP, FOOT = 26, 26
+_SAMPLE = (
+    '<svg class="key" viewBox="0 0 44 12" aria-hidden="true"><path class="{}" d="{}"/>'
+)
+KEY = (
+    f'<p class="legend"><span>{_SAMPLE.format("core", "M2 6H42")}</svg> what sampling '
+    f"alone would give</span> <span>{_SAMPLE.format('bar', 'M2 6H42M2 2v8M42 2v8')}</svg> "
+    "the whole interval, with privacy noise</span></p>"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Two drawings of the same dots, for wide and narrow paper, and what to note."""
+    """Two drawings of the same dots, for wide and narrow paper, a key, what to note."""
 
     svg: str
     notes: tuple[str, ...]
+    key: str = ""
 
 
 def shown_rows(rows: tuple[Coefficient, ...]) -> tuple[Coefficient, ...]:
-    """Return what fits a picture: the largest by size, in the order they came."""
-    drawable = [k for k, row in enumerate(rows) if math.isfinite(row.estimate)]
+    """Return what fits a picture: the largest by size, in the order they came.
+
+    An intercept is left out beside others: it would stretch the axis and says little.
+    """
+    finite = [k for k, row in enumerate(rows) if math.isfinite(row.estimate)]
+    drawable = [k for k in finite if not _is_intercept(rows[k])] or finite
     largest = sorted(drawable, key=lambda k: -abs(rows[k].estimate))[:MOST_SHOWN]
     return tuple(rows[k] for k in sorted(largest))
+
+
+def _is_intercept(row: Coefficient) -> bool:
+    return row.name.endswith(INTERCEPT)
 
 
 def picture(rows: tuple[Coefficient, ...]) -> Picture | None:
@@ -56,9 +74,17 @@ def picture(rows: tuple[Coefficient, ...]) -> Picture | None:
     if not shown:
         return None
     ends = [end for row in shown for end in (row.lower, row.upper) if end is not None]
-    scale = scale_for([row.estimate for row in shown], ends)
+    reach = [_reach(row) for row in shown]
+    scale = scale_for([row.estimate for row in shown], ends, reach)
     svg = "".join(_drawing(shown, scale, layout) for layout in (WIDE, NARROW))
-    return Picture(svg, tuple(_notes(rows, shown, scale)))
+    key = KEY if any(row.sampling is not None for row in shown) else ""
+    return Picture(svg, tuple(_notes(rows, shown, scale)), key)
+
+
+def _reach(row: Coefficient) -> float:
+    """Return how far from zero a coefficient and its interval reach."""
+    ends = (row.estimate, row.lower, row.upper)
+    return max(abs(end) for end in ends if end is not None and math.isfinite(end))
 
 
 def _notes(
@@ -71,7 +97,9 @@ def _notes(
             "Dots are the released estimates, privacy noise included. No intervals were "
             "released, so the picture does not show how uncertain they are."
         )
-    if len(shown) < len(rows):
+    if any(map(_is_intercept, rows)) and not any(map(_is_intercept, shown)):
+        yield "The intercept is in the table only."
+    if len(shown) == MOST_SHOWN < len(rows):
         yield (
             f"Shown are the {len(shown)} largest of {len(rows)} coefficients by size; the "
             "table holds them all."
@@ -127,6 +155,7 @@ def _line(k: int, row: Coefficient, scale: Scale, layout: Layout) -> str:
     name_x = 4 if layout.stacked else layout.left - 14
     anchor = "start" if layout.stacked else "end"
     x = layout.x(scale, row.estimate)
+    radius = 4.5 if row.lower is None else 3.5
     return (
         f"<g><title>{html(_spoken(row))}</title>"
         f'<text class="name" x="{name_x}" y="{text_y:g}" text-anchor="{anchor}">'
@@ -134,7 +163,7 @@ def _line(k: int, row: Coefficient, scale: Scale, layout: Layout) -> str:
         f'<text class="value" x="{layout.width - 4}" y="{text_y:g}">'
         f"{short(row.estimate, 4)}</text>"
         f"{_bar(row, y, scale, layout)}"
-        f'<circle class="dot" cx="{x:.1f}" cy="{y:g}" r="4.5"/></g>'
+        f'<circle class="dot" cx="{x:.1f}" cy="{y:g}" r="{radius:g}"/></g>'
     )
 
 
@@ -147,11 +176,18 @@ def _bar(row: Coefficient, y: float, scale: Scale, layout: Layout) -> str:
         for x, end in ((left, row.lower), (right, row.upper))
         if math.isfinite(end)
     )
-    return f'<path class="bar" d="M{left:.1f} {y:g}H{right:.1f}{ends}"/>'
+    whole = f'<path class="bar" d="M{left:.1f} {y:g}H{right:.1f}{ends}"/>'
+    half = (row.upper - row.lower) / 2
+    if not row.sampling or not math.isfinite(half):
+        return whole
+    middle, inner = row.lower + half, min(row.sampling, half)
+    left, right = (layout.x(scale, middle + side * inner) for side in (-1, 1))
+    return f'<path class="core" d="M{left:.1f} {y:g}H{right:.1f}"/>{whole}'
 
 
 def _spoken(row: Coefficient) -> str:
     said = f"{row.name}: {short(row.estimate)}"
     if row.lower is None or row.upper is None:
         return said
-    return f"{said}, from {short(row.lower)} to {short(row.upper)}"
+    cause = f", widened more by {row.widened_by}" if row.widened_by else ""
+    return f"{said}, from {short(row.lower)} to {short(row.upper)}{cause}"

@@ -47,17 +47,20 @@ class Scale:
         return (0.0, *signed)
 
 
-def scale_for(estimates: Sequence[float], ends: Sequence[float]) -> Scale:
+def scale_for(
+    estimates: Sequence[float], ends: Sequence[float], reach: Sequence[float] = ()
+) -> Scale:
     """Return the axis for these estimates and the finite ends of their intervals.
 
-    Where one estimate dwarfs most others a linear axis would show a heap of dots on zero;
-    then distances from zero are drawn by powers of ten.
+    ``reach`` is how far from zero each of them goes with its interval; without it the
+    estimates count. Where one dwarfs most others a linear axis would show a heap of dots
+    on zero; then distances from zero are drawn by powers of ten.
     """
     values = [value for value in (*estimates, *ends) if math.isfinite(value)]
     low, high = max(min(0.0, 0.0, *values), -HUGE), min(max(0.0, 0.0, *values), HUGE)
     if high - low < TINY:
         return Scale(-1.0, 1.0)
-    sizes = [abs(e) for e in estimates if TINY <= abs(e) <= HUGE]
+    sizes = [abs(e) for e in reach or estimates if TINY <= abs(e) <= HUGE]
     if sizes and max(sizes) / median(sizes) > UNEVEN:
         top = math.ceil(math.log10(max(-low, high)))
         unit = 10.0 ** max(math.floor(math.log10(min(sizes))), top - DECADES)

@@ -55,8 +55,14 @@ svg .value { text-anchor: end; font-variant-numeric: tabular-nums; }
 svg .grid { stroke: var(--line); stroke-width: 1; }
 svg .zero { stroke: var(--zero); stroke-width: 1.5; }
 svg .bar { stroke: var(--mark); stroke-width: 2; fill: none; }
+svg .core { stroke: var(--mark); stroke-width: 9; fill: none; opacity: 0.35; }
+svg.key { display: inline-block; width: 2.75rem; height: 0.75rem;
+  vertical-align: baseline; }
+.legend span { white-space: nowrap; margin-right: 1.2rem; }
 svg .curve { stroke: var(--mark); stroke-width: 2; fill: none; stroke-linejoin: round; }
 svg .dot { fill: var(--mark); stroke: var(--paper); stroke-width: 1; }
+.scroll { overflow-x: auto; }
+.sure { color: var(--mark); font-weight: 700; text-decoration: none; }
 table { border-collapse: collapse; width: 100%; font-size: 0.925rem; }
 caption { text-align: left; padding: 0 0 0.5rem; }
 th, td { padding: 0.32rem 0.6rem; border-bottom: 1px solid var(--line); text-align: left;
@@ -85,6 +91,11 @@ footer { margin-top: 3rem; padding-top: 0.8rem; border-top: 1px solid var(--line
   th, td { padding: 0.32rem 0.35rem; }
   table { font-size: 0.85rem; }
   .facts th { width: 5rem; }
+  .bounded, .bounded caption, .bounded thead, .bounded tbody { display: block; }
+  .bounded tr { display: grid; grid-template-columns: repeat(3, 1fr) 5.5rem;
+    border-bottom: 1px solid var(--line); }
+  .bounded th, .bounded td, .bounded thead th { border: 0; }
+  .bounded th:first-child { grid-column: 1 / -1; padding-bottom: 0; }
   details { padding: 0 0.7rem; }
 }
 @media print {

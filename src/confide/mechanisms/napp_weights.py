@@ -1,0 +1,181 @@
+"""The weights by which NAPP imitates a penalty: Σ wⱼθⱼ² around the previous iterate.
+
+A target penalty R is met by wⱼ = R(θⱼ)/θⱼ² at the previous θ. With "mitigation of
+over-regularisation" (MOOR) a weight is the larger of this and the floor Λ₀, without it
+their sum. Iterating without MOOR minimises a *fixed-point penalty* r with r′(θ) = 2wθ,
+which is not R: twice the lasso for the lasso, Λ|θ|^(2−γ)·2/(2−γ) for a bridge.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from confide._types import Array
+from confide.errors import InvalidParameter
+from confide.objectives import L1, ElasticNet, Penalty
+
+Regulariser = Literal["ridge", "lasso", "bridge", "elastic-net", "scad", "l0"]
+REGULARISERS = ("ridge", "lasso", "bridge", "elastic-net", "scad", "l0")
+SMALLEST = 1e-150
+"""A smaller |θ| counts as this: weights stay finite, and nothing is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class NappTarget:
+    """What NAPP imitates: a kind of penalty, its strength Λ and its shape.
+
+    ``gamma`` is for the bridge l_{2−γ}, ``kappa`` the share of ridge in the elastic net,
+    ``shape`` that of SCAD.
+    """
+
+    kind: Regulariser = "lasso"
+    strength: float = 0.1
+    gamma: float = 1.0
+    kappa: float = 0.5
+    shape: float = 3.7
+
+    def __post_init__(self) -> None:
+        if self.kind not in REGULARISERS:
+            raise InvalidParameter("kind", f"one of {REGULARISERS}", self.kind)
+        if not 0 < self.strength < np.inf:
+            raise InvalidParameter("strength", "positive and finite", self.strength)
+        if not 0 <= self.gamma < 2:
+            raise InvalidParameter("gamma", "in [0, 2)", self.gamma)
+        if not 0 < self.kappa < 1:
+            raise InvalidParameter("kappa", "between 0 and 1", self.kappa)
+        if not self.shape > 2:
+            raise InvalidParameter("shape", "greater than 2", self.shape)
+
+    @property
+    def power(self) -> float:
+        """The exponent γ of Λ|θ|^(−γ): 1 for the lasso, 2 for l0."""
+        return {"lasso": 1.0, "elastic-net": 1.0, "l0": 2.0}.get(self.kind, self.gamma)
+
+    @property
+    def adapts(self) -> bool:
+        """Whether the weights depend on the previous iterate."""
+        return self.kind != "ridge" and not (self.kind == "bridge" and self.gamma == 0)
+
+    @property
+    def convex(self) -> bool:
+        """Whether the fixed-point penalty is convex."""
+        return self.kind != "scad" and (not self.adapts or self.power <= 1)
+
+    def first(self) -> float:
+        """Return the weight before there is an iterate."""
+        if not self.adapts:
+            return self.strength
+        return self.strength * self.kappa if self.kind == "elastic-net" else 0.0
+
+    def at(self, theta: Array) -> Array:
+        """Return R(θⱼ)/θⱼ² for every coordinate."""
+        if not self.adapts:
+            return np.full(theta.shape, self.strength)
+        size = np.maximum(np.abs(theta), SMALLEST)
+        if self.kind == "scad":
+            return _scad_weight(size, self.strength, self.shape)
+        power = self.power
+        weight = self.strength / (size if power == 1 else size**power)
+        if self.kind == "elastic-net":
+            weight += self.strength * self.kappa
+        return weight
+
+    def fixed_point(self) -> Penalty | None:
+        """Return what iterating without MOOR minimises besides the floor, if convex."""
+        if not self.convex:
+            raise InvalidParameter(
+                "target", "a ridge, lasso, elastic net or bridge with γ <= 1", self.kind
+            )
+        if self.kind == "elastic-net":
+            whole = 2 * self.strength * (1 + self.kappa)
+            return ElasticNet(whole, 1 / (1 + self.kappa))
+        if not self.adapts:
+            return None
+        if self.power == 1:
+            return L1(2 * self.strength)
+        return PowerPenalty(2 * self.strength / (2 - self.gamma), 2 - self.gamma)
+
+    def fixed_ridge(self, floor: float) -> float:
+        """Return Λ of ½Λ‖θ‖² that goes with the fixed-point penalty."""
+        if self.kind == "ridge":
+            return 2 * max(self.strength, floor)
+        return 2 * (floor if self.adapts else self.strength + floor)
+
+
+@dataclass(frozen=True, slots=True)
+class Weighting:
+    """A target over a floor Λ₀, with or without MOOR; ``least`` is a recycled floor."""
+
+    target: NappTarget
+    floor: float
+    moor: bool = True
+    least: float = 0.0
+
+    def first(self, dimension: int) -> Array:
+        """Return the weights of the first iteration."""
+        return self._over(np.full(dimension, self.target.first()))
+
+    def after(self, theta: Array) -> Array:
+        """Return the weights that follow an iterate."""
+        return self._over(self.target.at(theta))
+
+    def _over(self, weight: Array) -> Array:
+        if self.moor or self.target.kind == "ridge":
+            return np.maximum(weight, max(self.floor, self.least))
+        return np.maximum(weight + self.floor, self.least)
+
+
+@dataclass(frozen=True, slots=True)
+class PowerPenalty:
+    """weight · Σ|θⱼ|^power for a power strictly between 1 and 2: smooth and convex."""
+
+    weight: float
+    power: float
+    convex: ClassVar[bool] = True
+    bend: ClassVar[float] = 0.0
+
+    def value(self, theta: Array) -> float:
+        """Return r(θ)."""
+        return self.weight * float(np.sum(np.abs(theta) ** self.power))
+
+    def prox(self, theta: Array, step: float) -> Array:
+        """Solve u + step·weight·power·u^(power − 1) = |θ| by Newton's method.
+
+        The left side is concave in u, so Newton from the left of the root rises to it
+        after one step and never passes it.
+        """
+        size = np.abs(theta)
+        pull, rest = step * self.weight * self.power, self.power - 1
+        root = np.maximum(size - pull * size**rest, 0.0)
+        small = np.minimum(size / (1 + pull), (size / (1 + pull)) ** (1 / rest))
+        root = np.maximum(root, small)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for _ in range(MOST_STEPS):
+                excess = root + pull * root**rest - size
+                change = excess / (1 + pull * rest * root ** (rest - 1))
+                change = np.where(size > 0, change, 0.0)
+                root = np.clip(root - change, 0.0, size)
+                if np.all(np.abs(change) <= 4e-16 * root):
+                    break
+        return np.sign(theta) * root
+
+    def ridge(self, dimension: int) -> Array:
+        """Return zeros: its curvature is not quadratic."""
+        return np.zeros(dimension)
+
+    def kink(self) -> "PowerPenalty":
+        """Return the penalty itself."""
+        return self
+
+
+MOST_STEPS = 60
+
+
+def _scad_weight(size: Array, strength: float, shape: float) -> Array:
+    """Return SCAD(θ)/θ²: Λ/|θ| near 0, and nothing much far away."""
+    safe = np.maximum(size, strength)
+    middle = (2 * shape * strength * safe - safe**2 - strength**2) / (2 * (shape - 1))
+    far = strength**2 * (shape + 1) / 2
+    value = np.where(size <= shape * strength, middle, far)
+    return np.where(size <= strength, strength / size, value / safe**2)
