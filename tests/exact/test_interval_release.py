@@ -80,6 +80,7 @@ def test_other_variants_cost_no_more_than_their_events(name, budget, variant):
     assert share_of_claim(plan, pairs_of(name, REPLACE)) > 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["logistic", "huberized-hinge", "huber"])
 @every_budget
 @every_relation

@@ -79,6 +79,7 @@ def test_without_moor_the_same_event_is_no_witness():
     assert hockey(with_one, without, mass, 1.0, EDGES) < 0.002
 
 
+@pytest.mark.slow
 def test_moor_is_caught_through_its_own_releases():
     napp = Napp(NappTarget("lasso", 0.25), accept_unproved=True)
     count = 700
@@ -129,6 +130,7 @@ def test_vs_plus_reaches_what_was_impossible():
     assert mass[with_one].sum() == pytest.approx(1 - math.exp(-0.25), abs=0.005)
 
 
+@pytest.mark.slow
 def test_vs_plus_is_caught_through_its_own_releases():
     plus = Napp(
         NappTarget("lasso", 0.1), selection=True, truncation=0.0, accept_unproved=True
@@ -172,6 +174,7 @@ def test_what_is_returned_under_moor_tells_neighbours_apart():
     assert found[0] - math.e * found[1] > 0.07
 
 
+@pytest.mark.slow
 def test_what_is_returned_is_seen_in_the_releases():
     napp = Napp(
         NappTarget("lasso", 0.25),
