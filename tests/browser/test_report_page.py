@@ -226,6 +226,7 @@ def test_the_page_is_drawn(shoot, width):
     assert share_near(image, (0x17, 0x66, 0x3A)) > 1e-4, "no green badge"
 
 
+@pytest.mark.slow
 def test_a_seeded_page_shows_red_and_no_green(shoot):
     image = shoot(PAGES["seeded"], DESKTOP)
     assert share_near(image, (0xB3, 0x19, 0x1F)) > 5e-3
@@ -233,6 +234,7 @@ def test_a_seeded_page_shows_red_and_no_green(shoot):
     assert share_near(shoot(PAGES["intervals"], DESKTOP), (0xB3, 0x19, 0x1F)) < 1e-4
 
 
+@pytest.mark.slow
 def test_dark_readers_get_a_dark_page(shoot):
     light, dark = (shoot(PAGES["plain"], DESKTOP, *f) for f in ((), (DARK,)))
     assert np.median(light) > 230
@@ -248,6 +250,7 @@ def test_the_guarantee_stands_before_the_numbers(browse, name):
     assert "<script" not in dom
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])
 def test_everything_fits_and_nothing_is_fetched(measure, name, width):

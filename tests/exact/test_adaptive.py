@@ -46,7 +46,8 @@ def test_pure_budgets_hold_for_both_looks_together(name, relation, style):
     assert worst > 0.3
 
 
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
 @pytest.mark.parametrize("style", MECHANISMS)
 def test_approximate_budgets_hold_for_both_looks_together(name, relation, style):

@@ -65,6 +65,7 @@ def test_the_whole_profile_is_no_larger_than_claimed(name, relation):
     assert share_of_claim(plan, pairs_of(name, relation)) > 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "variant"),
     [
@@ -89,6 +90,7 @@ def test_noise_on_the_output_costs_no_more_than_its_events(name, budget, relatio
     assert share_of_claim(plan, pairs_of(name, relation)) > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["logistic", "huberized-hinge"])
 @pytest.mark.parametrize("budget", [Pure(1), Zcdp(0.1)], ids=repr)
 def test_the_whole_release_holds_in_the_plane(name, budget):

@@ -74,6 +74,7 @@ def test_gaussian_replace_one_holds_on_the_line(name):
         assert largest_delta(ample, Approx(1, 1e-4), REPLACE, pairs) > 1e-3
 
 
+@pytest.mark.slow
 @every_loss
 @pytest.mark.parametrize("budget", [Approx(1, 1e-3), Pure(1)], ids=str)
 def test_replace_one_holds_in_the_plane(name, budget):
@@ -100,6 +101,7 @@ def test_gdp_form_of_the_logistic_theorem_in_the_plane():
             assert hockey_stick(p, q, epsilon) <= claim * (1 + GRID_ERROR)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("analysis", ["separate", "kst"])
 @every_loss
 def test_published_analyses_hold_too(name, analysis):
@@ -149,6 +151,7 @@ def test_grids_integrate_to_one():
             assert np.isclose(p.mass, 1, atol=GRID_ERROR)
 
 
+@pytest.mark.slow
 @every_loss
 @pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
 def test_zcdp_holds_at_every_order(name, relation):

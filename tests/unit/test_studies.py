@@ -288,6 +288,7 @@ def test_progress_says_what_runs_and_how_long_it_may_take(tmp_path):
     assert seen[-1].left == 0
 
 
+@pytest.mark.slow
 def test_the_example_of_the_documentation_runs_as_a_script(tmp_path):
     text = (ROOT / "docs" / "studies.md").read_text("utf-8")
     (example,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
