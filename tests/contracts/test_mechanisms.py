@@ -49,6 +49,7 @@ def test_every_registered_mechanism_keeps_its_contract(name):
     check_mechanism(PLAIN.get(name) or MECHANISMS[name]())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VARIANTS)
 def test_every_configuration_keeps_its_contract(name):
     check_mechanism(VARIANTS[name])

@@ -36,7 +36,9 @@ NAMED = [
 
 
 @pytest.mark.parametrize("name", NAMED)
-@pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
+@pytest.mark.parametrize(
+    "relation", [ADD, pytest.param(REPLACE, marks=pytest.mark.slow)], ids=str
+)
 @pytest.mark.parametrize("style", MECHANISMS)
 def test_pure_budgets_hold_for_both_looks_together(name, relation, style):
     target = objective(name, penalty=L1(0.8))
