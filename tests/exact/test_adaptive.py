@@ -11,7 +11,7 @@ from two_looks import share_of_claim, unpaid
 from confide.attacks import Records, exact_pair
 from confide.mechanisms import AdaptiveObjectivePerturbation
 from confide.objectives import L1, ElasticNet
-from confide.privacy import Approx, Neighbours, Pure
+from confide.privacy import Approx, Neighbours, Pure, Zcdp
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 PAIRS = {ADD: add_remove_pairs, REPLACE: replace_pairs}
@@ -48,6 +48,14 @@ def test_pure_budgets_hold_for_both_looks_together(name, relation, style):
     assert worst > 0.3
 
 
+@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
+def test_zcdp_budgets_hold_for_both_looks_together(name, relation):
+    target = objective(name, penalty=L1(0.8))
+    worst = share_of_claim(LASSO, target, Zcdp("0.1"), relation, some(relation, name))
+    assert worst > 0.05
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
@@ -71,7 +79,7 @@ def test_an_elastic_net_holds_too():
     assert share_of_claim(LASSO, target, Pure(1), ADD, pairs) > 0.9
 
 
-@pytest.mark.parametrize("budget", [Pure(1), Approx(1, 1e-2)], ids=str)
+@pytest.mark.parametrize("budget", [Pure(1), Approx(1, 1e-2), Zcdp("0.1")], ids=str)
 def test_forgetting_the_first_look_is_noticed(budget):
     target = objective("logistic", penalty=L1(0.8))
     with pytest.raises(AssertionError):

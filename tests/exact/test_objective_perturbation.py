@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 from cases import LOSSES, add_remove_pairs, objective, plane_pairs, replace_pairs
@@ -7,7 +9,14 @@ from confide.attacks import Records, exact_pair, hockey_stick, max_log_ratio
 from confide.mechanisms import ObjectivePerturbation
 from confide.noise import Gaussian
 from confide.objectives import L1, Box, Objective, Poisson, Squared
-from confide.privacy import Approx, Neighbours, Pure, Zcdp, gaussian_delta
+from confide.privacy import (
+    Approx,
+    Neighbours,
+    Pure,
+    Zcdp,
+    gaussian_delta,
+    gaussian_mu,
+)
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 every_loss = pytest.mark.parametrize("name", sorted(LOSSES))
@@ -200,3 +209,24 @@ def test_the_second_noise_pays_for_the_tolerance_it_is_solved_to(ridge, copies):
     assert found.tolerance == pytest.approx(mechanism.tolerance * max(1, 1 / ridge))
     rho = copies * (2 * found.tolerance / found.finish.scale) ** 2 / 2
     assert rho == pytest.approx(float(budget.rho * mechanism.precision_share))
+
+
+@pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
+@pytest.mark.parametrize(
+    "budget",
+    [Approx(e, d) for e in (0.3, 1, 4) for d in (1e-6, 1e-3)]
+    + [Zcdp(r) for r in ("0.005", "0.1", "2")],
+    ids=repr,
+)
+def test_the_automatic_ridge_of_the_logistic_loss_costs_little_noise(budget, relation):
+    """Noise within 1 % of what a shift alone would need, without the theorem's ridge."""
+    mechanism = ObjectivePerturbation(coef_norm_guess=1e6)
+    fixed = mechanism.calibrate(objective("logistic", dimension=3), budget, relation)
+    main = budget.share(1 - mechanism.precision_share)
+    if isinstance(main, Zcdp):
+        mu = math.sqrt(2 * float(main.rho))
+    else:
+        mu = gaussian_mu(float(main.epsilon), float(main.delta))
+    least = relation.shifts * fixed.objective.lipschitz / mu
+    assert fixed.noise.kind == "gaussian"
+    assert fixed.noise.scale <= 1.01 * least

@@ -3,15 +3,19 @@
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import logsumexp
 
 from confide.attacks import exact, exact_pair, max_log_ratio
 from confide.data import enclose
-from confide.privacy import Approx, Pure
+from confide.privacy import Approx, Pure, Zcdp
 from confide.solvers import minimise
 
 FIRST_POINTS = 120
 SECOND_POINTS = 1500
 GRID_ERROR = 0.02
+FAINTEST = 1e-300
+"""Chances below this are lost to underflow."""
+ORDERS = np.array([1.05, 1.5, 2.0, 4.0, 8.0])
 
 
 def first_look(calibration, first, second):
@@ -62,6 +66,23 @@ def joint_delta(mechanism, calibration, records, epsilon):
     return total, mass
 
 
+def joint_renyi(mechanism, calibration, records, orders):
+    """Return D_α of (θ¹, θ²) for every order."""
+    parts = []
+    for t, weight, before in zip(*first_look(calibration.first, *records), strict=True):
+        p, q = second_looks(mechanism, calibration, float(t), records)
+        loss = p.log_density - q.log_density
+        powers = np.multiply.outer(orders - 1, loss + before) + p.log_density
+        inside = logsumexp(powers, axis=1) + np.log(p.volume)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            jumps = np.log(p.atoms / np.maximum(q.atoms, FAINTEST)) + before
+            atoms = np.log(p.atoms) + np.multiply.outer(orders - 1, jumps)
+        atoms = np.where(p.atoms > 0, atoms, -np.inf)
+        both = np.logaddexp(inside, logsumexp(atoms, axis=1))
+        parts.append(both + np.log(max(weight, 1e-300)))
+    return logsumexp(parts, axis=0) / (orders - 1)
+
+
 def share_of_claim(mechanism, target, budget, neighbours, pairs, change=lambda c: c):
     """Check both looks on every pair; return the largest share of the claim.
 
@@ -75,6 +96,10 @@ def share_of_claim(mechanism, target, budget, neighbours, pairs, change=lambda c
         if isinstance(main, Pure):
             share = joint_loss(mechanism, calibration, records) / float(main.epsilon)
             assert share <= 1 + 1e-6, (title, share)
+        elif isinstance(main, Zcdp):
+            spent = joint_renyi(mechanism, calibration, records, ORDERS) / ORDERS
+            share = float(spent.max()) / float(main.rho)
+            assert share <= 1 + GRID_ERROR, (title, share)
         else:
             assert isinstance(main, Approx)
             found, mass = joint_delta(mechanism, calibration, records, float(main.epsilon))

@@ -111,7 +111,7 @@ def test_json_holds_intervals_and_the_level_is_chosen(folder):
         (("--intervals", "-0.2"), "--intervals must be auto, or the share"),
         (("--intervals", "0.2", "--level", "95"), "--level must be from 0.5 to below 1"),
         (("--level", "0.9"), "Add --intervals auto"),
-        (("--intervals", "auto", "--l1", "2"), "--intervals cannot go with an l1 penalty"),
+        (("--intervals", "auto", "--l1", "2"), "needs a penalty without a kink"),
         (("--plot", "picture.xyz"), "--plot must be a picture"),
         (("--plot", "nowhere/a.png"), "--plot must be in a folder"),
         (("--plot", "loans.csv"), "--plot must be a picture"),

@@ -23,7 +23,7 @@ from confide import (
     load_model,
 )
 from confide.accounting import compose
-from confide.errors import ConfideError, InvalidParameter
+from confide.errors import ConfideError, InvalidParameter, UnmetNeeds
 from confide.mechanisms import (
     ObjectivePerturbation,
     OutputPerturbation,
@@ -154,11 +154,11 @@ def test_a_ledger_is_charged_once_for_both(tmp_path):
 
 
 def test_intervals_are_refused_where_estimates_are_not_normal():
-    with pytest.raises(InvalidParameter, match="l1"):
+    with pytest.raises(UnmetNeeds, match="l1"):
         fitted(l1=1.0)
     features, labels = table()
     hinge = LinearSVC(Pure(1), loss="hinge", mechanism="output", intervals=True)
-    with pytest.raises(InvalidParameter, match="huberized"):
+    with pytest.raises(UnmetNeeds, match="huberized"):
         hinge.fit(features, labels)
 
 
@@ -244,6 +244,17 @@ def test_levels_that_add_up_to_the_intercept_do_not_blur_the_rest():
         lines = model.fit(people).intervals_
         widths.append([row.upper - row.lower for row in lines])
     assert np.max(np.ptp(widths, axis=0) / np.mean(widths, axis=0)) < 0.25
+
+
+def test_several_rows_per_person_are_cautioned_about():
+    people = pd.DataFrame(
+        {"age": [20.0, 40.0, 60.0] * 400, "ill": ["no", "yes", "no"] * 400}
+    )
+    schema = Schema(
+        (Number("age", 18, 90),), Target("ill", labels=("no", "yes")), rows_per_person=2
+    )
+    model = LogisticRegression(BUDGET, schema=schema, intervals=True).fit(people)
+    assert "independent" in model.summary().caution
 
 
 def test_plot_draws_a_bar_for_every_coefficient():

@@ -156,7 +156,7 @@ def test_the_command_warns_of_widths_that_vary(tmp_path):
         '[columns.b]\nkind = "category"\nlevels = ["u", "v"]\n'
     )
     schema = ("--schema", str(tmp_path / "few.toml"))
-    words = ("plan", "--rows", "3000", "--epsilon", "1", *schema)
+    words = ("plan", "--rows", "1500", "--epsilon", "1", *schema)
     shown = " ".join(run(*words, "--intervals", "auto").output.split())
     assert "Widths will vary from fit to fit" in shown
     few = " ".join(run(*words, "--rows", "300", "--intervals", "auto").output.split())

@@ -22,7 +22,6 @@ _PHRASES = (
     (r"set target_bound \([^)]*\), or declare", "declare"),
     (r"\b(slope|target)_bound\b", r"--\1-bound"),
     (r"\bRaise l2\b", "Raise --l2"),
-    (r"must be None with (.*); got 'intervals'\. Set l1", r"cannot go with \1. Set --l1"),
     (r", or in Python [^)]*\)\)", ""),
 )
 

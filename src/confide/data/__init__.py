@@ -4,7 +4,7 @@ from confide.data.columns import Boolean, Category, Column, Date, Number
 from confide.data.compare import Comparison, Finding, Undeclared, compare_table
 from confide.data.datasets import DATASETS, Dataset, load, load_a9a
 from confide.data.declare import UNKNOWN
-from confide.data.display import INTERCEPT, Display
+from confide.data.display import INTERCEPT, INTERCEPT_HEIGHT, Display
 from confide.data.rows import Block, Rows, enclose
 from confide.data.schema import UNNAMED, Schema
 from confide.data.tables import read_table
@@ -14,6 +14,7 @@ from confide.data.template import schema_template
 __all__ = [
     "DATASETS",
     "INTERCEPT",
+    "INTERCEPT_HEIGHT",
     "UNKNOWN",
     "UNNAMED",
     "Block",

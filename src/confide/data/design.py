@@ -22,8 +22,12 @@ MOST_ENTRIES = 2**16
 """A table of so many entries is dense: reading it costs less than a block of rows."""
 ROWS_AT_ONCE = 1024
 """So many rows of a dense matrix stay in the processor's cache while written."""
-BLOCK_BYTES = 2**23
-MOST_BLOCK_ROWS = 2**16
+CACHE_BYTES = 5 * 2**18
+"""So much of a dense matrix stays in the processor's cache while summed."""
+MOST_ADDED = 8192
+"""So many rows at most are added up one after the other."""
+CODED_BYTES = 2**23
+MOST_CODED_ROWS = 2**16
 
 Places: TypeAlias = AnyArray | slice
 """Which columns of the design."""
@@ -112,7 +116,7 @@ class Design:
     @property
     def block_rows(self) -> int:
         """How many rows to work on at once: many, for each step does little by itself."""
-        return max(64, min(BLOCK_BYTES // (8 * len(self.numbers) + 16), MOST_BLOCK_ROWS))
+        return max(64, min(CODED_BYTES // (8 * len(self.numbers) + 16), MOST_CODED_ROWS))
 
     @property
     def added_cells(self) -> int:
@@ -194,7 +198,7 @@ def as_places(places: AnyArray) -> Places:
 
 def additions(width: int) -> int:
     """Return how many rows of so many columns a dense block adds up: no sum is longer."""
-    return max(64, min(5 * 2**18 // (8 * width), 8192))
+    return max(64, min(CACHE_BYTES // (8 * max(1, width)), MOST_ADDED))
 
 
 def grouped(

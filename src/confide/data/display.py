@@ -16,6 +16,8 @@ from confide._types import AnyArray, Array
 from confide.data.columns import Category, Column
 
 INTERCEPT = "(intercept)"
+INTERCEPT_HEIGHT = 0.3
+"""Height of the intercept column as a share of the row norm."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

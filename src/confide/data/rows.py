@@ -20,14 +20,12 @@ from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
 from confide._types import AnyArray, Array
-from confide.data.design import Design
+from confide.data.design import CACHE_BYTES, MOST_ADDED, Design, additions
 from confide.errors import InvalidData, PrivacyLeak
 
 Partial: TypeAlias = tuple[Any, ...]
 """What a function of a block returns: arrays or numbers that can be added."""
 
-BLOCK_BYTES = 5 * 2**18
-MOST_BLOCK_ROWS = 8192
 STRIPES = 16
 RUN = 8
 MANY_BLOCKS = 48
@@ -75,8 +73,8 @@ class Block:
         """Return Σ wᵢxᵢxᵢᵀ for weights not negative, in single precision unless fine."""
         kind = np.float64 if fine else np.float32
         if isinstance(self.features, Design):
-            most = max(64, BLOCK_BYTES // (4 * self.features.shape[1]))
-            most = min(most, MOST_BLOCK_ROWS)
+            most = max(64, CACHE_BYTES // (4 * self.features.shape[1]))
+            most = min(most, MOST_ADDED)
             grams = (
                 replace(piece, features=piece.features.todense(kind)).gram(
                     weights[cut], fine=fine
@@ -164,11 +162,10 @@ class Rows:
         """How many rows a block holds."""
         if isinstance(self.features, Design):
             return self.features.block_rows
-        if sparse.issparse(self.features):
-            per_row = max(1, self.features.nnz // max(1, self.count)) * 12
-        else:
-            per_row = max(1, self.features.shape[1]) * 8
-        return max(64, min(BLOCK_BYTES // per_row, MOST_BLOCK_ROWS))
+        if not sparse.issparse(self.features):
+            return additions(self.features.shape[1])
+        per_row = max(1, self.features.nnz // max(1, self.count)) * 12
+        return max(64, min(CACHE_BYTES // per_row, MOST_ADDED))
 
     @property
     def terms(self) -> int:
@@ -229,7 +226,7 @@ class Rows:
         indices = range(len(edges) - 1)
         if len(indices) == 1:
             return stripe(0)
-        few = self.count <= MANY_BLOCKS * min(self.block_rows, MOST_BLOCK_ROWS)
+        few = self.count <= MANY_BLOCKS * min(self.block_rows, MOST_ADDED)
         threads = 1 if few else _threads()
         with _blas().limit(limits=1, user_api="blas"):
             if threads == 1:

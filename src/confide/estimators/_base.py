@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from confide._types import AnyArray, Array
 from confide.accounting import Charge, Ledger
-from confide.data import INTERCEPT, Display, Schema, enclose, read_table
+from confide.data import INTERCEPT, INTERCEPT_HEIGHT, Display, Schema, enclose, read_table
 from confide.errors import InvalidParameter
 from confide.estimators._about import about
 from confide.estimators._booking import dataset_name
@@ -44,8 +44,6 @@ from confide.objectives import L1, L2Ball, Loss, Objective
 from confide.privacy import Budget, Neighbours, check_budget, row_budget
 from confide.privacy.guarantee import PUBLIC_LABELS
 
-INTERCEPT_HEIGHT = 0.3
-"""Height of the intercept column as a share of the row norm."""
 BOUNDS = {
     "row_norm": "It bounds the length of a feature row; longer rows are scaled to it.",
     "target_bound": "It bounds the target; what lies beyond is clamped to it.",
@@ -289,7 +287,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         """Return the guarantee and the coefficients as a printable table."""
         check_is_fitted(self, "release_")
         release = self.release_
-        rows = self._lines(None)
+        rows = self._lines()
         noises = "; ".join(f"{n.kind} {n.scale:.4g} on {n.added_to}" for n in release.noise)
         ridge = ("Ridge", f"l2 = {release.l2:.6g}")
         selection = selection_facts(self) if self.l1 else ()
@@ -318,20 +316,20 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             raise AttributeError(
                 "no intervals were paid for: fit with intervals=True or a share like 0.2"
             )
-        return IntervalTable(self._lines(None), level)
+        return IntervalTable(self._lines(), level)
 
     def plot(self, *, ax: Any = None) -> Any:
         """Draw the coefficients, with their intervals where there are any."""
         return self.summary().plot(ax=ax)
 
-    def _lines(self, level: float | None) -> tuple[Coefficient, ...]:
+    def _lines(self) -> tuple[Coefficient, ...]:
         """Return a line for every displayed coefficient of every coding."""
         display, codings = self._display(), np.atleast_2d(self.release_.value)
         lines: list[Coefficient] = []
         for k, label in enumerate(self._row_labels(len(codings))):
             names = [label + name for name in display.names]
             shown = display.show(codings[k])
-            bounds = intervals_of(self.release_, k, display.matrix, level)
+            bounds = intervals_of(self.release_, k, display.matrix)
             lines += coefficient_lines(names, shown, bounds)
         return tuple(lines)
 

@@ -16,6 +16,7 @@ from confide._types import Array
 from confide.accounting import Event
 from confide.data import Rows
 from confide.inference import Coefficient, Intervals
+from confide.inference.intervals import calibrate_wish
 from confide.inference.published import published_uncertainty, sampled_offsets
 from confide.inference.uncertainty import Uncertainty, uncertainty
 from confide.mechanisms import (
@@ -23,15 +24,19 @@ from confide.mechanisms import (
     IntervalCalibration,
     Mechanism,
     Release,
-    calibrate_with_intervals,
 )
 from confide.mechanisms.moments import Moments, records
 from confide.mechanisms.release import NoiseRecord
 from confide.noise import Entropy
 from confide.objectives import Objective
 from confide.privacy import Budget, Guarantee, Neighbours
+from confide.privacy.guarantee import ONE_ROW
 
 ON_THE_BOUNDARY = "coefficients are on the boundary of their ball: intervals do not hold"
+SEVERAL_ROWS = (
+    "rows of one person are taken for independent: where they are alike, intervals are "
+    "too short"
+)
 EXTRA = "intervals"
 Item = TypeVar("Item")
 
@@ -87,16 +92,8 @@ def calibrate(
     if wish is None:
         plain = mechanism.calibrate(objective, budget, neighbours, copies=copies)
         return Prepared(mechanism, plain)
-    plan = calibrate_with_intervals(
-        mechanism,
-        objective,
-        budget,
-        neighbours,
-        variant=wish.variant,
-        split=wish.split,
-        share=wish.share,
-        rows=rows if neighbours is Neighbours.REPLACE_ONE else None,
-        copies=copies,
+    plan = calibrate_wish(
+        wish, mechanism, objective, budget, neighbours, rows=rows, copies=copies
     )
     return Prepared(mechanism, plan)
 
@@ -166,7 +163,11 @@ def interval_facts(release: Release) -> tuple[tuple[str, str], ...]:
 def interval_caution(release: Release) -> str:
     """Say why the intervals do not hold, or nothing."""
     kept = release.extras.get(EXTRA)
-    return ON_THE_BOUNDARY if kept is not None and kept["boundary"] else ""
+    if kept is None:
+        return ""
+    if kept["boundary"]:
+        return ON_THE_BOUNDARY
+    return "" if ONE_ROW in release.guarantee.assumptions else SEVERAL_ROWS
 
 
 def coefficient_lines(
@@ -183,7 +184,7 @@ def coefficient_lines(
 
 
 def intervals_of(
-    release: Release, coding: int, directions: Array, level: float | None = None
+    release: Release, coding: int, directions: Array
 ) -> tuple[Array, Array, Array] | None:
     """Return offsets below and above every displayed line, and half of them by sampling.
 
@@ -193,7 +194,7 @@ def intervals_of(
     if kept is None:
         return None
     law = law_of(kept["laws"][coding])
-    wanted = float(kept["level"]) if level is None else level
+    wanted = float(kept["level"])
     sampling = law.sampling_half_lengths(directions, wanted)
     if kept["variant"] == "published" and law.kind != "gaussian":
         low, high = sampled_offsets(law, directions, wanted, int(kept["samples"]))

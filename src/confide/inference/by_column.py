@@ -14,9 +14,9 @@ from scipy.linalg import block_diag
 from scipy.special import ndtri
 
 from confide._types import Array
-from confide.data import Boolean, Category, Column, Date, Number, Schema
+from confide.data import INTERCEPT_HEIGHT, Boolean, Category, Column, Date, Number, Schema
 from confide.errors import InvalidParameter, UnmetNeeds
-from confide.inference.plan import INTERCEPT_HEIGHT, MOST_ROWS, Plan
+from confide.inference.plan import MOST_ROWS, Plan
 from confide.privacy import Approx, Budget, Pure, Zcdp
 
 MOSTLY_NOISE = 0.8
@@ -76,7 +76,8 @@ def _released_widths(plan: Plan, schema: Schema) -> list[tuple[float, float]]:
     lines = schema.display_map()
     factors = np.full(len(mean), plan.target_unit)
     factors[-1] *= INTERCEPT_HEIGHT
-    median, wide = plan.released_widths(second, lines.matrix * factors)
+    still = schema.still_directions(INTERCEPT_HEIGHT)
+    median, wide = plan.released_widths(second, lines.matrix * factors, still)
     places = {name: k for k, name in enumerate(lines.names)}
     found = []
     for column in schema.columns:

@@ -13,7 +13,14 @@ from confide.inference.summary import (
     table_html,
     table_text,
 )
+from confide.mechanisms import (
+    IntervalCalibration,
+    Mechanism,
+    calibrate_with_intervals,
+)
 from confide.mechanisms.interval_budget import Variant
+from confide.objectives import Objective
+from confide.privacy import Budget, Neighbours
 from confide.privacy.budgets import exact
 
 
@@ -71,6 +78,30 @@ class Intervals:
         if isinstance(wish, Sequence) and not isinstance(wish, str):
             return cls(split=tuple(wish))
         return cls(share=wish)
+
+
+def calibrate_wish(
+    wish: Intervals,
+    mechanism: Mechanism,
+    objective: Objective,
+    budget: Budget,
+    neighbours: Neighbours,
+    *,
+    rows: int,
+    copies: int = 1,
+) -> IntervalCalibration:
+    """Divide a budget as settings ask; ``rows`` is used only where it is public."""
+    return calibrate_with_intervals(
+        mechanism,
+        objective,
+        budget,
+        neighbours,
+        variant=wish.variant,
+        split=wish.split,
+        share=wish.share,
+        rows=rows if neighbours is Neighbours.REPLACE_ONE else None,
+        copies=copies,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,11 @@ import numpy as np
 from scipy.special import ndtri
 
 from confide._types import Array
+from confide.data import INTERCEPT_HEIGHT
 from confide.errors import ConfideError, InvalidParameter, MissingPublicBound, UnmetNeeds
-from confide.inference.intervals import Intervals
+from confide.inference.intervals import Intervals, calibrate_wish
 from confide.inference.people import Model, stand_in
-from confide.inference.planned_width import Expected, divided, planned_widths
+from confide.inference.planned_width import Expected, planned_widths
 from confide.mechanisms import (
     MECHANISMS,
     Calibration,
@@ -33,8 +34,6 @@ from confide.mechanisms import (
 from confide.objectives import LOSSES, Clipped, Loss, Objective
 from confide.privacy import Budget, Guarantee, Neighbours, check_budget
 
-INTERCEPT_HEIGHT = 0.3
-"""Height of the intercept column as a share of the row norm, as in the estimators."""
 MOST_ROWS = 10**15
 _NOISE_IS_ON = {"objective": "linear term", "output": "coefficients"}
 _LOSSES = {"svm": "huberized-hinge", "linear": "squared"}
@@ -111,18 +110,21 @@ class Plan:
         both = math.hypot(self.privacy_error, self.sampling_error)
         return 2 * float(ndtri((1 + self.level) / 2)) * both
 
-    def released_widths(self, second: Array, lines: Array) -> tuple[Array, Array]:
+    def released_widths(
+        self, second: Array, lines: Array, still: Array | None = None
+    ) -> tuple[Array, Array]:
         """Return how wide released intervals of linear functions will be.
 
         What comes back are medians and upper quartiles over what noise may do to them.
-        ``second`` holds the mean products of two features, the intercept's last.
+        ``second`` holds the mean products of two features, the intercept's last, and
+        ``still`` directions that no row has.
         """
         assert self.intervals is not None  # noqa: S101
         kept = self.typical_coefficient * (1 - self.shrinkage)
         size = math.hypot(kept, self.privacy_error) / self.target_unit
         signs = np.where(np.arange(len(second)) % 2, -size, size)
         signs[-1] = 0.0
-        expected = Expected(self.rows, second, self.curvature, self.scatter, signs)
+        expected = Expected(self.rows, second, self.curvature, self.scatter, signs, still)
         return planned_widths(self.intervals, expected, lines, self.level)
 
     @property
@@ -259,7 +261,9 @@ def make_plan(
     )
     count = _whole("rows", rows)
     whole = check_budget(budget)
-    joint = divided(chosen, objective, whole, relation, wish=wish, rows=count)
+    joint = None
+    if wish is not None:
+        joint = calibrate_wish(wish, chosen, objective, whole, relation, rows=count)
     fixed = chosen.calibrate(objective, budget, relation) if joint is None else joint.main
     draft = Plan(
         count,

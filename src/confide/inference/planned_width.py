@@ -12,16 +12,10 @@ from fractions import Fraction
 import numpy as np
 
 from confide._types import Array
-from confide.inference.intervals import Intervals
 from confide.inference.uncertainty import uncertainty
-from confide.mechanisms import (
-    IntervalCalibration,
-    Mechanism,
-    calibrate_with_intervals,
-)
+from confide.mechanisms import IntervalCalibration
 from confide.mechanisms.moments import add_noise
 from confide.noise import Entropy
-from confide.objectives import Objective
 from confide.privacy import (
     Approx,
     Budget,
@@ -41,7 +35,8 @@ class Expected:
     """What is expected of data that nobody has looked at, in units of the objective.
 
     ``second`` holds the mean products of two features of a row, the intercept's last;
-    ``curvature`` and ``scatter`` the loss's mean curvature and squared slope.
+    ``curvature`` and ``scatter`` the loss's mean curvature and squared slope. ``still``
+    has directions that no row has, as a fit knows them from a schema.
     """
 
     rows: int
@@ -49,30 +44,7 @@ class Expected:
     curvature: float
     scatter: float
     coefficients: Array
-
-
-def divided(
-    mechanism: Mechanism,
-    objective: Objective,
-    budget: Budget,
-    neighbours: Neighbours,
-    *,
-    wish: Intervals | None,
-    rows: int,
-) -> IntervalCalibration | None:
-    """Divide a budget as a fit would; None where no intervals are wished for."""
-    if wish is None:
-        return None
-    return calibrate_with_intervals(
-        mechanism,
-        objective,
-        budget,
-        neighbours,
-        variant=wish.variant,
-        split=wish.split,
-        share=wish.share,
-        rows=rows if neighbours is Neighbours.REPLACE_ONE else None,
-    )
+    still: Array | None = None
 
 
 def left_for_coefficients(budget: Budget, part: Fraction) -> Budget:
@@ -103,7 +75,8 @@ def planned_widths(
             expected.scatter * whole,
             Entropy.seeded(k),
         )
-        law = uncertainty(main.objective, expected.coefficients, noise, found, public)
+        point = expected.coefficients
+        law = uncertainty(main.objective, point, noise, found, public, still=expected.still)
         lengths.append(2 * law.half_lengths(directions, level))
     median, wide = np.quantile(lengths, [0.5, 0.75], axis=0)
     return median, wide

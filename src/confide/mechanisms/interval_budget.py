@@ -17,13 +17,15 @@ from confide.data.rows import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import Calibration, Mechanism
 from confide.mechanisms.moments import (
+    INTERVAL_NEEDS,
+    MOMENT_SPLIT,
     PAGE,
     MomentCalibration,
     MomentRelease,
     Recipe,
     largest_contribution,
-    refuse_kinks,
 )
+from confide.mechanisms.needs import check_needs
 from confide.mechanisms.objective import ObjectivePerturbation
 from confide.mechanisms.objective_calibration import profile as objective_profile
 from confide.mechanisms.output import OutputPerturbation
@@ -48,7 +50,6 @@ RECIPES: dict[Variant, Recipe] = {
     "published": "published",
 }
 PUBLISHED_SPLIT = (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
-MOMENT_SPLIT = (Fraction(16, 25), Fraction(9, 25))
 UNKNOWN_ROWS_SHARES = {Pure: Fraction(7, 20), Approx: Fraction(1, 5), Zcdp: Fraction(1, 5)}
 """What the moments get where the number of rows is private."""
 LEAST_EPSILON = 1e-9
@@ -115,7 +116,7 @@ def calibrate_with_intervals(
         raise InvalidParameter(
             "mechanism", "'objective' or 'output' for intervals", mechanism.name
         )
-    refuse_kinks(objective)
+    check_needs("Intervals", INTERVAL_NEEDS, objective)
     if variant == "model-based" and not isinstance(objective.loss, Logistic | Poisson):
         raise InvalidParameter(
             "variant",

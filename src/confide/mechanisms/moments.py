@@ -21,6 +21,7 @@ from confide.accounting import Event, GaussianEvent, PureEvent
 from confide.data.rows import Block, Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import exactly
+from confide.mechanisms.needs import CURVED_LOSS, NO_KINK, Need, check_needs
 from confide.mechanisms.release import NoiseRecord
 from confide.noise import Entropy, Gaussian, SphericalLaplace
 from confide.noise.symmetric import degrees_of_freedom, draw_symmetric
@@ -32,6 +33,9 @@ CELLS = 1024
 ROUNDING_SLACK = 1e-3
 """Sensitivities are enlarged by this share, which covers what sums of doubles lose."""
 
+INTERVAL_NEEDS: tuple[Need, ...] = (CURVED_LOSS, NO_KINK)
+MOMENT_SPLIT = (Fraction(16, 25), Fraction(9, 25))
+"""In which ratio curvature and scatter share their budget, found by trying."""
 Recipe: TypeAlias = Literal["joint", "curvature", "published"]
 
 
@@ -69,7 +73,11 @@ class MomentCalibration:
         """Refuse by shape what rounding could move by more than the slack."""
         unit = float(np.finfo(np.float64).eps) / 2
         if 4 * unit * rows.terms * rows.count > ROUNDING_SLACK:
-            raise InvalidParameter("intervals", "None for so many rows", "more rows")
+            raise InvalidParameter(
+                "intervals",
+                "None for so many rows: rounding would move the sums too far",
+                "a longer table",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +98,7 @@ class MomentRelease:
     """
 
     recipe: Recipe = "joint"
-    split: tuple[Fraction, Fraction] = (Fraction(16, 25), Fraction(9, 25))
+    split: tuple[Fraction, Fraction] = MOMENT_SPLIT
 
     def calibrate(
         self,
@@ -101,7 +109,7 @@ class MomentRelease:
         copies: int = 1,
     ) -> MomentCalibration:
         """Choose noise from public facts alone."""
-        refuse_kinks(objective)
+        check_needs("Intervals", INTERVAL_NEEDS, objective)
         bend = curvature_bound(objective.loss, objective.public)
         weight = bend / objective.slope_bound**2
         if self.recipe == "published":
@@ -143,17 +151,6 @@ class MomentRelease:
         for theta, rows in zip(coefficients, tasks, strict=True):
             curvature, scatter = sums(calibration.objective, rows, theta)
             yield add_noise(calibration, theta, curvature, scatter, entropy)
-
-
-def refuse_kinks(objective: Objective) -> None:
-    """Refuse what has no curvature, or whose estimates are not near normal."""
-    if objective.kink is not None or not objective.loss.smooth:
-        raise InvalidParameter(
-            "intervals",
-            "None with an l1 penalty or a loss with a kink: estimates are not normal",
-            "intervals",
-            "Set l1 to 0, or use the huberized hinge.",
-        )
 
 
 def sums(objective: Objective, rows: Rows, theta: Array) -> tuple[Array, Array]:

@@ -30,6 +30,16 @@ BOUNDED_SLOPE = Need(
     "declare the missing public bounds (target_bound, coef_norm) or clip the slope "
     "(slope_bound)",
 )
+CURVED_LOSS = Need(
+    "a loss with a curvature, so that estimates are near normal",
+    lambda objective: objective.loss.smooth,
+    "use the huberized hinge",
+)
+NO_KINK = Need(
+    "a penalty without a kink, so that estimates are near normal",
+    lambda objective: objective.kink is None,
+    "set l1 to 0",
+)
 SMOOTH_LOSS = Need(
     "a loss whose slope does not jump",
     lambda objective: objective.loss.smooth,

@@ -231,6 +231,8 @@ class ObjectivePerturbation:
 
 
 ZERO_BELOW = 10.0
+LEAST_SLACK = 1.2
+"""How far above the smallest ridge that Gaussian noise has a zCDP bound for."""
 
 
 def perturbed_minimiser(
@@ -283,7 +285,8 @@ def _free_logistic_ridge(
             factor = 1.0 if neighbours is Neighbours.ADD_REMOVE else 3.0
             return factor * unit / float(epsilon) * slack
         case Zcdp(rho=rho):
-            return 2 * shifts * unit / math.sqrt(2 * float(rho)) * slack
+            feasible = LEAST_SLACK * copies * objective.smoothness / float(rho)
+            return max(2 * shifts * unit / math.sqrt(2 * float(rho)), feasible) * slack
         case _:
             assert_never(budget)
 

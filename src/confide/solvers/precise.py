@@ -15,8 +15,8 @@ import numpy as np
 from scipy import sparse
 
 from confide._types import AnyArray, Array
-from confide.data.design import Design
-from confide.data.rows import MOST_BLOCK_ROWS, Block, Partial, Rows, add_up
+from confide.data.design import MOST_ADDED, Design
+from confide.data.rows import Block, Partial, Rows, add_up
 from confide.objectives import curvature_bound
 from confide.solvers.sums import Problem
 
@@ -33,7 +33,7 @@ def can_split(problem: Problem) -> bool:
     return (
         not sparse.issparse(rows.features)
         and not (isinstance(rows.features, Design) and rows.factor is not None)
-        and problem.objective.dimension <= MOST_BLOCK_ROWS
+        and problem.objective.dimension <= MOST_ADDED
         and problem.weight == 1.0
     )
 
@@ -70,7 +70,7 @@ def precise_gradient(problem: Problem, theta: Array) -> tuple[Array, float]:
         return total, size, np.longdouble(strong.sum()) + weak.sum()
 
     def whole(block: Block) -> Partial:
-        return add_up(part(piece) for _, piece in block.pieces(MOST_BLOCK_ROWS))
+        return add_up(part(piece) for _, piece in block.pieces(MOST_ADDED))
 
     total, size, *last = rows.sum(whole)
     total = np.append(total, [np.longdouble(rows.height) * one for one in last])
@@ -157,10 +157,13 @@ def _error(problem: Problem, theta: Array, margins: float) -> float:
     """Bound the error: a few roundings per row, and what the small parts lose.
 
     ``margins`` is the sum of |⟨x, θ⟩| over the rows. Every entry of a rest is at most 2⁻²⁰
-    of the largest magnitude, so as a vector it is at most √p times that.
+    of the largest magnitude, so as a vector it is at most √p times that. The proof is
+    docs/proofs/finite-precision.md, split-gradient.
     """
     objective, count = problem.objective, problem.rows.count
-    block = min(problem.rows.block_rows, MOST_BLOCK_ROWS)
+    features = problem.rows.features
+    block = min(problem.rows.block_rows, MOST_ADDED)
+    added = block + (features.added_cells if isinstance(features, Design) else 0)
     unit = float(np.finfo(np.float64).eps) / 2
     extended = float(np.finfo(np.longdouble).eps) / 2
     length, size = float(np.linalg.norm(theta)), objective.dimension
@@ -169,7 +172,7 @@ def _error(problem: Problem, theta: Array, margins: float) -> float:
     rest = 2.0**-BITS * (math.sqrt(size) + 1)
     shrunk = 0 if problem.rows.factor is None else 1
     inner = unit * (shrunk + 4 * (size + 4) * rest) + extended * (size + 2)
-    outer = unit * (shrunk + (block + 3) * rest) + extended * (count // block + 8)
+    outer = unit * (shrunk + (added + 3) * rest) + extended * (count // block + 8)
     per_row = 4 * unit * scale + bend * inner * objective.row_norm * length
     per_row += outer * objective.slope_bound
     whole = count * per_row + unit * bend * margins

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from confide._types import Array
+from confide.data import INTERCEPT_HEIGHT
 from confide.mechanisms import ObjectivePerturbation, calibrate_with_intervals
 from confide.noise import Entropy, Generator, generator
 from confide.objectives import Logistic, Objective
@@ -84,7 +85,8 @@ def _simulated(rows: int, columns: int, rng: Generator) -> Population:
     """Draw rows of length 1, with a constant, and labels of a logistic model."""
     drawn = rng.normal(size=(rows, columns))
     drawn /= np.linalg.norm(drawn, axis=1)[:, None]
-    features = np.column_stack([drawn, np.full(rows, 0.3)]) / np.hypot(1.0, 0.3)
+    features = np.column_stack([drawn, np.full(rows, INTERCEPT_HEIGHT)])
+    features /= np.hypot(1.0, INTERCEPT_HEIGHT)
     odds = SIGNAL * drawn.sum(axis=1)
     target = np.where(odds + rng.logistic(size=rows) > 0, 1.0, -1.0)
     return Population.of(features, target)
