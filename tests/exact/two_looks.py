@@ -13,8 +13,8 @@ from confide.solvers import minimise
 FIRST_POINTS = 120
 SECOND_POINTS = 1500
 GRID_ERROR = 0.02
-FAINTEST = 1e-300
-"""Chances below this are lost to underflow."""
+FAINTEST = 1e-13
+"""Chances of an atom below this are lost to rounding: they are differences."""
 ORDERS = np.array([1.05, 1.5, 2.0, 4.0, 8.0])
 
 
@@ -75,9 +75,9 @@ def joint_renyi(mechanism, calibration, records, orders):
         powers = np.multiply.outer(orders - 1, loss + before) + p.log_density
         inside = logsumexp(powers, axis=1) + np.log(p.volume)
         with np.errstate(divide="ignore", invalid="ignore"):
-            jumps = np.log(p.atoms / np.maximum(q.atoms, FAINTEST)) + before
+            jumps = np.log(p.atoms / np.maximum(q.atoms, FAINTEST / 1e3)) + before
             atoms = np.log(p.atoms) + np.multiply.outer(orders - 1, jumps)
-        atoms = np.where(p.atoms > 0, atoms, -np.inf)
+        atoms = np.where(p.atoms > FAINTEST, atoms, -np.inf)
         both = np.logaddexp(inside, logsumexp(atoms, axis=1))
         parts.append(both + np.log(max(weight, 1e-300)))
     return logsumexp(parts, axis=0) / (orders - 1)
