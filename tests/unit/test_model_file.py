@@ -154,7 +154,7 @@ def test_the_file_holds_exact_budgets_and_no_data(tmp_path):
     record = json.loads(text)
     budget = {"kind": "approx", "epsilon": "1", "delta": "1/1000000"}
     assert record["budget"] == record["release"]["guarantee"]["budget"] == budget
-    assert record["format_version"] == 1
+    assert record["format_version"] == 2
     assert record["schema"] == SCHEMA.to_mapping()
     assert "137" not in re.findall(r"\d+", text)
     assert not any(repr(float(age)) in text for age in frame["age"])
@@ -184,8 +184,8 @@ def spoil(record, path, value):
 
 DAMAGE = [
     (("format",), "other", "written by model.save"),
-    (("format_version",), 2, "later version of confide"),
-    (("format_version",), "1", "later version of confide"),
+    (("format_version",), 1, "version of confide that wrote it"),
+    (("format_version",), "2", "version of confide that wrote it"),
     (("estimator",), "Forest", "damaged"),
     (("budget",), {"kind": "approx", "epsilon": "1/0", "delta": "1"}, "damaged"),
     (("budget", "kind"), "renyi", "damaged"),

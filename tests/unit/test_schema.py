@@ -99,7 +99,7 @@ def test_the_encoding_is_known_in_advance():
         "rooms=1",
         "rooms=2",
     )
-    np.testing.assert_array_equal(one(), [0.5, 1, 0, 0, 0.5, 1, 0])
+    np.testing.assert_array_equal(one(), [0, 1, 0, 0, 0, 1, 0])
 
 
 @pytest.mark.parametrize(
@@ -108,11 +108,11 @@ def test_the_encoding_is_known_in_advance():
         ({"age": 98}, 0, 1.0),
         ({"age": 1e300}, 0, 1.0),
         ({"age": np.inf}, 0, 1.0),
-        ({"age": -np.inf}, 0, 0.0),
-        ({"age": 3}, 0, 0.0),
-        ({"age": np.nan}, 0, 0.5),
-        ({"age": None}, 0, 0.5),
-        ({"age": "58"}, 0, 0.5),
+        ({"age": -np.inf}, 0, -1.0),
+        ({"age": 3}, 0, -1.0),
+        ({"age": np.nan}, 0, 0.0),
+        ({"age": None}, 0, 0.0),
+        ({"age": "58"}, 0, 0.0),
         ({"town": "east"}, slice(1, 4), 0.0),
         ({"town": None}, slice(1, 4), 0.0),
         ({"town": np.nan}, slice(1, 4), 0.0),
@@ -467,12 +467,12 @@ def encoded(column, *values):
 
 def test_booleans_come_in_many_spellings():
     flag = Boolean("flag")
-    assert encoded(flag, True, False) == [[1.0], [0.0]]
-    assert encoded(flag, 1, 0) == [[1.0], [0.0]]
-    assert encoded(flag, 1.0, np.nan, 0.0) == [[1.0], [0.5], [0.0]]
+    assert encoded(flag, True, False) == [[1.0], [-1.0]]
+    assert encoded(flag, 1, 0) == [[1.0], [-1.0]]
+    assert encoded(flag, 1.0, np.nan, 0.0) == [[1.0], [0.0], [-1.0]]
     assert encoded(flag, "YES", "no", " True", "fALSE", "1", "0.0", None) == [
-        *([1.0], [0.0]) * 3,
-        [0.5],
+        *([1.0], [-1.0]) * 3,
+        [0.0],
     ]
     for bad in (2, -1, "maybe", "2", 0.5, date(2020, 1, 1)):
         with pytest.raises(InvalidData, match="column 'flag' is declared as a boolean"):
@@ -481,7 +481,7 @@ def test_booleans_come_in_many_spellings():
 
 def test_dates_become_their_place_in_the_range():
     day = Date("day", "2020-01-01", "2020-01-11")
-    middle = [[0.5]]
+    middle = [[0.0]]
     for value in (
         "2020-01-06",
         "20200106",
@@ -495,7 +495,7 @@ def test_dates_become_their_place_in_the_range():
         pd.NaT,
     ):
         assert encoded(day, value) == middle, value
-    assert encoded(day, "0001-01-01", "9999-12-31") == [[0.0], [1.0]]
+    assert encoded(day, "0001-01-01", "9999-12-31") == [[-1.0], [1.0]]
     for bad in ("06.01.2020", "soon", 20200106, 3.5):
         with pytest.raises(InvalidData, match="column 'day' is declared as a date"):
             encoded(day, bad)
@@ -509,7 +509,7 @@ def test_a_coefficient_of_a_date_is_per_year():
         for day in ("2000-01-01", "2010-01-01")
     )
     assert later - start == pytest.approx(10 * slope, rel=1e-3)
-    assert constant == 0
+    assert constant == pytest.approx(start) == -1
 
 
 def test_undeclared_and_missing_categories_differ_where_declared():

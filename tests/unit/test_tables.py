@@ -43,10 +43,10 @@ ROWS = (
     "yes,1e1,south,two,0,2009-05-05T10:00,w",
 )
 ENCODED = [
-    [0.5, 1, 0, 0, 1, 0, 0, 1.0, 1826 / 3652],
-    [0.5, 0, 0, 1, 0, 1, 0, 0.0, 1.0],
-    [1.0, 0, 0, 0, 0, 0, 1, 0.5, 0.5],
-    [0.1, 0, 1, 0, 0, 0, 1, 0.0, 0.0],
+    [0.0, 1, 0, 0, 1, 0, 0, 1.0, 0.0],
+    [0.0, 0, 0, 1, 0, 1, 0, -1.0, 1.0],
+    [1.0, 0, 0, 0, 0, 0, 1, 0.0, 0.0],
+    [-0.8, 0, 1, 0, 0, 0, 1, -1.0, -1.0],
 ]
 
 
@@ -109,7 +109,7 @@ def test_spaces_before_fields_are_skipped_wherever_they_stand(
     monkeypatch.setattr(delimited, "PIECE", piece)
     assert delimited._may_be_padded(path, ",") is padded
     frame = read_table(path, schema)
-    expected = [[0.2, 1, 0], [0.3, 0, 1]]
+    expected = [[-0.6, 1, 0], [-0.4, 0, 1]]
     np.testing.assert_allclose(schema.encode(frame)[:2], expected)
     assert frame["ill"].tolist()[:2] == ["no", "yes"]
 

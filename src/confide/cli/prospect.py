@@ -97,7 +97,7 @@ def plan(
     if plot is not None:
         check_picture(plot)
     public = None if schema is None else Schema.from_toml(schema)
-    columns = _columns(columns, public)
+    features = _columns(columns, public)
     if public is not None:
         model = model or ("linear" if public.target.labels is None else "logistic")
         target_bound = target_bound or _reach(public, model)
@@ -106,7 +106,7 @@ def plan(
     def plans(whole: Budget, **settings: Any) -> tuple[Plan, ...]:
         return compare_mechanisms(
             rows,
-            columns,
+            features,
             row_budget(whole, crowd),
             model=cast("Any", model or "logistic"),
             target_bound=target_bound,
@@ -149,12 +149,13 @@ def plan(
         console.print(f"\n[bold red]Warning:[/bold red] {advice}")
 
 
-def _columns(count: int, public: Schema | None) -> int:
-    """Return the number of features, by option or by schema."""
-    found = count if public is None else len(public.features)
-    if found < 1:
+def _columns(count: int, public: Schema | None) -> int | Schema:
+    """Return the schema, or the number of features without one."""
+    if public is not None:
+        return public
+    if count < 1:
         raise InvalidParameter("--columns", "1 or more, or a --schema given instead", count)
-    return found
+    return count
 
 
 def _print_remarks(plan: Plan, columns: tuple[ColumnPlan, ...], plot: Path | None) -> None:

@@ -6,9 +6,10 @@ undeclared or out of range has a meaning that is fixed beforehand:
 =========  =================================  ==================  =========================
 kind       a value becomes                    out of range        missing
 =========  =================================  ==================  =========================
-number     its place in the range, in [0, 1]  clamped             the middle, or refused
-date       its place in the range, in [0, 1]  clamped             the middle, or refused
-boolean    1 or 0                             refused             the middle, or refused
+number     its place in the range, ±1 at the  clamped             the middle, or refused
+           ends and 0 in the middle
+date       its place in the range, as above   clamped             the middle, or refused
+boolean    1 or −1                            refused             the middle, or refused
 category   an indicator per level             all zeros, or the   all zeros (a category of
                                               indicator "other"   its own), or refused
 =========  =================================  ==================  =========================
@@ -68,7 +69,7 @@ class Column(Protocol):
 
 
 class _OneNumber:
-    """What becomes a single number in [0, 1]."""
+    """What becomes a single number in [−1, 1]."""
 
     __slots__ = ()
 
@@ -79,7 +80,7 @@ class _OneNumber:
 
 @dataclass(frozen=True, slots=True)
 class Number(_OneNumber):
-    """A number between two public bounds, scaled to [0, 1].
+    """A number between two public bounds, scaled to [−1, 1].
 
     ``unit`` is for the reader: coefficients are effects per unit.
     """
@@ -113,19 +114,19 @@ class Number(_OneNumber):
         return (f"{self.name} (per {self.unit})" if self.unit else self.name,)
 
     def read(self, values: Any) -> Array:
-        """Scale to [0, 1], clamp, and put what is missing in the middle."""
+        """Scale to [−1, 1], clamp, and put what is missing in the middle."""
         column = as_numbers(values, self.name)
         return _scale(column, float(self.lower), float(self.upper), self)
 
     def units(self) -> tuple[Array, float]:
-        """Return 1/width, and the lower bound as origin."""
+        """Return 2/width, and the middle as origin."""
         lower, upper = float(self.lower), float(self.upper)
-        return np.array([1 / (upper - lower)]), lower
+        return np.array([2 / (upper - lower)]), lower / 2 + upper / 2
 
 
 @dataclass(frozen=True, slots=True)
 class Date(_OneNumber):
-    """A day between two public days, scaled to [0, 1]; coefficients are per year."""
+    """A day between two public days, scaled to [−1, 1]; coefficients are per year."""
 
     name: str
     lower: date
@@ -153,14 +154,15 @@ class Date(_OneNumber):
         return (f"{self.name} (per year since {self.lower.isoformat()})",)
 
     def read(self, values: Any) -> Array:
-        """Scale to [0, 1], clamp, and put what is missing in the middle."""
+        """Scale to [−1, 1], clamp, and put what is missing in the middle."""
         column = as_days(values, self.name)
         ends = self.lower.toordinal(), self.upper.toordinal()
         return _scale(column, float(ends[0]), float(ends[1]), self)
 
     def units(self) -> tuple[Array, float]:
-        """Return the share of the range that is a year, from the first day on."""
-        return np.array([DAYS_PER_YEAR / (self.upper - self.lower).days]), 0.0
+        """Return what a year is of half the range, and that half as origin, in years."""
+        years = (self.upper - self.lower).days / DAYS_PER_YEAR
+        return np.array([2 / years]), years / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,12 +183,12 @@ class Boolean(_OneNumber):
         return (self.name,)
 
     def read(self, values: Any) -> Array:
-        """Return 1 or 0, and put what is missing in the middle."""
+        """Return 1 or −1, and put what is missing in the middle."""
         return _scale(as_truths(values, self.name), 0.0, 1.0, self)
 
     def units(self) -> tuple[Array, float]:
-        """Return one: a truth value has no unit."""
-        return np.ones(1), 0.0
+        """Return two: from no to yes it is two steps, one on either side of the middle."""
+        return np.array([2.0]), 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,12 +261,13 @@ def _scale(column: Array, lower: float, upper: float, rule: Any) -> Array:
     """Clamp and scale in place; apply the rule for what is missing."""
     np.clip(column, lower, upper, out=column)
     column -= lower
-    column /= upper - lower
+    column /= (upper - lower) / 2
+    column -= 1.0
     absent = np.isnan(column)
     if absent.any():
         if rule.missing == "refuse":
             raise _missing(rule.name, "midpoint")
-        column[absent] = 0.5
+        column[absent] = 0.0
     return column
 
 

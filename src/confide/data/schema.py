@@ -140,7 +140,7 @@ class Schema:
         return weights
 
     def encode(self, frame: Any) -> Array:
-        """Return numbers in [0, 1] and indicators, before any weight."""
+        """Return numbers in [−1, 1] and indicators, before any weight."""
         return self._matrix(frame, np.ones(len(self.features)))
 
     def design(self, frame: Any) -> Array:

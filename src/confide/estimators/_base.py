@@ -40,7 +40,7 @@ from confide.estimators._uncertain import (
 from confide.inference import Coefficient, Intervals, IntervalTable, Summary
 from confide.mechanisms import MECHANISMS, Mechanism, Release
 from confide.noise import Entropy
-from confide.objectives import L1, L2Ball, Loss, Objective
+from confide.objectives import L1, L2Ball, Loss, Objective, typical_norm_of_columns
 from confide.privacy import Budget, Neighbours, check_budget, row_budget
 from confide.privacy.guarantee import PUBLIC_LABELS
 
@@ -203,6 +203,14 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             penalty,
             ball,
             task.target_bound,
+            self._typical_norm(task),
+        )
+
+    def _typical_norm(self, task: Task) -> float | None:
+        if self.schema is None:
+            return None
+        return typical_norm_of_columns(
+            task.loss, self.schema.weights, len(self.schema.columns), task.target_bound
         )
 
     def _keep(self, release: Release, task: Task) -> None:

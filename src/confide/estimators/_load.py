@@ -61,12 +61,12 @@ def _read(path: Path) -> dict[str, Any]:
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise InvalidParameter("model file", "written by model.save", str(path))
     found = record.get("format_version")
-    if type(found) is not int or not 1 <= found <= FORMAT_VERSION:
+    if type(found) is not int or found != FORMAT_VERSION:
         raise InvalidParameter(
             "model file",
-            f"of a format up to {FORMAT_VERSION}",
+            f"of format {FORMAT_VERSION}",
             f"{path} of format {found}",
-            "Install a later version of confide to read it.",
+            "Read it with the version of confide that wrote it.",
         )
     return record
 

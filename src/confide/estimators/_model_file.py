@@ -23,7 +23,7 @@ from confide.mechanisms.release import NoiseRecord
 from confide.privacy import Approx, Guarantee, Neighbours, Pure, Status, Zcdp
 
 FORMAT = "confide-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 BUDGETS: dict[str, Any] = {"pure": Pure, "approx": Approx, "zcdp": Zcdp}
 EVENTS: dict[str, Any] = {
     "pure": PureEvent,

@@ -93,7 +93,8 @@ def _mean_and_covariance(column: Column) -> tuple[Array, Array]:
     if isinstance(column, Category) and count > 1:
         even = np.full(count, 1 / count)
         return even, np.diag(even) - np.outer(even, even)
-    return np.full(count, 0.5), np.eye(count) * _spread(column)[0] ** 2
+    mean = 0.5 if isinstance(column, Category) else 0.0
+    return np.full(count, mean), np.eye(count) * _spread(column)[0] ** 2
 
 
 def noise_ratio(columns: tuple[ColumnPlan, ...]) -> float:
@@ -174,7 +175,9 @@ def _spread(column: Column) -> tuple[float, float]:
     count = len(column.features)
     match column:
         case Number() | Date():
-            return 1 / math.sqrt(12), 1.0
+            return 1 / math.sqrt(3), 1.0
+        case Boolean():
+            return 1.0, 1.0
         case Category() if count > 1:
             return 1 / math.sqrt(count), 1 - 1 / count
         case _:

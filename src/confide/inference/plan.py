@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from confide._types import Array
-from confide.data import INTERCEPT_HEIGHT
+from confide.data import INTERCEPT_HEIGHT, Schema
 from confide.errors import ConfideError, InvalidParameter, MissingPublicBound, UnmetNeeds
 from confide.inference.intervals import Intervals, calibrate_wish
 from confide.inference.people import Model, stand_in
@@ -31,7 +31,13 @@ from confide.mechanisms import (
     IntervalCalibration,
     Mechanism,
 )
-from confide.objectives import LOSSES, Clipped, Loss, Objective
+from confide.objectives import (
+    LOSSES,
+    Clipped,
+    Loss,
+    Objective,
+    typical_norm_of_columns,
+)
 from confide.privacy import Budget, Guarantee, Neighbours, check_budget
 
 MOST_ROWS = 10**15
@@ -218,7 +224,7 @@ class Plan:
 
 def make_plan(
     rows: int,
-    columns: int,
+    columns: int | Schema,
     budget: Budget,
     *,
     model: Model = "logistic",
@@ -234,10 +240,10 @@ def make_plan(
 ) -> Plan:
     """Foretell a fit from public facts; nothing is read and nothing is spent.
 
-    ``rows`` is a planned number, ``columns`` counts features, ``model`` is "logistic",
-    "svm" (huberized hinge), "linear" or "poisson". ``signal`` is the spread of the linear
-    predictor over the rows, for "linear" in units of the residual spread. The rest is as
-    in the estimators; ``intervals`` with a level of its own sets it.
+    ``rows`` is a planned number, ``columns`` a number of features or a schema, ``model``
+    is "logistic", "svm" (huberized hinge), "linear" or "poisson". ``signal`` is the spread
+    of the linear predictor over the rows, for "linear" in units of the residual spread. The
+    rest is as in the estimators; ``intervals`` with a level of its own sets it.
     """
     if model not in get_args(Model):
         raise InvalidParameter("model", f"one of {list(get_args(Model))}", model)
@@ -248,7 +254,8 @@ def make_plan(
     wish = Intervals.of(intervals)
     usual = chosen.default_neighbours if wish is None else Neighbours.REPLACE_ONE
     relation = Neighbours.of(usual if neighbours is None else neighbours)
-    width, norm = _whole("columns", columns), _positive("row_norm", row_norm)
+    features = len(columns.features) if isinstance(columns, Schema) else columns
+    width, norm = _whole("columns", features), _positive("row_norm", row_norm)
     target = None if target_bound is None else _positive("target_bound", target_bound)
     slope = None if slope_bound is None else _positive("slope_bound", slope_bound)
     automatic = isinstance(l2, str) and l2 == "auto"
@@ -259,6 +266,11 @@ def make_plan(
         None if automatic else _positive("l2", cast("float", l2)),
         target_bound=1.0 if model == "linear" else target,
     )
+    if isinstance(columns, Schema):
+        guess = typical_norm_of_columns(
+            objective.loss, columns.weights, len(columns.columns), objective.target_bound
+        )
+        objective = replace(objective, coef_norm_guess=guess)
     count = _whole("rows", rows)
     whole = check_budget(budget)
     joint = None
@@ -288,7 +300,7 @@ def make_plan(
 
 def compare_mechanisms(
     rows: int,
-    columns: int,
+    columns: int | Schema,
     budget: Budget,
     *,
     model: Model = "logistic",

@@ -74,7 +74,7 @@ class AdaptiveObjectivePerturbation:
     centred: bool = True
     tolerance: float = 1e-9
     precision_share: Fraction = Fraction(1, 100)
-    coef_norm_guess: float = 20.0
+    coef_norm_guess: float | None = None
 
     name: ClassVar[str] = "adaptive"
     needs: ClassVar[tuple[Need, ...]] = (*ObjectivePerturbation.needs, REWEIGHTED, L1_PROX)

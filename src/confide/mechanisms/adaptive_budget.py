@@ -102,7 +102,7 @@ def _effort(task: Task, second: Calibration) -> float:
     """Return what noise and ridge of the second look pull at the coefficients."""
     noise = second.noise.expected_norm(task.final.dimension)
     ridge = second.objective.strong_convexity
-    return noise + ridge * task.look.coef_norm_guess
+    return noise + ridge * (task.look.coef_norm_guess or task.final.typical_norm)
 
 
 def _cut(task: Task, budget: Budget, share: Fraction) -> Looks:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Literal, assert_never
 
@@ -27,7 +27,7 @@ from confide.mechanisms.objective_analysis import is_logistic
 from confide.mechanisms.objective_calibration import Perturbation
 from confide.mechanisms.release import Release
 from confide.noise import Entropy, Gaussian, Noise, SphericalLaplace
-from confide.objectives import Objective
+from confide.objectives import Objective, check_guess
 from confide.privacy import (
     Approx,
     Budget,
@@ -59,14 +59,14 @@ class ObjectivePerturbation:
     (each by its own maximum) or "kst" (the constants of Kifer, Smith and Thakurta).
     ``tolerance`` is how close to the exact minimiser the solver must come; for a ridge
     below 1 it is divided by the ridge, because arithmetic can certify no less.
-    ``coef_norm_guess`` is a public guess of ‖θ‖ from which an automatic ridge is chosen:
-    it affects accuracy, never privacy.
+    ``coef_norm_guess`` is a public guess of ‖θ‖ from which an automatic ridge is chosen,
+    None that of the objective: it affects accuracy, never privacy.
     """
 
     analysis: Analysis = "coupled"
     tolerance: float = 1e-9
     precision_share: Fraction = Fraction(1, 100)
-    coef_norm_guess: float = 20.0
+    coef_norm_guess: float | None = None
 
     name: ClassVar[str] = "objective"
     needs: ClassVar[tuple[Need, ...]] = (
@@ -100,6 +100,7 @@ class ObjectivePerturbation:
             raise InvalidParameter(
                 "precision_share", "between 0 and 1", self.precision_share
             )
+        check_guess(self.coef_norm_guess)
 
     def calibrate(
         self,
@@ -186,11 +187,13 @@ class ObjectivePerturbation:
         self, objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
     ) -> Objective:
         """Take the theorem's comfortable ridge, or the noise over a guess of ‖θ‖."""
+        if self.coef_norm_guess is not None:
+            objective = replace(objective, coef_norm_guess=self.coef_norm_guess)
         start = objective.with_l2(
             self._comfortable_ridge(objective, budget, neighbours, copies)
         )
         noise = self._perturbation(start, budget, neighbours, copies).noise
-        balanced = noise.expected_norm(objective.dimension) / self.coef_norm_guess
+        balanced = noise.expected_norm(objective.dimension) / objective.typical_norm
         return start.with_l2(max(start.l2 or 0.0, balanced))
 
     def _comfortable_ridge(
@@ -222,7 +225,7 @@ class ObjectivePerturbation:
                 objective.with_l2(ridge), budget, Neighbours.ADD_REMOVE, 1
             )
             pull = found.noise.expected_norm(objective.dimension)
-            return ridge * self.coef_norm_guess + neighbours.shifts * pull
+            return ridge * objective.typical_norm + neighbours.shifts * pull
 
         best = minimize_scalar(
             effort, bounds=(0.02, 8.0), method="bounded", options={"xatol": 0.05}

@@ -21,7 +21,7 @@ from confide.objectives.losses import (
     curvature_bound,
     curvature_given,
 )
-from confide.objectives.objective import Objective
+from confide.objectives.objective import Objective, check_guess
 from confide.objectives.penalties import (
     L1,
     PENALTIES,
@@ -36,6 +36,7 @@ from confide.objectives.penalties import (
 from confide.objectives.proximal import has_exact_prox, prox
 from confide.objectives.public import Public
 from confide.objectives.registry import Registry
+from confide.objectives.typical import typical_norm_of_columns
 
 __all__ = [
     "CONSTRAINTS",
@@ -65,8 +66,10 @@ __all__ = [
     "Scad",
     "SmoothedHinge",
     "Squared",
+    "check_guess",
     "curvature_bound",
     "curvature_given",
     "has_exact_prox",
     "prox",
+    "typical_norm_of_columns",
 ]

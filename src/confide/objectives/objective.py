@@ -17,13 +17,15 @@ from confide.objectives.constraints import Constraint
 from confide.objectives.losses import Loss, curvature_bound
 from confide.objectives.penalties import Penalty
 from confide.objectives.public import Public
+from confide.objectives.typical import typical_norm
 
 
 @dataclass(frozen=True, slots=True)
 class Objective:
     """Loss, ridge, penalty and constraint over a public dimension and row norm.
 
-    ``l2`` is the ridge that every coordinate gets; None leaves it to the mechanism.
+    ``l2`` is the ridge that every coordinate gets; None leaves it to the mechanism, which
+    then goes by ``coef_norm_guess``, a public guess of ‖θ‖ (None: from the loss).
     """
 
     loss: Loss
@@ -33,6 +35,7 @@ class Objective:
     penalty: Penalty | None = None
     constraint: Constraint | None = None
     target_bound: float | None = None
+    coef_norm_guess: float | None = None
 
     def __post_init__(self) -> None:
         if self.dimension < 1:
@@ -48,6 +51,7 @@ class Objective:
             raise InvalidParameter("l2", "finite and not negative", self.l2)
         if self.target_bound is not None and not 0 < self.target_bound < math.inf:
             raise InvalidParameter("target_bound", "positive and finite", self.target_bound)
+        check_guess(self.coef_norm_guess)
 
     @property
     def public(self) -> Public:
@@ -86,6 +90,13 @@ class Objective:
         return float(self.ridge.min())
 
     @property
+    def typical_norm(self) -> float:
+        """A guess of ‖θ‖ for automatic ridges: it affects accuracy, never privacy."""
+        if self.coef_norm_guess is not None:
+            return self.coef_norm_guess
+        return typical_norm(self.loss, self.dimension, self.row_norm, self.target_bound)
+
+    @property
     def kink(self) -> Penalty | None:
         """The penalty without its quadratic part."""
         return None if self.penalty is None else self.penalty.kink()
@@ -93,3 +104,9 @@ class Objective:
     def with_l2(self, l2: float) -> "Objective":
         """Return the same objective with this ridge."""
         return replace(self, l2=l2)
+
+
+def check_guess(norm: float | None) -> None:
+    """Refuse a guess of ‖θ‖ that is not a length."""
+    if norm is not None and not 0 < norm < math.inf:
+        raise InvalidParameter("coef_norm_guess", "positive and finite", norm)

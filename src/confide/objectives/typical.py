@@ -1,0 +1,42 @@
+"""How long a vector of coefficients is as a rule: a public guess for automatic ridges.
+
+It affects accuracy, never privacy.
+"""
+
+import math
+
+import numpy as np
+
+from confide._types import Array
+from confide.objectives.clipping import Clipped
+from confide.objectives.losses import Loss, Squared
+
+LONG = 20.0
+"""A predictor of log-odds or of a logarithm may vary by so much over unit rows."""
+FITTED = 1.5
+"""A predictor of the target itself varies by little more than the target does."""
+DOUBLING = math.log(2)
+"""Odds double from the middle of a column to its end, or from one level to another."""
+
+
+def typical_norm(
+    loss: Loss, dimension: int, row_norm: float, target_bound: float | None
+) -> float:
+    """Guess ‖θ‖ for rows of which only the length is known."""
+    if _fits_the_target(loss):
+        return FITTED * (target_bound or 1.0) * math.sqrt(dimension) / row_norm
+    return LONG / row_norm
+
+
+def typical_norm_of_columns(
+    loss: Loss, heights: Array, columns: int, target_bound: float | None
+) -> float:
+    """Guess ‖θ‖ for the columns of a schema, whose features have these heights."""
+    reach = float(np.linalg.norm(1 / heights))
+    if _fits_the_target(loss):
+        return FITTED * (target_bound or 1.0) * reach / math.sqrt(columns)
+    return max(LONG, DOUBLING * reach)
+
+
+def _fits_the_target(loss: Loss) -> bool:
+    return isinstance(loss.loss if isinstance(loss, Clipped) else loss, Squared)
