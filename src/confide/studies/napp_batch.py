@@ -20,9 +20,11 @@ LASSO = NappTarget("lasso", 1.0)
 ITERATIONS = 80
 REST = 1e-9
 """A fit rests when two reweightings move no coefficient by more, relatively."""
-GONE = 1e-12
+GONE = 1e-10
 """A coefficient below it that still shrinks rests, too."""
-TOLERANCE = 1e-8
+TOLERANCE = 1e-7
+STALE = 0.01
+"""A Hessian is too old when a step shortens the next one by less."""
 MOST_STEPS = 500
 FEW_COLUMNS = 32
 
@@ -119,9 +121,7 @@ class Table:
                     break
         return NappPath(theta, before, weights, iterations)
 
-    def recycle(
-        self, fits: Fits, shares: Shares, path: NappPath
-    ) -> tuple[NappPath, Array]:
+    def recycle(self, fits: Fits, shares: Shares, path: NappPath) -> tuple[NappPath, Array]:
         """Run one round of Algorithm 2 after a path; return the new one and Δε."""
         found = retrieved(fits, shares, path)
         again = np.flatnonzero(found > NOTHING * shares.curvature)
@@ -168,7 +168,7 @@ class Table:
         for _ in range(MOST_STEPS):
             move = _newton(grams[which[todo]], weights[todo], -gradient)
             length = np.abs(move).max(axis=1)
-            stale = (length > 0.1 * old) & ~shortened
+            stale = (length > STALE * old) & ~shortened
             if stale.any():
                 grams[which[todo[stale]]] = self._bend(margin[stale], slope[stale])
                 again = grams[which[todo[stale]]]

@@ -54,9 +54,10 @@ class Setting:
         norm = float(np.sqrt(COLUMNS)) * self.reach
         return Objective(self.loss, COLUMNS, norm, target_bound=self.target_bound)
 
-    def strengths(self, count: int) -> Array:
-        """Return a grid of Λ, from hardly any to more than the noise: multiples of L."""
-        return self.objective.lipschitz * np.geomspace(*STRENGTHS, count)
+    @property
+    def strengths(self) -> Array:
+        """A grid of Λ, from hardly any to more than the noise: multiples of L."""
+        return self.objective.lipschitz * STRENGTHS
 
     def simulate(self, rows: int, rng: Generator) -> tuple[Array, Array]:
         """Draw features and targets."""
@@ -85,12 +86,10 @@ class Setting:
                 return np.asarray(((margin >= 0) != (y > 0)).mean(axis=1))
 
 
-STRENGTHS = (0.1, 50.0)
+STRENGTHS = np.geomspace(0.1, 40.0, 10)
 SETTINGS = {
     "linear": Setting(Clipped(Squared(), 1.0), 0.25, 1.0, 0.2, (200, 500), 1.7),
-    "Poisson": Setting(
-        Clipped(Poisson(), 10.0), 0.25, 4.0, 3.5, (500, 1000), MOST_COUNT
-    ),
+    "Poisson": Setting(Clipped(Poisson(), 10.0), 0.25, 4.0, 3.5, (500, 1000), MOST_COUNT),
     "logistic": Setting(Logistic(), 0.5, 4.0, 3.5, (500, 1000)),
 }
 EPSILONS = (0.4, 0.6, 0.8, 1.0)

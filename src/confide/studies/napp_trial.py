@@ -28,8 +28,8 @@ from confide.objectives import Objective
 from confide.privacy import Approx, Budget, Neighbours, Pure
 from confide.studies.napp_batch import Fits, Table, retrieved, together
 from confide.studies.napp_population import SETTINGS, TEST_ROWS, Setting, selection_rates
-from confide.studies.napp_rivals import lasso, two_looks
-from confide.studies.napp_sound import sound
+from confide.studies.napp_rivals import lasso, two_looks, two_looks_retrieved
+from confide.studies.napp_sound import sound, sound_retrieved
 from confide.studies.study import Cell, Row
 
 
@@ -54,14 +54,14 @@ class Variant:
 
 
 VARIANTS = {
-    "NAPP-VS+ with MOOR": Variant(moor=True, selection=True, truncated=True),
-    "NAPP-VS+": Variant(moor=False, selection=True, truncated=True),
-    "NAPP-VS with MOOR": Variant(moor=True, selection=True),
-    "NAPP-VS": Variant(moor=False, selection=True),
-    "NAPP-ERM with MOOR": Variant(moor=True),
+    "VS+ MOOR": Variant(moor=True, selection=True, truncated=True),
+    "VS+": Variant(moor=False, selection=True, truncated=True),
+    "VS MOOR": Variant(moor=True, selection=True),
+    "VS": Variant(moor=False, selection=True),
+    "ERM MOOR": Variant(moor=True),
     "DP-ERM": Variant(moor=False),
 }
-LASSO, SOUND, LOOKS = "lasso, not private", "sound", "two looks"
+LASSO, SOUND, LOOKS = "lasso", "sound", "two looks"
 RECYCLED = ", recycled"
 ZERO_BELOW = 1e-8
 Measured = dict[str, list[Array]]
@@ -82,7 +82,7 @@ def trial(cell: Cell, seed: int) -> list[Row]:
     setting, budget = SETTINGS[str(cell["regression"])], budget_of(cell)
     rng, entropy = generator(seed), Entropy.seeded(seed)
     test = setting.simulate(TEST_ROWS, rng)
-    strengths = setting.strengths(int(cell["strengths"]))
+    strengths = setting.strengths
     methods = str(cell["methods"])
     seen: dict[str, Measured] = {}
     for _ in range(int(cell["repeats"])):
@@ -224,3 +224,18 @@ def _row(method: str, strength: float, seen: Measured, k: int) -> Row:
         "error_deviation": spread,
         **lost,
     }
+
+
+def budgeted_trial(cell: Cell, seed: int) -> list[Row]:
+    """Measure the published variants, and say what the sound methods never set aside."""
+    rows = trial(cell, seed)
+    setting, budget = SETTINGS[str(cell["regression"])], budget_of(cell)
+    for name, share in (
+        (SOUND, sound_retrieved(setting.objective, budget)),
+        (LOOKS, two_looks_retrieved(setting.objective, budget)),
+    ):
+        rows += [
+            {"method": name, "strength": float(strength), "retrieved": share}
+            for strength in setting.strengths
+        ]
+    return rows
