@@ -1,10 +1,8 @@
 """The NAPP studies compute what `mechanisms.Napp` would, for many fits at once."""
 
 import math
-import time
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from confide.data import enclose

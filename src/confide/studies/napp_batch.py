@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from confide._types import Array
+from confide._types import AnyArray, Array
 from confide.errors import NotSolved
 from confide.mechanisms import NappTarget
 from confide.mechanisms.napp_path import NappPath
@@ -38,8 +38,8 @@ class Fits:
 
     strength: Array
     floor: Array
-    moor: Array
-    folded: Array
+    moor: AnyArray
+    folded: AnyArray
     linear: Array
     least: Array
 
@@ -61,7 +61,7 @@ class Fits:
     def __len__(self) -> int:
         return len(self.strength)
 
-    def take(self, chosen: Array) -> "Fits":
+    def take(self, chosen: AnyArray) -> "Fits":
         """Return some of the fits."""
         return Fits(*(getattr(self, name)[chosen] for name in FIELDS))
 
@@ -101,9 +101,10 @@ class Table:
 
     def follow(self, fits: Fits, iterations: int = ITERATIONS) -> NappPath:
         """Iterate all fits; the arrays of the path have one line for each."""
-        theta, before = np.zeros(fits.linear.shape), np.zeros(fits.linear.shape)
+        count, size = fits.linear.shape
+        theta, before = np.zeros((count, size)), np.zeros((count, size))
         weights = fits.first()
-        grams = np.zeros((*theta.shape, theta.shape[1]))
+        grams = np.zeros((count, size, size))
         live, first = np.arange(len(fits)), True
         for done in range(1, iterations + 1):
             some, here, last = fits.take(live), theta[live], before[live]
@@ -147,7 +148,7 @@ class Table:
     def _solve(
         self,
         grams: Array,
-        which: Array,
+        which: AnyArray,
         weights: Array,
         pull: Array,
         start: Array,
@@ -222,7 +223,7 @@ def retrieved(fits: Fits, shares: Shares, path: NappPath) -> Array:
     return np.array([retrievable(shares.curvature, floor, line) for floor, line in pairs])
 
 
-def _at_rest(theta: Array, two_ago: Array) -> Array:
+def _at_rest(theta: Array, two_ago: Array) -> AnyArray:
     """Say which fits repeat themselves, every time or (under ⟨b,|θ|⟩) every other time."""
     size, earlier = np.abs(theta), np.abs(two_ago)
     still = np.abs(theta - two_ago) <= REST * size

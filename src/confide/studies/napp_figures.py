@@ -18,6 +18,7 @@ from confide.studies.napp_panels import (
     by_method,
     cells,
     curve,
+    cut_off,
     lines,
     panels,
 )
@@ -59,6 +60,7 @@ def _least(rows: pd.DataFrame) -> pd.DataFrame:
 def _errors(rows: pd.DataFrame) -> Any:
     def draw(axes: Any, here: pd.DataFrame) -> None:
         lines(axes, here, "error", list(STYLES))
+        cut_off(axes, here)
 
     return panels(
         rows,
@@ -69,7 +71,7 @@ def _errors(rows: pd.DataFrame) -> Any:
 
 
 def _shares(rows: pd.DataFrame) -> pd.DataFrame:
-    """Retrieved share for every multiple of L that Λ is."""
+    """Return the retrieved share for every multiple of L that Λ is."""
     means = averaged(rows)
     wide = means.pivot_table(
         index=[*PANEL, "method"], columns="multiple", values="retrieved", sort=False

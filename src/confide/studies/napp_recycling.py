@@ -13,13 +13,15 @@ from confide.studies.napp_panels import (
     averaged,
     cells,
     curve,
+    cut_off,
     legend,
 )
 from confide.studies.napp_population import DELTA
-from confide.studies.napp_trial import LASSO, RECYCLED, SOUND, trial
+from confide.studies.napp_trial import LASSO, LOOKS, RECYCLED, SOUND, trial
 from confide.studies.study import Study, register
 
 FAMILIES = ("VS+ MOOR", "VS MOOR", "ERM MOOR")
+OTHERS = (SOUND, LOOKS, LASSO)
 
 
 def _table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -27,7 +29,7 @@ def _table(rows: pd.DataFrame) -> pd.DataFrame:
     found = []
     for panel, part in averaged(rows).groupby(PANEL, sort=False):
         groups = dict(list(part.groupby("method", sort=False)))
-        for name in (*FAMILIES, SOUND, LASSO):
+        for name in (*FAMILIES, *OTHERS):
             line: dict[str, Any] = dict(zip(PANEL, panel, strict=True))
             line |= {"method": name, "AUC": area(groups[name])}
             line["MSE"] = float(groups[name]["error"].min())
@@ -61,7 +63,7 @@ def _figure(rows: pd.DataFrame) -> Any:
             if j == 0:
                 upper.set_ylabel("true positive rate", fontsize=9)
                 lower.set_ylabel("mean square error", fontsize=9)
-    legend(figure, grid[0][0], 4)
+    legend(figure, grid[0][0], 4 if len(epsilons) > 2 else 2)
     figure.suptitle(
         "Linear regression without and with one round of recycling", fontsize=11
     )
@@ -72,7 +74,7 @@ def _draw(upper: Any, lower: Any, here: pd.DataFrame) -> None:
     """Draw selection above and prediction below; recycling is dashed."""
     upper.plot([0, 1], [0, 1], color="0.8", lw=0.8)
     lower.set_xscale("log")
-    for name in (*FAMILIES, SOUND, LASSO):
+    for name in (*FAMILIES, *OTHERS):
         for suffix, extra in (("", {}), (RECYCLED, {"ls": "--"})):
             line = here[here["method"] == name + suffix].sort_values("strength")
             if not len(line):
@@ -81,6 +83,7 @@ def _draw(upper: Any, lower: Any, here: pd.DataFrame) -> None:
             style["label"] = STYLES[name]["label"] + suffix
             upper.plot(*curve(line), **style)
             lower.plot(line["strength"], line["error"], **style)
+    cut_off(lower, here)
 
 
 for _name, _delta in (("8", DELTA), ("s4", 0)):

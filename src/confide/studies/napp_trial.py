@@ -5,7 +5,6 @@ a penalty 2Λ|θ|, so everything that is compared with it gets 2Λ‖θ‖₁.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -85,15 +84,17 @@ def trial(cell: Cell, seed: int) -> list[Row]:
     strengths = setting.strengths
     methods = str(cell["methods"])
     seen: dict[str, Measured] = {}
-    for _ in range(int(cell["repeats"])):
+    for repeat in range(int(cell["repeats"])):
         x, y = setting.simulate(int(cell["rows"]), rng)
         found = published(
             setting, budget, (x, y), strengths, entropy, recycled=methods == "recycled"
         )
         if methods != "published":
-            rows = enclose(x, y, setting.objective.row_norm, 0.0)
-            private = (sound, two_looks) if methods == "all" else (sound,)
-            found |= _others(setting.objective, budget, rows, strengths, entropy, private)
+            objective = setting.objective
+            rows = enclose(x, y, objective.row_norm, 0.0)
+            plain = [lasso(objective, rows, strength) for strength in strengths]
+            found[LASSO] = (np.stack(plain), None)
+            found |= private(objective, budget, rows, strengths, (seed, repeat))
         for name, (thetas, shares) in found.items():
             _measure(seen.setdefault(name, {}), setting, thetas, shares, test)
     return [
@@ -174,21 +175,20 @@ def _cut(
     )
 
 
-Private = Callable[[Objective, Budget, Rows, float, Entropy], Array]
-
-
-def _others(
+def private(
     objective: Objective,
     budget: Budget,
     rows: Rows,
     strengths: Array,
-    entropy: Entropy,
-    private: tuple[Private, ...],
+    seeds: tuple[int, int],
 ) -> dict[str, tuple[Array, Array | None]]:
-    plain = [lasso(objective, rows, strength) for strength in strengths]
-    found: dict[str, tuple[Array, Array | None]] = {LASSO: (np.stack(plain), None)}
-    for name, method in zip((SOUND, LOOKS), private, strict=False):
-        fits = [method(objective, budget, rows, s, entropy) for s in strengths]
+    """Return coefficients over the grid by the sound methods, under the same noise."""
+    found: dict[str, tuple[Array, Array | None]] = {}
+    for name, method in ((SOUND, sound), (LOOKS, two_looks)):
+        fits = [
+            method(objective, budget, rows, strength, Entropy.seeded(seeds))
+            for strength in strengths
+        ]
         found[name] = (np.stack(fits), None)
     return found
 
