@@ -23,8 +23,8 @@ REST = 1e-9
 GONE = 1e-10
 """A coefficient below it that still shrinks rests, too."""
 TOLERANCE = 1e-7
-STALE = 0.01
-"""A Hessian is too old when a step shortens the next one by less."""
+STALE, STALE_IF_WIDE = 0.01, 0.5
+"""A Hessian is too old when a step shortens the next one by less; wide ones are dear."""
 MOST_STEPS = 500
 FEW_COLUMNS = 32
 
@@ -96,26 +96,35 @@ class Table:
         size = self._x.shape[1]
         self._upper = np.triu_indices(size)
         self._products: Array | None = None
+        self._stale = STALE_IF_WIDE
         if size <= FEW_COLUMNS:
+            self._stale = STALE
             self._products = self._x[:, self._upper[0]] * self._x[:, self._upper[1]]
 
     def follow(self, fits: Fits, iterations: int = ITERATIONS) -> NappPath:
-        """Iterate all fits; the arrays of the path have one line for each."""
+        """Iterate all fits; the arrays of the path have one line for each.
+
+        Under ⟨b,|θ|⟩ signs may flip for good, so every other problem is alike: it starts
+        from the iterate before the last, with a Hessian of its own.
+        """
         count, size = fits.linear.shape
         theta, before = np.zeros((count, size)), np.zeros((count, size))
         weights = fits.first()
-        grams = np.zeros((count, size, size))
-        live, first = np.arange(len(fits)), True
+        grams = np.zeros((2 * count, size, size))
+        live = np.arange(count)
         for done in range(1, iterations + 1):
             some, here, last = fits.take(live), theta[live], before[live]
             pull = some.linear
             if done > 1:
                 weights[live] = some.after(here)
-                folded = some.folded[:, None]
-                pull = np.where(folded, np.sign(here) * pull, pull)
-                here = np.where(folded & (here * last < 0), last, here)
-            found = self._solve(grams, live, weights[live], pull, here, fresh=first)
-            before[live], theta[live], first = theta[live], found, False
+                pull = np.where(some.folded[:, None], np.sign(here) * pull, pull)
+                flips = some.folded & (here * last < 0).any(axis=1)
+                here = np.where(flips[:, None], last, here)
+            slots = live + count * (done % 2) * some.folded
+            found = self._solve(grams, slots, weights[live], pull, here, fresh=done == 1)
+            if done == 1:
+                grams[:count] = grams[slots]
+            before[live], theta[live] = theta[live], found
             if (iterations - done) % 2 == 0:
                 live = live[~_at_rest(found, last)]
                 if not live.size:
@@ -169,7 +178,7 @@ class Table:
         for _ in range(MOST_STEPS):
             move = _newton(grams[which[todo]], weights[todo], -gradient)
             length = np.abs(move).max(axis=1)
-            stale = (length > STALE * old) & ~shortened
+            stale = (length > self._stale * old) & ~shortened
             if stale.any():
                 grams[which[todo[stale]]] = self._bend(margin[stale], slope[stale])
                 again = grams[which[todo[stale]]]

@@ -83,7 +83,7 @@ class Setting:
                 means = np.exp(np.minimum(margin, np.log(MOST_COUNT)))
                 return np.asarray(np.square(means - y).mean(axis=1))
             case "signs":
-                return np.asarray(((margin >= 0) != (y > 0)).mean(axis=1))
+                return np.asarray(((margin > 0) != (y > 0)).mean(axis=1))
 
 
 STRENGTHS = np.geomspace(0.1, 40.0, 10)
