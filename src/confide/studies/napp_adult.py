@@ -150,7 +150,7 @@ def _figure(rows: pd.DataFrame) -> Any:
             axes.set_xlabel("ε")
             axes.grid(visible=True, alpha=0.3)
         line[0].set_ylabel("misclassified, in percent")
-    legend(figure, grid[0][0], 3 if len(strengths) > 1 else 2)
+    legend(figure, 3 if len(strengths) > 1 else 2)
     figure.suptitle("Adult: people not learnt from", fontsize=11)
     return figure
 

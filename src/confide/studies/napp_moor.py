@@ -109,7 +109,7 @@ def _figure(rows: pd.DataFrame) -> Any:
         axes.grid(visible=True, alpha=0.3)
     for line in grid:
         line[0].set_ylabel("distance from the lasso")
-    legend(figure, grid[0][0], 4)
+    legend(figure, 4)
     figure.suptitle("Without noise: distance from the lasso, β the largest curvature")
     return figure
 

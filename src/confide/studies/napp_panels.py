@@ -120,14 +120,15 @@ def panels(
                 axes.set_ylabel(axes_names[1], fontsize=9)
             if i == len(places) - 1:
                 axes.set_xlabel(axes_names[0], fontsize=9)
-    legend(figure, grid[0][0], 3)
+    legend(figure, 3)
     figure.suptitle(title, fontsize=11)
     return figure
 
 
-def legend(figure: Any, axes: Any, columns: int) -> None:
-    """Put one legend for all panels below them."""
-    handles, labels = axes.get_legend_handles_labels()
+def legend(figure: Any, columns: int) -> None:
+    """Put one legend for all panels below them, that of the panel which shows most."""
+    found = [axes.get_legend_handles_labels() for axes in figure.axes]
+    handles, labels = max(found, key=lambda pair: len(pair[0]))
     figure.legend(
         handles,
         labels,
@@ -140,8 +141,11 @@ def legend(figure: Any, axes: Any, columns: int) -> None:
 
 def cut_off(axes: Any, rows: pd.DataFrame) -> None:
     """Let errors leave a panel beyond three times that of coefficients 0."""
-    last = float(rows.sort_values("strength")["error"].iloc[-1])
-    axes.set_ylim(top=min(axes.get_ylim()[1], MOST_ERROR * last))
+    if rows.empty:
+        return
+    top = MOST_ERROR * float(rows.sort_values("strength")["error"].iloc[-1])
+    if axes.get_ylim()[1] > top:
+        axes.set_ylim(0.8 * float(rows["error"].min()), top)
 
 
 def lines(axes: Any, rows: pd.DataFrame, value: str, names: Sequence[str]) -> None:

@@ -63,7 +63,7 @@ def _figure(rows: pd.DataFrame) -> Any:
             if j == 0:
                 upper.set_ylabel("true positive rate", fontsize=9)
                 lower.set_ylabel("mean square error", fontsize=9)
-    legend(figure, grid[0][0], 4 if len(epsilons) > 2 else 2)
+    legend(figure, 4 if len(epsilons) > 2 else 2)
     figure.suptitle(
         "Linear regression without and with one round of recycling", fontsize=11
     )
