@@ -3,7 +3,16 @@
 Every module of studies is imported here, which registers what it declares.
 """
 
-from confide.studies import ci_figures, ci_summary, ci_tables, ci_trust
+from confide.studies import (
+    ci_figures,
+    ci_summary,
+    ci_tables,
+    ci_trust,
+    napp_adult,
+    napp_figures,
+    napp_moor,
+    napp_recycling,
+)
 from confide.studies.layout import Layout, records
 from confide.studies.outcome import Failure, Progress, Reproduction
 from confide.studies.runner import FOLDER, reproduce
@@ -24,6 +33,10 @@ __all__ = [
     "ci_summary",
     "ci_tables",
     "ci_trust",
+    "napp_adult",
+    "napp_figures",
+    "napp_moor",
+    "napp_recycling",
     "records",
     "register",
     "reproduce",
