@@ -33,12 +33,16 @@ MANY_BLOCKS = 48
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Block:
-    """Some consecutive rows: features, target, row factors, intercept height."""
+    """Some rows: features, target, row factors, intercept height.
+
+    Rows of a block follow one another in the table, from ``start`` on.
+    """
 
     features: Any
     target: AnyArray
     factor: AnyArray | None
     height: float
+    start: int = 0
 
     def margin(self, theta: AnyArray, *, alone: bool = False) -> AnyArray:
         """Return ⟨x, θ⟩ for every row, the intercept column included.
@@ -111,7 +115,7 @@ class Block:
             cut = slice(low, low + most)
             factor = None if self.factor is None else self.factor[cut]
             rows = self.features[cut]
-            yield cut, Block(rows, self.target[cut], factor, self.height)
+            yield cut, Block(rows, self.target[cut], factor, self.height, self.start + low)
 
     def lengths(self) -> Array:
         """Return ‖x‖ for every row, the intercept column included."""
@@ -122,7 +126,7 @@ class Block:
 
     def absolute(self) -> "Block":
         """Return the same rows with every entry positive."""
-        return Block(abs(self.features), self.target, self.factor, self.height)
+        return replace(self, features=abs(self.features))
 
     def squares(self, weights: AnyArray) -> Array:
         """Return the diagonal of the Gram matrix, Σ wᵢxᵢⱼ²."""
@@ -213,7 +217,17 @@ class Rows:
                 self.target[cut],
                 None if self.factor is None else self.factor[cut],
                 self.height,
+                low,
             )
+
+    def at(self, places: AnyArray) -> "Rows":
+        """Return the rows that stand at some places, in their order."""
+        factor = None if self.factor is None else self.factor[places]
+        return Rows(self.features[places], self.target[places], factor, self.height)
+
+    def lengths(self) -> Array:
+        """Return ‖x‖ for every row, the intercept column included."""
+        return np.concatenate([block.lengths() for block in self.blocks(0, self.count)])
 
     def sum(self, fn: Callable[[Block], Partial], dtype: Any = np.float64) -> Partial:
         """Add up ``fn(block)`` over all blocks."""
