@@ -14,6 +14,8 @@ from confide.accounting.events import (
     Event,
     GaussianEvent,
     PureEvent,
+    Sampling,
+    SubsampledGaussianEvent,
     ZcdpEvent,
 )
 from confide.accounting.ledger import Account, Charge, Ledger
@@ -26,9 +28,18 @@ from confide.accounting.loss_bound import (
     sharp_renyi,
     zcdp_rho,
 )
+from confide.accounting.sampled_renyi import general_renyi, sampled_renyi
+from confide.accounting.steps import (
+    METHODS,
+    Method,
+    epsilon_for,
+    multiplier_for,
+    sampling_for,
+)
 from confide.accounting.tally import Amount
 
 __all__ = [
+    "METHODS",
     "ORDERS",
     "Account",
     "Amount",
@@ -39,16 +50,24 @@ __all__ = [
     "GaussianEvent",
     "Ledger",
     "LossBound",
+    "Method",
     "PureEvent",
+    "Sampling",
+    "SubsampledGaussianEvent",
     "ZcdpEvent",
     "approx_delta",
     "as_pure",
     "as_zcdp",
     "compose",
     "copies_delta",
+    "epsilon_for",
     "gaussian_left",
     "gaussian_shift",
+    "general_renyi",
+    "multiplier_for",
     "rho_of_curve",
+    "sampled_renyi",
+    "sampling_for",
     "sharp_renyi",
     "sum_delta",
     "zcdp_rho",

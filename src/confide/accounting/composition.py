@@ -7,6 +7,7 @@ events may depend on each other's outputs, but their parameters may not.
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,17 @@ from confide.accounting.events import (
     Event,
     GaussianEvent,
     PureEvent,
+    SubsampledGaussianEvent,
     ZcdpEvent,
 )
 from confide.accounting.loss_bound import LossBound
+from confide.accounting.sampled_losses import (
+    lattice_step,
+    rounding,
+    sampled_losses,
+    smallest_delta,
+)
+from confide.accounting.sampled_renyi import sampled_renyi
 from confide.errors import InvalidParameter
 from confide.privacy import gaussian_epsilon, zcdp_to_approx
 from confide.privacy.budgets import Approx, Number, Pure, Zcdp, exact
@@ -27,10 +36,11 @@ from confide.privacy.budgets import Approx, Number, Pure, Zcdp, exact
 def compose(events: Sequence[Event], delta: Number) -> Approx:
     """Return the (epsilon, delta) that all events together satisfy."""
     small = exact(delta, "delta")
+    events = [_whole(event) for event in events]
     shifts = [e.mu for e in events if isinstance(e, GaussianEvent)]
     if len(shifts) == len(events):
         return _at(gaussian_epsilon(math.hypot(*shifts), float(small)), small)
-    if not any(isinstance(e, ZcdpEvent) for e in events):
+    if not any(isinstance(e, ZcdpEvent) or _too_fine(e, small) for e in events):
         return _at(_by_loss_distribution(events, float(small)), small)
     rough = [e for e in events if isinstance(e, ApproxEvent)]
     smooth = [e for e in events if not isinstance(e, ApproxEvent)]
@@ -55,7 +65,9 @@ def as_zcdp(events: Sequence[Event]) -> Zcdp | None:
                 total += mu**2 / 2
             case ZcdpEvent(rho):
                 total += float(rho)
-            case ApproxEvent():
+            case SubsampledGaussianEvent(full=GaussianEvent(mu)):
+                total += mu**2 / 2
+            case ApproxEvent() | SubsampledGaussianEvent():
                 return None
     return Zcdp(repr(total * (1 + 1e-12)))
 
@@ -102,19 +114,27 @@ def _by_loss_distribution(events: Sequence[Event], delta: float) -> float:
     from dp_accounting.pld import common
     from dp_accounting.pld import privacy_loss_distribution as pld
 
+    sampled = [e for e in events if isinstance(e, SubsampledGaussianEvent)]
+    step = min((1e-4, *map(lattice_step, sampled)))
+    delta -= sum(rounding(e.steps) for e in sampled)
+
     def one(event: Event) -> Any:
         match event:
             case GaussianEvent(mu):
-                return pld.from_gaussian_mechanism(1 / mu)
+                return pld.from_gaussian_mechanism(
+                    1 / mu, value_discretization_interval=step
+                )
+            case SubsampledGaussianEvent():
+                return sampled_losses(event, delta, step)
             case PureEvent(epsilon):
                 known = common.DifferentialPrivacyParameters(float(epsilon), 0.0)
             case ApproxEvent(epsilon, slack):
                 known = common.DifferentialPrivacyParameters(float(epsilon), float(slack))
             case _:
                 raise AssertionError(event)
-        return pld.from_privacy_parameters(known)
+        return pld.from_privacy_parameters(known, value_discretization_interval=step)
 
-    total = pld.identity()
+    total = pld.identity(value_discretization_interval=step)
     for event in events:
         total = total.compose(one(event))
     return float(total.get_epsilon_for_delta(delta))
@@ -123,12 +143,15 @@ def _by_loss_distribution(events: Sequence[Event], delta: float) -> float:
 def _by_renyi(events: Sequence[Event], delta: float) -> float:
     from dp_accounting import rdp
 
-    orders = 1 + np.geomspace(1e-2, 1e4, 600)
+    sampled = [e for e in events if isinstance(e, SubsampledGaussianEvent)]
+    orders = 1 + np.geomspace(1e-2, 1e3 if sampled else 1e4, 100 if sampled else 600)
     line = as_zcdp(events)
     divergences = np.zeros_like(orders)
     for event in events:
         if isinstance(event, PureEvent):
             divergences += _randomised_response_renyi(float(event.epsilon), orders)
+        elif isinstance(event, SubsampledGaussianEvent):
+            divergences += _sampled_curve(event, orders)
         else:
             single = as_zcdp([event])
             divergences += float(single.rho) * orders if single else np.inf
@@ -136,6 +159,25 @@ def _by_renyi(events: Sequence[Event], delta: float) -> float:
     if line is not None:
         epsilon = min(epsilon, float(zcdp_to_approx(line, delta).epsilon))
     return epsilon
+
+
+def _sampled_curve(event: SubsampledGaussianEvent, orders: Any) -> Any:
+    multiplier, rate = event.multiplier, float(event.rate)
+    one = [sampled_renyi(float(a), multiplier, rate, event.sampling) for a in orders]
+    return event.steps * np.array(one)
+
+
+def _whole(event: Event) -> Event:
+    """Return sums over all rows as the Gaussian shift that they are."""
+    full = event.full if isinstance(event, SubsampledGaussianEvent) else None
+    return event if full is None else full
+
+
+def _too_fine(event: Event, delta: Fraction) -> bool:
+    """Say whether delta is below what a loss distribution of so many steps can show."""
+    if not isinstance(event, SubsampledGaussianEvent):
+        return False
+    return delta < smallest_delta(event.steps)
 
 
 def _randomised_response_renyi(epsilon: float, orders: Any) -> Any:

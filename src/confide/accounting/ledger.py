@@ -26,7 +26,7 @@ from confide.accounting.entries import (
     read_entry,
     standing,
 )
-from confide.accounting.events import Event
+from confide.accounting.events import SAMPLINGS, Event
 from confide.accounting.store import shown
 from confide.accounting.tally import Amount, amount_text, count
 from confide.errors import (
@@ -324,6 +324,8 @@ def _checked_events(events: Any) -> tuple[Event, ...]:
 
 
 def _is_size(value: Any) -> bool:
+    if isinstance(value, str):
+        return value in SAMPLINGS
     return isinstance(value, Fraction | int | float) and 0 <= value < math.inf
 
 

@@ -21,6 +21,7 @@ from confide.accounting.events import (
     Event,
     GaussianEvent,
     PureEvent,
+    SubsampledGaussianEvent,
     ZcdpEvent,
 )
 from confide.errors import InvalidParameter, MixedBudgets
@@ -162,6 +163,10 @@ def _from_events(
     names = sorted({type(event).__name__ for event in events})
     came = "it came without events" if not events else f"its events are {', '.join(names)}"
     need = "PureEvent" if isinstance(limit, Pure) else "PureEvent, GaussianEvent, ZcdpEvent"
+    if isinstance(limit, Zcdp) and any(
+        isinstance(event, SubsampledGaussianEvent) for event in events
+    ):
+        came += ", of which random batches have no rho smaller than that of all rows"
     raise MixedBudgets(
         f"a charge of {budget!r} against a limit of kind {wanted} needs events that are "
         f"all of kind {need}; {came}, and no theorem turns {type(budget).__name__} into "
@@ -226,6 +231,14 @@ def _event_record(event: Event) -> dict[str, Any]:
                 "epsilon": fraction_text(Fraction(epsilon)),
                 "delta": fraction_text(Fraction(delta)),
             }
+        case SubsampledGaussianEvent(multiplier, rate, steps, sampling):
+            return {
+                "event": "SubsampledGaussianEvent",
+                "multiplier": float(multiplier),
+                "rate": fraction_text(rate),
+                "steps": steps,
+                "sampling": sampling,
+            }
 
 
 def _read_event(record: dict[str, Any]) -> Event:
@@ -238,6 +251,13 @@ def _read_event(record: dict[str, Any]) -> Event:
             return ZcdpEvent(Fraction(record["rho"]))
         case "ApproxEvent":
             return ApproxEvent(Fraction(record["epsilon"]), Fraction(record["delta"]))
+        case "SubsampledGaussianEvent":
+            return SubsampledGaussianEvent(
+                float(record["multiplier"]),
+                Fraction(record["rate"]),
+                record["steps"],
+                record["sampling"],
+            )
         case unknown:
             raise ValueError(unknown)
 

@@ -1,9 +1,17 @@
 """What a release costs a person who has several rows."""
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import assert_never
 
-from confide.accounting import ApproxEvent, Event, GaussianEvent, PureEvent, ZcdpEvent
+from confide.accounting import (
+    ApproxEvent,
+    Event,
+    GaussianEvent,
+    PureEvent,
+    SubsampledGaussianEvent,
+    ZcdpEvent,
+)
 from confide.mechanisms import Release
 from confide.privacy import Budget, group_delta
 from confide.privacy.guarantee import ONE_ROW
@@ -39,6 +47,8 @@ def _of_group(event: Event, k: int) -> Event:
 
     Loss ratios multiply (pure), shifts add (Gaussian: Dong, Roth and Su 2022, theorem
     2.14), zCDP grows with k², and (epsilon, delta) as `confide.privacy.row_budget` says.
+    A batch has one of k rows with at most k times the chance, and k rows move its sum k
+    times as far (docs/proofs/noisy-gradients.md, subsampled-gaussian).
     """
     match event:
         case PureEvent(epsilon=epsilon):
@@ -49,5 +59,8 @@ def _of_group(event: Event, k: int) -> Event:
             return ZcdpEvent(k**2 * rho)
         case ApproxEvent(epsilon=epsilon, delta=delta):
             return ApproxEvent(k * epsilon, group_delta(epsilon, delta, k))
+        case SubsampledGaussianEvent(multiplier, rate, steps, sampling):
+            joined = min(Fraction(1), k * rate)
+            return SubsampledGaussianEvent(multiplier / k, joined, steps, sampling)
         case _:
             assert_never(event)

@@ -15,7 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from confide.accounting import ApproxEvent, GaussianEvent, PureEvent, ZcdpEvent
+from confide.accounting import (
+    ApproxEvent,
+    GaussianEvent,
+    PureEvent,
+    SubsampledGaussianEvent,
+    ZcdpEvent,
+)
 from confide.data import Schema
 from confide.errors import InvalidParameter
 from confide.mechanisms import MECHANISMS, Release
@@ -28,6 +34,7 @@ BUDGETS: dict[str, Any] = {"pure": Pure, "approx": Approx, "zcdp": Zcdp}
 EVENTS: dict[str, Any] = {
     "pure": PureEvent,
     "gaussian": GaussianEvent,
+    "subsampled-gaussian": SubsampledGaussianEvent,
     "approx": ApproxEvent,
     "zcdp": ZcdpEvent,
 }
@@ -191,6 +198,11 @@ def _event_of(record: Mapping[str, Any]) -> Any:
     parts = {name: part for name, part in record.items() if name != "kind"}
     if record["kind"] == "gaussian":
         return GaussianEvent(_number(parts["mu"]))
+    if record["kind"] == "subsampled-gaussian":
+        rate = Fraction(_text(parts["rate"]))
+        return SubsampledGaussianEvent(
+            _number(parts["multiplier"]), rate, parts["steps"], parts["sampling"]
+        )
     exact = {name: Fraction(_text(part)) for name, part in parts.items()}
     return EVENTS[record["kind"]](**exact)
 
