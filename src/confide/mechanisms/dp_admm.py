@@ -86,7 +86,8 @@ class DpAdmm:
         """Choose the noise of every step from public facts alone."""
         check_needs(type(self).__name__, self.needs, objective)
         Steps(self.rule, self.step).longest(objective)
-        plan = GradientSettings(
+        settings = GradientSettings(
+            type(self).__name__,
             self.steps,
             Fraction(1),
             self.clip,
@@ -94,9 +95,7 @@ class DpAdmm:
             self.count_share,
             PAGE + "dp-admm",
         )
-        return calibrate_gradients(
-            type(self).__name__, objective, budget, neighbours, copies, plan
-        )
+        return calibrate_gradients(settings, objective, budget, neighbours, copies)
 
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy

@@ -3,14 +3,18 @@
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import assert_never
+
+from scipy.optimize import brentq
 
 from confide.accounting import (
     Event,
     GaussianEvent,
-    Sampling,
     SubsampledGaussianEvent,
+    compose,
     multiplier_for,
+    sampling_for,
 )
 from confide.data.rows import Rows
 from confide.errors import InvalidParameter, MissingPublicBound, UnmetNeeds
@@ -22,10 +26,8 @@ from confide.objectives import Objective
 from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp, gaussian_mu
 from confide.privacy.budgets import exact
 
-SAMPLING: dict[Neighbours, Sampling] = {
-    Neighbours.ADD_REMOVE: "poisson",
-    Neighbours.REPLACE_ONE: "without-replacement",
-}
+NEAR = 1e-4
+"""How near to the least noise that keeps a budget a search must come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class GradientSettings:
     ``weight`` is how many squared sensitivities one step spends: 1 for a noisy gradient.
     """
 
+    mechanism: str
     steps: int
     rate: Fraction
     clip: float
@@ -74,7 +77,7 @@ class GradientCalibration(Calibration):
             )
 
     def scale(self, rows: Rows, entropy: Entropy, least: float) -> float:
-        """Return how many rows there are, about: it is public or bought, and post-processed.
+        """Return about how many rows there are: a public number, or one bought with noise.
 
         Step sizes are relative to it. It is at least 1 and ``least``.
         """
@@ -85,54 +88,74 @@ class GradientCalibration(Calibration):
 
 
 def calibrate_gradients(
-    mechanism: str,
+    settings: GradientSettings,
     objective: Objective,
     budget: Budget,
     neighbours: Neighbours,
     copies: int,
-    plan: GradientSettings,
 ) -> GradientCalibration:
     """Choose the noise of every step from public facts alone."""
-    clip = clip_for(mechanism, objective, plan.clip)
-    shift = total_shift(mechanism, budget)
-    counted, main, events = None, budget, ()
-    whole = plan.rate == 1
+    clip = clip_for(settings.mechanism, objective, settings.clip)
+    shift = total_shift(settings.mechanism, budget)
+    turns, rate = settings.steps * copies, settings.rate
+    counted, beside = None, 0.0
     if neighbours is Neighbours.ADD_REMOVE:
-        part = shift * math.sqrt(plan.count_share)
-        counted = Gaussian(1 / part)
-        events = (GaussianEvent(part),)
-        shift *= math.sqrt(1 - plan.count_share)
-    turns = plan.steps * copies
+        beside = shift * math.sqrt(settings.count_share)
+        counted = Gaussian(1 / beside)
     event: Event
-    if whole:
-        multiplier = math.sqrt(plan.weight * turns) / shift
-        event = GaussianEvent(shift)
+    if rate == 1:
+        left = math.sqrt(shift**2 - beside**2)
+        multiplier, event = math.sqrt(settings.weight * turns) / left, GaussianEvent(left)
     else:
-        sampling = SAMPLING[neighbours]
-        multiplier = multiplier_for(
-            main,
-            turns,
-            rate=plan.rate,
-            sampling=sampling,
-            neighbours=neighbours,
-            beside=events,
-        )
-        event = SubsampledGaussianEvent(multiplier, plan.rate, turns, sampling)
+        if not isinstance(budget, Approx):
+            raise InvalidParameter(
+                "budget",
+                "Approx for random batches: zCDP does not reward them",
+                budget,
+                "Use Approx(epsilon, delta), or set rate to 1.",
+            )
+        event = sampled_steps(budget, turns, rate, neighbours, beside)
+        multiplier = event.multiplier
     return GradientCalibration(
-        objective if objective.l2 is not None else objective.with_l2(plan.ridge),
+        objective if objective.l2 is not None else objective.with_l2(settings.ridge),
         budget,
         neighbours,
-        plan.theorem,
+        settings.theorem,
         Gaussian(multiplier * neighbours.shifts * clip),
         None,
         math.inf,
-        (event, *events),
+        (event,) if counted is None else (event, GaussianEvent(beside)),
         copies,
         clip=clip,
-        rate=plan.rate,
-        steps=plan.steps,
+        rate=rate,
+        steps=settings.steps,
         counted=counted,
     )
+
+
+@lru_cache(maxsize=256)
+def sampled_steps(
+    budget: Approx, steps: int, rate: Fraction, neighbours: Neighbours, beside: float
+) -> SubsampledGaussianEvent:
+    """Return steps that keep a budget next to a release of so large a shift."""
+    sampling = sampling_for(neighbours)
+    alone = multiplier_for(budget, steps, rate=rate, neighbours=neighbours)
+    if not beside:
+        return SubsampledGaussianEvent(alone, rate, steps, sampling)
+
+    def excess(multiplier: float) -> float:
+        event = SubsampledGaussianEvent(multiplier, rate, steps, sampling)
+        together = compose((event, GaussianEvent(beside)), budget.delta)
+        return float(together.epsilon / budget.epsilon) - 1
+
+    low = high = alone
+    while excess(high) > 0:
+        low, high = high, high + max(2 * (high - low), alone / 50)
+    if low < high:
+        high = float(brentq(excess, low, high, xtol=NEAR / 2 * alone))
+    while excess(high) > 0:
+        high += NEAR / 2 * alone
+    return SubsampledGaussianEvent(high, rate, steps, sampling)
 
 
 def clip_for(mechanism: str, objective: Objective, clip: float) -> float:

@@ -118,7 +118,8 @@ class MpAdmm:
         if whole:
             check_needs("MpAdmm(noise='all')", (CONVEX_PENALTY,), objective)
         Steps(self.rule, self.step).longest(objective)
-        plan = GradientSettings(
+        settings = GradientSettings(
+            type(self).__name__,
             self.steps,
             Fraction(1),
             self.clip,
@@ -127,9 +128,7 @@ class MpAdmm:
             PAGE + ("mpadmm-sensitivity" if whole else "noisy-gradient"),
             2 + self.rho**2 if whole else 1.0,
         )
-        found = calibrate_gradients(
-            type(self).__name__, objective, budget, neighbours, copies, plan
-        )
+        found = calibrate_gradients(settings, objective, budget, neighbours, copies)
         if self.status is Status.PROVED:
             return found
         return replace(found, status=self.status, events=())

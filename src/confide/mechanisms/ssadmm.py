@@ -99,12 +99,16 @@ class SsAdmm:
         check_needs(type(self).__name__, self.needs, objective)
         theorem = PAGE + ("noisy-gradient" if self.rate == 1 else "subsampled-gaussian")
         Steps(self.rule, self.step).longest(objective)
-        plan = GradientSettings(
-            self.steps, self.rate, self.clip, self.ridge, self.count_share, theorem
+        settings = GradientSettings(
+            type(self).__name__,
+            self.steps,
+            self.rate,
+            self.clip,
+            self.ridge,
+            self.count_share,
+            theorem,
         )
-        return calibrate_gradients(
-            type(self).__name__, objective, budget, neighbours, copies, plan
-        )
+        return calibrate_gradients(settings, objective, budget, neighbours, copies)
 
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
