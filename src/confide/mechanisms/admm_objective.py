@@ -26,7 +26,7 @@ from confide.noise import Entropy
 from confide.objectives import Objective, Ridge, prox
 from confide.privacy import Budget, Neighbours
 
-PAGE = "noisy-gradients.md#"
+PAGE = "gradient-mechanisms.md#"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,12 @@ class AdmmObjectiveCalibration(Calibration):
         """Refuse by shape, before anything is spent, what no solver could certify."""
         self.inner.check_rows(rows)
 
+    def split(self, x: Array, u: Array) -> tuple[Array, Array]:
+        """Return z and the scaled dual u that follow a private x."""
+        kink, constraint = self.objective.kink, self.objective.constraint
+        z = prox(kink, constraint, x + u, 1 / self.rho)
+        return z, x + u - z
+
 
 @MECHANISMS.register("admm-objective")
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,7 @@ class AdmmObjectivePerturbation:
     Public       loss, penalty, constraint, bounds, ridge, budget, and every setting below.
     Private      rows and targets, and under add-remove their number.
     Noise        that of `ObjectivePerturbation`, for ``turns`` of them on the same rows.
-    Proof        docs/proofs/noisy-gradients.md
+    Proof        docs/proofs/gradient-mechanisms.md
 
     ``rho`` weighs the augmented term of the sum; None takes the ridge that
     `ObjectivePerturbation` would choose. ``ridge`` is what l2="auto" stands for. The rest
@@ -104,8 +110,9 @@ class AdmmObjectivePerturbation:
         check_needs(type(self).__name__, self.needs, objective)
         fixed = objective.with_l2(self.ridge if objective.l2 is None else objective.l2)
         own = fixed.l2 or 0.0
-        uneven = tuple((fixed.ridge - own).tolist())
-        smooth = replace(fixed, penalty=Ridge(uneven), l2=None)
+        uneven = fixed.ridge - own
+        penalty = Ridge(tuple(uneven.tolist())) if uneven.any() else None
+        smooth = replace(fixed, penalty=penalty, l2=None)
         looks = self.turns * copies
         rho = self.rho
         if rho is None:
@@ -141,11 +148,9 @@ class AdmmObjectivePerturbation:
     def _one(
         self, calibration: AdmmObjectiveCalibration, rows: Rows, entropy: Entropy
     ) -> Array:
-        objective, rho = calibration.objective, calibration.rho
-        z, u = np.zeros((2, objective.dimension))
+        z, u = np.zeros((2, calibration.objective.dimension))
         for _ in range(self.turns):
-            x = perturbed_minimiser(calibration.inner, rows, entropy, rho * (u - z))
-            ahead = x + u
-            z = prox(objective.kink, objective.constraint, ahead, 1 / rho)
-            u = ahead - z
+            tilt = calibration.rho * (u - z)
+            x = perturbed_minimiser(calibration.inner, rows, entropy, tilt)
+            z, u = calibration.split(x, u)
         return np.array(z)

@@ -40,7 +40,7 @@ class DpAdmm:
     Private      rows and targets, and under add-remove their number.
     Noise        Gaussian on every party's sum of gradients in every step, as large as one
                  party with all rows would need: a record sits at one party.
-    Proof        docs/proofs/noisy-gradients.md
+    Proof        docs/proofs/gradient-mechanisms.md
 
     Under replace-one the row at place i belongs to party i modulo ``parties``; under
     add-remove, where places are no public fact, each row is dealt to a party by lot. The

@@ -44,7 +44,7 @@ class MpAdmm:
                  are computed from the noisy x. With "all", as published, on x, z and y.
     Sensitivity  of x, with N rows: clip/(N/step + N·rho + l2), twice that under
                  replace-one.
-    Proof        docs/proofs/noisy-gradients.md
+    Proof        docs/proofs/gradient-mechanisms.md
 
     ``sensitivity`` = "published" leaves the factor step out, for the three noises. That is
     too little noise where step > 1: REFUTED, and refused without ``accept_unproved``. The

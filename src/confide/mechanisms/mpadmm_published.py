@@ -24,7 +24,7 @@ def refusal(step: float) -> str:
         f"mpADMM with the published sensitivity and step = {step:g} is REFUTED. The step "
         "to x divides by rho + 1/step, which is (1 + step·rho)/step; the published bound "
         f"leaves out the factor step, so the noise is {step:g} times too small. A pair of "
-        "tables attains the true sensitivity (docs/proofs/noisy-gradients.md). Use "
+        "tables attains the true sensitivity (docs/proofs/gradient-mechanisms.md). Use "
         "sensitivity='corrected'; pass accept_unproved=True only to compare."
     )
 

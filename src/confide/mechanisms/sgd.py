@@ -35,7 +35,7 @@ class ProximalSgd:
                  replace-one the number of rows.
     Private      rows and targets, and under add-remove their number.
     Noise        as in `SsAdmm`.
-    Proof        docs/proofs/noisy-gradients.md
+    Proof        docs/proofs/gradient-mechanisms.md
 
     ``momentum`` keeps that share of the last movement; the other settings are those of
     `SsAdmm`.
@@ -56,7 +56,7 @@ class ProximalSgd:
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
     theorems: ClassVar[tuple[str, ...]] = (
         PAGE + "noisy-gradient",
-        PAGE + "subsampled-gaussian",
+        PAGE + "sampled-gradient",
     )
 
     def __post_init__(self) -> None:
@@ -88,7 +88,7 @@ class ProximalSgd:
     ) -> GradientCalibration:
         """Choose the noise of every step from public facts alone."""
         check_needs(type(self).__name__, self.needs, objective)
-        theorem = PAGE + ("noisy-gradient" if self.rate == 1 else "subsampled-gaussian")
+        theorem = PAGE + ("noisy-gradient" if self.rate == 1 else "sampled-gradient")
         Steps(self.rule, self.step).longest(objective)
         settings = GradientSettings(
             type(self).__name__,

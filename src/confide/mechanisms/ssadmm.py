@@ -23,7 +23,7 @@ from confide.noise import Entropy
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours
 
-PAGE = "noisy-gradients.md#"
+PAGE = "gradient-mechanisms.md#"
 SUM = "sum of clipped gradients"
 
 
@@ -39,7 +39,7 @@ class SsAdmm:
     Noise        Gaussian on the sum of a batch's gradients, each of length ``clip`` at
                  most, in every step; under add-remove also on the number of rows, from
                  ``count_share`` of the squared shift.
-    Proof        docs/proofs/noisy-gradients.md
+    Proof        docs/proofs/gradient-mechanisms.md
 
     A batch holds the share ``rate`` of the rows: so many without replacement under
     replace-one, each by chance under add-remove; rate 1 is no sampling. There are
@@ -66,7 +66,7 @@ class SsAdmm:
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
     theorems: ClassVar[tuple[str, ...]] = (
         PAGE + "noisy-gradient",
-        PAGE + "subsampled-gaussian",
+        PAGE + "sampled-gradient",
     )
 
     def __post_init__(self) -> None:
@@ -97,7 +97,7 @@ class SsAdmm:
     ) -> GradientCalibration:
         """Choose the noise of every step from public facts alone."""
         check_needs(type(self).__name__, self.needs, objective)
-        theorem = PAGE + ("noisy-gradient" if self.rate == 1 else "subsampled-gaussian")
+        theorem = PAGE + ("noisy-gradient" if self.rate == 1 else "sampled-gradient")
         Steps(self.rule, self.step).longest(objective)
         settings = GradientSettings(
             type(self).__name__,
