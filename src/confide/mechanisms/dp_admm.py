@@ -1,6 +1,5 @@
 """DP-ADMM: parties that share noisy gradients of their own rows, and a consensus."""
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -52,7 +51,7 @@ class DpAdmm:
     rho: float = 0.5
     step: float | None = None
     rule: StepRule = "constant"
-    clip: float = math.inf
+    clip: float | None = None
     ridge: float = 1.0
     count_share: Fraction = Fraction(1, 50)
 

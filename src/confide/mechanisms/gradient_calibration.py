@@ -1,6 +1,7 @@
 """What is fixed before noisy gradients are taken: clip, noise, sampling, count."""
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -40,7 +41,7 @@ class GradientSettings:
     mechanism: str
     steps: int
     rate: Fraction
-    clip: float
+    clip: float | None
     ridge: float
     count_share: Fraction
     theorem: str
@@ -158,12 +159,11 @@ def sampled_steps(
     return SubsampledGaussianEvent(high, rate, steps, sampling)
 
 
-def clip_for(mechanism: str, objective: Objective, clip: float) -> float:
+def clip_for(mechanism: str, objective: Objective, clip: float | None) -> float:
     """Return the longest gradient of one record, after clipping."""
-    try:
-        longest = min(clip, objective.lipschitz)
-    except MissingPublicBound:
-        longest = clip
+    longest = math.inf if clip is None else clip
+    with suppress(MissingPublicBound):
+        longest = min(longest, objective.lipschitz)
     if not longest < math.inf:
         remedy = BOUNDED_SLOPE.remedy + ", or clip gradients (clip)"
         raise UnmetNeeds(mechanism, ((BOUNDED_SLOPE.name, remedy),))
@@ -189,7 +189,12 @@ def total_shift(mechanism: str, budget: Budget) -> float:
 
 
 def check_gradient_settings(
-    *, rate: Fraction, steps: float, clip: float, ridge: float, count_share: Fraction
+    *,
+    rate: Fraction,
+    steps: float,
+    clip: float | None,
+    ridge: float,
+    count_share: Fraction,
 ) -> tuple[Fraction, Fraction]:
     """Check what all of them share; return the exact rate and share."""
     rate, share = exact(rate, "rate"), exact(count_share, "count_share")
@@ -199,8 +204,8 @@ def check_gradient_settings(
         raise InvalidParameter("count_share", "between 0 and 1", float(share))
     if not 0 < steps < math.inf:
         raise InvalidParameter("steps or epochs", "positive", steps)
-    if not clip > 0:
-        raise InvalidParameter("clip", "positive", clip)
+    if clip is not None and not 0 < clip < math.inf:
+        raise InvalidParameter("clip", "positive and finite, or None", clip)
     if not 0 < ridge < math.inf:
         raise InvalidParameter("ridge", "positive and finite", ridge)
     return rate, share

@@ -1,6 +1,5 @@
 """mpADMM: linearised ADMM whose model is perturbed after every sweep over the rows."""
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -57,7 +56,7 @@ class MpAdmm:
     rule: StepRule = "constant"
     noise: Noised = "x"
     sensitivity: Sensitivity = "corrected"
-    clip: float = math.inf
+    clip: float | None = None
     averaged: bool = False
     return_z: bool | None = None
     ridge: float = 1.0

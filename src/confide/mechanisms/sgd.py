@@ -46,7 +46,7 @@ class ProximalSgd:
     step: float | None = None
     rule: StepRule = "epoch"
     momentum: float = 0.0
-    clip: float = math.inf
+    clip: float | None = None
     averaged: bool = False
     ridge: float = 1.0
     count_share: Fraction = Fraction(1, 50)

@@ -36,9 +36,9 @@ class SsAdmm:
     Public       loss, penalty, constraint, bounds, budget, and every setting below; under
                  replace-one the number of rows.
     Private      rows and targets, and under add-remove their number.
-    Noise        Gaussian on the sum of a batch's gradients, each of length ``clip`` at
-                 most, in every step; under add-remove also on the number of rows, from
-                 ``count_share`` of the squared shift.
+    Noise        Gaussian on the sum of a batch's gradients in every step, each of length
+                 ``clip`` at most, or as the loss implies; under add-remove also on the
+                 number of rows, from ``count_share`` of the squared shift.
     Proof        docs/proofs/gradient-mechanisms.md
 
     A batch holds the share ``rate`` of the rows: so many without replacement under
@@ -55,7 +55,7 @@ class SsAdmm:
     rho: float = 0.25
     step: float | None = None
     rule: StepRule = "epoch"
-    clip: float = math.inf
+    clip: float | None = None
     averaged: bool = False
     return_z: bool | None = None
     ridge: float = 1.0
