@@ -47,8 +47,8 @@ class DpAdmm:
     """
 
     parties: int = 2
-    steps: int = 100
-    rho: float = 0.5
+    steps: int = 300
+    rho: float = 0.02
     step: float | None = None
     rule: StepRule = "constant"
     clip: float | None = None

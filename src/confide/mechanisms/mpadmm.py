@@ -50,8 +50,8 @@ class MpAdmm:
     other settings are those of `SsAdmm`.
     """
 
-    steps: int = 100
-    rho: float = 0.5
+    steps: int = 300
+    rho: float = 0.02
     step: float | None = None
     rule: StepRule = "constant"
     noise: Noised = "x"
