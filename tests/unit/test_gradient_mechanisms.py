@@ -5,14 +5,19 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
 from confide import (
+    Category,
     LinearRegression,
     LinearSVC,
     LogisticRegression,
+    Number,
     PoissonRegression,
+    Schema,
+    Target,
     load_model,
 )
 from confide.data import enclose
@@ -254,6 +259,28 @@ def test_batches_are_the_same_rows_however_they_are_kept():
         assert repr(Batches.of(rows, 2)) == "<private rows>"
 
 
+@pytest.mark.parametrize("levels", [4, 1200])
+@pytest.mark.parametrize("name", ["ssadmm", "sgd", "mpadmm", "dp-admm"])
+def test_coded_categories_lead_to_the_same_release(name, levels):
+    """Few levels are gathered from a dense copy, many from the codes."""
+    town = Category("town", levels=tuple(f"t{i}" for i in range(levels)))
+    columns = (town, Number("age", 0, 100))
+    schema = Schema(columns=columns, target=Target("y", labels=("no", "yes")))
+    entropy = Entropy.seeded(6)
+    places = entropy.below(levels, 50)
+    frame = pd.DataFrame(
+        {"town": [f"t{i}" for i in places], "age": 100 * entropy.uniform(50), "y": "no"}
+    )
+    target = entropy.signs(50)
+    objective = Objective(Logistic(), levels + 2, math.hypot(1, 0.3), 1.0)
+    found = []
+    for features in (schema.compact_design(frame), schema.design(frame)):
+        rows = enclose(features, target, 1.0, 0.3)
+        calibration = QUICK[name].calibrate(objective, BUDGET, ADD)
+        found.append(QUICK[name].release(calibration, [rows], Entropy.seeded(1)).value)
+    assert found[0] == pytest.approx(found[1])
+
+
 X = np.abs(Entropy.seeded(4).normal(900).reshape(300, 3)) / 3
 SIGNS = np.where(X[:, 0] > X[:, 1], 1, 0)
 NAMES = ["ssadmm", "mpadmm", "sgd", "dp-admm", "admm-objective"]
@@ -346,6 +373,7 @@ WRONG = {
     "rate 0": lambda: SsAdmm(rate=Fraction(0)),
     "rate 2": lambda: ProximalSgd(rate=Fraction(2)),
     "no steps": lambda: MpAdmm(steps=0),
+    "half a step": lambda: DpAdmm(steps=2.5),
     "endless": lambda: SsAdmm(epochs=math.inf),
     "no clip": lambda: MpAdmm(clip=0.0),
     "no ridge": lambda: DpAdmm(ridge=0.0),
@@ -376,3 +404,53 @@ def test_constraints_are_kept():
         calibration = mechanism.calibrate(target, BUDGETS[name], ADD)
         found = mechanism.release(calibration, [rows], Entropy.seeded(1)).value
         assert (found >= 0).all(), name
+
+
+PENALTIES = {
+    "l1": L1((2.0, 2.0, 2.0, 0.0)),
+    "elastic net": ElasticNet(3.0, 0.5),
+    "group": GroupL2(2.0, ((0, 2), (1,))),
+    "scad": Scad(2.0),
+    "mcp": Mcp(2.0),
+    "nuclear": Nuclear(2.0, (2, 2)),
+    "ridge": Ridge(3.0),
+}
+
+
+@pytest.mark.parametrize("name", PENALTIES)
+def test_estimators_take_every_penalty(name, tmp_path):
+    """The intercept is the last coordinate; a saved model knows its penalty."""
+    penalty = PENALTIES[name]
+    for kind, target, bounds in MODELS.values():
+        model = kind(BUDGET, mechanism=QUICK["mpadmm"], penalty=penalty, **bounds)
+        model.fit(X, target).save(tmp_path / "model.json")
+        assert load_model(tmp_path / "model.json").penalty == penalty
+        assert ("Selected" in str(model.summary())) is (name != "ridge")
+
+
+def test_a_penalty_decides_the_fit():
+    strong = LogisticRegression(BUDGET, mechanism="mpadmm", penalty=L1((1e4,) * 3 + (0.0,)))
+    strong.fit(X, SIGNS)
+    assert strong.selected_ == ()
+    assert strong.intercept_[0] != 0
+
+
+WRONG_PENALTIES = {
+    "no penalty": ({"penalty": 2.0}, "None or one of"),
+    "two of them": ({"penalty": Scad(1.0), "l1": 1.0}, "next to a penalty"),
+    "too many weights": ({"penalty": L1((1.0,) * 9)}, "about 4 coordinates"),
+    "too far": ({"penalty": GroupL2(1.0, ((0, 7),))}, "about 4 coordinates"),
+    "too large": ({"penalty": Nuclear(1.0, (3, 3))}, "about 4 coordinates"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_PENALTIES)
+def test_penalties_that_do_not_fit_are_refused(name):
+    settings, complaint = WRONG_PENALTIES[name]
+    with pytest.raises(InvalidParameter, match=complaint):
+        LogisticRegression(BUDGET, mechanism=QUICK["mpadmm"], **settings).fit(X, SIGNS)
+
+
+def test_a_penalty_that_is_not_convex_needs_gradients():
+    with pytest.raises(UnmetNeeds, match="convex"):
+        LogisticRegression(BUDGET, penalty=Scad(1.0)).fit(X, SIGNS)

@@ -16,6 +16,7 @@ from confide.estimators._model_file import (
     NOT_STORED,
     budget_of,
     mechanism_of,
+    penalty_of,
     release_of,
     schema_of,
 )
@@ -79,6 +80,7 @@ def _build(record: dict[str, Any]) -> PrivateLinearModel:
         budget_of(record["budget"]),
         schema=schema_of(record["schema"]),
         mechanism=mechanism_of(record["mechanism"]),
+        penalty=penalty_of(record.get("penalty")),
         **settings,
     )
     release = release_of(record["release"])

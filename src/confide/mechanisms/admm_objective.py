@@ -13,6 +13,7 @@ from confide.data.rows import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
 from confide.mechanisms.descent import least_scale
+from confide.mechanisms.gradient_calibration import check_whole
 from confide.mechanisms.needs import (
     BOUNDED_SLOPE,
     EXACT_PROX,
@@ -82,8 +83,7 @@ class AdmmObjectivePerturbation:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "precision_share", self.look.precision_share)
-        if self.turns < 1:
-            raise InvalidParameter("turns", "at least 1", self.turns)
+        check_whole("turns", self.turns)
         for name in ("rho", "ridge"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:

@@ -9,7 +9,6 @@ import numpy as np
 
 from confide._types import AnyArray, Array
 from confide.data.rows import Rows
-from confide.errors import InvalidParameter
 from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
 from confide.mechanisms.descent import StepRule, Steps, least_scale
 from confide.mechanisms.gradient_calibration import (
@@ -17,6 +16,7 @@ from confide.mechanisms.gradient_calibration import (
     GradientSettings,
     calibrate_gradients,
     check_gradient_settings,
+    check_whole,
 )
 from confide.mechanisms.needs import EXACT_PROX, Need, check_needs
 from confide.mechanisms.noisy_gradients import Gradient, noisy_gradient
@@ -71,8 +71,8 @@ class DpAdmm:
         object.__setattr__(self, "count_share", share)
         check_rho(self.rho)
         Steps(self.rule, self.step)
-        if self.parties < 1:
-            raise InvalidParameter("parties", "at least 1", self.parties)
+        check_whole("parties", self.parties)
+        check_whole("steps", self.steps)
 
     def calibrate(
         self,

@@ -209,3 +209,9 @@ def check_gradient_settings(
     if not 0 < ridge < math.inf:
         raise InvalidParameter("ridge", "positive and finite", ridge)
     return rate, share
+
+
+def check_whole(name: str, value: int) -> None:
+    """Refuse what is no number of steps, turns or parties."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InvalidParameter(name, "a whole number, at least 1", value)

@@ -15,6 +15,7 @@ from confide.mechanisms.gradient_calibration import (
     GradientSettings,
     calibrate_gradients,
     check_gradient_settings,
+    check_whole,
 )
 from confide.mechanisms.mpadmm_published import ThreeNoises, published_verdict, refusal
 from confide.mechanisms.needs import CONVEX_PENALTY, EXACT_PROX, Need, check_needs
@@ -80,6 +81,7 @@ class MpAdmm:
             count_share=self.count_share,
         )[1]
         object.__setattr__(self, "count_share", share)
+        check_whole("steps", self.steps)
         check_rho(self.rho)
         Steps(self.rule, self.step)
         if self.noise not in ("x", "all"):
