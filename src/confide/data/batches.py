@@ -51,7 +51,7 @@ class Batches:
             self.memory[0] = np.empty((2 * len(places), self.dense.shape[1]))
         room = self.memory[0][: len(places)]
         np.take(self.dense, places, axis=0, out=room, mode="clip")
-        return Block(room, self.rows.target.take(places), None, 0.0)
+        return Block(room, self.rows.target.take(places, axis=0), None, 0.0)
 
     def __repr__(self) -> str:
         return "<private rows>"

@@ -47,8 +47,9 @@ class Block:
     def margin(self, theta: AnyArray, *, alone: bool = False) -> AnyArray:
         """Return ⟨x, θ⟩ for every row, the intercept column included.
 
-        A product of matrices rounds a row by where it stands. ``alone`` rounds every row
-        as if there were no other: what depends on one record then does so to the last bit.
+        A matrix θ gives a column of margins for each of its columns. A product of matrices
+        rounds a row by where it stands. ``alone`` rounds every row as if there were no
+        other: what depends on one record then does so to the last bit.
         """
         slopes = theta[:-1] if self.height else theta
         if not alone or sparse.issparse(self.features):
@@ -58,13 +59,15 @@ class Block:
         else:
             margin = np.einsum("ij,j->i", self.features, slopes)
         if self.factor is not None:
-            margin *= self.factor
+            margin *= self.factor if theta.ndim == 1 else self.factor[:, None]
         if self.height:
             margin += self.height * theta[-1]
         return margin
 
     def pull(self, weights: AnyArray) -> AnyArray:
-        """Return Σ wᵢxᵢ."""
+        """Return Σ wᵢxᵢ; a matrix of weights gives a column for each of its columns."""
+        if weights.ndim == 2:
+            return np.column_stack([self.pull(column) for column in weights.T])
         scaled = weights if self.factor is None else weights * self.factor
         total = scaled @ self.features
         if not self.height:

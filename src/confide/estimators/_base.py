@@ -68,6 +68,7 @@ class Task:
     coef_norm: float | None = None
     classes: AnyArray | None = None
     labels_were_read: bool = False
+    responses: int = 1
 
 
 class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
@@ -195,11 +196,12 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         return INTERCEPT_HEIGHT * self._row_norm if self.fit_intercept else 0.0
 
     def _objective(self, task: Task, columns: int) -> Objective:
-        dimension = columns + (1 if self.fit_intercept else 0)
+        many = task.responses
+        dimension = many * (columns + (1 if self.fit_intercept else 0))
         penalty = self.penalty
         if self.l1:
-            spared = (0.0,) if self.fit_intercept else ()
-            penalty = L1((float(self.l1),) * columns + spared)
+            spared = (0.0,) * many if self.fit_intercept else ()
+            penalty = L1((float(self.l1),) * (many * columns) + spared)
         elif penalty is not None:
             check_coordinates(penalty, dimension)
         ball = None if task.coef_norm is None else L2Ball(task.coef_norm)
@@ -211,6 +213,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             penalty,
             ball,
             task.target_bound,
+            many,
         )
 
     def _keep(self, release: Release, task: Task) -> None:

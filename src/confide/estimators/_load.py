@@ -20,11 +20,18 @@ from confide.estimators._model_file import (
     release_of,
     schema_of,
 )
+from confide.estimators._multi import MultiResponseRegression
 from confide.estimators._regressors import LinearRegression, PoissonRegression
 
 KINDS: dict[str, Any] = {
     kind.__name__: kind
-    for kind in (LogisticRegression, LinearSVC, LinearRegression, PoissonRegression)
+    for kind in (
+        LogisticRegression,
+        LinearSVC,
+        LinearRegression,
+        PoissonRegression,
+        MultiResponseRegression,
+    )
 }
 CLASS_TYPES = "biufUO"
 _MALFORMED = (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError)

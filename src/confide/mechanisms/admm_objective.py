@@ -17,6 +17,7 @@ from confide.mechanisms.gradient_calibration import check_whole
 from confide.mechanisms.needs import (
     BOUNDED_SLOPE,
     EXACT_PROX,
+    ONE_RESPONSE,
     SMOOTH_LOSS,
     Need,
     check_needs,
@@ -74,7 +75,12 @@ class AdmmObjectivePerturbation:
     ridge: float = 1.0
 
     name: ClassVar[str] = "admm-objective"
-    needs: ClassVar[tuple[Need, ...]] = (SMOOTH_LOSS, BOUNDED_SLOPE, EXACT_PROX)
+    needs: ClassVar[tuple[Need, ...]] = (
+        SMOOTH_LOSS,
+        BOUNDED_SLOPE,
+        EXACT_PROX,
+        ONE_RESPONSE,
+    )
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
     theorems: ClassVar[tuple[str, ...]] = (
         PAGE + "admm-objective",

@@ -34,16 +34,19 @@ def noisy_gradient(
 def clipped_gradient(loss: Loss, rows: Rows, clip: float) -> Gradient:
     """Return Σ∇φ over all rows, every gradient shortened to the clip: not private.
 
-    The gradient of a record is its slope times its row, so it is the slope that is cut.
+    The gradient of a record is its slope times its row, so it is the slope that is cut;
+    with several targets there is a slope for each, and all are shortened alike.
     """
     cap = _caps(rows, clip)
 
     def gradient(theta: Array) -> Array:
+        point = _shaped(theta, rows)
+
         def part(block: Block) -> tuple[Any, ...]:
             own = cap[block.start : block.start + len(block.target)]
-            return (block.pull(_slopes(loss, block, theta, own)),)
+            return (block.pull(_slopes(loss, block, point, own)),)
 
-        return np.asarray(rows.sum(part)[0], dtype=np.float64)
+        return np.asarray(rows.sum(part)[0], dtype=np.float64).ravel()
 
     return gradient
 
@@ -68,7 +71,8 @@ def _subsampled(
         total = next(noise)
         places = next(subsets)
         block = batches.pick(places)
-        total += block.pull(_slopes(loss, block, theta, cap.take(places)))
+        point = _shaped(theta, rows)
+        total += block.pull(_slopes(loss, block, point, cap.take(places))).ravel()
         total *= upscale
         return total
 
@@ -83,9 +87,20 @@ def _caps(rows: Rows, clip: float) -> Array:
 def _slopes(loss: Loss, block: Block, theta: Array, cap: AnyArray) -> AnyArray:
     with np.errstate(over="ignore"):
         slopes = loss.slope(block.margin(theta), block.target)
-    np.minimum(slopes, cap, out=slopes)
-    np.maximum(slopes, -cap, out=slopes)
+    most = cap if slopes.ndim == 1 else cap[:, None]
+    np.minimum(slopes, most, out=slopes)
+    np.maximum(slopes, -most, out=slopes)
+    if slopes.ndim == 2:
+        lengths = np.maximum(np.linalg.norm(slopes, axis=1, keepdims=True), most)
+        slopes *= most / lengths
     return slopes
+
+
+def _shaped(theta: Array, rows: Rows) -> Array:
+    """Return coefficients as a matrix where every record has several targets."""
+    if rows.target.ndim == 1:
+        return theta
+    return theta.reshape(rows.dimension, rows.target.shape[1])
 
 
 def _vectors(calibration: GradientCalibration, entropy: Entropy) -> Iterator[Array]:

@@ -23,7 +23,9 @@ from confide.objectives.public import Public
 class Objective:
     """Loss, ridge, penalty and constraint over a public dimension and row norm.
 
-    ``l2`` is the ridge that every coordinate gets; None leaves it to the mechanism.
+    ``l2`` is the ridge that every coordinate gets; None leaves it to the mechanism. With
+    several ``responses`` a record has as many targets, the loss is the sum over them, and
+    the coordinates are a matrix with a line for every column of the rows.
     """
 
     loss: Loss
@@ -33,10 +35,13 @@ class Objective:
     penalty: Penalty | None = None
     constraint: Constraint | None = None
     target_bound: float | None = None
+    responses: int = 1
 
     def __post_init__(self) -> None:
         if self.dimension < 1:
             raise InvalidParameter("dimension", "at least 1", self.dimension)
+        if self.responses < 1 or self.dimension % self.responses:
+            raise InvalidParameter("responses", "a divisor of dimension", self.responses)
         if not 0 < self.row_norm < math.inf:
             raise InvalidParameter(
                 "row_norm",
@@ -64,8 +69,8 @@ class Objective:
 
     @property
     def lipschitz(self) -> float:
-        """L = A·X: the longest gradient of one record."""
-        return self.slope_bound * self.row_norm
+        """L = A·X·√responses: the longest gradient of one record."""
+        return self.slope_bound * self.row_norm * math.sqrt(self.responses)
 
     @property
     def smoothness(self) -> float:
