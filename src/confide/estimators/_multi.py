@@ -9,7 +9,7 @@ import numpy as np
 from confide._types import Array
 from confide.errors import InvalidData, InvalidParameter
 from confide.estimators._base import PrivateLinearModel, Task
-from confide.estimators._intake import read_number, read_numbers
+from confide.estimators._intake import read_number, read_numbers, read_target
 from confide.estimators._regressors import _PrivateRegressor
 from confide.mechanisms import Mechanism, Release
 from confide.objectives import Clipped, Nuclear, Objective, Squared
@@ -78,7 +78,7 @@ class MultiResponseRegression(_PrivateRegressor):
         return super()._settings()
 
     def _task(self, y: Any, count: int) -> tuple[Task, Iterable[Array]]:
-        table = np.asarray(y)
+        table = np.asarray(read_target(y, count) if y is None else y)
         if table.ndim != 2 or not table.shape[1]:
             raise InvalidData("the targets y must be a table with a column for each.")
         bound = self._unit()
