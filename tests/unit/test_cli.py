@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,8 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from confide import cli
+from confide.accounting import multiplier_for
 from confide.mechanisms import MECHANISMS
 from confide.objectives import LOSSES
+from confide.privacy import Approx
 
 runner = CliRunner()
 SCHEMA = """
@@ -157,6 +160,9 @@ def test_fit_names_the_variables_that_two_looks_select(folder):
         ("report", "loans.toml"),
         ("budget", "loans.csv"),
         ("plan", "--rows", "100", "--epsilon", "1"),
+        ("plan", "--epsilon", "1"),
+        ("plan", "--steps", "9", "--rho", "1"),
+        ("plan", "--steps", "9", "--rate", "2", "--epsilon", "1", "--delta", "1e-6"),
         ("audit", "--epsilon", "1", "--model", "tree"),
         ("demo", "--epsilon", "-1"),
     ],
@@ -193,6 +199,25 @@ def test_plan_needs_no_data():
     assert "rows" in shown.output
     content = json.loads(run(*words, "--json").output)
     assert len(content["plans"]) >= 2
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_plan_of_noisy_steps(folder, relation):
+    words = ("plan", "--steps", "300", "--rate", "0.01", "--epsilon", "1", "--delta")
+    words = (*words, "1e-8", "--neighbours", relation)
+    content = json.loads(run(*words, "--json").output)
+    budget = Approx(1, "1e-8")
+    found = multiplier_for(budget, 300, rate="0.01", neighbours=relation)
+    assert content["multiplier"] == found
+    table = {row["steps"]: row["epsilon"] for row in content["epsilon_by_steps"]}
+    assert list(table.values()) == sorted(table.values())
+    assert table[300] == pytest.approx(1.0, rel=1e-3)
+    assert max(table) == 3000
+    pytest.importorskip("matplotlib")
+    shown = run(*words, "--plot", "steps.png")
+    assert shown.exit_code == 0, shown.output
+    assert f"{found:.6g}" in shown.output
+    assert Path("steps.png").stat().st_size > 10_000
 
 
 def test_audit_reports_a_share_of_the_claim():

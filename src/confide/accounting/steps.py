@@ -106,10 +106,11 @@ def epsilon_for(
 ) -> float:
     """Return epsilon at delta of all steps together.
 
-    ``method`` is "gaussian" (exact, all rows in every step), "pld" (privacy-loss
-    distributions), "renyi" (tight Renyi divergences, best order), "renyi-general" (the
-    bound for any mechanism under sampling without replacement, with the conversion that
-    was published with it) or "best": the first of these that applies.
+    ``method`` is "gaussian" (exact for all rows in every step; for random batches it
+    forgets that they are random), "pld" (privacy-loss distributions), "renyi" (tight Renyi
+    divergences, best order), "renyi-general" (the bound for any mechanism under sampling
+    without replacement, with the conversion that was published with it) or "best": the
+    least of these.
     """
     event = SubsampledGaussianEvent(float(multiplier), exact(rate, "rate"), steps, sampling)
     small = float(exact(delta, "delta"))
@@ -122,6 +123,9 @@ def _epsilon(
     event: SubsampledGaussianEvent, delta: float, method: Method, fineness: float
 ) -> float:
     multiplier, rate, steps = event.multiplier, float(event.rate), event.steps
+    if method == "best" and rate < 1:
+        sampled = _epsilon(event, delta, _resolved(method, event, delta), fineness)
+        return min(sampled, _epsilon(event, delta, "gaussian", fineness))
     match _resolved(method, event, delta):
         case "gaussian":
             return gaussian_epsilon(math.sqrt(steps) / multiplier, delta)
@@ -147,8 +151,6 @@ def _resolved(method: Method, event: SubsampledGaussianEvent, delta: float) -> M
         if event.rate == 1:
             return "gaussian"
         return "pld" if trusted else "renyi"
-    if method == "gaussian" and event.rate < 1:
-        raise InvalidParameter("method", "'pld' or 'renyi' for random batches", method)
     if method == "pld" and not trusted:
         raise InvalidParameter(
             "method",

@@ -25,6 +25,7 @@ from confide.cli.console import (
     read_budget,
     read_intervals,
 )
+from confide.cli.noisy_steps import StepsPlan, plan_steps
 from confide.data import Schema
 from confide.errors import InvalidParameter, did_you_mean
 from confide.inference import (
@@ -62,7 +63,7 @@ Model = Annotated[str, typer.Option(help="logistic, svm, linear or poisson")]
 
 
 def plan(
-    rows: Annotated[int, typer.Option(help="Planned number of rows.")],
+    rows: Annotated[int | None, typer.Option(help="Planned number of rows.")] = None,
     columns: Annotated[int, typer.Option(help="Number of feature columns.")] = 0,
     schema: Annotated[
         Path | None, typer.Option(help="Schema file: gives the columns.", exists=True)
@@ -84,6 +85,12 @@ def plan(
     ] = None,
     target_bound: Annotated[float | None, typer.Option(help="Bound of the target.")] = None,
     slope_bound: Annotated[float | None, typer.Option(help="Bound of the slope.")] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Plan so many noisy gradients instead of a fit.")
+    ] = None,
+    rate: Annotated[
+        str, typer.Option(help="Part of the rows in every one of those steps.")
+    ] = "1",
     plot: Annotated[Path | None, typer.Option(help="Picture to write.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -96,6 +103,11 @@ def plan(
     wish = read_intervals(intervals, level)
     if plot is not None:
         check_picture(plot)
+    if steps is not None:
+        relation = neighbours or str(Neighbours.ADD_REMOVE)
+        plan_steps(StepsPlan.of(budget, steps, rate, relation), plot, as_json=as_json)
+        return
+    count = _rows(rows)
     public = None if schema is None else Schema.from_toml(schema)
     columns = _columns(columns, public)
     if public is not None:
@@ -105,7 +117,7 @@ def plan(
 
     def plans(whole: Budget, **settings: Any) -> tuple[Plan, ...]:
         return compare_mechanisms(
-            rows,
+            count,
             columns,
             row_budget(whole, crowd),
             model=cast("Any", model or "logistic"),
@@ -143,10 +155,22 @@ def plan(
         [(p.mechanism, f"{p.total_error:.4g}") for p in found],
     )
     _print_remarks(best, by_column, plot)
-    if wished is not None:
-        console.print(f"\nAn interval of width {width:g} needs about {wished:,} rows.")
+    _print_wish(width, wished)
     if advice:
         console.print(f"\n[bold red]Warning:[/bold red] {advice}")
+
+
+def _rows(count: int | None) -> int:
+    if count is None:
+        raise InvalidParameter(
+            "--rows", "given, or --steps instead to plan noisy gradients", None
+        )
+    return count
+
+
+def _print_wish(width: float | None, rows: int | None) -> None:
+    if width is not None and rows is not None:
+        console.print(f"\nAn interval of width {width:g} needs about {rows:,} rows.")
 
 
 def _columns(count: int, public: Schema | None) -> int:

@@ -10,7 +10,7 @@ from confide.inference.by_column import (
 )
 from confide.inference.intervals import Intervals, IntervalTable
 from confide.inference.plan import Plan, compare_mechanisms, make_plan
-from confide.inference.plan_plot import PlanCurve, plan_curve, plot_plan
+from confide.inference.plan_plot import PlanCurve, plan_curve, plot_plan, plot_steps
 from confide.inference.planned_width import left_for_coefficients
 from confide.inference.summary import Coefficient, Summary
 
@@ -31,5 +31,6 @@ __all__ = [
     "plan_columns",
     "plan_curve",
     "plot_plan",
+    "plot_steps",
     "rows_to_be_useful",
 ]

@@ -1,6 +1,6 @@
 """A plan as a picture: what privacy and sampling cost against the number of rows."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +59,30 @@ def plot_plan(plan: Plan, *, ax: Any = None) -> Any:
         axes.figure.legend(loc="outside lower center", ncols=3, frameon=False)
     else:
         axes.legend(loc="best", fontsize="small")
+    return axes
+
+
+def plot_steps(
+    steps: Sequence[int],
+    epsilons: Mapping[str, Sequence[float]],
+    *,
+    planned: int,
+    title: str,
+    ax: Any = None,
+) -> Any:
+    """Draw epsilon against the number of steps, a line per method; return the axes."""
+    axes = _new_axes() if ax is None else ax
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    looks = zip(("#2166ac", "#b2182b", "#1b7837"), ("-", "--", "-."), strict=True)
+    for (name, values), (colour, dashes) in zip(epsilons.items(), looks, strict=False):
+        axes.plot(steps, values, color=colour, ls=dashes, label=name)
+    axes.axvline(planned, color="0.5", lw=1, ls=":", label=f"planned: {planned:,} steps")
+    axes.set_xlabel("number of steps")
+    axes.set_ylabel("ε")
+    axes.set_title(title, fontsize="medium")
+    axes.grid(visible=True, which="major", alpha=0.3)
+    axes.legend(loc="best", fontsize="small")
     return axes
 
 
