@@ -11,6 +11,7 @@ from scipy import sparse
 
 from confide import (
     Category,
+    Ledger,
     LinearRegression,
     LinearSVC,
     LogisticRegression,
@@ -22,7 +23,7 @@ from confide import (
 )
 from confide.data import enclose
 from confide.data.batches import Batches
-from confide.errors import InvalidParameter, UnmetNeeds
+from confide.errors import BudgetExceeded, InvalidParameter, UnmetNeeds
 from confide.mechanisms import (
     AdmmObjectivePerturbation,
     DpAdmm,
@@ -454,3 +455,15 @@ def test_penalties_that_do_not_fit_are_refused(name):
 def test_a_penalty_that_is_not_convex_needs_gradients():
     with pytest.raises(UnmetNeeds, match="convex"):
         LogisticRegression(BUDGET, penalty=Scad(1.0)).fit(X, SIGNS)
+
+
+@pytest.mark.parametrize("name", ["ssadmm", "mpadmm"])
+def test_a_ledger_pays_for_steps(name, tmp_path):
+    """Steps and count are charged together, and a second fit is refused."""
+    book = Ledger.open(tmp_path / "book.db").for_dataset("people")
+    book.set_limit("people", BUDGET)
+    model = LogisticRegression(BUDGET, mechanism=QUICK[name], ledger=book, classes=[0, 1])
+    model.fit(X, SIGNS)
+    assert book.account("people").charges == 1
+    with pytest.raises(BudgetExceeded):
+        model.fit(X, SIGNS)
