@@ -23,7 +23,7 @@ from confide import (
 )
 from confide.data import enclose
 from confide.data.batches import Batches
-from confide.errors import BudgetExceeded, InvalidParameter, UnmetNeeds
+from confide.errors import BudgetExceeded, ConfideError, InvalidParameter, UnmetNeeds
 from confide.mechanisms import (
     AdmmObjectivePerturbation,
     DpAdmm,
@@ -467,3 +467,17 @@ def test_a_ledger_pays_for_steps(name, tmp_path):
     assert book.account("people").charges == 1
     with pytest.raises(BudgetExceeded):
         model.fit(X, SIGNS)
+
+
+def test_the_refuted_variant_promises_nothing_and_no_ledger_pays_for_it(tmp_path):
+    refuted = MpAdmm(
+        5, step=4.0, noise="all", sensitivity="published", accept_unproved=True
+    )
+    model = LogisticRegression(BUDGET, mechanism=refuted, classes=[0, 1]).fit(X, SIGNS)
+    assert model.release_.guarantee.budget is None
+    assert "REFUTED" in str(model.summary())
+    book = Ledger.open(tmp_path / "book.db").for_dataset("people")
+    book.set_limit("people", BUDGET)
+    with pytest.raises(ConfideError, match="REFUTED"):
+        model.set_params(ledger=book).fit(X, SIGNS)
+    assert book.account("people").charges == 0
