@@ -11,6 +11,7 @@ from confide.estimators import (
     LinearRegression,
     LinearSVC,
     LogisticRegression,
+    MultiResponseRegression,
     PoissonRegression,
     load_model,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "LinearRegression",
     "LinearSVC",
     "LogisticRegression",
+    "MultiResponseRegression",
     "Neighbours",
     "Number",
     "PoissonRegression",

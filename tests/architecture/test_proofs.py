@@ -5,11 +5,17 @@ from pathlib import Path
 
 import pytest
 
+from confide.errors import InvalidParameter
 from confide.mechanisms import MECHANISMS, calibrate_with_intervals
 from confide.objectives import Clipped, Logistic, Objective, Squared
 from confide.privacy import Approx, Neighbours, Pure, Status, Zcdp
 
 PROOFS = Path(__file__).parents[2] / "docs" / "proofs"
+REFUSED = {
+    *((name, Pure) for name in ("dp-admm", "mpadmm", "sgd", "ssadmm")),
+    *((name, Zcdp) for name in ("sgd", "ssadmm")),
+}
+"""Gaussian noise has no pure guarantee, and zCDP does not reward random batches."""
 HEADING = re.compile(r"^## ([a-z0-9-]+) — ", re.MULTILINE)
 
 
@@ -43,13 +49,18 @@ def test_every_proved_calibration_names_a_listed_theorem(
 ):
     mechanism = MECHANISMS[name]()
     objective = Objective(loss, 5, target_bound=1.0)
-    calibration = mechanism.calibrate(objective, budget, relation, copies=copies)
+    try:
+        calibration = mechanism.calibrate(objective, budget, relation, copies=copies)
+    except InvalidParameter:
+        assert (name, type(budget)) in REFUSED
+        return
+    assert (name, type(budget)) not in REFUSED
     assert calibration.status is Status.PROVED
     assert calibration.theorem in mechanism.theorems
     assert calibration.guarantee.theorem == calibration.theorem
 
 
-@pytest.mark.parametrize("name", sorted(set(MECHANISMS) - {"adaptive"}))
+@pytest.mark.parametrize("name", ["objective", "output"])
 @pytest.mark.parametrize("budget", [Pure(1), Approx(1, 1e-5), Zcdp(0.1)], ids=repr)
 @pytest.mark.parametrize("variant", ["tight", "model-based", "published"])
 def test_intervals_name_theorems_that_are_proved(name, budget, variant):

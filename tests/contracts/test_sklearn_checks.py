@@ -7,13 +7,16 @@ from confide import (
     LinearRegression,
     LinearSVC,
     LogisticRegression,
+    MultiResponseRegression,
     PoissonRegression,
     Pure,
 )
+from confide.mechanisms import MpAdmm
 
 PURE = {"budget": Pure(200), "row_norm": 10.0}
 APPROX = {"budget": Approx(50, 1e-6), "row_norm": 10.0}
 OUTPUT = {"budget": Pure(2000), "row_norm": 10.0, "mechanism": "output", "l2": 10.0}
+STEPS = {**APPROX, "mechanism": MpAdmm(100, step=0.05)}
 CONFIGURED = [
     LogisticRegression(**PURE),
     LogisticRegression(**PURE, classes=[0, 1]),
@@ -24,6 +27,8 @@ CONFIGURED = [
     LinearRegression(**OUTPUT, target_bound=5.0),
     PoissonRegression(**APPROX, target_bound=10.0, slope_bound=10.0),
     PoissonRegression(**OUTPUT, target_bound=10.0, slope_bound=10.0),
+    LogisticRegression(**STEPS),
+    MultiResponseRegression(**STEPS, target_bound=5.0),
 ]
 
 DECLARED = {

@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from confide import cli
+from confide import MultiResponseRegression, cli, load_model
 from confide.accounting import multiplier_for
-from confide.mechanisms import MECHANISMS
+from confide.mechanisms import MECHANISMS, MpAdmm
+from confide.noise import Entropy
 from confide.objectives import LOSSES
 from confide.privacy import Approx
 
@@ -119,6 +120,30 @@ def test_fit_as_json_is_complete(folder):
     content = json.loads(result.output)
     assert content["guarantee"]["status"] == "PROVED"
     assert len(content["coefficients"]) == 7
+
+
+@pytest.mark.parametrize("name", ["mpadmm", "dp-admm"])
+def test_fit_by_steps_says_what_got_noise(folder, name):
+    words = ("fit", "loans.csv", "--schema", "loans.toml", "--mechanism", name)
+    result = run(*words, "--epsilon", "1", "--delta", "1e-6", "--out", "steps.json")
+    assert result.exit_code == 0
+    assert "PROVED" in result.output
+    noise = load_model(folder / "steps.json").release_.noise
+    assert [n.added_to[:14] for n in noise] == ["sum of clipped", "number of rows"]
+    refused = run(*words, "--epsilon", "1")
+    assert "Approx or Zcdp" in str(refused.exception)
+
+
+def test_predict_has_a_column_for_every_target(folder):
+    entropy = Entropy.seeded(1)
+    features = pd.DataFrame(entropy.uniform(40).reshape(20, 2), columns=["a", "b"])
+    model = MultiResponseRegression(
+        Approx(1, 1e-6), mechanism=MpAdmm(3), target_bound=1.0
+    ).fit(features, features)
+    model.save(folder / "two.json")
+    (folder / "new.csv").write_text("a,b\n0.1,0.2\n0.3,0.4\n", encoding="utf-8")
+    result = run("predict", "two.json", "new.csv", "--json")
+    assert [len(column) for column in json.loads(result.stdout).values()] == [2, 2]
 
 
 def test_fit_names_the_variables_that_two_looks_select(folder):

@@ -192,7 +192,11 @@ def predict(
     rows = read_table(table, estimator.schema, target=False)
     guesses = estimator.predict(rows)
     labelled = hasattr(estimator, "classes_")
-    columns: dict[str, Any] = {"prediction": guesses if labelled else _rounded(guesses)}
+    columns: dict[str, Any] = {"prediction": guesses}
+    if guesses.ndim == 2:
+        columns = {f"y{j}": _rounded(column) for j, column in enumerate(guesses.T)}
+    elif not labelled:
+        columns = {"prediction": _rounded(guesses)}
     if hasattr(estimator, "predict_proba"):
         chances = estimator.predict_proba(rows)
         for label, chance in zip(estimator.classes_, chances.T, strict=True):

@@ -33,18 +33,23 @@ MANY_BLOCKS = 48
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Block:
-    """Some consecutive rows: features, target, row factors, intercept height."""
+    """Some rows: features, target, row factors, intercept height.
+
+    Rows of a block follow one another in the table, from ``start`` on.
+    """
 
     features: Any
     target: AnyArray
     factor: AnyArray | None
     height: float
+    start: int = 0
 
     def margin(self, theta: AnyArray, *, alone: bool = False) -> AnyArray:
         """Return ⟨x, θ⟩ for every row, the intercept column included.
 
-        A product of matrices rounds a row by where it stands. ``alone`` rounds every row
-        as if there were no other: what depends on one record then does so to the last bit.
+        A matrix θ gives a column of margins for each of its columns. A product of matrices
+        rounds a row by where it stands. ``alone`` rounds every row as if there were no
+        other: what depends on one record then does so to the last bit.
         """
         slopes = theta[:-1] if self.height else theta
         if not alone or sparse.issparse(self.features):
@@ -54,13 +59,15 @@ class Block:
         else:
             margin = np.einsum("ij,j->i", self.features, slopes)
         if self.factor is not None:
-            margin *= self.factor
+            margin *= self.factor if theta.ndim == 1 else self.factor[:, None]
         if self.height:
             margin += self.height * theta[-1]
         return margin
 
     def pull(self, weights: AnyArray) -> AnyArray:
-        """Return Σ wᵢxᵢ."""
+        """Return Σ wᵢxᵢ; a matrix of weights gives a column for each of its columns."""
+        if weights.ndim == 2:
+            return np.column_stack([self.pull(column) for column in weights.T])
         scaled = weights if self.factor is None else weights * self.factor
         total = scaled @ self.features
         if not self.height:
@@ -111,7 +118,7 @@ class Block:
             cut = slice(low, low + most)
             factor = None if self.factor is None else self.factor[cut]
             rows = self.features[cut]
-            yield cut, Block(rows, self.target[cut], factor, self.height)
+            yield cut, Block(rows, self.target[cut], factor, self.height, self.start + low)
 
     def lengths(self) -> Array:
         """Return ‖x‖ for every row, the intercept column included."""
@@ -122,7 +129,7 @@ class Block:
 
     def absolute(self) -> "Block":
         """Return the same rows with every entry positive."""
-        return Block(abs(self.features), self.target, self.factor, self.height)
+        return replace(self, features=abs(self.features))
 
     def squares(self, weights: AnyArray) -> Array:
         """Return the diagonal of the Gram matrix, Σ wᵢxᵢⱼ²."""
@@ -213,7 +220,17 @@ class Rows:
                 self.target[cut],
                 None if self.factor is None else self.factor[cut],
                 self.height,
+                low,
             )
+
+    def at(self, places: AnyArray) -> "Rows":
+        """Return the rows that stand at some places, in their order."""
+        factor = None if self.factor is None else self.factor[places]
+        return Rows(self.features[places], self.target[places], factor, self.height)
+
+    def lengths(self) -> Array:
+        """Return ‖x‖ for every row, the intercept column included."""
+        return np.concatenate([block.lengths() for block in self.blocks(0, self.count)])
 
     def sum(self, fn: Callable[[Block], Partial], dtype: Any = np.float64) -> Partial:
         """Add up ``fn(block)`` over all blocks."""

@@ -25,7 +25,12 @@ from confide.estimators._booking import dataset_name
 from confide.estimators._groups import group_events, per_person
 from confide.estimators._intake import read_features, read_number
 from confide.estimators._model_file import release_hash, write_model
-from confide.estimators._selection import check_l1, selected, selection_facts
+from confide.estimators._selection import (
+    check_coordinates,
+    check_penalty,
+    selected,
+    selection_facts,
+)
 from confide.estimators._uncertain import (
     Prepared,
     calibrate,
@@ -63,6 +68,7 @@ class Task:
     coef_norm: float | None = None
     classes: AnyArray | None = None
     labels_were_read: bool = False
+    responses: int = 1
 
 
 class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
@@ -74,6 +80,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
     mechanism: Any
     l2: Any
     l1: float
+    penalty: Any
     fit_intercept: bool
     neighbours: Any
     intervals: Any
@@ -151,7 +158,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             if name == "row_norm" or getattr(self, name, None) is not None:
                 read_number(name, getattr(self, name), purpose)
         read_number("l1", self.l1, "0 means no l1 penalty.", zero=True)
-        check_l1(mechanism, self.l1)
+        check_penalty(mechanism, self.l1, self.penalty)
         if not self._ridge_is_automatic:
             read_number("l2", self.l2, "'auto' chooses one from the budget.", zero=True)
         if not isinstance(self.fit_intercept, bool | np.bool_):
@@ -189,11 +196,14 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         return INTERCEPT_HEIGHT * self._row_norm if self.fit_intercept else 0.0
 
     def _objective(self, task: Task, columns: int) -> Objective:
-        dimension = columns + (1 if self.fit_intercept else 0)
-        penalty = None
+        many = task.responses
+        dimension = many * (columns + (1 if self.fit_intercept else 0))
+        penalty = self.penalty
         if self.l1:
-            spared = (0.0,) if self.fit_intercept else ()
-            penalty = L1((float(self.l1),) * columns + spared)
+            spared = (0.0,) * many if self.fit_intercept else ()
+            penalty = L1((float(self.l1),) * (many * columns) + spared)
+        elif penalty is not None:
+            check_coordinates(penalty, dimension)
         ball = None if task.coef_norm is None else L2Ball(task.coef_norm)
         return Objective(
             task.loss,
@@ -203,6 +213,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             penalty,
             ball,
             task.target_bound,
+            many,
             self._typical_norm(task),
         )
 
@@ -298,7 +309,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         rows = self._lines()
         noises = "; ".join(f"{n.kind} {n.scale:.4g} on {n.added_to}" for n in release.noise)
         ridge = ("Ridge", f"l2 = {release.l2:.6g}")
-        selection = selection_facts(self) if self.l1 else ()
+        selection = selection_facts(self) if self._selects else ()
         facts = (("Noise", noises), ridge, *selection, *interval_facts(release))
         title, level = type(self).__name__, interval_level(release)
         caution = interval_caution(release)
@@ -311,9 +322,16 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         A category is selected if one of its levels is.
         """
         check_is_fitted(self, "release_")
-        if not self.l1:
+        if not self._selects:
             raise AttributeError("nothing was selected: fit with l1 greater than 0")
         return selected(self)
+
+    @property
+    def _selects(self) -> bool:
+        """Whether a penalty sets coefficients to 0."""
+        return bool(self.l1) or (
+            self.penalty is not None and self.penalty.kink() is not None
+        )
 
     @property
     def intervals_(self) -> IntervalTable:

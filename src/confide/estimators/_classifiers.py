@@ -105,12 +105,17 @@ class LogisticRegression(_PrivateClassifier):
     row_norm : float
         Public bound on the length of a feature row; longer rows are scaled to it.
     mechanism : str or instance
-        "objective" (default), "output" or "adaptive", or a configured mechanism.
+        "objective" (default), "output", "adaptive"; driven by gradients "ssadmm",
+        "mpadmm", "sgd", "dp-admm", "admm-objective"; or a configured mechanism.
     l2 : "auto" or float
         Ridge Λ of the sum objective, intercept included; "auto" chooses from the budget.
     l1 : float
         Weight of an l1 penalty on the slopes; with mechanism "adaptive" of a slope that
         looked average in a first private look.
+    penalty : Penalty, optional
+        Instead of l1 one of `confide.objectives`: L1, ElasticNet, GroupL2, Nuclear, and
+        for mechanisms driven by gradients Scad and Mcp. Its coordinates are the columns
+        of the design in their order, the intercept last.
     fit_intercept : bool
         Add a penalised constant column of height 0.3 times the row norm.
     neighbours : "add-remove", "replace-one" or None
@@ -137,7 +142,8 @@ class LogisticRegression(_PrivateClassifier):
     coef_, intercept_ : arrays
         In the user's units.
     selected_ : tuple
-        Where ``l1`` is set: the names of the variables with coefficients that are not 0.
+        Where ``l1`` or ``penalty`` is set: the names of the variables with coefficients
+        that are not 0.
     intervals_ : IntervalTable
         Estimates with intervals, where they were asked for.
     classes_ : array
@@ -153,6 +159,7 @@ class LogisticRegression(_PrivateClassifier):
         mechanism: Any = "objective",
         l2: Any = "auto",
         l1: float = 0.0,
+        penalty: Any = None,
         fit_intercept: bool = True,
         neighbours: Any = None,
         intervals: Any = None,
@@ -168,6 +175,7 @@ class LogisticRegression(_PrivateClassifier):
         self.mechanism = mechanism
         self.l2 = l2
         self.l1 = l1
+        self.penalty = penalty
         self.fit_intercept = fit_intercept
         self.neighbours = neighbours
         self.intervals = intervals
@@ -210,6 +218,7 @@ class LinearSVC(_PrivateClassifier):
         mechanism: Any = "objective",
         l2: Any = "auto",
         l1: float = 0.0,
+        penalty: Any = None,
         fit_intercept: bool = True,
         neighbours: Any = None,
         intervals: Any = None,
@@ -226,6 +235,7 @@ class LinearSVC(_PrivateClassifier):
         self.mechanism = mechanism
         self.l2 = l2
         self.l1 = l1
+        self.penalty = penalty
         self.fit_intercept = fit_intercept
         self.neighbours = neighbours
         self.intervals = intervals

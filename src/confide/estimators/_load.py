@@ -16,14 +16,22 @@ from confide.estimators._model_file import (
     NOT_STORED,
     budget_of,
     mechanism_of,
+    penalty_of,
     release_of,
     schema_of,
 )
+from confide.estimators._multi import MultiResponseRegression
 from confide.estimators._regressors import LinearRegression, PoissonRegression
 
 KINDS: dict[str, Any] = {
     kind.__name__: kind
-    for kind in (LogisticRegression, LinearSVC, LinearRegression, PoissonRegression)
+    for kind in (
+        LogisticRegression,
+        LinearSVC,
+        LinearRegression,
+        PoissonRegression,
+        MultiResponseRegression,
+    )
 }
 CLASS_TYPES = "biufUO"
 _MALFORMED = (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError)
@@ -79,6 +87,7 @@ def _build(record: dict[str, Any]) -> PrivateLinearModel:
         budget_of(record["budget"]),
         schema=schema_of(record["schema"]),
         mechanism=mechanism_of(record["mechanism"]),
+        penalty=penalty_of(record.get("penalty")),
         **settings,
     )
     release = release_of(record["release"])

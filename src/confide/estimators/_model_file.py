@@ -26,6 +26,7 @@ from confide.data import Schema
 from confide.errors import InvalidParameter
 from confide.mechanisms import MECHANISMS, Release
 from confide.mechanisms.release import NoiseRecord
+from confide.objectives import PENALTIES
 from confide.privacy import Approx, Guarantee, Neighbours, Pure, Status, Zcdp
 
 FORMAT = "confide-model"
@@ -38,7 +39,7 @@ EVENTS: dict[str, Any] = {
     "approx": ApproxEvent,
     "zcdp": ZcdpEvent,
 }
-NOT_STORED = ("budget", "schema", "mechanism", "ledger", "random_state")
+NOT_STORED = ("budget", "schema", "mechanism", "penalty", "ledger", "random_state")
 """Parameters that have a place of their own in the file, or none."""
 
 
@@ -81,6 +82,7 @@ def model_record(model: Any) -> dict[str, Any]:
         "budget": budget_record(model.budget),
         "settings": settings,
         "mechanism": _mechanism_record(model.mechanism),
+        "penalty": penalty_record(model.penalty),
         "schema": None if model.schema is None else model.schema.to_mapping(),
         "features": int(model.n_features_in_),
         "feature_names": None if names is None else [str(name) for name in names],
@@ -158,6 +160,23 @@ def mechanism_of(record: Any) -> Any:
     if record["settings"] is None or name not in MECHANISMS:
         return name
     return MECHANISMS[name](**record["settings"])
+
+
+def penalty_record(penalty: Any) -> dict[str, Any] | None:
+    """Return a penalty by its name, with its settings."""
+    return None if penalty is None else _tagged(penalty, dict(PENALTIES))
+
+
+def penalty_of(record: Any) -> Any:
+    """Return the penalty that `penalty_record` describes."""
+    if record is None:
+        return None
+    parts = {name: _tuples(part) for name, part in record.items() if name != "kind"}
+    return PENALTIES[record["kind"]](**parts)
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def plain(value: Any) -> Any:

@@ -62,6 +62,7 @@ class LinearRegression(_PrivateRegressor):
         mechanism: Any = "objective",
         l2: Any = "auto",
         l1: float = 0.0,
+        penalty: Any = None,
         fit_intercept: bool = True,
         neighbours: Any = None,
         intervals: Any = None,
@@ -77,6 +78,7 @@ class LinearRegression(_PrivateRegressor):
         self.mechanism = mechanism
         self.l2 = l2
         self.l1 = l1
+        self.penalty = penalty
         self.fit_intercept = fit_intercept
         self.neighbours = neighbours
         self.intervals = intervals
@@ -129,6 +131,7 @@ class PoissonRegression(_PrivateRegressor):
         mechanism: Any = "objective",
         l2: Any = "auto",
         l1: float = 0.0,
+        penalty: Any = None,
         fit_intercept: bool = True,
         neighbours: Any = None,
         intervals: Any = None,
@@ -144,6 +147,7 @@ class PoissonRegression(_PrivateRegressor):
         self.mechanism = mechanism
         self.l2 = l2
         self.l1 = l1
+        self.penalty = penalty
         self.fit_intercept = fit_intercept
         self.neighbours = neighbours
         self.intervals = intervals

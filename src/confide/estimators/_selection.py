@@ -6,18 +6,40 @@ import numpy as np
 
 from confide.errors import InvalidParameter
 from confide.mechanisms import AdaptiveObjectivePerturbation, Mechanism
+from confide.objectives import PENALTIES, Penalty
 
 MOST_NAMES = 12
 
 
-def check_l1(mechanism: Mechanism, l1: float) -> None:
-    """Refuse two looks for a penalty that is not there."""
+def check_penalty(mechanism: Mechanism, l1: float, penalty: Any) -> None:
+    """Refuse two penalties, what is none, and two looks for one that is not there."""
+    if penalty is not None:
+        if not isinstance(penalty, tuple(PENALTIES.values())):
+            known = ", ".join(kind.__name__ for kind in PENALTIES.values())
+            raise InvalidParameter("penalty", f"None or one of {known}", penalty)
+        if l1:
+            raise InvalidParameter("l1", "0 next to a penalty of its own", l1)
+        return
     if isinstance(mechanism, AdaptiveObjectivePerturbation) and not l1:
         raise InvalidParameter(
             "l1",
             "greater than 0 for mechanism='adaptive', which weighs an l1 penalty",
             l1,
             "A good one is about the scale of the noise: try 5, or mechanism='objective'.",
+        )
+
+
+def check_coordinates(penalty: Penalty, dimension: int) -> None:
+    """Refuse a penalty that is about other coordinates than there are."""
+    somewhere = np.ones(dimension)
+    try:
+        moved = penalty.prox(somewhere, 1e-9)
+        fits = moved.shape == somewhere.shape and penalty.ridge(dimension).size == dimension
+    except (IndexError, ValueError):
+        fits = False
+    if not fits:
+        raise InvalidParameter(
+            "penalty", f"about {dimension} coordinates, the intercept's last", penalty
         )
 
 

@@ -42,6 +42,10 @@ from confide.privacy import Budget, Guarantee, Neighbours, check_budget
 
 MOST_ROWS = 10**15
 _NOISE_IS_ON = {"objective": "linear term", "output": "coefficients"}
+_NOT_FORESEEN = (
+    "What becomes of the noise of several looks or steps is not foreseen: fit simulated "
+    "data, or plan with mechanism='objective'."
+)
 _LOSSES = {"svm": "huberized-hinge", "linear": "squared"}
 _CLASSES = "balanced classes of a logistic model whose log-odds spread by {:g}"
 _NUMBERS = (
@@ -250,7 +254,7 @@ def make_plan(
     chosen = MECHANISMS.find(mechanism)() if isinstance(mechanism, str) else mechanism
     if isinstance(chosen, type) or getattr(chosen, "name", None) not in _NOISE_IS_ON:
         must = f"one of {list(_NOISE_IS_ON)} or such a mechanism"
-        raise InvalidParameter("mechanism", must, mechanism)
+        raise InvalidParameter("mechanism", must, mechanism, _NOT_FORESEEN)
     wish = Intervals.of(intervals)
     usual = chosen.default_neighbours if wish is None else Neighbours.REPLACE_ONE
     relation = Neighbours.of(usual if neighbours is None else neighbours)

@@ -1,12 +1,15 @@
 """Mechanisms: one file each, all of them calibrated without data."""
 
 from confide.mechanisms.adaptive import AdaptiveObjectivePerturbation
+from confide.mechanisms.admm_objective import AdmmObjectivePerturbation
 from confide.mechanisms.base import MECHANISMS, Calibration, Mechanism
+from confide.mechanisms.dp_admm import DpAdmm
 from confide.mechanisms.interval_budget import (
     IntervalCalibration,
     calibrate_with_intervals,
 )
 from confide.mechanisms.moments import MomentRelease, Moments
+from confide.mechanisms.mpadmm import MpAdmm
 from confide.mechanisms.napp import Napp
 from confide.mechanisms.napp_path import NappPath, NappStopping
 from confide.mechanisms.napp_weights import NappTarget
@@ -14,15 +17,20 @@ from confide.mechanisms.needs import Need
 from confide.mechanisms.objective import ObjectivePerturbation
 from confide.mechanisms.output import OutputPerturbation
 from confide.mechanisms.release import NoiseRecord, Release
+from confide.mechanisms.sgd import ProximalSgd
+from confide.mechanisms.ssadmm import SsAdmm
 
 __all__ = [
     "MECHANISMS",
     "AdaptiveObjectivePerturbation",
+    "AdmmObjectivePerturbation",
     "Calibration",
+    "DpAdmm",
     "IntervalCalibration",
     "Mechanism",
     "MomentRelease",
     "Moments",
+    "MpAdmm",
     "Napp",
     "NappPath",
     "NappStopping",
@@ -31,6 +39,8 @@ __all__ = [
     "NoiseRecord",
     "ObjectivePerturbation",
     "OutputPerturbation",
+    "ProximalSgd",
     "Release",
+    "SsAdmm",
     "calibrate_with_intervals",
 ]

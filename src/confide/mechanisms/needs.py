@@ -55,6 +55,11 @@ EXACT_PROX = Need(
     lambda objective: has_exact_prox(objective.kink, objective.constraint),
     "combine the nuclear norm with an l2 ball or with no constraint",
 )
+ONE_RESPONSE = Need(
+    "one target for every record",
+    lambda objective: objective.responses == 1,
+    "use mechanism='mpadmm', 'ssadmm' or 'sgd'",
+)
 PLAIN_HINGE = Need(
     "a smooth loss, or the plain hinge with nothing but a ridge",
     lambda objective: objective.loss.smooth or can_certify(objective),

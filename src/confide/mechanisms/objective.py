@@ -19,6 +19,7 @@ from confide.mechanisms.needs import (
     BOUNDED_SLOPE,
     CONVEX_PENALTY,
     EXACT_PROX,
+    ONE_RESPONSE,
     SMOOTH_LOSS,
     Need,
     check_needs,
@@ -74,6 +75,7 @@ class ObjectivePerturbation:
         BOUNDED_SLOPE,
         CONVEX_PENALTY,
         EXACT_PROX,
+        ONE_RESPONSE,
     )
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
     theorems: ClassVar[tuple[str, ...]] = (

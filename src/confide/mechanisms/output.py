@@ -16,6 +16,7 @@ from confide.mechanisms.needs import (
     BOUNDED_SLOPE,
     CONVEX_PENALTY,
     EXACT_PROX,
+    ONE_RESPONSE,
     PLAIN_HINGE,
     Need,
     check_needs,
@@ -52,6 +53,7 @@ class OutputPerturbation:
         CONVEX_PENALTY,
         EXACT_PROX,
         PLAIN_HINGE,
+        ONE_RESPONSE,
     )
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
     theorems: ClassVar[tuple[str, ...]] = (

@@ -8,6 +8,7 @@ from confide.noise.samplers import (
     truncated_gaussian,
     truncated_spherical_laplace,
 )
+from confide.noise.subsets import each_by_chance, of_equal_size
 
 __all__ = [
     "Entropy",
@@ -15,7 +16,9 @@ __all__ = [
     "Generator",
     "Noise",
     "SphericalLaplace",
+    "each_by_chance",
     "generator",
+    "of_equal_size",
     "truncated_gaussian",
     "truncated_spherical_laplace",
 ]

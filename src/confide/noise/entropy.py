@@ -85,6 +85,14 @@ class Entropy:
         """Draw standard normals by inversion of a half-normal and a fair sign."""
         return self.signs(count) * ndtri(self.uniform(count) / 2)
 
+    def below(self, limit: int, count: int) -> AnyArray:
+        """Draw whole numbers from 0 to limit − 1, each exactly as likely as the others."""
+        fair = 2**64 - 2**64 % limit
+        words = self.words(count)
+        while fair < 2**64 and (unfair := words >= np.uint64(fair)).any():
+            words = np.where(unfair, self.words(count), words)
+        return (words % np.uint64(limit)).astype(np.int64)
+
     def gamma(self, shape: int) -> float:
         """Draw one Gamma(shape, 1) with a whole-numbered shape: a sum of exponentials."""
         return float(-np.log(self.uniform(shape)).sum())

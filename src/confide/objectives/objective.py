@@ -25,7 +25,9 @@ class Objective:
     """Loss, ridge, penalty and constraint over a public dimension and row norm.
 
     ``l2`` is the ridge that every coordinate gets; None leaves it to the mechanism, which
-    then goes by ``coef_norm_guess``, a public guess of ‖θ‖ (None: from the loss).
+    then goes by ``coef_norm_guess``, a public guess of ‖θ‖ (None: from the loss). With
+    several ``responses`` a record has as many targets, the loss is the sum over them, and
+    the coordinates are a matrix with a line for every column of the rows.
     """
 
     loss: Loss
@@ -35,11 +37,14 @@ class Objective:
     penalty: Penalty | None = None
     constraint: Constraint | None = None
     target_bound: float | None = None
+    responses: int = 1
     coef_norm_guess: float | None = None
 
     def __post_init__(self) -> None:
         if self.dimension < 1:
             raise InvalidParameter("dimension", "at least 1", self.dimension)
+        if self.responses < 1 or self.dimension % self.responses:
+            raise InvalidParameter("responses", "a divisor of dimension", self.responses)
         if not 0 < self.row_norm < math.inf:
             raise InvalidParameter(
                 "row_norm",
@@ -68,8 +73,8 @@ class Objective:
 
     @property
     def lipschitz(self) -> float:
-        """L = A·X: the longest gradient of one record."""
-        return self.slope_bound * self.row_norm
+        """L = A·X·√responses: the longest gradient of one record."""
+        return self.slope_bound * self.row_norm * math.sqrt(self.responses)
 
     @property
     def smoothness(self) -> float:

@@ -1,0 +1,217 @@
+"""What is fixed before noisy gradients are taken: clip, noise, sampling, count."""
+
+import math
+from contextlib import suppress
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from typing import assert_never
+
+from scipy.optimize import brentq
+
+from confide.accounting import (
+    Event,
+    GaussianEvent,
+    SubsampledGaussianEvent,
+    compose,
+    multiplier_for,
+    sampling_for,
+)
+from confide.data.rows import Rows
+from confide.errors import InvalidParameter, MissingPublicBound, UnmetNeeds
+from confide.mechanisms.base import Calibration
+from confide.mechanisms.needs import BOUNDED_SLOPE
+from confide.mechanisms.release import NoiseRecord
+from confide.noise import Entropy, Gaussian
+from confide.objectives import Objective
+from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp, gaussian_mu
+from confide.privacy.budgets import exact
+
+NEAR = 1e-4
+"""How near to the least noise that keeps a budget a search must come."""
+
+
+@dataclass(frozen=True, slots=True)
+class GradientSettings:
+    """The public settings that every mechanism with noisy gradients has.
+
+    ``weight`` is how many squared sensitivities one step spends: 1 for a noisy gradient.
+    """
+
+    mechanism: str
+    steps: int
+    rate: Fraction
+    clip: float | None
+    ridge: float
+    count_share: Fraction
+    theorem: str
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class GradientCalibration(Calibration):
+    """Noise on sums of clipped gradients, and on the number of rows where it is private.
+
+    ``noise`` is what every (subsampled) sum gets; ``clip`` bounds a record's gradient.
+    """
+
+    clip: float = field(kw_only=True)
+    rate: Fraction = field(kw_only=True)
+    steps: int = field(kw_only=True)
+    counted: Gaussian | None = field(kw_only=True)
+
+    def records(self, added_to: str) -> tuple[NoiseRecord, ...]:
+        """Describe the noise of the steps, and of the count."""
+        first = Calibration.records(self, added_to)
+        if self.counted is None:
+            return first
+        return *first, NoiseRecord("gaussian", self.counted.scale, "number of rows")
+
+    def check_rows(self, rows: Rows) -> None:
+        """Refuse, before anything is spent, a public number of rows that gives no batch."""
+        if self.neighbours is Neighbours.REPLACE_ONE and self.rate * rows.count < 1:
+            raise InvalidParameter(
+                "rate",
+                f"at least 1/{rows.count}, one row of the table",
+                float(self.rate),
+                "Raise rate, or set it to 1: every step then sees all rows.",
+            )
+
+    def scale(self, rows: Rows, entropy: Entropy, least: float) -> float:
+        """Return about how many rows there are: a public number, or one bought with noise.
+
+        Step sizes are relative to it. It is at least 1 and ``least``.
+        """
+        count = float(rows.count)
+        if self.counted is not None:
+            count += float(self.counted.draw(1, entropy)[0])
+        return max(1.0, least, count)
+
+
+def calibrate_gradients(
+    settings: GradientSettings,
+    objective: Objective,
+    budget: Budget,
+    neighbours: Neighbours,
+    copies: int,
+) -> GradientCalibration:
+    """Choose the noise of every step from public facts alone."""
+    clip = clip_for(settings.mechanism, objective, settings.clip)
+    shift = total_shift(settings.mechanism, budget)
+    turns, rate = settings.steps * copies, settings.rate
+    counted, beside = None, 0.0
+    if neighbours is Neighbours.ADD_REMOVE:
+        beside = shift * math.sqrt(settings.count_share)
+        counted = Gaussian(1 / beside)
+    event: Event
+    if rate == 1:
+        left = math.sqrt(shift**2 - beside**2)
+        multiplier, event = math.sqrt(settings.weight * turns) / left, GaussianEvent(left)
+    else:
+        if not isinstance(budget, Approx):
+            raise InvalidParameter(
+                "budget",
+                "Approx for random batches: zCDP does not reward them",
+                budget,
+                "Use Approx(epsilon, delta), or set rate to 1.",
+            )
+        event = sampled_steps(budget, turns, rate, neighbours, beside)
+        multiplier = event.multiplier
+    return GradientCalibration(
+        objective if objective.l2 is not None else objective.with_l2(settings.ridge),
+        budget,
+        neighbours,
+        settings.theorem,
+        Gaussian(multiplier * neighbours.shifts * clip),
+        None,
+        math.inf,
+        (event,) if counted is None else (event, GaussianEvent(beside)),
+        copies,
+        clip=clip,
+        rate=rate,
+        steps=settings.steps,
+        counted=counted,
+    )
+
+
+@lru_cache(maxsize=256)
+def sampled_steps(
+    budget: Approx, steps: int, rate: Fraction, neighbours: Neighbours, beside: float
+) -> SubsampledGaussianEvent:
+    """Return steps that keep a budget next to a release of so large a shift."""
+    sampling = sampling_for(neighbours)
+    alone = multiplier_for(budget, steps, rate=rate, neighbours=neighbours)
+    if not beside:
+        return SubsampledGaussianEvent(alone, rate, steps, sampling)
+
+    def excess(multiplier: float) -> float:
+        event = SubsampledGaussianEvent(multiplier, rate, steps, sampling)
+        together = compose((event, GaussianEvent(beside)), budget.delta)
+        return float(together.epsilon / budget.epsilon) - 1
+
+    low = high = alone
+    while excess(high) > 0:
+        low, high = high, high + max(2 * (high - low), alone / 50)
+    if low < high:
+        high = float(brentq(excess, low, high, xtol=NEAR / 2 * alone))
+    while excess(high) > 0:
+        high += NEAR / 2 * alone
+    return SubsampledGaussianEvent(high, rate, steps, sampling)
+
+
+def clip_for(mechanism: str, objective: Objective, clip: float | None) -> float:
+    """Return the longest gradient of one record, after clipping."""
+    longest = math.inf if clip is None else clip
+    with suppress(MissingPublicBound):
+        longest = min(longest, objective.lipschitz)
+    if not longest < math.inf:
+        remedy = BOUNDED_SLOPE.remedy + ", or clip gradients (clip)"
+        raise UnmetNeeds(mechanism, ((BOUNDED_SLOPE.name, remedy),))
+    return longest
+
+
+def total_shift(mechanism: str, budget: Budget) -> float:
+    """Return the shift of a unit normal that the whole budget pays for."""
+    match budget:
+        case Pure():
+            raise InvalidParameter(
+                "budget",
+                f"Approx or Zcdp for {mechanism}, whose noise is Gaussian",
+                budget,
+                "Use Approx(epsilon, delta), or mechanism='objective'.",
+            )
+        case Approx(epsilon=epsilon, delta=delta):
+            return gaussian_mu(float(epsilon), float(delta))
+        case Zcdp(rho=rho):
+            return math.sqrt(2 * float(rho))
+        case _:
+            assert_never(budget)
+
+
+def check_gradient_settings(
+    *,
+    rate: Fraction,
+    steps: float,
+    clip: float | None,
+    ridge: float,
+    count_share: Fraction,
+) -> tuple[Fraction, Fraction]:
+    """Check what all of them share; return the exact rate and share."""
+    rate, share = exact(rate, "rate"), exact(count_share, "count_share")
+    if not 0 < rate <= 1:
+        raise InvalidParameter("rate", "greater than 0 and at most 1", float(rate))
+    if not 0 < share < 1:
+        raise InvalidParameter("count_share", "between 0 and 1", float(share))
+    if not 0 < steps < math.inf:
+        raise InvalidParameter("steps or epochs", "positive", steps)
+    if clip is not None and not 0 < clip < math.inf:
+        raise InvalidParameter("clip", "positive and finite, or None", clip)
+    if not 0 < ridge < math.inf:
+        raise InvalidParameter("ridge", "positive and finite", ridge)
+    return rate, share
+
+
+def check_whole(name: str, value: int) -> None:
+    """Refuse what is no number of steps, turns or parties."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InvalidParameter(name, "a whole number, at least 1", value)

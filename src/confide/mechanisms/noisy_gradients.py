@@ -1,0 +1,114 @@
+"""Sums of clipped gradients with Gaussian noise: the one way gradients leave the rows."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from confide._types import AnyArray, Array
+from confide.data.batches import Batches
+from confide.data.rows import Block, Rows
+from confide.mechanisms.gradient_calibration import GradientCalibration
+from confide.noise import Entropy, Gaussian, each_by_chance, of_equal_size
+from confide.objectives import Loss
+from confide.privacy import Neighbours
+
+Gradient: TypeAlias = Callable[[Array], Array]
+"""From coefficients to an estimate of Σ∇φ there; what it returns is the caller's own."""
+
+DRAWN_AT_ONCE = 2**13
+SHORTEST = 1e-300
+
+
+def noisy_gradient(
+    calibration: GradientCalibration, rows: Rows, entropy: Entropy
+) -> Gradient:
+    """Return a gradient that can be asked as often as was paid for, and no more often."""
+    noise = _vectors(calibration, entropy)
+    if calibration.rate == 1:
+        exact = clipped_gradient(calibration.objective.loss, rows, calibration.clip)
+        return lambda theta: next(noise) + exact(theta)
+    return _subsampled(calibration, rows, entropy, noise)
+
+
+def clipped_gradient(loss: Loss, rows: Rows, clip: float) -> Gradient:
+    """Return Σ∇φ over all rows, every gradient shortened to the clip: not private.
+
+    The gradient of a record is its slope times its row, so it is the slope that is cut;
+    with several targets there is a slope for each, and all are shortened alike.
+    """
+    cap = _caps(rows, clip)
+
+    def gradient(theta: Array) -> Array:
+        point = _shaped(theta, rows)
+
+        def part(block: Block) -> tuple[Any, ...]:
+            own = cap[block.start : block.start + len(block.target)]
+            return (block.pull(_slopes(loss, block, point, own)),)
+
+        return np.asarray(rows.sum(part)[0], dtype=np.float64).ravel()
+
+    return gradient
+
+
+def _subsampled(
+    calibration: GradientCalibration,
+    rows: Rows,
+    entropy: Entropy,
+    noise: Iterator[Array],
+) -> Gradient:
+    rate, loss = calibration.rate, calibration.objective.loss
+    size = int(rate * rows.count)
+    if calibration.neighbours is Neighbours.REPLACE_ONE:
+        subsets = of_equal_size(rows.count, size, entropy)
+    else:
+        subsets = each_by_chance(rows.count, rate, entropy)
+    batches = Batches.of(rows, size + 1)
+    cap = _caps(rows, calibration.clip)
+    upscale = float(1 / rate)
+
+    def gradient(theta: Array) -> Array:
+        total = next(noise)
+        places = next(subsets)
+        block = batches.pick(places)
+        point = _shaped(theta, rows)
+        total += block.pull(_slopes(loss, block, point, cap.take(places))).ravel()
+        total *= upscale
+        return total
+
+    return gradient
+
+
+def _caps(rows: Rows, clip: float) -> Array:
+    """Return the largest slope of every row, so that its gradient is within the clip."""
+    return np.asarray(clip / np.maximum(rows.lengths(), SHORTEST))
+
+
+def _slopes(loss: Loss, block: Block, theta: Array, cap: AnyArray) -> AnyArray:
+    with np.errstate(over="ignore"):
+        slopes = loss.slope(block.margin(theta), block.target)
+    most = cap if slopes.ndim == 1 else cap[:, None]
+    np.minimum(slopes, most, out=slopes)
+    np.maximum(slopes, -most, out=slopes)
+    if slopes.ndim == 2:
+        lengths = np.maximum(np.linalg.norm(slopes, axis=1, keepdims=True), most)
+        slopes *= most / lengths
+    return slopes
+
+
+def _shaped(theta: Array, rows: Rows) -> Array:
+    """Return coefficients as a matrix where every record has several targets."""
+    if rows.target.ndim == 1:
+        return theta
+    return theta.reshape(rows.dimension, rows.target.shape[1])
+
+
+def _vectors(calibration: GradientCalibration, entropy: Entropy) -> Iterator[Array]:
+    """Yield the noise of every step, drawn for many steps at once."""
+    dimension, left = calibration.objective.dimension, calibration.steps
+    noise = calibration.noise
+    assert isinstance(noise, Gaussian)  # noqa: S101
+    while left > 0:
+        some = min(left, max(1, DRAWN_AT_ONCE // dimension))
+        yield from noise.draw(some * dimension, entropy).reshape(some, dimension)
+        left -= some

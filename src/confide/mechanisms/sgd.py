@@ -1,0 +1,118 @@
+"""Proximal gradient descent with noisy gradients of random batches."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from confide.data.rows import Rows
+from confide.errors import InvalidParameter
+from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
+from confide.mechanisms.descent import ProximalDescent, StepRule, Steps, least_scale
+from confide.mechanisms.gradient_calibration import (
+    GradientCalibration,
+    GradientSettings,
+    calibrate_gradients,
+    check_gradient_settings,
+)
+from confide.mechanisms.needs import EXACT_PROX, Need, check_needs
+from confide.mechanisms.noisy_gradients import noisy_gradient
+from confide.mechanisms.release import Release
+from confide.mechanisms.ssadmm import PAGE, SUM
+from confide.noise import Entropy
+from confide.objectives import Objective
+from confide.privacy import Budget, Neighbours
+
+
+@MECHANISMS.register("sgd")
+@dataclass(frozen=True, slots=True)
+class ProximalSgd:
+    """Proximal gradient descent with noisy gradients of random batches.
+
+    Guarantee    (epsilon, delta), or zCDP at rate 1; add-remove or replace-one.
+    Public       loss, penalty, constraint, bounds, budget, and every setting below; under
+                 replace-one the number of rows.
+    Private      rows and targets, and under add-remove their number.
+    Noise        as in `SsAdmm`.
+    Proof        docs/proofs/gradient-mechanisms.md
+
+    ``momentum`` keeps that share of the last movement; the other settings are those of
+    `SsAdmm`.
+    """
+
+    epochs: float = 20.0
+    rate: Fraction = Fraction(1, 200)
+    step: float | None = None
+    rule: StepRule = "epoch"
+    momentum: float = 0.0
+    clip: float | None = None
+    averaged: bool = False
+    ridge: float = 1.0
+    count_share: Fraction = Fraction(1, 50)
+
+    name: ClassVar[str] = "sgd"
+    needs: ClassVar[tuple[Need, ...]] = (EXACT_PROX,)
+    default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
+    theorems: ClassVar[tuple[str, ...]] = (
+        PAGE + "noisy-gradient",
+        PAGE + "sampled-gradient",
+    )
+
+    def __post_init__(self) -> None:
+        rate, share = check_gradient_settings(
+            rate=self.rate,
+            steps=self.epochs,
+            clip=self.clip,
+            ridge=self.ridge,
+            count_share=self.count_share,
+        )
+        object.__setattr__(self, "rate", rate)
+        object.__setattr__(self, "count_share", share)
+        Steps(self.rule, self.step)
+        if not 0 <= self.momentum < 1:
+            raise InvalidParameter("momentum", "at least 0 and below 1", self.momentum)
+
+    @property
+    def steps(self) -> int:
+        """How many steps there are."""
+        return math.ceil(self.epochs / self.rate)
+
+    def calibrate(
+        self,
+        objective: Objective,
+        budget: Budget,
+        neighbours: Neighbours,
+        *,
+        copies: int = 1,
+    ) -> GradientCalibration:
+        """Choose the noise of every step from public facts alone."""
+        check_needs(type(self).__name__, self.needs, objective)
+        theorem = PAGE + ("noisy-gradient" if self.rate == 1 else "sampled-gradient")
+        Steps(self.rule, self.step).longest(objective)
+        settings = GradientSettings(
+            type(self).__name__,
+            self.steps,
+            self.rate,
+            self.clip,
+            self.ridge,
+            self.count_share,
+            theorem,
+        )
+        return calibrate_gradients(settings, objective, budget, neighbours, copies)
+
+    def release(
+        self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
+    ) -> Release:
+        """Descend for every task under its own noise and release the results together."""
+        assert isinstance(calibration, GradientCalibration)  # noqa: S101
+        objective, scale, values = calibration.objective, 0.0, []
+        descent = ProximalDescent(objective, self.averaged, self.momentum)
+        rule = Steps(self.rule, self.step)
+        for rows in exactly(tasks, calibration.copies):
+            least = least_scale(objective, rule.longest(objective))
+            scale = scale or calibration.scale(rows, entropy, least)
+            gradient = noisy_gradient(calibration, rows, entropy)
+            sizes = rule.sizes(objective, calibration.steps, float(1 / self.rate))
+            values.append(descent.run(gradient, sizes, scale))
+        return released(calibration, values, entropy, SUM)

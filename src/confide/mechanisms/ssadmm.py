@@ -1,0 +1,133 @@
+"""ssADMM: linearised ADMM driven by noisy gradients of random batches."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from confide.data.rows import Rows
+from confide.errors import InvalidParameter
+from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
+from confide.mechanisms.descent import Admm, StepRule, Steps, least_scale
+from confide.mechanisms.gradient_calibration import (
+    GradientCalibration,
+    GradientSettings,
+    calibrate_gradients,
+    check_gradient_settings,
+)
+from confide.mechanisms.needs import EXACT_PROX, Need, check_needs
+from confide.mechanisms.noisy_gradients import noisy_gradient
+from confide.mechanisms.release import Release
+from confide.noise import Entropy
+from confide.objectives import Objective
+from confide.privacy import Budget, Neighbours
+
+PAGE = "gradient-mechanisms.md#"
+SUM = "sum of clipped gradients"
+
+
+@MECHANISMS.register("ssadmm")
+@dataclass(frozen=True, slots=True)
+class SsAdmm:
+    """Linearised ADMM: noisy gradients of random batches, exact steps for the penalty.
+
+    Guarantee    (epsilon, delta), or zCDP at rate 1; add-remove or replace-one.
+    Public       loss, penalty, constraint, bounds, budget, and every setting below; under
+                 replace-one the number of rows.
+    Private      rows and targets, and under add-remove their number.
+    Noise        Gaussian on the sum of a batch's gradients in every step, each of length
+                 ``clip`` at most, or as the loss implies; under add-remove also on the
+                 number of rows, from ``count_share`` of the squared shift.
+    Proof        docs/proofs/gradient-mechanisms.md
+
+    A batch holds the share ``rate`` of the rows: so many without replacement under
+    replace-one, each by chance under add-remove; rate 1 is no sampling. There are
+    ``epochs``/rate steps, of length ``step`` (by default 1/β, the inverse of a record's
+    largest curvature) over the expected epoch, over √k, or constant: the ``rule``.
+    ``rho`` weighs the augmented term. ``return_z`` returns the copy of the coefficients
+    that the penalty made, with exact zeros; by default where there is a penalty.
+    ``averaged`` returns the mean of all steps. ``ridge`` is what l2="auto" stands for.
+    """
+
+    epochs: float = 20.0
+    rate: Fraction = Fraction(1, 200)
+    rho: float = 0.25
+    step: float | None = None
+    rule: StepRule = "epoch"
+    clip: float | None = None
+    averaged: bool = False
+    return_z: bool | None = None
+    ridge: float = 1.0
+    count_share: Fraction = Fraction(1, 50)
+
+    name: ClassVar[str] = "ssadmm"
+    needs: ClassVar[tuple[Need, ...]] = (EXACT_PROX,)
+    default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
+    theorems: ClassVar[tuple[str, ...]] = (
+        PAGE + "noisy-gradient",
+        PAGE + "sampled-gradient",
+    )
+
+    def __post_init__(self) -> None:
+        rate, share = check_gradient_settings(
+            rate=self.rate,
+            steps=self.epochs,
+            clip=self.clip,
+            ridge=self.ridge,
+            count_share=self.count_share,
+        )
+        object.__setattr__(self, "rate", rate)
+        object.__setattr__(self, "count_share", share)
+        check_rho(self.rho)
+        Steps(self.rule, self.step)
+
+    @property
+    def steps(self) -> int:
+        """How many steps there are."""
+        return math.ceil(self.epochs / self.rate)
+
+    def calibrate(
+        self,
+        objective: Objective,
+        budget: Budget,
+        neighbours: Neighbours,
+        *,
+        copies: int = 1,
+    ) -> GradientCalibration:
+        """Choose the noise of every step from public facts alone."""
+        check_needs(type(self).__name__, self.needs, objective)
+        theorem = PAGE + ("noisy-gradient" if self.rate == 1 else "sampled-gradient")
+        Steps(self.rule, self.step).longest(objective)
+        settings = GradientSettings(
+            type(self).__name__,
+            self.steps,
+            self.rate,
+            self.clip,
+            self.ridge,
+            self.count_share,
+            theorem,
+        )
+        return calibrate_gradients(settings, objective, budget, neighbours, copies)
+
+    def release(
+        self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
+    ) -> Release:
+        """Iterate every task under its own noise and release the results together."""
+        assert isinstance(calibration, GradientCalibration)  # noqa: S101
+        objective, scale, values = calibration.objective, 0.0, []
+        admm = Admm(objective, self.rho, self.averaged, self.return_z)
+        rule = Steps(self.rule, self.step)
+        for rows in exactly(tasks, calibration.copies):
+            least = least_scale(objective, 1 / self.rho)
+            scale = scale or calibration.scale(rows, entropy, least)
+            gradient = noisy_gradient(calibration, rows, entropy)
+            sizes = rule.sizes(objective, calibration.steps, float(1 / self.rate))
+            values.append(admm.run(gradient, sizes, scale))
+        return released(calibration, values, entropy, SUM)
+
+
+def check_rho(rho: float) -> None:
+    """Refuse a weight of the augmented term that is none."""
+    if not 0 < rho < math.inf:
+        raise InvalidParameter("rho", "positive and finite", rho)
