@@ -102,7 +102,7 @@ def slow_grid(quick):
 
 
 def slow(cell, seed):
-    time.sleep(0.12)
+    time.sleep(0.08)
     with Path(os.environ["COMPUTED"]).open("a") as log:
         log.write(f"{cell['number']}\n")
     return [{"value": generator(seed).normal()}]

@@ -334,6 +334,7 @@ def start(jobs):
     inlet, outlet = os.pipe()
     child = os.fork()
     if child == 0:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may ignore it
         os.setsid()
         os.dup2(outlet, 1)
         os.dup2(outlet, 2)
