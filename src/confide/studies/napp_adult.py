@@ -20,7 +20,7 @@ from confide.data import INTERCEPT_HEIGHT, Schema, enclose, load
 from confide.mechanisms import Calibration
 from confide.mechanisms.napp_path import settled
 from confide.noise import Entropy
-from confide.objectives import Logistic, Objective
+from confide.objectives import Logistic, Objective, typical_norm_of_columns
 from confide.privacy import Approx
 from confide.studies.napp_batch import Fits, Table, together
 from confide.studies.napp_panels import SOURCE, STYLES, legend
@@ -66,12 +66,20 @@ def _people(split: str) -> tuple[Array, Array]:
     return np.hstack([design, ones]), np.where(rich, 1.0, -1.0)
 
 
+def _objective() -> Objective:
+    schema = Schema.bundled("adult")
+    guess = typical_norm_of_columns(Logistic(), schema.weights, len(schema.columns), None)
+    norm = float(np.hypot(1, INTERCEPT_HEIGHT))
+    size = len(schema.features) + 1
+    return Objective(Logistic(), size, norm, coef_norm_guess=guess)
+
+
 def trial(cell: Cell, seed: int) -> list[Row]:
     """Measure every method at one ε and Λ, on the same people with new noise every time."""
     x, y = _people("train")
     epsilon = Fraction(repr(cell["epsilon"]))
     budget = Approx(epsilon, Fraction(repr(DELTA)))
-    objective = Objective(Logistic(), x.shape[1], float(np.hypot(1, INTERCEPT_HEIGHT)))
+    objective = _objective()
     plan = calibrated(objective.with_l2(2 / float(epsilon)), budget)
     entropy, table = Entropy.seeded(seed), Table(objective.loss, x, y)
     rows = enclose(x, y, objective.row_norm, 0.0)
