@@ -115,15 +115,18 @@ class ExactStep:
     """The limit of many augmented rows, by Newton's method with warm starts.
 
     The Hessian of the losses is kept until a step gains less than it should: near the
-    fixed point one gradient a reweighting is enough. Coordinates are scaled by (2w)^(−½),
-    so weights may grow without bound.
+    fixed point one gradient a reweighting is enough. Where the linear term changes, as it
+    does at every turn while signs flip, that of the turn before is put aside and the one
+    before that is taken up. Coordinates are scaled by (2w)^(−½), so weights may grow
+    without bound.
     """
 
     def __init__(self, objective: Objective, rows: Rows) -> None:
         self._objective, self._rows = objective, rows
         self._x, self._y = dense(rows), np.asarray(rows.target, dtype=np.float64)
         self._t = np.ascontiguousarray(self._x.T)
-        self._gram = np.zeros((0, 0))
+        self._gram = self._aside = np.zeros((0, 0))
+        self._linear = np.zeros(0)
         self._square = isinstance(objective.loss, Squared)
         if self._square:
             self._gram, self._pull = self._t @ self._x, self._t @ self._y
@@ -166,6 +169,8 @@ class ExactStep:
         return theta * min(1.0, size / float(np.linalg.norm(theta)))
 
     def _descend(self, weights: Array, linear: Array, start: Array) -> Array:
+        if not np.array_equal(linear, self._linear):
+            self._gram, self._aside, self._linear = self._aside, self._gram, linear
         theta, double = start, 2 * weights
         gradient, margin, slope = self._gradient(theta, double, linear)
         if not self._gram.size:
