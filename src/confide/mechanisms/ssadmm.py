@@ -9,7 +9,7 @@ from typing import ClassVar
 from confide.data.rows import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
-from confide.mechanisms.descent import Admm, StepRule, Steps, least_scale
+from confide.mechanisms.descent import Admm, check_averaged, least_scale
 from confide.mechanisms.gradient_calibration import (
     GradientCalibration,
     GradientSettings,
@@ -19,6 +19,7 @@ from confide.mechanisms.gradient_calibration import (
 from confide.mechanisms.needs import EXACT_PROX, Need, check_needs
 from confide.mechanisms.noisy_gradients import noisy_gradient
 from confide.mechanisms.release import Release
+from confide.mechanisms.step_sizes import StepRule, Steps
 from confide.noise import Entropy
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours
@@ -54,11 +55,11 @@ class SsAdmm:
     rate: Fraction = Fraction(1, 200)
     rho: float = 0.25
     step: float | None = None
-    rule: StepRule = "epoch"
+    rule: StepRule | None = None
     clip: float | None = None
-    averaged: bool = False
+    averaged: float = 0.5
     return_z: bool | None = None
-    ridge: float = 1.0
+    ridge: float | None = None
     count_share: Fraction = Fraction(1, 50)
 
     name: ClassVar[str] = "ssadmm"
@@ -81,6 +82,7 @@ class SsAdmm:
         object.__setattr__(self, "count_share", share)
         check_rho(self.rho)
         Steps(self.rule, self.step)
+        check_averaged(self.averaged)
 
     @property
     def steps(self) -> int:
@@ -122,7 +124,7 @@ class SsAdmm:
             least = least_scale(objective, 1 / self.rho)
             scale = scale or calibration.scale(rows, entropy, least)
             gradient = noisy_gradient(calibration, rows, entropy)
-            sizes = rule.sizes(objective, calibration.steps, float(1 / self.rate))
+            sizes = rule.of(calibration, scale)
             values.append(admm.run(gradient, sizes, scale))
         return released(calibration, values, entropy, SUM)
 
