@@ -14,6 +14,7 @@ from confide.mechanisms import (
     AdaptiveObjectivePerturbation,
     AdmmObjectivePerturbation,
     DpAdmm,
+    MomentumDescent,
     MpAdmm,
     ObjectivePerturbation,
     OutputPerturbation,
@@ -33,6 +34,7 @@ PLAIN = {
 QUICK = {
     "admm-objective": AdmmObjectivePerturbation(1),
     "dp-admm": DpAdmm(),
+    "momentum": MomentumDescent(),
     "mpadmm": MpAdmm(),
     "sgd": ProximalSgd(20, Fraction(1)),
     "ssadmm": SsAdmm(20, Fraction(1)),
@@ -41,6 +43,7 @@ QUICK = {
 VARIANTS = {
     "admm-objective, three turns": AdmmObjectivePerturbation(3),
     "dp-admm, one party": DpAdmm(1),
+    "momentum, clipped": MomentumDescent(30, clip=0.5, averaged=1.0),
     "mpadmm, three noises": MpAdmm(noise="all"),
     "mpadmm, published and short steps": MpAdmm(
         step=1.0, noise="all", sensitivity="published"
@@ -61,7 +64,7 @@ PROOFS = Path(__file__).parents[2] / "docs" / "proofs"
 
 
 def test_the_registry_did_not_shrink_and_every_entry_is_tried():
-    assert len(MECHANISMS) >= 8
+    assert len(MECHANISMS) >= 9
     tried = PLAIN | QUICK
     assert set(tried) <= set(MECHANISMS)
     assert all(type(tried[name]) is MECHANISMS[name] for name in tried)

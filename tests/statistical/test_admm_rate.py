@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from confide.data import enclose
-from confide.mechanisms.descent import Admm, Steps
+from confide.mechanisms.descent import Admm
 from confide.mechanisms.noisy_gradients import clipped_gradient
+from confide.mechanisms.step_sizes import Steps
 from confide.noise import Entropy
 from confide.objectives import L1, Logistic, Objective
 from confide.solvers import minimise

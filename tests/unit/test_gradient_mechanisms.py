@@ -27,6 +27,7 @@ from confide.errors import BudgetExceeded, ConfideError, InvalidParameter, Unmet
 from confide.mechanisms import (
     AdmmObjectivePerturbation,
     DpAdmm,
+    MomentumDescent,
     MpAdmm,
     ProximalSgd,
     SsAdmm,
@@ -63,6 +64,7 @@ MECHANISMS = {
     "sgd": ProximalSgd(200, FULL, rule="constant"),
     "sgd with momentum": ProximalSgd(150, FULL, rule="constant", momentum=0.7),
     "dp-admm": DpAdmm(2, 300, 0.02),
+    "momentum": MomentumDescent(300),
     "admm-objective": AdmmObjectivePerturbation(60, 10.0),
 }
 ROWS, WIDTH = 200, 4
@@ -117,7 +119,7 @@ def test_without_noise_they_find_the_minimiser(name, shape):
     exact = minimise(target, rows, np.zeros(WIDTH), 1e-8).theta
     for title, usual in MECHANISMS.items():
         mechanism = usual
-        if name == "poisson" and title != "admm-objective":
+        if name == "poisson" and title not in ("admm-objective", "momentum"):
             mechanism = replace(usual, step=0.5)
         calibration = mechanism.calibrate(target, RICH, ADD)
         found = mechanism.release(calibration, [rows], Entropy.seeded(1)).value
@@ -127,8 +129,8 @@ def test_without_noise_they_find_the_minimiser(name, shape):
 
 
 @pytest.mark.parametrize("kind", [SsAdmm, ProximalSgd])
-@pytest.mark.parametrize("rule", ["epoch", "sqrt", "constant"])
-@pytest.mark.parametrize("averaged", [False, True])
+@pytest.mark.parametrize("rule", ["total", "epoch", "sqrt", "constant"])
+@pytest.mark.parametrize("averaged", [0, 0.5, 1])
 def test_batches_lead_near_the_minimiser(kind, rule, averaged):
     """Batches of 10 rows and next to no noise: what remains is the batches' own."""
     loss, _, rows = problem("logistic")
@@ -222,7 +224,12 @@ def test_the_plain_hinge_runs():
 def test_tiny_noisy_counts_do_no_harm():
     """The count may come out negative; penalties that bend need a scale all the same."""
     rows = enclose(np.ones((2, 1)) / 2, np.ones(2), 1.0, 0.0)
-    for mechanism in (MpAdmm(5, 0.01), ProximalSgd(5, FULL, 4.0), DpAdmm(2, 5, 0.01)):
+    for mechanism in (
+        MpAdmm(5, 0.01),
+        ProximalSgd(5, FULL, 4.0),
+        DpAdmm(2, 5, 0.01),
+        MomentumDescent(5),
+    ):
         target = Objective(Logistic(), 1, 1.0, 1.0, Scad(0.5, 2.1))
         calibration = mechanism.calibrate(target, Approx("0.01", 1e-6), ADD)
         for seed in range(5):
@@ -261,7 +268,7 @@ def test_batches_are_the_same_rows_however_they_are_kept():
 
 
 @pytest.mark.parametrize("levels", [4, 1200])
-@pytest.mark.parametrize("name", ["ssadmm", "sgd", "mpadmm", "dp-admm"])
+@pytest.mark.parametrize("name", ["ssadmm", "sgd", "mpadmm", "dp-admm", "momentum"])
 def test_coded_categories_lead_to_the_same_release(name, levels):
     """Few levels are gathered from a dense copy, many from the codes."""
     town = Category("town", levels=tuple(f"t{i}" for i in range(levels)))
@@ -284,8 +291,9 @@ def test_coded_categories_lead_to_the_same_release(name, levels):
 
 X = np.abs(Entropy.seeded(4).normal(900).reshape(300, 3)) / 3
 SIGNS = np.where(X[:, 0] > X[:, 1], 1, 0)
-NAMES = ["ssadmm", "mpadmm", "sgd", "dp-admm", "admm-objective"]
+NAMES = ["ssadmm", "mpadmm", "momentum", "sgd", "dp-admm", "admm-objective"]
 QUICK = {
+    "momentum": MomentumDescent(10),
     "ssadmm": SsAdmm(2, Fraction(1, 10)),
     "sgd": ProximalSgd(2, Fraction(1, 10)),
     "mpadmm": MpAdmm(10),
@@ -353,7 +361,7 @@ def test_the_count_is_reported_where_it_is_bought():
 
 def test_pure_budgets_and_sampled_zcdp_are_refused():
     target = Objective(Logistic(), 3)
-    for name in ("ssadmm", "mpadmm", "sgd", "dp-admm"):
+    for name in ("ssadmm", "mpadmm", "sgd", "dp-admm", "momentum"):
         with pytest.raises(InvalidParameter, match="Gaussian"):
             QUICK[name].calibrate(target, Pure(1), ADD)
     with pytest.raises(InvalidParameter, match="set rate to 1"):
@@ -382,6 +390,11 @@ WRONG = {
     "rho": lambda: DpAdmm(rho=0.0),
     "step": lambda: MpAdmm(step=-1.0),
     "rule": lambda: SsAdmm(rule="fast"),
+    "a step beside a total": lambda: MpAdmm(step=1.0, rule="total"),
+    "averaged": lambda: MomentumDescent(averaged=1.5),
+    "averaged parties": lambda: DpAdmm(averaged=-0.1),
+    "no ridge for momentum": lambda: MomentumDescent(ridge=0.0),
+    "a third of a step": lambda: MomentumDescent(steps=1 / 3),
     "momentum": lambda: ProximalSgd(momentum=1.0),
     "parties": lambda: DpAdmm(parties=0),
     "turns": lambda: AdmmObjectivePerturbation(turns=0),
@@ -457,7 +470,7 @@ def test_a_penalty_that_is_not_convex_needs_gradients():
         LogisticRegression(BUDGET, penalty=Scad(1.0)).fit(X, SIGNS)
 
 
-@pytest.mark.parametrize("name", ["ssadmm", "mpadmm"])
+@pytest.mark.parametrize("name", ["ssadmm", "mpadmm", "momentum"])
 def test_a_ledger_pays_for_steps(name, tmp_path):
     """Steps and count are charged together, and a second fit is refused."""
     book = Ledger.open(tmp_path / "book.db").for_dataset("people")

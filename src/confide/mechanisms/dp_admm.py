@@ -54,7 +54,7 @@ class DpAdmm:
     step: float | None = None
     rule: StepRule | None = None
     clip: float | None = None
-    averaged: float = 0.5
+    averaged: float = 0.0
     ridge: float | None = None
     count_share: Fraction = Fraction(1, 50)
 

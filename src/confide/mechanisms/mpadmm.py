@@ -59,7 +59,7 @@ class MpAdmm:
     noise: Noised = "x"
     sensitivity: Sensitivity = "corrected"
     clip: float | None = None
-    averaged: float = 0.5
+    averaged: float = 0.0
     return_z: bool | None = None
     ridge: float | None = None
     count_share: Fraction = Fraction(1, 50)

@@ -16,7 +16,7 @@ from confide.mechanisms.gradient_calibration import GradientCalibration
 from confide.objectives import Objective, curvature_bound
 
 StepRule = Literal["total", "epoch", "sqrt", "constant"]
-LEAST_FRICTION = 4.0
+LEAST_FRICTION = 7.0
 """So many times at least is a movement forgotten in the course of all steps."""
 SETTLED = 20.0
 """A ridge Λ has had its effect after a path of so many times 1/Λ."""
