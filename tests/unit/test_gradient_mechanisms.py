@@ -29,9 +29,12 @@ from confide.mechanisms import (
     DpAdmm,
     MomentumDescent,
     MpAdmm,
+    ObjectivePerturbation,
+    OutputPerturbation,
     ProximalSgd,
     SsAdmm,
 )
+from confide.mechanisms.gradient_calibration import GradientCalibration
 from confide.noise import Entropy, Gaussian
 from confide.objectives import (
     L1,
@@ -357,6 +360,37 @@ def test_the_count_is_reported_where_it_is_bought():
             True
         ] * counted
         assert len(release.events) == 1 + counted
+
+
+@pytest.mark.parametrize("name", ["ssadmm", "mpadmm", "momentum", "sgd", "dp-admm"])
+def test_a_private_number_of_targets_is_not_taken_for_public(name, tmp_path):
+    """The rule of the schema decides, whether or not a target is in fact missing."""
+    target = Target("y", labels=("no", "yes"), missing="drop")
+    schema = Schema((Number("age", 0, 100),), target)
+    whole = pd.DataFrame({"age": np.arange(80.0), "y": ["no", "yes"] * 40})
+    holes = whole.assign(y=[None, *whole["y"][1:]])
+    book = Ledger.open(tmp_path / "book.db").for_dataset("people")
+    book.set_limit("people", Approx(20, 1e-3))
+    settings = {"mechanism": QUICK[name], "schema": schema, "ledger": book}
+    for frame in (whole, holes):
+        with pytest.raises(InvalidParameter, match="drop such rows before the fit"):
+            LogisticRegression(BUDGET, neighbours="replace-one", **settings).fit(frame)
+        assert book.account("people").charges == 0
+    LogisticRegression(BUDGET, neighbours="add-remove", **settings).fit(holes)
+    refusing = replace(schema, target=replace(target, missing="refuse"))
+    settings["schema"] = refusing
+    LogisticRegression(BUDGET, neighbours="replace-one", **settings).fit(whole)
+    assert book.account("people").charges == 2
+
+
+def test_who_takes_the_number_of_rows_for_public():
+    target = Objective(Logistic(), 3, l2=30.0)
+    for mechanism in (*QUICK.values(), ObjectivePerturbation(), OutputPerturbation()):
+        for relation in Neighbours:
+            found = mechanism.calibrate(target, BUDGET, relation)
+            gradients = isinstance(found, GradientCalibration)
+            expected = gradients and relation is REPLACE
+            assert found.takes_count_as_public is expected
 
 
 def test_pure_budgets_and_sampled_zcdp_are_refused():

@@ -64,6 +64,11 @@ class GradientCalibration(Calibration):
     steps: int = field(kw_only=True)
     counted: Gaussian | None = field(kw_only=True)
 
+    @property
+    def takes_count_as_public(self) -> bool:
+        """Under replace-one steps and batches are relative to the number of rows itself."""
+        return self.neighbours is Neighbours.REPLACE_ONE
+
     def records(self, added_to: str) -> tuple[NoiseRecord, ...]:
         """Describe the noise of the steps, and of the count."""
         first = Calibration.records(self, added_to)
@@ -81,7 +86,7 @@ class GradientCalibration(Calibration):
 
     def check_rows(self, rows: Rows) -> None:
         """Refuse, before anything is spent, a public number of rows that gives no batch."""
-        if self.neighbours is Neighbours.REPLACE_ONE and self.rate * rows.count < 1:
+        if self.takes_count_as_public and self.rate * rows.count < 1:
             raise InvalidParameter(
                 "rate",
                 f"at least 1/{rows.count}, one row of the table",
