@@ -21,6 +21,7 @@ from confide.mechanisms import (
     ProximalSgd,
     SsAdmm,
 )
+from confide.mechanisms.mpadmm_published import PUBLISHED_RHO
 from confide.noise import Entropy, Gaussian, SphericalLaplace
 from confide.objectives import Clipped, HuberizedHinge, Logistic, Objective, Squared
 from confide.privacy import Approx, Neighbours, Pure, Zcdp
@@ -46,7 +47,7 @@ VARIANTS = {
     "momentum, clipped": MomentumDescent(30, clip=0.5, averaged=1.0),
     "mpadmm, three noises": MpAdmm(noise="all"),
     "mpadmm, published and short steps": MpAdmm(
-        step=1.0, noise="all", sensitivity="published"
+        rho=PUBLISHED_RHO, step=1.0, noise="all", sensitivity="published"
     ),
     "ssadmm, batches": SsAdmm(),
     "sgd, batches": ProximalSgd(),

@@ -146,15 +146,29 @@ def test_rules_by_name():
 
 @pytest.mark.parametrize(
     ("mechanism", "part"),
-    [(MpAdmm(100), 1), (DpAdmm(4, 100), 0.5), (SsAdmm(100, Fraction(1)), 1)],
-    ids=["mpadmm", "four parties", "ssadmm"],
+    [
+        (MpAdmm(100), 1),
+        (DpAdmm(4, 100), 0.5),
+        (SsAdmm(100, Fraction(1)), 1),
+        (ProximalSgd(100, Fraction(1), momentum=0.75), 0.25),
+    ],
+    ids=["mpadmm", "four parties", "ssadmm", "sgd with momentum"],
 )
-def test_defaults_divide_the_total_step(mechanism, part):
-    """Parties add noise each: four of them go half as far."""
-    target = Objective(Logistic(), 3, 1.0, 1.0)
-    found = mechanism.calibrate(target, Approx("0.01", 1e-6), REPLACE)
-    sizes = list(Steps(mechanism.rule, mechanism.step).of(found, 1000.0, part))
-    assert math.fsum(sizes) == pytest.approx(part * 1000 * found.total_step)
+def test_defaults_divide_the_total_step(mechanism, part, monkeypatch):
+    """Four parties add twice the noise; momentum makes every step as long as four."""
+    taken = []
+    honest = Steps.sizes
+
+    def spy(*given):
+        taken.extend(honest(*given))
+        return iter(taken)
+
+    monkeypatch.setattr(Steps, "sizes", spy)
+    found = mechanism.calibrate(
+        Objective(Logistic(), 3, 1.0, 1.0), Approx("0.01", 1e-6), REPLACE
+    )
+    mechanism.release(found, [rows_of(1000, 3)], Entropy.seeded(0))
+    assert math.fsum(taken) == pytest.approx(part * 1000 * found.total_step)
 
 
 @pytest.mark.parametrize(

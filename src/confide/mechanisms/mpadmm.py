@@ -49,7 +49,8 @@ class MpAdmm:
 
     ``sensitivity`` = "published" leaves the factor step out, for the three noises. That is
     too little noise where step > 1: REFUTED, and refused without ``accept_unproved``. The
-    other settings are those of `SsAdmm`.
+    published ``rho`` is `mpadmm_published.PUBLISHED_RHO`, the published rule a "constant"
+    step. The other settings are those of `SsAdmm`.
     """
 
     steps: int = 300

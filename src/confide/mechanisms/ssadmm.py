@@ -26,6 +26,7 @@ from confide.privacy import Budget, Neighbours
 
 PAGE = "gradient-mechanisms.md#"
 SUM = "sum of clipped gradients"
+PUBLISHED_RHO = 0.25
 
 
 @MECHANISMS.register("ssadmm")
@@ -44,16 +45,19 @@ class SsAdmm:
 
     A batch holds the share ``rate`` of the rows: so many without replacement under
     replace-one, each by chance under add-remove; rate 1 is no sampling. There are
-    ``epochs``/rate steps, of length ``step`` (by default 1/β, the inverse of a record's
-    largest curvature) over the expected epoch, over √k, or constant: the ``rule``.
-    ``rho`` weighs the augmented term. ``return_z`` returns the copy of the coefficients
-    that the penalty made, with exact zeros; by default where there is a penalty.
-    ``averaged`` returns the mean of all steps. ``ridge`` is what l2="auto" stands for.
+    ``epochs``/rate steps. By default they divide a total step that follows from the noise
+    (docs/gradients.md). The published ``rule`` divides ``step`` (1/β if absent, the inverse
+    of a record's largest curvature) by the "epoch"; "sqrt" divides it by √k, "constant" by
+    nothing. ``rho`` weighs the augmented term; the default is the published value.
+    ``return_z`` returns the copy of the coefficients that the penalty made, with exact
+    zeros; by default where there is a penalty.
+    ``averaged`` is the share of the last steps whose mean is released. ``ridge`` is what
+    l2="auto" stands for; None takes a tenth of what the limited path does by itself.
     """
 
     epochs: float = 20.0
     rate: Fraction = Fraction(1, 200)
-    rho: float = 0.25
+    rho: float = PUBLISHED_RHO
     step: float | None = None
     rule: StepRule | None = None
     clip: float | None = None
