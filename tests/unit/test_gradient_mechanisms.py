@@ -23,7 +23,13 @@ from confide import (
 )
 from confide.data import enclose
 from confide.data.batches import Batches
-from confide.errors import BudgetExceeded, ConfideError, InvalidParameter, UnmetNeeds
+from confide.errors import (
+    BudgetExceeded,
+    ConfideError,
+    InvalidParameter,
+    MissingPublicBound,
+    UnmetNeeds,
+)
 from confide.mechanisms import (
     AdmmObjectivePerturbation,
     DpAdmm,
@@ -196,6 +202,10 @@ def test_a_clip_takes_the_place_of_a_bound():
         MpAdmm(step=0.5).calibrate(target, RICH, ADD)
     with pytest.raises(InvalidParameter, match="step must be given"):
         MpAdmm(clip=1.0).calibrate(target, RICH, ADD)
+    with pytest.raises(UnmetNeeds, match=r"clip gradients \(clip\)"):
+        MomentumDescent().calibrate(target, RICH, ADD)
+    with pytest.raises(MissingPublicBound, match="target_bound"):
+        MomentumDescent(clip=1.0).calibrate(target, RICH, ADD)
     _, _, rows = problem("squared")
     exact = minimise(
         Objective(Clipped(Squared(), 9.0), WIDTH, 1.0, 4.0, target_bound=1.0),
@@ -209,10 +219,14 @@ def test_a_clip_takes_the_place_of_a_bound():
     assert np.abs(found - exact).max() < 1e-3
 
 
-def test_the_plain_hinge_runs():
+@pytest.mark.parametrize(
+    "mechanism",
+    [MpAdmm(400, 0.02, 5.0, rule="sqrt", averaged=True), MomentumDescent(400)],
+    ids=["mpadmm", "momentum"],
+)
+def test_the_plain_hinge_runs(mechanism):
     _, _, rows = problem("svm")
     target = Objective(Hinge(), WIDTH, 1.0, 4.0)
-    mechanism = MpAdmm(400, 0.02, 5.0, rule="sqrt", averaged=True)
     calibration = mechanism.calibrate(target, RICH, ADD)
     found = mechanism.release(calibration, [rows], Entropy.seeded(1)).value
     exact = minimise(target, rows, np.zeros(WIDTH), 1e-2).theta

@@ -79,7 +79,6 @@ class MomentumDescent:
     ) -> GradientCalibration:
         """Choose the noise of every step from public facts alone."""
         check_needs(type(self).__name__, self.needs, objective)
-        longest_step(objective)
         settings = GradientSettings(
             type(self).__name__,
             self.steps,
@@ -89,7 +88,9 @@ class MomentumDescent:
             self.count_share,
             PAGE + "noisy-gradient",
         )
-        return calibrate_gradients(settings, objective, budget, neighbours, copies)
+        found = calibrate_gradients(settings, objective, budget, neighbours, copies)
+        longest_step(objective)  # What is not declared is asked for now, not later.
+        return found
 
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy

@@ -47,7 +47,14 @@ class Steps:
 
     def longest(self, objective: Objective) -> float:
         """Return the longest step: what was given, or 1/β."""
-        return longest_step(objective) if self.first is None else self.first
+        if self.first is not None:
+            return self.first
+        try:
+            return longest_step(objective)
+        except MissingPublicBound:
+            raise InvalidParameter(
+                "step", "given, for nothing public bounds the loss's curvature", None
+            ) from None
 
     def sizes(
         self,
@@ -108,10 +115,5 @@ class Pace:
 
 def longest_step(objective: Objective) -> float:
     """Return 1/β: with a longer step on the mean an iteration may not settle."""
-    try:
-        bend = curvature_bound(objective.loss, objective.public)
-    except MissingPublicBound:
-        raise InvalidParameter(
-            "step", "given, for nothing public bounds the loss's curvature", None
-        ) from None
+    bend = curvature_bound(objective.loss, objective.public)
     return 1 / (objective.row_norm**2 * (bend if bend < math.inf else 1.0))
