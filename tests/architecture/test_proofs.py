@@ -12,7 +12,7 @@ from confide.privacy import Approx, Neighbours, Pure, Status, Zcdp
 
 PROOFS = Path(__file__).parents[2] / "docs" / "proofs"
 REFUSED = {
-    *((name, Pure) for name in ("dp-admm", "mpadmm", "sgd", "ssadmm")),
+    *((name, Pure) for name in ("dp-admm", "momentum", "mpadmm", "sgd", "ssadmm")),
     *((name, Zcdp) for name in ("sgd", "ssadmm")),
 }
 """Gaussian noise has no pure guarantee, and zCDP does not reward random batches."""

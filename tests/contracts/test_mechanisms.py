@@ -14,12 +14,14 @@ from confide.mechanisms import (
     AdaptiveObjectivePerturbation,
     AdmmObjectivePerturbation,
     DpAdmm,
+    MomentumDescent,
     MpAdmm,
     ObjectivePerturbation,
     OutputPerturbation,
     ProximalSgd,
     SsAdmm,
 )
+from confide.mechanisms.mpadmm_published import PUBLISHED_RHO
 from confide.noise import Entropy, Gaussian, SphericalLaplace
 from confide.objectives import Clipped, HuberizedHinge, Logistic, Objective, Squared
 from confide.privacy import Approx, Neighbours, Pure, Zcdp
@@ -33,6 +35,7 @@ PLAIN = {
 QUICK = {
     "admm-objective": AdmmObjectivePerturbation(1),
     "dp-admm": DpAdmm(),
+    "momentum": MomentumDescent(),
     "mpadmm": MpAdmm(),
     "sgd": ProximalSgd(20, Fraction(1)),
     "ssadmm": SsAdmm(20, Fraction(1)),
@@ -41,9 +44,10 @@ QUICK = {
 VARIANTS = {
     "admm-objective, three turns": AdmmObjectivePerturbation(3),
     "dp-admm, one party": DpAdmm(1),
+    "momentum, clipped": MomentumDescent(30, clip=0.5, averaged=1.0),
     "mpadmm, three noises": MpAdmm(noise="all"),
     "mpadmm, published and short steps": MpAdmm(
-        step=1.0, noise="all", sensitivity="published"
+        rho=PUBLISHED_RHO, step=1.0, noise="all", sensitivity="published"
     ),
     "ssadmm, batches": SsAdmm(),
     "sgd, batches": ProximalSgd(),
@@ -61,7 +65,7 @@ PROOFS = Path(__file__).parents[2] / "docs" / "proofs"
 
 
 def test_the_registry_did_not_shrink_and_every_entry_is_tried():
-    assert len(MECHANISMS) >= 8
+    assert len(MECHANISMS) >= 9
     tried = PLAIN | QUICK
     assert set(tried) <= set(MECHANISMS)
     assert all(type(tried[name]) is MECHANISMS[name] for name in tried)

@@ -3,8 +3,9 @@
 import numpy as np
 from scipy.stats import norm
 
-from confide.mechanisms.descent import Admm, Steps
+from confide.mechanisms.descent import Admm
 from confide.mechanisms.noisy_gradients import clipped_gradient
+from confide.mechanisms.step_sizes import Steps
 
 POINTS = 400
 REACH = 7.0

@@ -16,7 +16,14 @@ from confide.accounting import GaussianEvent, compose
 from confide.attacks import Records
 from confide.data import enclose
 from confide.errors import Unproved
-from confide.mechanisms import AdmmObjectivePerturbation, DpAdmm, MpAdmm, SsAdmm
+from confide.mechanisms import (
+    AdmmObjectivePerturbation,
+    DpAdmm,
+    MomentumDescent,
+    MpAdmm,
+    SsAdmm,
+    momentum,
+)
 from confide.mechanisms.descent import Admm
 from confide.mechanisms.mpadmm_published import ThreeNoises
 from confide.mechanisms.noisy_gradients import clipped_gradient, noisy_gradient
@@ -85,9 +92,10 @@ def test_two_steps_and_the_count_keep_the_budget_under_add_remove():
 
 @pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
 @pytest.mark.parametrize("copies", [1, 4])
-def test_the_noise_of_a_step_in_closed_form(relation, copies):
+@pytest.mark.parametrize("kind", [MpAdmm, MomentumDescent, DpAdmm])
+def test_the_noise_of_a_step_in_closed_form(kind, relation, copies):
     """σ = s̄·C·√(steps·copies)/μ, of a zCDP budget that is √(2ρ) less the count."""
-    mechanism = MpAdmm(steps=9, clip=0.25, count_share=Fraction(1, 4))
+    mechanism = kind(steps=9, clip=0.25, count_share=Fraction(1, 4))
     target = Objective(Logistic(), 2, 3.0, 1.0)
     found = mechanism.calibrate(target, Zcdp("0.5"), relation, copies=copies)
     shift = math.sqrt(3 / 4) if relation is ADD else 1.0
@@ -117,6 +125,31 @@ def test_a_gradient_cannot_be_asked_more_often_than_was_paid():
     gradient(np.zeros(1))
     with pytest.raises(StopIteration):
         gradient(np.zeros(1))
+
+
+def test_momentum_asks_for_every_gradient_that_was_paid_for_and_no_more(monkeypatch):
+    """Every record moves every sum by the clip, so all of the shift is used."""
+    points = []
+
+    def spy(calibration, rows, entropy):
+        paid = noisy_gradient(calibration, rows, entropy)
+
+        def gradient(theta):
+            points.append(theta.copy())
+            return paid(theta)
+
+        return gradient
+
+    monkeypatch.setattr(momentum, "noisy_gradient", spy)
+    mechanism = MomentumDescent(6, clip=0.1)
+    target = Objective(Logistic(), 1, 1.0, 0.0)
+    calibration = mechanism.calibrate(target, BUDGET, REPLACE)
+    tables = [table([[1.0], [0.4]], [y, 1.0]) for y in (1.0, -1.0)]
+    mechanism.release(calibration, tables[:1], Entropy.seeded(1))
+    assert len(points) == 6
+    sums = [clipped_gradient(Logistic(), rows, calibration.clip) for rows in tables]
+    moves = [float((sums[0](p) - sums[1](p))[0]) / calibration.noise.scale for p in points]
+    assert math.hypot(*moves) == pytest.approx(gaussian_mu(1, 1e-2))
 
 
 N, C, STEP, RHO = 5, 0.3, 10.0, 0.5

@@ -2,7 +2,9 @@
 
 The bound is d·√(2(C² + pσ²))/√t + (ρ‖θ*‖² + β²/ρ)/(2t) for the gap of the averaged iterate
 at steps d/√(2(C² + pσ²)k); C bounds gradients, σ is the deviation of their noise, d the
-distance that iterates keep from θ*, β the slope of the loss (on the scale of a mean).
+distance that iterates keep from θ*, β the slope of the loss (on the scale of a mean). The
+code returns the penalty's map of the mean instead of the mean of the map's values, which
+the theorem is about; the bound holds for it here all the same.
 """
 
 import math
@@ -11,8 +13,9 @@ import numpy as np
 import pytest
 
 from confide.data import enclose
-from confide.mechanisms.descent import Admm, Steps
+from confide.mechanisms.descent import Admm
 from confide.mechanisms.noisy_gradients import clipped_gradient
+from confide.mechanisms.step_sizes import Steps
 from confide.noise import Entropy
 from confide.objectives import L1, Logistic, Objective
 from confide.solvers import minimise

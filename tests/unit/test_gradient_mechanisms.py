@@ -23,14 +23,24 @@ from confide import (
 )
 from confide.data import enclose
 from confide.data.batches import Batches
-from confide.errors import BudgetExceeded, ConfideError, InvalidParameter, UnmetNeeds
+from confide.errors import (
+    BudgetExceeded,
+    ConfideError,
+    InvalidParameter,
+    MissingPublicBound,
+    UnmetNeeds,
+)
 from confide.mechanisms import (
     AdmmObjectivePerturbation,
     DpAdmm,
+    MomentumDescent,
     MpAdmm,
+    ObjectivePerturbation,
+    OutputPerturbation,
     ProximalSgd,
     SsAdmm,
 )
+from confide.mechanisms.gradient_calibration import GradientCalibration
 from confide.noise import Entropy, Gaussian
 from confide.objectives import (
     L1,
@@ -63,6 +73,7 @@ MECHANISMS = {
     "sgd": ProximalSgd(200, FULL, rule="constant"),
     "sgd with momentum": ProximalSgd(150, FULL, rule="constant", momentum=0.7),
     "dp-admm": DpAdmm(2, 300, 0.02),
+    "momentum": MomentumDescent(300),
     "admm-objective": AdmmObjectivePerturbation(60, 10.0),
 }
 ROWS, WIDTH = 200, 4
@@ -117,7 +128,7 @@ def test_without_noise_they_find_the_minimiser(name, shape):
     exact = minimise(target, rows, np.zeros(WIDTH), 1e-8).theta
     for title, usual in MECHANISMS.items():
         mechanism = usual
-        if name == "poisson" and title != "admm-objective":
+        if name == "poisson" and title not in ("admm-objective", "momentum"):
             mechanism = replace(usual, step=0.5)
         calibration = mechanism.calibrate(target, RICH, ADD)
         found = mechanism.release(calibration, [rows], Entropy.seeded(1)).value
@@ -127,8 +138,8 @@ def test_without_noise_they_find_the_minimiser(name, shape):
 
 
 @pytest.mark.parametrize("kind", [SsAdmm, ProximalSgd])
-@pytest.mark.parametrize("rule", ["epoch", "sqrt", "constant"])
-@pytest.mark.parametrize("averaged", [False, True])
+@pytest.mark.parametrize("rule", ["total", "epoch", "sqrt", "constant"])
+@pytest.mark.parametrize("averaged", [0, 0.5, 1])
 def test_batches_lead_near_the_minimiser(kind, rule, averaged):
     """Batches of 10 rows and next to no noise: what remains is the batches' own."""
     loss, _, rows = problem("logistic")
@@ -191,6 +202,10 @@ def test_a_clip_takes_the_place_of_a_bound():
         MpAdmm(step=0.5).calibrate(target, RICH, ADD)
     with pytest.raises(InvalidParameter, match="step must be given"):
         MpAdmm(clip=1.0).calibrate(target, RICH, ADD)
+    with pytest.raises(UnmetNeeds, match=r"clip gradients \(clip\)"):
+        MomentumDescent().calibrate(target, RICH, ADD)
+    with pytest.raises(MissingPublicBound, match="target_bound"):
+        MomentumDescent(clip=1.0).calibrate(target, RICH, ADD)
     _, _, rows = problem("squared")
     exact = minimise(
         Objective(Clipped(Squared(), 9.0), WIDTH, 1.0, 4.0, target_bound=1.0),
@@ -204,10 +219,14 @@ def test_a_clip_takes_the_place_of_a_bound():
     assert np.abs(found - exact).max() < 1e-3
 
 
-def test_the_plain_hinge_runs():
+@pytest.mark.parametrize(
+    "mechanism",
+    [MpAdmm(400, 0.02, 5.0, rule="sqrt", averaged=True), MomentumDescent(400)],
+    ids=["mpadmm", "momentum"],
+)
+def test_the_plain_hinge_runs(mechanism):
     _, _, rows = problem("svm")
     target = Objective(Hinge(), WIDTH, 1.0, 4.0)
-    mechanism = MpAdmm(400, 0.02, 5.0, rule="sqrt", averaged=True)
     calibration = mechanism.calibrate(target, RICH, ADD)
     found = mechanism.release(calibration, [rows], Entropy.seeded(1)).value
     exact = minimise(target, rows, np.zeros(WIDTH), 1e-2).theta
@@ -222,7 +241,12 @@ def test_the_plain_hinge_runs():
 def test_tiny_noisy_counts_do_no_harm():
     """The count may come out negative; penalties that bend need a scale all the same."""
     rows = enclose(np.ones((2, 1)) / 2, np.ones(2), 1.0, 0.0)
-    for mechanism in (MpAdmm(5, 0.01), ProximalSgd(5, FULL, 4.0), DpAdmm(2, 5, 0.01)):
+    for mechanism in (
+        MpAdmm(5, 0.01),
+        ProximalSgd(5, FULL, 4.0),
+        DpAdmm(2, 5, 0.01),
+        MomentumDescent(5),
+    ):
         target = Objective(Logistic(), 1, 1.0, 1.0, Scad(0.5, 2.1))
         calibration = mechanism.calibrate(target, Approx("0.01", 1e-6), ADD)
         for seed in range(5):
@@ -261,7 +285,7 @@ def test_batches_are_the_same_rows_however_they_are_kept():
 
 
 @pytest.mark.parametrize("levels", [4, 1200])
-@pytest.mark.parametrize("name", ["ssadmm", "sgd", "mpadmm", "dp-admm"])
+@pytest.mark.parametrize("name", ["ssadmm", "sgd", "mpadmm", "dp-admm", "momentum"])
 def test_coded_categories_lead_to_the_same_release(name, levels):
     """Few levels are gathered from a dense copy, many from the codes."""
     town = Category("town", levels=tuple(f"t{i}" for i in range(levels)))
@@ -284,8 +308,9 @@ def test_coded_categories_lead_to_the_same_release(name, levels):
 
 X = np.abs(Entropy.seeded(4).normal(900).reshape(300, 3)) / 3
 SIGNS = np.where(X[:, 0] > X[:, 1], 1, 0)
-NAMES = ["ssadmm", "mpadmm", "sgd", "dp-admm", "admm-objective"]
+NAMES = ["ssadmm", "mpadmm", "momentum", "sgd", "dp-admm", "admm-objective"]
 QUICK = {
+    "momentum": MomentumDescent(10),
     "ssadmm": SsAdmm(2, Fraction(1, 10)),
     "sgd": ProximalSgd(2, Fraction(1, 10)),
     "mpadmm": MpAdmm(10),
@@ -351,9 +376,40 @@ def test_the_count_is_reported_where_it_is_bought():
         assert len(release.events) == 1 + counted
 
 
+@pytest.mark.parametrize("name", ["ssadmm", "mpadmm", "momentum", "sgd", "dp-admm"])
+def test_a_private_number_of_targets_is_not_taken_for_public(name, tmp_path):
+    """The rule of the schema decides, whether or not a target is in fact missing."""
+    target = Target("y", labels=("no", "yes"), missing="drop")
+    schema = Schema((Number("age", 0, 100),), target)
+    whole = pd.DataFrame({"age": np.arange(80.0), "y": ["no", "yes"] * 40})
+    holes = whole.assign(y=[None, *whole["y"][1:]])
+    book = Ledger.open(tmp_path / "book.db").for_dataset("people")
+    book.set_limit("people", Approx(20, 1e-3))
+    settings = {"mechanism": QUICK[name], "schema": schema, "ledger": book}
+    for frame in (whole, holes):
+        with pytest.raises(InvalidParameter, match="drop such rows before the fit"):
+            LogisticRegression(BUDGET, neighbours="replace-one", **settings).fit(frame)
+        assert book.account("people").charges == 0
+    LogisticRegression(BUDGET, neighbours="add-remove", **settings).fit(holes)
+    refusing = replace(schema, target=replace(target, missing="refuse"))
+    settings["schema"] = refusing
+    LogisticRegression(BUDGET, neighbours="replace-one", **settings).fit(whole)
+    assert book.account("people").charges == 2
+
+
+def test_who_takes_the_number_of_rows_for_public():
+    target = Objective(Logistic(), 3, l2=30.0)
+    for mechanism in (*QUICK.values(), ObjectivePerturbation(), OutputPerturbation()):
+        for relation in Neighbours:
+            found = mechanism.calibrate(target, BUDGET, relation)
+            gradients = isinstance(found, GradientCalibration)
+            expected = gradients and relation is REPLACE
+            assert found.takes_count_as_public is expected
+
+
 def test_pure_budgets_and_sampled_zcdp_are_refused():
     target = Objective(Logistic(), 3)
-    for name in ("ssadmm", "mpadmm", "sgd", "dp-admm"):
+    for name in ("ssadmm", "mpadmm", "sgd", "dp-admm", "momentum"):
         with pytest.raises(InvalidParameter, match="Gaussian"):
             QUICK[name].calibrate(target, Pure(1), ADD)
     with pytest.raises(InvalidParameter, match="set rate to 1"):
@@ -382,6 +438,11 @@ WRONG = {
     "rho": lambda: DpAdmm(rho=0.0),
     "step": lambda: MpAdmm(step=-1.0),
     "rule": lambda: SsAdmm(rule="fast"),
+    "a step beside a total": lambda: MpAdmm(step=1.0, rule="total"),
+    "averaged": lambda: MomentumDescent(averaged=1.5),
+    "averaged parties": lambda: DpAdmm(averaged=-0.1),
+    "no ridge for momentum": lambda: MomentumDescent(ridge=0.0),
+    "a third of a step": lambda: MomentumDescent(steps=1 / 3),
     "momentum": lambda: ProximalSgd(momentum=1.0),
     "parties": lambda: DpAdmm(parties=0),
     "turns": lambda: AdmmObjectivePerturbation(turns=0),
@@ -457,7 +518,7 @@ def test_a_penalty_that_is_not_convex_needs_gradients():
         LogisticRegression(BUDGET, penalty=Scad(1.0)).fit(X, SIGNS)
 
 
-@pytest.mark.parametrize("name", ["ssadmm", "mpadmm"])
+@pytest.mark.parametrize("name", ["ssadmm", "mpadmm", "momentum"])
 def test_a_ledger_pays_for_steps(name, tmp_path):
     """Steps and count are charged together, and a second fit is refused."""
     book = Ledger.open(tmp_path / "book.db").for_dataset("people")

@@ -9,7 +9,14 @@ import pytest
 from confide import Approx, LinearRegression, MultiResponseRegression, Zcdp, load_model
 from confide.data import enclose
 from confide.errors import InvalidData, InvalidParameter, UnmetNeeds
-from confide.mechanisms import DpAdmm, MpAdmm, ObjectivePerturbation, ProximalSgd, SsAdmm
+from confide.mechanisms import (
+    DpAdmm,
+    MomentumDescent,
+    MpAdmm,
+    ObjectivePerturbation,
+    ProximalSgd,
+    SsAdmm,
+)
 from confide.mechanisms.noisy_gradients import clipped_gradient, noisy_gradient
 from confide.noise import Entropy, Gaussian
 from confide.objectives import L1, Clipped, Nuclear, Objective, Squared
@@ -36,6 +43,7 @@ MECHANISMS = {
     "ssadmm": SsAdmm(300, Fraction(1), 0.02, 0.9, "constant"),
     "sgd": ProximalSgd(300, Fraction(1), 0.9, "constant"),
     "dp-admm": DpAdmm(2, 400, 0.02, 0.9),
+    "momentum": MomentumDescent(300),
 }
 
 

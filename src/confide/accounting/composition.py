@@ -22,6 +22,7 @@ from confide.accounting.events import (
 )
 from confide.accounting.loss_bound import LossBound
 from confide.accounting.sampled_losses import (
+    FINE,
     lattice_step,
     rounding,
     sampled_losses,
@@ -31,6 +32,9 @@ from confide.accounting.sampled_renyi import sampled_renyi
 from confide.errors import InvalidParameter
 from confide.privacy import gaussian_epsilon, zcdp_to_approx
 from confide.privacy.budgets import Approx, Number, Pure, Zcdp, exact
+
+WHOLE_EVENT = 1e-4
+"""How far a pure epsilon may be rounded up in a mixture."""
 
 
 def compose(events: Sequence[Event], delta: Number) -> Approx:
@@ -115,7 +119,7 @@ def _by_loss_distribution(events: Sequence[Event], delta: float) -> float:
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     sampled = [e for e in events if isinstance(e, SubsampledGaussianEvent)]
-    step = min((1e-4, *map(lattice_step, sampled)))
+    step = min(map(_fineness, events))
     delta -= sum(rounding(e.steps) for e in sampled)
 
     def one(event: Event) -> Any:
@@ -138,6 +142,21 @@ def _by_loss_distribution(events: Sequence[Event], delta: float) -> float:
     for event in events:
         total = total.compose(one(event))
     return float(total.get_epsilon_for_delta(delta))
+
+
+def _fineness(event: Event) -> float:
+    """Return a distance of lattice points at which rounding costs next to nothing.
+
+    Normal losses keep their means between points, so points are a part of a deviation
+    apart; the loss of a pure event is rounded up as a whole.
+    """
+    match event:
+        case GaussianEvent(mu):
+            return mu / FINE
+        case SubsampledGaussianEvent():
+            return lattice_step(event)
+        case _:
+            return WHOLE_EVENT
 
 
 def _by_renyi(events: Sequence[Event], delta: float) -> float:

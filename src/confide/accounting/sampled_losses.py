@@ -40,7 +40,8 @@ def lattice_step(event: SubsampledGaussianEvent, *, per_deviation: float = FINE)
     deviation = min(mu, rate * math.sqrt(math.expm1(min(mu**2, 600.0))))
     ends = np.array(_reach(mu, event.sampling, 1e-15))
     span = float(np.ptp(_losses(ends, mu, rate)))
-    return max(deviation / per_deviation, span / MOST_CELLS)
+    cells = MOST_CELLS if per_deviation >= FINE else MOST_CELLS / 4
+    return max(deviation / per_deviation, span / cells)
 
 
 def sampled_losses(event: SubsampledGaussianEvent, delta: float, step: float) -> Any:
@@ -66,9 +67,8 @@ def sampled_losses(event: SubsampledGaussianEvent, delta: float, step: float) ->
         )
     else:
         back = _mass_function(-atoms.places, atoms.unlikely)
-        both = {
-            place: forth.get(place, 0.0) + back.get(place, 0.0) for place in forth | back
-        }
+        both = back | forth
+        both[0] = forth.get(0, 0.0) + back.get(0, 0.0)
         both[0] += max(0.0, 1.0 - atoms.beyond - sum(both.values()))
         one = pld.PrivacyLossDistribution.create_from_rounded_probability(
             both, atoms.beyond, step

@@ -23,7 +23,7 @@ from confide.errors import InvalidParameter
 from confide.estimators._about import about
 from confide.estimators._booking import dataset_name
 from confide.estimators._groups import group_events, per_person
-from confide.estimators._intake import read_features, read_number
+from confide.estimators._intake import check_count_is_public, read_features, read_number
 from confide.estimators._model_file import release_hash, write_model
 from confide.estimators._selection import (
     check_coordinates,
@@ -89,6 +89,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _fit(self, X: Any, y: Any) -> Any:
         budget, mechanism, neighbours = self._settings()
+        y_is_column = y is None
         if self.schema is not None:
             X = table = read_table(X, self.schema, target=y is None)
             X = self.schema.kept(X) if y is None else X
@@ -110,6 +111,8 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             wish=wish,
             rows=count,
         )
+        if y_is_column and calibration.takes_count_as_public:
+            check_count_is_public(self.schema)
         rows = enclose(features, np.zeros(0), self._row_norm, self._height)
         calibration.check_rows(rows)
         tasks = tasks_of(rows, codings)

@@ -105,8 +105,8 @@ class LogisticRegression(_PrivateClassifier):
     row_norm : float
         Public bound on the length of a feature row; longer rows are scaled to it.
     mechanism : str or instance
-        "objective" (default), "output", "adaptive"; driven by gradients "ssadmm",
-        "mpadmm", "sgd", "dp-admm", "admm-objective"; or a configured mechanism.
+        "objective" (default), "output", "adaptive"; driven by gradients "momentum",
+        "ssadmm", "mpadmm", "sgd", "dp-admm"; "admm-objective"; or a configured mechanism.
     l2 : "auto" or float
         Ridge Λ of the sum objective, intercept included; "auto" chooses from the budget.
     l1 : float

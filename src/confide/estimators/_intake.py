@@ -35,6 +35,20 @@ def read_number(name: str, value: Any, do: str, *, zero: bool = False) -> float:
     raise InvalidParameter(name, f"0 or {must}" if zero else must, value, do)
 
 
+def check_count_is_public(schema: Schema | None) -> None:
+    """Refuse to take the number of rows with a target for public: by the rule alone."""
+    if schema is not None and schema.target.missing == "drop":
+        raise InvalidParameter(
+            "neighbours",
+            "'add-remove' where the schema drops rows without a target: under replace-one "
+            "this mechanism takes the number of rows for public, and how many of them have "
+            "a target is private",
+            "replace-one",
+            "If that number is public after all, drop such rows before the fit and declare "
+            "missing = 'refuse' for the target.",
+        )
+
+
 def read_features(estimator: Any, X: Any, schema: Schema | None, *, reset: bool) -> Any:
     """Return a float matrix, dense or CSR, from an array, or the design of a table."""
     if schema is not None:

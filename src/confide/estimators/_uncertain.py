@@ -73,6 +73,12 @@ class Prepared:
         """What the release will promise."""
         return self.plan.guarantee
 
+    @property
+    def takes_count_as_public(self) -> bool:
+        """Whether the release rests on the number of rows being a public number."""
+        main = self.plan if isinstance(self.plan, Calibration) else self.plan.main
+        return main.takes_count_as_public
+
     def check_rows(self, rows: Rows) -> None:
         """Refuse by shape, before anything is spent."""
         self.plan.check_rows(rows)

@@ -9,6 +9,7 @@ from confide.mechanisms.interval_budget import (
     calibrate_with_intervals,
 )
 from confide.mechanisms.moments import MomentRelease, Moments
+from confide.mechanisms.momentum import MomentumDescent
 from confide.mechanisms.mpadmm import MpAdmm
 from confide.mechanisms.napp import Napp
 from confide.mechanisms.napp_path import NappPath, NappStopping
@@ -30,6 +31,7 @@ __all__ = [
     "Mechanism",
     "MomentRelease",
     "Moments",
+    "MomentumDescent",
     "MpAdmm",
     "Napp",
     "NappPath",

@@ -44,6 +44,11 @@ class Calibration:
         budget = None if self.status is Status.REFUTED else self.budget
         return Guarantee(budget, self.neighbours, self.status, self.theorem)
 
+    @property
+    def takes_count_as_public(self) -> bool:
+        """Whether the release rests on the number of rows being a public number."""
+        return False
+
     def records(self, added_to: str) -> tuple[NoiseRecord, ...]:
         """Describe the noises for the release."""
         first = NoiseRecord(self.noise.kind, self.noise.scale, added_to)

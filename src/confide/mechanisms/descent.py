@@ -3,61 +3,22 @@
 They see the data through the gradient they are handed, and nothing else. Everything is on
 the scale of a mean: gradients, ridge and penalty are divided by ``scale``, the number of
 rows or a private guess of it, so that step sizes mean the same for every table.
+
+``averaged`` is the share of the last points whose mean is returned: 0 for the last alone,
+1 for all of them. The mean is taken before the penalty's map, which is then applied once:
+there are exact zeros, and a minimiser stays where it is.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from confide._types import Array
-from confide.errors import InvalidParameter, MissingPublicBound
+from confide.errors import InvalidParameter
 from confide.mechanisms.noisy_gradients import Gradient
-from confide.objectives import Objective, curvature_bound, prox
-
-StepRule = Literal["epoch", "sqrt", "constant"]
-
-
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """How long steps are: ``first`` over the epoch, over √k, or always.
-
-    The first step is 1/β unless it is given, β being the largest curvature of a record.
-    """
-
-    rule: StepRule
-    first: float | None
-
-    def __post_init__(self) -> None:
-        if self.rule not in ("epoch", "sqrt", "constant"):
-            raise InvalidParameter("rule", "'epoch', 'sqrt' or 'constant'", self.rule)
-        if self.first is not None and not 0 < self.first < math.inf:
-            raise InvalidParameter("step", "positive and finite", self.first)
-
-    def longest(self, objective: Objective) -> float:
-        """Return the first step."""
-        if self.first is not None:
-            return self.first
-        try:
-            bend = curvature_bound(objective.loss, objective.public)
-        except MissingPublicBound:
-            raise InvalidParameter(
-                "step", "given, for nothing public bounds the loss's curvature", None
-            ) from None
-        return 1 / (objective.row_norm**2 * (bend if bend < math.inf else 1.0))
-
-    def sizes(self, objective: Objective, count: int, per_epoch: float) -> Iterator[float]:
-        """Yield the length of every step."""
-        first = self.longest(objective)
-        for turn in range(count):
-            if self.rule == "epoch":
-                yield first / (1 + turn // per_epoch)
-            elif self.rule == "sqrt":
-                yield first / math.sqrt(turn + 1)
-            else:
-                yield first
+from confide.objectives import Objective, prox
 
 
 def least_scale(objective: Objective, longest_prox: float) -> float:
@@ -66,18 +27,29 @@ def least_scale(objective: Objective, longest_prox: float) -> float:
     return 0.0 if kink is None else 2 * longest_prox * -kink.bend
 
 
+def check_averaged(share: float) -> None:
+    """Refuse what is no share of the points."""
+    if not 0 <= share <= 1:
+        raise InvalidParameter("averaged", "a share from 0 to 1", share)
+
+
+def first_of_tail(turns: int, share: float) -> int:
+    """Return the place of the first point that the mean is taken of."""
+    return turns - max(1, math.ceil(share * turns))
+
+
 @dataclass(frozen=True, slots=True)
 class Admm:
     """Linearised ADMM for Σφ(x) + r(z) with x = z: closed forms in both steps.
 
     ``rho`` is the weight of the augmented term, ``return_z`` whether the copy that the
     penalty made is returned, which has exact zeros; None means where there is a penalty
-    or a constraint. ``averaged`` returns the mean of all iterates.
+    or a constraint.
     """
 
     objective: Objective
     rho: float
-    averaged: bool = False
+    averaged: float = 0.0
     return_z: bool | None = None
 
     def run(self, gradient: Gradient, sizes: Iterable[float], scale: float) -> Array:
@@ -87,9 +59,10 @@ class Admm:
         ridge = objective.ridge / scale + rho
         step = 1 / (rho * scale)
         x, z, u, total = np.zeros((4, objective.dimension))
-        wants_z, turns = self.wants_z, 0
         pull, ahead = np.empty((2, objective.dimension))
-        for size in sizes:
+        lengths = tuple(sizes)
+        first = first_of_tail(len(lengths), self.averaged)
+        for turn, size in enumerate(lengths):
             descent = gradient(x)
             descent *= 1 / scale
             np.subtract(z, u, out=pull)
@@ -101,12 +74,10 @@ class Admm:
             np.add(x, u, out=ahead)
             z = prox(kink, constraint, ahead, step)
             np.subtract(ahead, z, out=u)
-            turns += 1
-            if self.averaged:
-                total += z if wants_z else x
-        if self.averaged:
-            return total / turns
-        return np.array(z if wants_z else x)
+            if turn >= first:
+                total += ahead if self.wants_z else x
+        total /= len(lengths) - first
+        return prox(kink, constraint, total, step) if self.wants_z else total
 
     @property
     def wants_z(self) -> bool:
@@ -118,10 +89,13 @@ class Admm:
 
 @dataclass(frozen=True, slots=True)
 class ProximalDescent:
-    """Steps against the gradient, each followed by the penalty's map; or with momentum."""
+    """Steps against the gradient, each followed by the penalty's map.
+
+    Of every movement the share ``momentum`` is kept for the next.
+    """
 
     objective: Objective
-    averaged: bool = False
+    averaged: float = 0.0
     momentum: float = 0.0
 
     def run(self, gradient: Gradient, sizes: Iterable[float], scale: float) -> Array:
@@ -130,17 +104,25 @@ class ProximalDescent:
         kink, constraint = objective.kink, objective.constraint
         even = objective.strong_convexity / scale
         uneven = objective.ridge / scale - even
-        x, before, total = np.zeros((3, objective.dimension))
-        turns = 0
-        for size in sizes:
+        x, before, total, pull = np.zeros((4, objective.dimension))
+        lengths = tuple(sizes)
+        first = first_of_tail(len(lengths), self.averaged)
+        for turn, size in enumerate(lengths):
             descent = gradient(x)
             descent *= 1 / scale
-            descent += uneven * x
+            np.multiply(uneven, x, out=pull)
+            descent += pull
+            descent *= size
+            ahead = np.subtract(x, before, out=before)
+            ahead *= self.momentum
+            ahead += x
+            ahead -= descent
+            if turn >= first:
+                total += ahead
             shrink = 1 / (1 + size * even)
-            ahead = (x - size * descent + self.momentum * (x - before)) * shrink
-            before = x
-            x = prox(kink, constraint, ahead, size * shrink / scale)
-            turns += 1
-            if self.averaged:
-                total += x
-        return total / turns if self.averaged else np.array(x)
+            ahead *= shrink
+            x, before = prox(kink, constraint, ahead, size * shrink / scale), x
+        usual = math.fsum(lengths[first:]) / (len(lengths) - first)
+        shrink = 1 / (1 + usual * even)
+        total *= shrink / (len(lengths) - first)
+        return prox(kink, constraint, total, usual * shrink / scale)

@@ -1,5 +1,6 @@
 """DP-ADMM: parties that share noisy gradients of their own rows, and a consensus."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,7 +11,7 @@ import numpy as np
 from confide._types import AnyArray, Array
 from confide.data.rows import Rows
 from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
-from confide.mechanisms.descent import StepRule, Steps, least_scale
+from confide.mechanisms.descent import check_averaged, first_of_tail, least_scale
 from confide.mechanisms.gradient_calibration import (
     GradientCalibration,
     GradientSettings,
@@ -22,6 +23,7 @@ from confide.mechanisms.needs import EXACT_PROX, Need, check_needs
 from confide.mechanisms.noisy_gradients import Gradient, noisy_gradient
 from confide.mechanisms.release import Release
 from confide.mechanisms.ssadmm import PAGE, check_rho
+from confide.mechanisms.step_sizes import StepRule, Steps
 from confide.noise import Entropy
 from confide.objectives import Objective, prox
 from confide.privacy import Budget, Neighbours
@@ -50,9 +52,10 @@ class DpAdmm:
     steps: int = 300
     rho: float = 0.02
     step: float | None = None
-    rule: StepRule = "constant"
+    rule: StepRule | None = None
     clip: float | None = None
-    ridge: float = 1.0
+    averaged: float = 0.0
+    ridge: float | None = None
     count_share: Fraction = Fraction(1, 50)
 
     name: ClassVar[str] = "dp-admm"
@@ -71,6 +74,7 @@ class DpAdmm:
         object.__setattr__(self, "count_share", share)
         check_rho(self.rho)
         Steps(self.rule, self.step)
+        check_averaged(self.averaged)
         check_whole("parties", self.parties)
         check_whole("steps", self.steps)
 
@@ -129,9 +133,11 @@ class DpAdmm:
         own = scale / self.parties
         ridge = objective.ridge / scale + rho
         x, u = np.zeros((2, self.parties, objective.dimension))
-        z = np.zeros(objective.dimension)
-        sizes = Steps(self.rule, self.step).sizes(objective, calibration.steps, 1.0)
-        for size in sizes:
+        z, total = np.zeros((2, objective.dimension))
+        louder = math.sqrt(self.parties)
+        sizes = Steps(self.rule, self.step).of(calibration, scale, 1 / louder)
+        first = first_of_tail(calibration.steps, self.averaged)
+        for turn, size in enumerate(sizes):
             descent = np.stack(
                 [gradient(mine) for gradient, mine in zip(gradients, x, strict=True)]
             )
@@ -140,4 +146,7 @@ class DpAdmm:
             centre = ahead.mean(axis=0)
             z = prox(objective.kink, objective.constraint, centre, 1 / (rho * scale))
             u = ahead - z
-        return np.array(z)
+            if turn >= first:
+                total += centre
+        total /= calibration.steps - first
+        return prox(objective.kink, objective.constraint, total, 1 / (rho * scale))

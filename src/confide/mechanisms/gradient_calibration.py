@@ -2,7 +2,7 @@
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import assert_never
@@ -27,6 +27,10 @@ from confide.objectives import Objective
 from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp, gaussian_mu
 from confide.privacy.budgets import exact
 
+RIDGE_SHARE = 0.1
+"""An automatic ridge, as a share of the ridge that a path of limited length stands for."""
+SAFE = 2.0
+"""So many deviations are added to a noisy number of rows: too many rows do no harm."""
 NEAR = 1e-4
 """How near to the least noise that keeps a budget a search must come."""
 
@@ -42,7 +46,7 @@ class GradientSettings:
     steps: int
     rate: Fraction
     clip: float | None
-    ridge: float
+    ridge: float | None
     count_share: Fraction
     theorem: str
     weight: float = 1.0
@@ -60,6 +64,11 @@ class GradientCalibration(Calibration):
     steps: int = field(kw_only=True)
     counted: Gaussian | None = field(kw_only=True)
 
+    @property
+    def takes_count_as_public(self) -> bool:
+        """Under replace-one steps and batches are relative to the number of rows itself."""
+        return self.neighbours is Neighbours.REPLACE_ONE
+
     def records(self, added_to: str) -> tuple[NoiseRecord, ...]:
         """Describe the noise of the steps, and of the count."""
         first = Calibration.records(self, added_to)
@@ -67,9 +76,17 @@ class GradientCalibration(Calibration):
             return first
         return *first, NoiseRecord("gaussian", self.counted.scale, "number of rows")
 
+    @property
+    def total_step(self) -> float:
+        """How far to go against gradients of the sum: step_sizes.py says why so far."""
+        objective = self.objective
+        whole = self.noise.scale / (float(self.rate) * math.sqrt(self.steps))
+        guess = objective.typical_norm / math.sqrt(objective.dimension)
+        return min(guess, objective.typical_margin / objective.row_norm) / whole
+
     def check_rows(self, rows: Rows) -> None:
         """Refuse, before anything is spent, a public number of rows that gives no batch."""
-        if self.neighbours is Neighbours.REPLACE_ONE and self.rate * rows.count < 1:
+        if self.takes_count_as_public and self.rate * rows.count < 1:
             raise InvalidParameter(
                 "rate",
                 f"at least 1/{rows.count}, one row of the table",
@@ -80,11 +97,13 @@ class GradientCalibration(Calibration):
     def scale(self, rows: Rows, entropy: Entropy, least: float) -> float:
         """Return about how many rows there are: a public number, or one bought with noise.
 
-        Step sizes are relative to it. It is at least 1 and ``least``.
+        Step sizes are relative to it. It is at least 1 and ``least``. A bought number is
+        rather too large than too small, for then steps are too short, not too long.
         """
         count = float(rows.count)
         if self.counted is not None:
-            count += float(self.counted.draw(1, entropy)[0])
+            noise = float(self.counted.draw(1, entropy)[0])
+            count = max(count + noise + SAFE * self.counted.scale, self.counted.scale)
         return max(1.0, least, count)
 
 
@@ -117,8 +136,8 @@ def calibrate_gradients(
             )
         event = sampled_steps(budget, turns, rate, neighbours, beside)
         multiplier = event.multiplier
-    return GradientCalibration(
-        objective if objective.l2 is not None else objective.with_l2(settings.ridge),
+    found = GradientCalibration(
+        objective,
         budget,
         neighbours,
         settings.theorem,
@@ -132,6 +151,10 @@ def calibrate_gradients(
         steps=settings.steps,
         counted=counted,
     )
+    if objective.l2 is not None:
+        return found
+    ridge = settings.ridge or RIDGE_SHARE / found.total_step
+    return replace(found, objective=objective.with_l2(ridge))
 
 
 @lru_cache(maxsize=256)
@@ -193,7 +216,7 @@ def check_gradient_settings(
     rate: Fraction,
     steps: float,
     clip: float | None,
-    ridge: float,
+    ridge: float | None,
     count_share: Fraction,
 ) -> tuple[Fraction, Fraction]:
     """Check what all of them share; return the exact rate and share."""
@@ -206,8 +229,8 @@ def check_gradient_settings(
         raise InvalidParameter("steps or epochs", "positive", steps)
     if clip is not None and not 0 < clip < math.inf:
         raise InvalidParameter("clip", "positive and finite, or None", clip)
-    if not 0 < ridge < math.inf:
-        raise InvalidParameter("ridge", "positive and finite", ridge)
+    if ridge is not None and not 0 < ridge < math.inf:
+        raise InvalidParameter("ridge", "positive and finite, or None", ridge)
     return rate, share
 
 

@@ -9,7 +9,7 @@ from confide._types import Array
 from confide.data.rows import Rows
 from confide.errors import InvalidParameter, Unproved
 from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
-from confide.mechanisms.descent import Admm, StepRule, Steps, least_scale
+from confide.mechanisms.descent import Admm, check_averaged, least_scale
 from confide.mechanisms.gradient_calibration import (
     GradientCalibration,
     GradientSettings,
@@ -22,6 +22,7 @@ from confide.mechanisms.needs import CONVEX_PENALTY, EXACT_PROX, Need, check_nee
 from confide.mechanisms.noisy_gradients import clipped_gradient, noisy_gradient
 from confide.mechanisms.release import Release
 from confide.mechanisms.ssadmm import PAGE, SUM, check_rho
+from confide.mechanisms.step_sizes import StepRule, Steps
 from confide.noise import Entropy
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours, Status
@@ -48,19 +49,20 @@ class MpAdmm:
 
     ``sensitivity`` = "published" leaves the factor step out, for the three noises. That is
     too little noise where step > 1: REFUTED, and refused without ``accept_unproved``. The
-    other settings are those of `SsAdmm`.
+    published ``rho`` is `mpadmm_published.PUBLISHED_RHO`, the published rule a "constant"
+    step. The other settings are those of `SsAdmm`.
     """
 
     steps: int = 300
     rho: float = 0.02
     step: float | None = None
-    rule: StepRule = "constant"
+    rule: StepRule | None = None
     noise: Noised = "x"
     sensitivity: Sensitivity = "corrected"
     clip: float | None = None
-    averaged: bool = False
+    averaged: float = 0.0
     return_z: bool | None = None
-    ridge: float = 1.0
+    ridge: float | None = None
     count_share: Fraction = Fraction(1, 50)
     accept_unproved: bool = False
 
@@ -84,6 +86,7 @@ class MpAdmm:
         check_whole("steps", self.steps)
         check_rho(self.rho)
         Steps(self.rule, self.step)
+        check_averaged(self.averaged)
         if self.noise not in ("x", "all"):
             raise InvalidParameter("noise", "'x' or 'all'", self.noise)
         if self.sensitivity not in ("corrected", "published"):
@@ -158,7 +161,7 @@ class MpAdmm:
         objective = calibration.objective
         admm = Admm(objective, self.rho, self.averaged, self.return_z)
         rule = Steps(self.rule, self.step)
-        sizes = rule.sizes(objective, calibration.steps, 1.0)
+        sizes = rule.of(calibration, scale)
         if self.noise == "x":
             gradient = noisy_gradient(calibration, rows, entropy)
             return admm.run(gradient, sizes, scale)

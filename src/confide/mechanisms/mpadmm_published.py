@@ -12,6 +12,8 @@ from confide.noise import Entropy, Noise
 from confide.objectives import prox
 from confide.privacy import Status
 
+PUBLISHED_RHO = 0.5
+
 
 def published_verdict(step: float) -> Status:
     """Return how far the published sensitivity, 1/step times the true one, is trusted."""

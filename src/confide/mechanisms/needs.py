@@ -58,7 +58,7 @@ EXACT_PROX = Need(
 ONE_RESPONSE = Need(
     "one target for every record",
     lambda objective: objective.responses == 1,
-    "use mechanism='mpadmm', 'ssadmm' or 'sgd'",
+    "use mechanism='momentum', 'mpadmm', 'ssadmm' or 'sgd'",
 )
 PLAIN_HINGE = Need(
     "a smooth loss, or the plain hinge with nothing but a ridge",

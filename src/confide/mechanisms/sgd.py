@@ -9,7 +9,7 @@ from typing import ClassVar
 from confide.data.rows import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
-from confide.mechanisms.descent import ProximalDescent, StepRule, Steps, least_scale
+from confide.mechanisms.descent import ProximalDescent, check_averaged, least_scale
 from confide.mechanisms.gradient_calibration import (
     GradientCalibration,
     GradientSettings,
@@ -20,6 +20,7 @@ from confide.mechanisms.needs import EXACT_PROX, Need, check_needs
 from confide.mechanisms.noisy_gradients import noisy_gradient
 from confide.mechanisms.release import Release
 from confide.mechanisms.ssadmm import PAGE, SUM
+from confide.mechanisms.step_sizes import StepRule, Steps
 from confide.noise import Entropy
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours
@@ -44,11 +45,11 @@ class ProximalSgd:
     epochs: float = 20.0
     rate: Fraction = Fraction(1, 200)
     step: float | None = None
-    rule: StepRule = "epoch"
+    rule: StepRule | None = None
     momentum: float = 0.0
     clip: float | None = None
-    averaged: bool = False
-    ridge: float = 1.0
+    averaged: float = 0.5
+    ridge: float | None = None
     count_share: Fraction = Fraction(1, 50)
 
     name: ClassVar[str] = "sgd"
@@ -70,6 +71,7 @@ class ProximalSgd:
         object.__setattr__(self, "rate", rate)
         object.__setattr__(self, "count_share", share)
         Steps(self.rule, self.step)
+        check_averaged(self.averaged)
         if not 0 <= self.momentum < 1:
             raise InvalidParameter("momentum", "at least 0 and below 1", self.momentum)
 
@@ -113,6 +115,6 @@ class ProximalSgd:
             least = least_scale(objective, rule.longest(objective))
             scale = scale or calibration.scale(rows, entropy, least)
             gradient = noisy_gradient(calibration, rows, entropy)
-            sizes = rule.sizes(objective, calibration.steps, float(1 / self.rate))
+            sizes = rule.of(calibration, scale, 1 - self.momentum)
             values.append(descent.run(gradient, sizes, scale))
         return released(calibration, values, entropy, SUM)

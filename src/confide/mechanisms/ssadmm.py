@@ -9,7 +9,7 @@ from typing import ClassVar
 from confide.data.rows import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
-from confide.mechanisms.descent import Admm, StepRule, Steps, least_scale
+from confide.mechanisms.descent import Admm, check_averaged, least_scale
 from confide.mechanisms.gradient_calibration import (
     GradientCalibration,
     GradientSettings,
@@ -19,12 +19,14 @@ from confide.mechanisms.gradient_calibration import (
 from confide.mechanisms.needs import EXACT_PROX, Need, check_needs
 from confide.mechanisms.noisy_gradients import noisy_gradient
 from confide.mechanisms.release import Release
+from confide.mechanisms.step_sizes import StepRule, Steps
 from confide.noise import Entropy
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours
 
 PAGE = "gradient-mechanisms.md#"
 SUM = "sum of clipped gradients"
+PUBLISHED_RHO = 0.25
 
 
 @MECHANISMS.register("ssadmm")
@@ -43,22 +45,25 @@ class SsAdmm:
 
     A batch holds the share ``rate`` of the rows: so many without replacement under
     replace-one, each by chance under add-remove; rate 1 is no sampling. There are
-    ``epochs``/rate steps, of length ``step`` (by default 1/β, the inverse of a record's
-    largest curvature) over the expected epoch, over √k, or constant: the ``rule``.
-    ``rho`` weighs the augmented term. ``return_z`` returns the copy of the coefficients
-    that the penalty made, with exact zeros; by default where there is a penalty.
-    ``averaged`` returns the mean of all steps. ``ridge`` is what l2="auto" stands for.
+    ``epochs``/rate steps. By default they divide a total step that follows from the noise
+    (docs/gradients.md). The published ``rule`` divides ``step`` (1/β if absent, the inverse
+    of a record's largest curvature) by the "epoch"; "sqrt" divides it by √k, "constant" by
+    nothing. ``rho`` weighs the augmented term; the default is the published value.
+    ``return_z`` returns the copy of the coefficients that the penalty made, with exact
+    zeros; by default where there is a penalty.
+    ``averaged`` is the share of the last steps whose mean is released. ``ridge`` is what
+    l2="auto" stands for; None takes a tenth of what the limited path does by itself.
     """
 
     epochs: float = 20.0
     rate: Fraction = Fraction(1, 200)
-    rho: float = 0.25
+    rho: float = PUBLISHED_RHO
     step: float | None = None
-    rule: StepRule = "epoch"
+    rule: StepRule | None = None
     clip: float | None = None
-    averaged: bool = False
+    averaged: float = 0.5
     return_z: bool | None = None
-    ridge: float = 1.0
+    ridge: float | None = None
     count_share: Fraction = Fraction(1, 50)
 
     name: ClassVar[str] = "ssadmm"
@@ -81,6 +86,7 @@ class SsAdmm:
         object.__setattr__(self, "count_share", share)
         check_rho(self.rho)
         Steps(self.rule, self.step)
+        check_averaged(self.averaged)
 
     @property
     def steps(self) -> int:
@@ -122,7 +128,7 @@ class SsAdmm:
             least = least_scale(objective, 1 / self.rho)
             scale = scale or calibration.scale(rows, entropy, least)
             gradient = noisy_gradient(calibration, rows, entropy)
-            sizes = rule.sizes(objective, calibration.steps, float(1 / self.rate))
+            sizes = rule.of(calibration, scale)
             values.append(admm.run(gradient, sizes, scale))
         return released(calibration, values, entropy, SUM)
 

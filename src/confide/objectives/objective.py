@@ -17,7 +17,7 @@ from confide.objectives.constraints import Constraint
 from confide.objectives.losses import Loss, curvature_bound
 from confide.objectives.penalties import Penalty
 from confide.objectives.public import Public
-from confide.objectives.typical import typical_norm
+from confide.objectives.typical import typical_margin, typical_norm
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +100,11 @@ class Objective:
         if self.coef_norm_guess is not None:
             return self.coef_norm_guess
         return typical_norm(self.loss, self.dimension, self.row_norm, self.target_bound)
+
+    @property
+    def typical_margin(self) -> float:
+        """A guess of how far noise may move ⟨x,θ⟩: it affects accuracy, never privacy."""
+        return typical_margin(self.loss, self.target_bound)
 
     @property
     def kink(self) -> Penalty | None:

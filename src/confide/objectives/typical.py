@@ -15,6 +15,8 @@ LONG = 20.0
 """A predictor of log-odds or of a logarithm may vary by so much over unit rows."""
 FITTED = 1.5
 """A predictor of the target itself varies by little more than the target does."""
+MARGIN = 2.0
+"""Noise of so many log-odds still leaves most predictions on their side."""
 DOUBLING = math.log(2)
 """Odds double from the middle of a column to its end, or from one level to another."""
 
@@ -36,6 +38,11 @@ def typical_norm_of_columns(
     if _fits_the_target(loss):
         return FITTED * (target_bound or 1.0) * reach / math.sqrt(columns)
     return max(LONG, DOUBLING * reach)
+
+
+def typical_margin(loss: Loss, target_bound: float | None) -> float:
+    """Return how far noise may move a predictor, in its own units."""
+    return MARGIN * ((target_bound or 1.0) if _fits_the_target(loss) else 1.0)
 
 
 def _fits_the_target(loss: Loss) -> bool:
