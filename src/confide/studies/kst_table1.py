@@ -166,7 +166,7 @@ def _risks(axes: Any, rows: pd.DataFrame) -> None:
             color=colour,
             label=f"bound, Theorem {number}",
         )
-    axes.grid(visible=True, alpha=0.3)
+    _dress(axes, rows)
 
 
 def _ratios(axes: Any, rows: pd.DataFrame, counts: list[int]) -> None:
@@ -178,8 +178,16 @@ def _ratios(axes: Any, rows: pd.DataFrame, counts: list[int]) -> None:
     words = f"bounds: slope {slope(part, 'ratio of bounds'):.2f}"
     axes.loglog(part["columns"], part["ratio of bounds"], "k:", label=words)
     axes.axhline(1, color="0.7", lw=0.8)
-    axes.grid(visible=True, alpha=0.3)
+    _dress(axes, rows)
     axes.legend(fontsize=7)
+
+
+def _dress(axes: Any, rows: pd.DataFrame) -> None:
+    sizes = sorted(rows["columns"].unique())
+    axes.set_xticks(sizes, [str(size) for size in sizes], fontsize=8)
+    axes.set_xticks([], minor=True)
+    axes.tick_params(axis="y", which="both", labelsize=8)
+    axes.grid(visible=True, alpha=0.3)
 
 
 register(
