@@ -247,6 +247,35 @@ def test_a_random_choice_is_as_near_the_best_as_theorem_6_says(count, seed, epsi
         assert 1 - sharp[0] / sharp.sum() <= 0.2
 
 
+@given(
+    st.integers(2, 12),
+    st.integers(1, 6),
+    st.floats(0.01, 0.9),
+    st.floats(0.1, 5),
+    st.booleans(),
+)
+def test_where_columns_miss_one_by_one_fewer_rows_do(
+    columns, size, failure, epsilon, monotone
+):
+    size = min(size, columns)
+    most, gap = 2.0, 0.3
+    rows = support_rows(
+        columns,
+        size,
+        epsilon,
+        most=most,
+        gap=gap,
+        failure=failure,
+        monotone=monotone,
+        additive=True,
+    )
+    cold = (1 if monotone else 2) * most / epsilon
+    missed = np.arange(1, min(size, columns - size) + 1)
+    counts = [math.comb(size, j) * math.comb(columns - size, j) for j in missed]
+    others = float(np.array(counts) @ np.exp(-rows * gap * missed / cold))
+    assert others / (1 + others) <= failure
+
+
 def test_theorem_8_by_hand():
     # ε = 1, k = 80, s = 4, p = 50: 25·exp(−5).
     assert vote_failure(50, 4, 1.0, 80) == pytest.approx(25 * math.exp(-5))

@@ -94,15 +94,30 @@ def support_rows(
     gap: float,
     failure: float = 0.05,
     monotone: bool = False,
+    additive: bool = False,
 ) -> float:
     """Return the rows with which sampling finds the best support (Table 2, Exp-mech).
 
-    ``gap`` is how much worse per record every other support is; about ½ΨΦ² where the
-    smallest coefficient is Φ. Other parameters as in `support_excess`.
+    Parameters
+    ----------
+    columns, size, epsilon, most, monotone
+        As in `support_excess`.
+    gap : float
+        How much worse per record every other support is; about ½ΨΦ² where the smallest
+        coefficient is Φ.
+    failure : float
+        The chance of another support.
+    additive : bool
+        Whether a support that misses j columns is worse by j·gap, as it is where columns
+        are uncorrelated. Few supports miss few columns, so s²·log p rows do: with
+        x = n·gap/T, the others weigh at most Σ C(s,j)·C(p−s,j)·e^{−jx}, which is at most
+        exp(s(p−s)e^{−x}) − 1.
     """
     _check_positive("gap", gap)
     _check_chance(failure)
     room = log_supports(columns, size) - math.log(failure)
+    if additive:
+        room = max(0.0, math.log(max(1, size * (columns - size)) / math.log1p(failure)))
     return _temperature(epsilon, most, monotone) * room / gap
 
 

@@ -1,7 +1,7 @@
 """Blocks of rows that vote for columns, as Kifer, Smith and Thakurta's Algorithms 5 and 6.
 
-Entries of rows are plus or minus 1, s coefficients are plus or minus 1, errors are
-normal. A block's lasso has the penalty of their Lemma 42, 4σ√(m·log p) in a sum over m
+Entries of rows are plus or minus 1, s coefficients are equal but for their signs, errors
+are normal. A block's lasso has the penalty of their Lemma 42, 4σ√(m·log p) in a sum over m
 rows, and votes for its s largest coefficients.
 """
 
@@ -18,11 +18,11 @@ ERROR = 0.25
 
 
 def drawn(
-    rows: int, columns: int, size: int, rng: Generator
+    rows: int, columns: int, size: int, rng: Generator, least: float = 1.0
 ) -> tuple[Array, Array, AnyArray]:
     """Draw a table of ±1 and targets within ±s; return with them which columns count."""
     support = np.sort(rng.permutation(columns)[:size])
-    signs = np.where(rng.integers(2, size=size) > 0, 1.0, -1.0)
+    signs = np.where(rng.integers(2, size=size) > 0, least, -least)
     bits = rng.integers(0, 2, size=(rows, columns), dtype=np.int8)
     features = 2.0 * bits.astype(np.float64) - 1.0
     target = features[:, support] @ signs + ERROR * rng.normal(size=rows)
