@@ -151,7 +151,7 @@ def _figure(rows: pd.DataFrame) -> Any:
         axes.grid(visible=True, alpha=0.3)
         axes.legend(fontsize=8)
         words = "Exp-mech" if name == "exponential" else "Samp-Agg"
-        axes.set_title(f"{words}: simulation; lines: sharper law; dotted: theorem")
+        axes.set_title(f"{words} (lines: sharper law, dotted: theorem)", fontsize=10)
     figure.axes[0].set_ylabel("rows for the right support, 9 times in 10")
     return figure
 
