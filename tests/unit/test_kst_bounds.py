@@ -335,6 +335,12 @@ def test_table_2_by_hand():
     assert sampled == pytest.approx(128 * (math.log(230300) + math.log(20)) / 0.16)
 
 
+def test_rows_where_columns_are_missed_one_by_one_by_hand():
+    # 3·37 supports miss one of three columns; T = 36 and log(111/log 1.1) = 7.060149.
+    rows = support_rows(40, 3, 1.0, most=18, gap=0.125, failure=0.1, additive=True)
+    assert rows == pytest.approx(36 * 7.060149 / 0.125, rel=1e-6)
+
+
 def test_theorem_9_by_hand():
     # s = 4, Ψ = ½: ridge 8, E‖b‖² = 4·256·120.0693, n = 1000.
     risk = fit_on_support(4, GAUSS, 1000, curvature=0.5)
