@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "estimators": {"attacks", "mechanisms", "inference", *CORE, *BASE},
     "demo": {"estimators", "mechanisms", "inference", *CORE, *BASE},
     "studies": {
-        *("estimators", "attacks", "mechanisms", "inference"),
+        *("estimators", "attacks", "mechanisms", "inference", "bounds"),
         *("confide", *CORE, *BASE),
     },
     "cli": {
