@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from confide.accounting import Method
 from confide.data.rows import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
@@ -48,6 +49,7 @@ class SsAdmm:
     ``rho`` weighs the augmented term. ``return_z`` returns the copy of the coefficients
     that the penalty made, with exact zeros; by default where there is a penalty.
     ``averaged`` returns the mean of all steps. ``ridge`` is what l2="auto" stands for.
+    ``accounting`` chooses the noise for random batches: a method of `epsilon_for`.
     """
 
     epochs: float = 20.0
@@ -60,6 +62,7 @@ class SsAdmm:
     return_z: bool | None = None
     ridge: float = 1.0
     count_share: Fraction = Fraction(1, 50)
+    accounting: Method = "best"
 
     name: ClassVar[str] = "ssadmm"
     needs: ClassVar[tuple[Need, ...]] = (EXACT_PROX,)
@@ -76,6 +79,7 @@ class SsAdmm:
             clip=self.clip,
             ridge=self.ridge,
             count_share=self.count_share,
+            accounting=self.accounting,
         )
         object.__setattr__(self, "rate", rate)
         object.__setattr__(self, "count_share", share)
@@ -107,6 +111,7 @@ class SsAdmm:
             self.ridge,
             self.count_share,
             theorem,
+            accounting=self.accounting,
         )
         return calibrate_gradients(settings, objective, budget, neighbours, copies)
 
