@@ -120,7 +120,7 @@ def calibrate_gradients(
                 "Use Approx(epsilon, delta), or set rate to 1.",
             )
         event = sampled_steps(
-            budget, turns, rate, neighbours, beside, settings.accounting
+            budget, turns, rate, neighbours, beside, accounting=settings.accounting
         )
         multiplier = event.multiplier
     return GradientCalibration(
@@ -147,6 +147,7 @@ def sampled_steps(
     rate: Fraction,
     neighbours: Neighbours,
     beside: float,
+    *,
     accounting: Method = "best",
 ) -> SubsampledGaussianEvent:
     """Return steps that keep a budget next to a release of so large a shift."""
