@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from confide.studies.admm_methods import PLAIN, STYLES
+from confide.studies.admm_methods import STYLES
 from confide.studies.admm_population import FOLDS
 from confide.studies.admm_trial import COUNTS, TRUTH, trial
 from confide.studies.napp_panels import legend
@@ -26,8 +26,6 @@ NAMES = {
     "objective": "objective",
     **{f"xi{count}": f"ξ, k = {count}" for count in COUNTS},
 }
-WORST_OBJECTIVE = 1.0
-"""Where panels of the objective end: a method that is worse leaves them."""
 
 
 def _cells(loss: str, datasets: Sequence[str], quick: bool) -> list[Cell]:
@@ -70,24 +68,19 @@ def _table(values: Sequence[str], rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _figure(values: Sequence[str], title: str, rows: pd.DataFrame) -> Any:
-    """Draw every measure over ε: measures from top to bottom, tables and λ across."""
+    """Draw every measure over ε, for every table and λ."""
     from matplotlib.figure import Figure
 
     means = _means(rows, values)
-    across = list(dict.fromkeys(zip(means["dataset"], means["weight"], strict=True)))
-    across.sort()
-    size = (3.0 * len(across) + 0.8, 2.5 * len(values) + 1.6)
-    if len(values) > len(across):
-        size = (3.0 * len(values) + 0.8, 2.5 * len(across) + 1.6)
-    flat = len(values) > len(across)
+    places = sorted(set(zip(means["dataset"], means["weight"], strict=True)))
+    plan = [[(value, *place) for place in places] for value in values]
+    if len(values) > len(places):
+        plan = [[(value, *place) for value in values] for place in places]
+    size = (3.0 * len(plan[0]) + 0.8, 2.5 * len(plan) + 1.6)
     figure = Figure(figsize=size, layout="constrained")
-    grid = figure.subplots(
-        *((len(across), len(values)) if flat else (len(values), len(across))),
-        squeeze=False,
-    )
-    for i, value in enumerate(values):
-        for j, (dataset, weight) in enumerate(across):
-            axes = grid[j][i] if flat else grid[i][j]
+    grid = figure.subplots(len(plan), len(plan[0]), squeeze=False)
+    for line, panels in zip(grid, plan, strict=True):
+        for axes, (value, dataset, weight) in zip(line, panels, strict=True):
             here = means["dataset"].eq(dataset) & means["weight"].eq(weight)
             _panel(axes, means[here], value)
             axes.set_title(f"{dataset}, λ = {weight:g}", fontsize=9)
@@ -102,6 +95,8 @@ def _panel(axes: Any, rows: pd.DataFrame, value: str) -> None:
         line = rows[rows["method"] == name].sort_values("epsilon")
         if len(line):
             axes.plot(line["epsilon"], line[value], label=name, **style)
+    low, high = _limits(rows, value)
+    axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
     axes.set_xscale("log")
     ticks = sorted(rows["epsilon"].unique())
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
@@ -109,9 +104,19 @@ def _panel(axes: Any, rows: pd.DataFrame, value: str) -> None:
     axes.set_xlabel("ε", fontsize=9)
     axes.tick_params(labelsize=8)
     axes.grid(visible=True, alpha=0.3)
-    least = rows[rows["method"] == PLAIN][value]
-    if value == "objective" and axes.get_ylim()[1] > WORST_OBJECTIVE and len(least):
-        axes.set_ylim(0.95 * float(least.min()), WORST_OBJECTIVE)
+
+
+def _limits(rows: pd.DataFrame, value: str) -> tuple[float, float]:
+    """Return what a panel shows; a method that would halve it for the rest may leave."""
+    ends = rows.groupby("method")[value].agg(["min", "max"])
+    worst = ends["max"].idxmax() if value == "objective" else ends["min"].idxmin()
+    rest = ends.drop(index=worst)
+    low, high = float(ends["min"].min()), float(ends["max"].max())
+    if len(rest) > 1:
+        near = float(rest["min"].min()), float(rest["max"].max())
+        if 0 < 2 * (near[1] - near[0]) < high - low:
+            return near
+    return low, max(high, low + 1e-9)
 
 
 _WHAT = {
