@@ -10,8 +10,10 @@ from typing import assert_never
 from scipy.optimize import brentq
 
 from confide.accounting import (
+    METHODS,
     Event,
     GaussianEvent,
+    Method,
     SubsampledGaussianEvent,
     compose,
     multiplier_for,
@@ -40,6 +42,7 @@ class GradientSettings:
     """The public settings that every mechanism with noisy gradients has.
 
     ``weight`` is how many squared sensitivities one step spends: 1 for a noisy gradient.
+    ``accounting`` is the method by which noise for random batches is chosen.
     """
 
     mechanism: str
@@ -50,6 +53,7 @@ class GradientSettings:
     count_share: Fraction
     theorem: str
     weight: float = 1.0
+    accounting: Method = "best"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +138,9 @@ def calibrate_gradients(
                 budget,
                 "Use Approx(epsilon, delta), or set rate to 1.",
             )
-        event = sampled_steps(budget, turns, rate, neighbours, beside)
+        event = sampled_steps(
+            budget, turns, rate, neighbours, beside, accounting=settings.accounting
+        )
         multiplier = event.multiplier
     found = GradientCalibration(
         objective,
@@ -159,11 +165,19 @@ def calibrate_gradients(
 
 @lru_cache(maxsize=256)
 def sampled_steps(
-    budget: Approx, steps: int, rate: Fraction, neighbours: Neighbours, beside: float
+    budget: Approx,
+    steps: int,
+    rate: Fraction,
+    neighbours: Neighbours,
+    beside: float,
+    *,
+    accounting: Method = "best",
 ) -> SubsampledGaussianEvent:
     """Return steps that keep a budget next to a release of so large a shift."""
     sampling = sampling_for(neighbours)
-    alone = multiplier_for(budget, steps, rate=rate, neighbours=neighbours)
+    alone = multiplier_for(
+        budget, steps, rate=rate, neighbours=neighbours, method=accounting
+    )
     if not beside:
         return SubsampledGaussianEvent(alone, rate, steps, sampling)
 
@@ -218,6 +232,7 @@ def check_gradient_settings(
     clip: float | None,
     ridge: float | None,
     count_share: Fraction,
+    accounting: Method = "best",
 ) -> tuple[Fraction, Fraction]:
     """Check what all of them share; return the exact rate and share."""
     rate, share = exact(rate, "rate"), exact(count_share, "count_share")
@@ -231,6 +246,8 @@ def check_gradient_settings(
         raise InvalidParameter("clip", "positive and finite, or None", clip)
     if ridge is not None and not 0 < ridge < math.inf:
         raise InvalidParameter("ridge", "positive and finite, or None", ridge)
+    if accounting not in METHODS:
+        raise InvalidParameter("accounting", f"one of {', '.join(METHODS)}", accounting)
     return rate, share
 
 

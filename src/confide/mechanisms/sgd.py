@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from confide.accounting import Method
 from confide.data.rows import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
@@ -51,6 +52,7 @@ class ProximalSgd:
     averaged: float = 0.5
     ridge: float | None = None
     count_share: Fraction = Fraction(1, 50)
+    accounting: Method = "best"
 
     name: ClassVar[str] = "sgd"
     needs: ClassVar[tuple[Need, ...]] = (EXACT_PROX,)
@@ -67,6 +69,7 @@ class ProximalSgd:
             clip=self.clip,
             ridge=self.ridge,
             count_share=self.count_share,
+            accounting=self.accounting,
         )
         object.__setattr__(self, "rate", rate)
         object.__setattr__(self, "count_share", share)
@@ -100,6 +103,7 @@ class ProximalSgd:
             self.ridge,
             self.count_share,
             theorem,
+            accounting=self.accounting,
         )
         return calibrate_gradients(settings, objective, budget, neighbours, copies)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from confide.accounting import Method
 from confide.data.rows import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
@@ -53,6 +54,7 @@ class SsAdmm:
     zeros; by default where there is a penalty.
     ``averaged`` is the share of the last steps whose mean is released. ``ridge`` is what
     l2="auto" stands for; None takes a tenth of what the limited path does by itself.
+    ``accounting`` chooses the noise for random batches: a method of `epsilon_for`.
     """
 
     epochs: float = 20.0
@@ -65,6 +67,7 @@ class SsAdmm:
     return_z: bool | None = None
     ridge: float | None = None
     count_share: Fraction = Fraction(1, 50)
+    accounting: Method = "best"
 
     name: ClassVar[str] = "ssadmm"
     needs: ClassVar[tuple[Need, ...]] = (EXACT_PROX,)
@@ -81,6 +84,7 @@ class SsAdmm:
             clip=self.clip,
             ridge=self.ridge,
             count_share=self.count_share,
+            accounting=self.accounting,
         )
         object.__setattr__(self, "rate", rate)
         object.__setattr__(self, "count_share", share)
@@ -113,6 +117,7 @@ class SsAdmm:
             self.ridge,
             self.count_share,
             theorem,
+            accounting=self.accounting,
         )
         return calibrate_gradients(settings, objective, budget, neighbours, copies)
 

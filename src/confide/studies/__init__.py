@@ -4,6 +4,7 @@ Every module of studies is imported here, which registers what it declares.
 """
 
 from confide.studies import (
+    admm_figures,
     ci_figures,
     ci_summary,
     ci_tables,
@@ -32,6 +33,7 @@ __all__ = [
     "Row",
     "Scalar",
     "Study",
+    "admm_figures",
     "ci_figures",
     "ci_summary",
     "ci_tables",

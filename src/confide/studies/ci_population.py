@@ -50,12 +50,17 @@ def _table(dataset: str) -> tuple[pd.DataFrame, Array]:
             frame = load("kddcup99")
             return _split(frame, "label", ~frame["label"].str.startswith("normal"))
         case _:
-            frame = load("acs").query("AGEP > 16 & PINCP > 100 & WKHP > 0 & PWGTP >= 1")
+            frame = acs_workers()
             rich = frame["PINCP"] > 50_000
             numbers = frame[list(NUMBERS_OF_ACS)].fillna(0).astype(float)
             names = list(CATEGORIES_OF_ACS)
             categories = frame[names].fillna(0).astype(int).astype(str)
             return pd.concat([numbers, categories], axis=1), np.where(rich, 1.0, -1.0)
+
+
+def acs_workers() -> pd.DataFrame:
+    """Read the people of the American Community Survey who work and earn."""
+    return load("acs").query("AGEP > 16 & PINCP > 100 & WKHP > 0 & PWGTP >= 1")
 
 
 def _split(
