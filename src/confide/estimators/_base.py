@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -18,22 +18,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from confide._types import AnyArray, Array
 from confide.accounting import Charge, Ledger
-from confide.data import (
-    INTERCEPT,
-    INTERCEPT_HEIGHT,
-    Display,
-    Rows,
-    Schema,
-    enclose,
-    read_table,
-)
+from confide.data import INTERCEPT, INTERCEPT_HEIGHT, Display, Schema, enclose, read_table
 from confide.errors import InvalidParameter
 from confide.estimators._about import about
 from confide.estimators._booking import dataset_name
 from confide.estimators._groups import group_events, per_person
 from confide.estimators._intake import read_features, read_number
 from confide.estimators._model_file import release_hash, write_model
-from confide.estimators._rehearsal import Rehearsal
+from confide.estimators._rehearsal import Ready, Rehearsal, rehearsed
 from confide.estimators._selection import (
     check_coordinates,
     check_penalty,
@@ -80,18 +72,6 @@ class Task:
     responses: int = 1
 
 
-class Ready(NamedTuple):
-    """A fit that only has to be paid for and released."""
-
-    budget: Budget
-    crowd: int
-    wish: Intervals | None
-    size: int
-    calibration: Prepared
-    task: Task
-    tasks: Iterable[Rows]
-
-
 class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
     """Common ground of the estimators; not for direct use."""
 
@@ -108,7 +88,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
     ledger: Any
     random_state: Any
 
-    def _ready(self, X: Any, y: Any) -> "Ready":
+    def _ready(self, X: Any, y: Any) -> Ready:
         """Check everything and calibrate: after this a fit only pays and releases."""
         budget, mechanism, neighbours = self._settings()
         if self.schema is not None:
@@ -154,21 +134,13 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
 
         Whatever a fit would refuse is refused here as well.
         """
-        double = clone(self)
-        ready = double._ready(X, y)  # noqa: SLF001
-        booked = None if self.ledger is None else dataset_name(self.schema, self.ledger)
-        labels = ready.task.classes if ready.task.labels_were_read else None
-        return Rehearsal(
-            ready.calibration.guarantee, booked, None if labels is None else labels.tolist()
-        )
+        return rehearsed(self, clone(self)._ready(X, y))  # noqa: SLF001
 
     def adopt(self, release: Release, receipt: Charge | None = None) -> Any:
-        """Carry a release of this model that was paid for by somebody else's charge.
+        """Carry a release that promises less than this fit did, for another charge.
 
-        A search fits many models and pays once: what its winner promises is more than
-        what its own fit cost.
+        A search fits many models and pays once; its winner promises what all cost.
         """
-        check_is_fitted(self, "release_")
         self._check_release(release)
         self.release_ = release
         if receipt is not None:
