@@ -200,6 +200,7 @@ def test_data_frames_and_tables_with_a_schema():
         ({"param_grid": None}, "two candidates"),
         ({"param_grid": {"l2": [1.0]}}, "two candidates"),
         ({"param_grid": {"l2": 1.0}}, "param_grid"),
+        ({"param_grid": {"l2": range(1, 2001)}}, "fewer than 2000"),
         ({"param_grid": {"ridge": [1, 2]}}, "parameters of LogisticRegression"),
         ({"param_grid": {"budget": [Pure(1), Pure(2)]}}, "may differ in"),
         ({"budget": None}, "budget"),

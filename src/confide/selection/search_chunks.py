@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from confide._types import AnyArray, Array
-from confide.errors import InvalidData
+from confide.errors import InvalidData, InvalidParameter
 from confide.noise import Entropy, assigned, choose, shuffled
 from confide.privacy import Budget, Neighbours, Zcdp, row_budget
 from confide.selection.search_base import PAGE, Found
@@ -20,6 +20,7 @@ from confide.selection.search_table import Table
 
 ROWS_PER_CHUNK = 40
 """A record joins any of c chunks: of 40·c records none joins a given one e^−40 of times."""
+MOST_CHUNKS = 2000
 NO_EMPTY_CHUNK = "no chunk of the search is empty by chance (odds below 1e-14)"
 
 
@@ -82,6 +83,9 @@ class ChunkedSearch:
 
     def plan(self, budget: Budget, candidates: int, rows_per_person: int) -> ChunkPlan:
         """Give every fit the whole budget, and the choice as well."""
+        if candidates >= MOST_CHUNKS:
+            must = f"fewer than {MOST_CHUNKS}, each of which needs rows of its own"
+            raise InvalidParameter("number of candidates", must, candidates)
         row = row_budget(budget, rows_per_person)
         log_range = (
             math.sqrt(8 * float(row.rho)) if isinstance(row, Zcdp) else float(row.epsilon)
