@@ -347,8 +347,8 @@ def test_what_one_run_may_spend():
     assert plan.fit_budget == Pure("0.8")
     assert plan.score_budget == Pure("0.2")
     assert plan.noise(9.0).scale == pytest.approx(45.0)
-    assert plan.runs.mean == pytest.approx(8.0)
-    smooth = RandomStopping(runs=20).plan(Approx(1, 1e-6), 4, 1)
+    assert plan.runs.mean == pytest.approx(16.0)
+    smooth = RandomStopping(runs=20, shape=0).plan(Approx(1, 1e-6), 4, 1)
     whole = smooth.fit_budget + smooth.score_budget
     law = smooth.runs
     limit = rho_of_one_run(1.0, 1e-6, shape=0.0, gamma=law.gamma, mean=law.mean)

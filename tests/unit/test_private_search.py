@@ -97,6 +97,17 @@ def test_the_winner_promises_what_the_search_costs(rows, method):
     assert "private-tuning" in str(search.summary())
 
 
+@pytest.mark.parametrize(
+    ("method", "spent"), [("chunks", Pure(2)), ("random-stopping", Pure("0.6"))]
+)
+def test_a_fit_has_the_noise_of_what_it_may_spend(rows, method, spent):
+    """Random stopping: a third for one run, of which a tenth is the score's."""
+    model, grid = LogisticRegression(mechanism="output"), {"l2": [9.0, 9.0]}
+    release = PrivateSearch(model, grid, Pure(2), method=method).fit(*rows).release_
+    alone = clone(model).set_params(l2=9.0, budget=spent).fit(*rows).release_
+    assert release.noise == alone.noise
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_only_the_winner_leaves(rows, method):
     search = PrivateSearch(LogisticRegression(), RIDGES, Pure(2), method=method).fit(*rows)

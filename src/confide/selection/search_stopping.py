@@ -22,7 +22,7 @@ from confide.selection.search_base import PAGE, Found
 from confide.selection.search_scores import Score
 from confide.selection.search_table import Table
 
-RUNS_PER_CANDIDATE = 2
+RUNS_PER_CANDIDATE = 4
 ROUNDING = 1 - 1e-9
 
 
@@ -69,8 +69,8 @@ class StoppingPlan:
 class RandomStopping:
     """The best of a random number of fits on all rows, each with a private score.
 
-    ``runs`` is their expected number (twice the candidates if None), ``shape`` that of
-    its law: 0 spends least on one run more, 1 (geometric) is less often only one run.
+    ``runs`` is their expected number (four times the candidates if None), ``shape`` that
+    of its law: 1 is geometric; with 0 a run may spend more, and often there is only one.
     ``score_share`` is the part of a run's budget that goes to its score.
 
     Guarantee    pure (2 + shape times one run) or (epsilon, delta); either relation.
@@ -79,7 +79,7 @@ class RandomStopping:
     """
 
     runs: float | None = None
-    shape: Any = 0
+    shape: Any = 1
     score_share: Any = Fraction(1, 10)
 
     name: ClassVar[str] = "random-stopping"
