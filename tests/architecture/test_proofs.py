@@ -9,6 +9,7 @@ from confide.errors import InvalidParameter
 from confide.mechanisms import MECHANISMS, calibrate_with_intervals
 from confide.objectives import Clipped, Logistic, Objective, Squared
 from confide.privacy import Approx, Neighbours, Pure, Status, Zcdp
+from confide.selection import ChunkedSearch, RandomStopping
 
 PROOFS = Path(__file__).parents[2] / "docs" / "proofs"
 REFUSED = {
@@ -73,6 +74,11 @@ def test_intervals_name_theorems_that_are_proved(name, budget, variant):
     )
     for theorem in (plan.guarantee.theorem, plan.moments.theorem, plan.main.theorem):
         assert proves(theorem), theorem
+
+
+@pytest.mark.parametrize("method", [ChunkedSearch, RandomStopping])
+def test_a_search_names_a_theorem_that_is_proved(method):
+    assert proves(method.theorem)
 
 
 def test_a_missing_proof_would_be_noticed():

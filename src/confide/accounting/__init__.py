@@ -28,6 +28,7 @@ from confide.accounting.loss_bound import (
     sharp_renyi,
     zcdp_rho,
 )
+from confide.accounting.repeated import best_of_many_renyi, rho_of_one_run
 from confide.accounting.sampled_renyi import general_renyi, sampled_renyi
 from confide.accounting.steps import (
     METHODS,
@@ -58,6 +59,7 @@ __all__ = [
     "approx_delta",
     "as_pure",
     "as_zcdp",
+    "best_of_many_renyi",
     "compose",
     "copies_delta",
     "epsilon_for",
@@ -66,6 +68,7 @@ __all__ = [
     "general_renyi",
     "multiplier_for",
     "rho_of_curve",
+    "rho_of_one_run",
     "sampled_renyi",
     "sampling_for",
     "sharp_renyi",

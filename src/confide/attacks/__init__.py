@@ -1,4 +1,4 @@
-"""Attacks: exact privacy losses in low dimension, and black-box audits in any."""
+"""Attacks: exact privacy losses in low dimension, audits in any, model inversion."""
 
 from confide.attacks.audit import Audit, gaussian_audit, threshold_audit
 from confide.attacks.exact import (
@@ -8,14 +8,18 @@ from confide.attacks.exact import (
     hockey_stick,
     max_log_ratio,
 )
+from confide.attacks.inversion import Inversion, ModelInversion, evaluate_inversion
 from confide.attacks.probe import Finding, black_box_finding, exact_finding, telling_pairs
 
 __all__ = [
     "Audit",
     "Finding",
+    "Inversion",
     "Law",
+    "ModelInversion",
     "Records",
     "black_box_finding",
+    "evaluate_inversion",
     "exact_finding",
     "exact_pair",
     "gaussian_audit",

@@ -13,6 +13,7 @@ from rich.markup import escape
 from confide import __version__
 from confide.cli.books import budget
 from confide.cli.console import complaints, console
+from confide.cli.inversion import inversion
 from confide.cli.model import fit, predict, report
 from confide.cli.prospect import audit, plan
 from confide.cli.reproduce import reproduce_study
@@ -33,8 +34,12 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-for command in (demo, fit, predict, plan, budget, report, audit):
+for command in (demo, fit, predict, plan, budget, report):
     app.command()(command)
+audits = typer.Typer(invoke_without_command=True, rich_markup_mode="rich")
+audits.callback()(audit)
+audits.command()(inversion)
+app.add_typer(audits, name="audit")
 app.command("reproduce")(reproduce_study)
 app.command("list")(list_parts)
 app.add_typer(schemas, name="schema")

@@ -264,6 +264,7 @@ def _advice(
 
 
 def audit(
+    context: typer.Context,
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
@@ -286,6 +287,8 @@ def audit(
 
     Example: [bold]confide audit --epsilon 1 --delta 1e-6 --model svm[/bold]
     """
+    if context.invoked_subcommand is not None:
+        return
     budget = read_budget(epsilon, delta, rho)
     if model not in LOSSES:
         must, hint = f"one of {', '.join(LOSSES)}", did_you_mean(model, LOSSES)

@@ -8,7 +8,7 @@ OPTIONS = {
     **{name: f"--{name}" for name in ("epsilon", "delta", "rho", "l1", "l2", "seed")},
     **{name: f"--{name}" for name in ("model", "mechanism", "neighbours")},
     **{name: f"--{name}" for name in ("rows", "columns", "width", "runs", "dimension")},
-    **{name: f"--{name}" for name in ("intervals", "level")},
+    **{name: f"--{name}" for name in ("intervals", "level", "attribute", "scale")},
     "slope_bound": "--slope-bound",
     "target_bound": "--target-bound",
     "random_state": "--seed",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from confide._types import AnyArray, Array
@@ -25,6 +25,7 @@ from confide.estimators._booking import dataset_name
 from confide.estimators._groups import group_events, per_person
 from confide.estimators._intake import check_count_is_public, read_features, read_number
 from confide.estimators._model_file import release_hash, write_model
+from confide.estimators._rehearsal import Ready, Rehearsal, rehearsed
 from confide.estimators._selection import (
     check_coordinates,
     check_penalty,
@@ -87,7 +88,8 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
     ledger: Any
     random_state: Any
 
-    def _fit(self, X: Any, y: Any) -> Any:
+    def _ready(self, X: Any, y: Any) -> Ready:
+        """Check everything and calibrate: after this a fit only pays and releases."""
         budget, mechanism, neighbours = self._settings()
         y_is_column = y is None
         if self.schema is not None:
@@ -116,6 +118,10 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         rows = enclose(features, np.zeros(0), self._row_norm, self._height)
         calibration.check_rows(rows)
         tasks = tasks_of(rows, codings)
+        return Ready(budget, crowd, wish, count, calibration, task, tasks)
+
+    def _fit(self, X: Any, y: Any) -> Any:
+        budget, crowd, wish, count, calibration, task, tasks = self._ready(X, y)
         entropy = Entropy.of(self.random_state)
         receipt = self._charge(calibration, budget, crowd, secret=entropy.secret)
         still = None if self.schema is None else self.schema.still_directions(self._height)
@@ -124,6 +130,24 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         self.fitted_on_ = datetime.now(UTC).date().isoformat()
         if receipt is not None:
             self._ledger().record(receipt, release_hash(self.release_))
+        return self
+
+    def rehearse(self, X: Any, y: Any = None) -> Rehearsal:
+        """Return what a fit on this table would promise; nothing is spent or drawn.
+
+        Whatever a fit would refuse is refused here as well.
+        """
+        return rehearsed(self, clone(self)._ready(X, y))  # noqa: SLF001
+
+    def adopt(self, release: Release, receipt: Charge | None = None) -> Any:
+        """Carry a release that promises less than this fit did, for another charge.
+
+        A search fits many models and pays once; its winner promises what all cost.
+        """
+        self._check_release(release)
+        self.release_ = release
+        if receipt is not None:
+            self._ledger().record(receipt, release_hash(release))
         return self
 
     def _charge(

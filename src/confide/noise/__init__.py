@@ -1,5 +1,13 @@
 """Entropy and noise: the only room that draws random numbers."""
 
+from confide.noise.choice import (
+    Gumbel,
+    Laplace,
+    assigned,
+    choose,
+    largest,
+    shuffled,
+)
 from confide.noise.entropy import Entropy, Generator, generator
 from confide.noise.samplers import (
     Gaussian,
@@ -8,17 +16,25 @@ from confide.noise.samplers import (
     truncated_gaussian,
     truncated_spherical_laplace,
 )
+from confide.noise.stopping import TruncatedNegativeBinomial
 from confide.noise.subsets import each_by_chance, of_equal_size
 
 __all__ = [
     "Entropy",
     "Gaussian",
     "Generator",
+    "Gumbel",
+    "Laplace",
     "Noise",
     "SphericalLaplace",
+    "TruncatedNegativeBinomial",
+    "assigned",
+    "choose",
     "each_by_chance",
     "generator",
+    "largest",
     "of_equal_size",
+    "shuffled",
     "truncated_gaussian",
     "truncated_spherical_laplace",
 ]

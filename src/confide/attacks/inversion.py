@@ -1,0 +1,215 @@
+"""Model inversion: guess a hidden attribute of a person from a model and the outcome.
+
+The attack of Fredrikson et al. (2014). The attacker holds a fitted model, all attributes
+of a person but one, and the outcome; the hidden one is guessed as the level that is
+likeliest by its share in the population and by how well the model then explains the
+outcome. `evaluate_inversion` measures it on a table whose attribute is known. That is an
+evaluation by whoever holds the table: it adds no noise, and its figures are not private.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import is_classifier
+
+from confide._types import AnyArray, Array
+from confide.data import Boolean, Category, Schema, read_table
+from confide.errors import InvalidData, InvalidParameter, did_you_mean
+
+BANDS = 10
+"""So many parts of equal size, by the outcome, in which a guess without a model is made."""
+TINY = 1e-300
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInversion:
+    """An attacker who knows a model and how frequent the levels of an attribute are.
+
+    Parameters
+    ----------
+    model : fitted estimator with a schema
+        The released model that is attacked.
+    attribute : str
+        The hidden column: a category or yes-or-no column of the model's schema.
+    prior : sequence of float
+        The share of every level in the population, in the order of `levels`.
+    scale : float, optional
+        The typical residual of a regressor; for a classifier without probabilities, how
+        often it errs. Classifiers with probabilities need none.
+    """
+
+    model: Any
+    attribute: str
+    prior: Sequence[float]
+    scale: float | None = None
+
+    def __post_init__(self) -> None:
+        shares = np.asarray(self.prior, dtype=np.float64)
+        fits = shares.shape == (len(self.levels),) and np.isfinite(shares).all()
+        if not fits or shares.min() < 0 or not shares.sum() > 0:
+            must = f"{len(self.levels)} shares, one for every level of {self.attribute!r}"
+            raise InvalidParameter("prior", must, list(self.prior))
+        object.__setattr__(self, "prior", tuple((shares / shares.sum()).tolist()))
+        if not hasattr(self.model, "predict_proba"):
+            most = 1.0 if is_classifier(self.model) else np.inf
+            if self.scale is None or not 0 < self.scale < most:
+                must = "the chance of an error" if most == 1 else "the typical residual"
+                raise InvalidParameter("scale", f"{must}, above 0", self.scale)
+
+    @property
+    def levels(self) -> tuple[Any, ...]:
+        """What the attribute may be."""
+        return levels_of(self.model, self.attribute)
+
+    def posterior(self, known: Any, outcome: Any) -> Array:
+        """Return the chance of every level, a row for every person.
+
+        ``known`` is a table of the other attributes; the attribute itself is overwritten.
+        """
+        actual = np.asarray(outcome)
+        logs = np.column_stack(
+            [
+                np.log(max(share, TINY)) + self._log_likelihood(known, level, actual)
+                for share, level in zip(self.prior, self.levels, strict=True)
+            ]
+        )
+        logs -= logs.max(axis=1, keepdims=True)
+        chances = np.exp(logs)
+        return chances / chances.sum(axis=1, keepdims=True)
+
+    def guess(self, known: Any, outcome: Any) -> AnyArray:
+        """Return the likeliest level of every person, by its place among `levels`."""
+        return self.posterior(known, outcome).argmax(axis=1)
+
+    def _log_likelihood(self, known: Any, level: Any, actual: AnyArray) -> Array:
+        frame = known.assign(**{self.attribute: level})
+        if hasattr(self.model, "predict_proba"):
+            same = actual[:, None] == self.model.classes_[None, :]
+            chance = np.where(same, self.model.predict_proba(frame), 0.0).sum(axis=1)
+            return np.log(np.maximum(chance, TINY))
+        assert self.scale is not None  # noqa: S101
+        said = self.model.predict(frame)
+        if is_classifier(self.model):
+            others = len(self.model.classes_) - 1
+            return np.log(np.where(said == actual, 1 - self.scale, self.scale / others))
+        residual = (actual.astype(np.float64) - said) / self.scale
+        return np.asarray(-0.5 * residual**2)
+
+
+@dataclass(frozen=True, slots=True)
+class Inversion:
+    """How often an attribute is guessed right; figures of the table, not private.
+
+    ``constant`` is the share of the commonest level, ``without_model`` the accuracy of
+    the likeliest level given the outcome alone.
+    """
+
+    attribute: str
+    rows: int
+    attack: float
+    constant: float
+    without_model: float
+    scale: float | None
+
+    @property
+    def advantage(self) -> float:
+        """What the model adds to the better of the guesses that need none."""
+        return self.attack - max(self.constant, self.without_model)
+
+    @property
+    def standard_error(self) -> float:
+        """Of an accuracy near these over so many rows."""
+        return float(np.sqrt(max(self.attack * (1 - self.attack), 0.0) / self.rows))
+
+
+def evaluate_inversion(
+    model: Any,
+    table: Any,
+    attribute: str,
+    *,
+    prior: Sequence[float] | None = None,
+    scale: float | None = None,
+) -> Inversion:
+    """Attack every row of a table and compare with the truth; not a private output.
+
+    The prior is by default how frequent levels are in the table, and the scale how far
+    the model is off there: an attacker knows at most that much of a population.
+    """
+    levels_of(model, attribute)
+    frame = read_table(table, model.schema)
+    truth = _codes(model.schema, attribute, frame)
+    kept = (truth >= 0) & model.schema.target_column(frame).notna().to_numpy()
+    if not kept.any():
+        raise InvalidData(f"the table must hold a row where {attribute!r} is known.")
+    frame, truth = frame[kept], truth[kept]
+    outcome = np.asarray(model.schema.target_column(frame))
+    counts = np.bincount(truth, minlength=len(levels_of(model, attribute)))
+    if scale is None and not hasattr(model, "predict_proba"):
+        scale = _typical_error(model, frame, outcome)
+    attacker = ModelInversion(
+        model, attribute, tuple(counts / counts.sum()) if prior is None else prior, scale
+    )
+    hits = attacker.guess(frame, outcome) == truth
+    return Inversion(
+        attribute,
+        len(truth),
+        float(hits.mean()),
+        float(counts.max() / counts.sum()),
+        _by_outcome_alone(truth, outcome, len(counts)),
+        None if scale is None else float(scale),
+    )
+
+
+def levels_of(model: Any, attribute: str) -> tuple[Any, ...]:
+    """Return the levels of an attribute of a model's schema, or say why there are none."""
+    schema = getattr(model, "schema", None)
+    if schema is None:
+        raise InvalidParameter(
+            "model", "fitted with a schema, which names its attributes", model
+        )
+    column = {column.name: column for column in schema.columns}.get(attribute)
+    if isinstance(column, Category):
+        return column.levels
+    if isinstance(column, Boolean):
+        return (False, True)
+    known = [c.name for c in schema.columns if isinstance(c, Category | Boolean)]
+    raise InvalidParameter(
+        "attribute", f"one of {known}", attribute, did_you_mean(attribute, known)
+    )
+
+
+def _codes(schema: Schema, attribute: str, frame: pd.DataFrame) -> AnyArray:
+    """Return the place of every value among the levels, −1 where it has none."""
+    column = next(column for column in schema.columns if column.name == attribute)
+    read = column.read(frame[attribute])
+    if isinstance(column, Boolean):
+        return np.where(read == 0, -1, read > 0).astype(np.intp)
+    declared = np.asarray(read, dtype=np.intp)
+    assert isinstance(column, Category)  # noqa: S101
+    return np.where(declared < len(column.levels), declared, -1)
+
+
+def _typical_error(model: Any, frame: pd.DataFrame, outcome: AnyArray) -> float:
+    said = model.predict(frame)
+    if is_classifier(model):
+        return float(np.clip((said != outcome).mean(), 1e-3, 1 - 1e-3))
+    residuals = outcome.astype(np.float64) - said
+    return float(max(np.sqrt((residuals**2).mean()), TINY))
+
+
+def _by_outcome_alone(truth: AnyArray, outcome: AnyArray, levels: int) -> float:
+    """Return the accuracy of the commonest level among others with a similar outcome."""
+    ranks = pd.Series(outcome)
+    groups = ranks.nunique()
+    if groups > BANDS and np.issubdtype(np.asarray(outcome).dtype, np.number):
+        bands = pd.qcut(ranks, BANDS, labels=False, duplicates="drop").to_numpy()
+    else:
+        bands = pd.factorize(ranks)[0]
+    counts = np.zeros((int(bands.max()) + 1, levels))
+    np.add.at(counts, (bands, truth), 1)
+    others = counts[bands]
+    others[np.arange(len(truth)), truth] -= 1
+    return float((others.argmax(axis=1) == truth).mean())

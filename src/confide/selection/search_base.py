@@ -1,0 +1,68 @@
+"""What the two ways to search have in common: a plan without data, then a winner."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from confide.accounting import ApproxEvent, Event, PureEvent, ZcdpEvent
+from confide.noise import Entropy
+from confide.privacy import Approx, Budget, Neighbours, Pure
+from confide.selection.search_scores import Score
+from confide.selection.search_table import Table
+
+PAGE = "private-tuning.md#"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The winner: which candidate, its fitted model, and a private score if one is paid."""
+
+    index: int
+    model: Any
+    score: float | None = None
+
+
+class SearchPlan(Protocol):
+    """Everything that is fixed before the rows are read."""
+
+    @property
+    def fit_budget(self) -> Budget:
+        """What one fit may spend."""
+        ...
+
+    def check_rows(self, count: int, neighbours: Neighbours) -> tuple[str, ...]:
+        """Refuse a table of the wrong size; return what the guarantee then assumes."""
+        ...
+
+    def run(
+        self,
+        candidates: Sequence[Any],
+        table: Table,
+        score: Score,
+        neighbours: Neighbours,
+        entropy: Entropy,
+    ) -> Found:
+        """Fit, compare and choose."""
+        ...
+
+
+class SearchMethod(Protocol):
+    """A frozen configuration of a search."""
+
+    name: ClassVar[str]
+    theorem: ClassVar[str]
+
+    def plan(self, budget: Budget, candidates: int, rows_per_person: int) -> SearchPlan:
+        """Divide the budget; ``budget`` protects a person."""
+        ...
+
+
+def event_of(budget: Budget) -> Event:
+    """Return the event of which this budget is all that is known."""
+    match budget:
+        case Pure(epsilon=epsilon):
+            return PureEvent(epsilon)
+        case Approx(epsilon=epsilon, delta=delta):
+            return ApproxEvent(epsilon, delta)
+        case _:
+            return ZcdpEvent(budget.rho)
