@@ -10,6 +10,7 @@ from confide.data.schema import UNNAMED, Schema
 from confide.data.tables import read_table
 from confide.data.target import Target
 from confide.data.template import schema_template
+from confide.data.warfarin import load_warfarin
 
 __all__ = [
     "DATASETS",
@@ -35,6 +36,7 @@ __all__ = [
     "enclose",
     "load",
     "load_a9a",
+    "load_warfarin",
     "read_table",
     "schema_template",
 ]
