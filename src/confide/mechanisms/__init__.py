@@ -1,7 +1,9 @@
 """Mechanisms: one file each, all of them calibrated without data."""
 
 from confide.mechanisms.adaptive import AdaptiveObjectivePerturbation
+from confide.mechanisms.adassp import AdaSsp
 from confide.mechanisms.base import MECHANISMS, Calibration, Mechanism
+from confide.mechanisms.functional import FunctionalMechanism
 from confide.mechanisms.interval_budget import (
     IntervalCalibration,
     calibrate_with_intervals,
@@ -14,11 +16,16 @@ from confide.mechanisms.needs import Need
 from confide.mechanisms.objective import ObjectivePerturbation
 from confide.mechanisms.output import OutputPerturbation
 from confide.mechanisms.release import NoiseRecord, Release
+from confide.mechanisms.rls_objective import RlsObjective
+from confide.mechanisms.rls_out import RlsOut
+from confide.mechanisms.ssp import SufficientStatistics
 
 __all__ = [
     "MECHANISMS",
+    "AdaSsp",
     "AdaptiveObjectivePerturbation",
     "Calibration",
+    "FunctionalMechanism",
     "IntervalCalibration",
     "Mechanism",
     "MomentRelease",
@@ -32,5 +39,8 @@ __all__ = [
     "ObjectivePerturbation",
     "OutputPerturbation",
     "Release",
+    "RlsObjective",
+    "RlsOut",
+    "SufficientStatistics",
     "calibrate_with_intervals",
 ]

@@ -3,7 +3,9 @@
 from confide.noise.entropy import Entropy, Generator, generator
 from confide.noise.samplers import (
     Gaussian,
+    Laplace,
     Noise,
+    RoundNoise,
     SphericalLaplace,
     truncated_gaussian,
     truncated_spherical_laplace,
@@ -13,7 +15,9 @@ __all__ = [
     "Entropy",
     "Gaussian",
     "Generator",
+    "Laplace",
     "Noise",
+    "RoundNoise",
     "SphericalLaplace",
     "generator",
     "truncated_gaussian",
