@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from confide.errors import InvalidParameter, UnmetNeeds
 from confide.mechanisms import MECHANISMS, calibrate_with_intervals
 from confide.objectives import Clipped, Logistic, Objective, Squared
 from confide.privacy import Approx, Neighbours, Pure, Status, Zcdp
 
 PROOFS = Path(__file__).parents[2] / "docs" / "proofs"
+REFUSED = {"functional": (Approx, Zcdp), "adassp": (Pure,)}
+SQUARES = {"ssp", "adassp"}
 HEADING = re.compile(r"^## ([a-z0-9-]+) — ", re.MULTILINE)
 
 
@@ -43,13 +46,17 @@ def test_every_proved_calibration_names_a_listed_theorem(
 ):
     mechanism = MECHANISMS[name]()
     objective = Objective(loss, 5, target_bound=1.0)
+    if type(budget) in REFUSED.get(name, ()) or (name in SQUARES and loss == Logistic()):
+        with pytest.raises((InvalidParameter, UnmetNeeds)):
+            mechanism.calibrate(objective, budget, relation, copies=copies)
+        return
     calibration = mechanism.calibrate(objective, budget, relation, copies=copies)
     assert calibration.status is Status.PROVED
     assert calibration.theorem in mechanism.theorems
     assert calibration.guarantee.theorem == calibration.theorem
 
 
-@pytest.mark.parametrize("name", sorted(set(MECHANISMS) - {"adaptive"}))
+@pytest.mark.parametrize("name", ["objective", "output"])
 @pytest.mark.parametrize("budget", [Pure(1), Approx(1, 1e-5), Zcdp(0.1)], ids=repr)
 @pytest.mark.parametrize("variant", ["tight", "model-based", "published"])
 def test_intervals_name_theorems_that_are_proved(name, budget, variant):

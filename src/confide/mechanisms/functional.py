@@ -22,6 +22,7 @@ from confide.mechanisms.sufficient import (
     PAGE,
     SumsCalibration,
     is_squared,
+    pair_dimension,
     pair_sensitivity,
     sufficient_statistics,
     within,
@@ -168,18 +169,26 @@ def _published(objective: Objective, neighbours: Neighbours) -> float:
     return neighbours.shifts * one
 
 
-def _one(calibration: Calibration, rows: Rows, entropy: Entropy) -> Array:
-    objective = calibration.objective
-    shape, size = Polynomial.of(objective), objective.dimension
+def noised_polynomial(
+    calibration: Calibration, rows: Rows, entropy: Entropy
+) -> tuple[Array, Array]:
+    """Return M and c of ½θᵀMθ − cᵀθ, every coefficient of it with its own noise."""
+    shape, size = Polynomial.of(calibration.objective), calibration.objective.dimension
     gram, moment = sufficient_statistics(rows)
-    drawn = calibration.noise.draw(size * (size + 1) // 2 + size, entropy)
+    drawn = calibration.noise.draw(pair_dimension(size), entropy)
     linear, quadratic = drawn[:size], drawn[size:]
     row, column = np.triu_indices(size)
     noise = np.zeros((size, size))
     noise[row, column] = np.where(row == column, DIAGONAL, 1.0) * quadratic
     noise[column, row] = noise[row, column]
-    matrix = shape.curvature * gram + noise + (objective.l2 or 0.0) * np.eye(size)
-    return within(objective, trimmed_minimum(matrix, shape.slope * moment + linear))
+    return shape.curvature * gram + noise, shape.slope * moment + linear
+
+
+def _one(calibration: Calibration, rows: Rows, entropy: Entropy) -> Array:
+    objective = calibration.objective
+    matrix, linear = noised_polynomial(calibration, rows, entropy)
+    ridge = (objective.l2 or 0.0) * np.eye(len(linear))
+    return within(objective, trimmed_minimum(matrix + ridge, linear))
 
 
 def trimmed_minimum(matrix: Array, linear: Array) -> Array:

@@ -39,11 +39,12 @@ class OutputPerturbation:
 
     ``tolerance`` is relative to the sensitivity for the hinge loss, whose minimiser is
     certified by a duality gap, and absolute otherwise. ``noise_length`` is the expected
-    length of the noise that an automatic ridge aims at.
+    length of the noise that an automatic ridge aims at, None a quarter of a typical length
+    of the coefficients, but 5 at most.
     """
 
     tolerance: float = 1e-9
-    noise_length: float = 5.0
+    noise_length: float | None = None
 
     name: ClassVar[str] = "output"
     needs: ClassVar[tuple[Need, ...]] = (
@@ -80,7 +81,8 @@ class OutputPerturbation:
         fixed = objective
         if objective.l2 is None:
             longest = unit.expected_norm(objective.dimension) * objective.lipschitz
-            fixed = objective.with_l2(neighbours.shifts * longest / self.noise_length)
+            aim = self.noise_length or min(5.0, objective.typical_norm / 4)
+            fixed = objective.with_l2(neighbours.shifts * longest / aim)
         if fixed.strong_convexity <= 0:
             raise InvalidParameter(
                 "l2", "greater than 0", objective.l2, "Leave it at 'auto', or try 1."

@@ -13,8 +13,8 @@ from confide.objectives.losses import Loss, Squared
 
 LONG = 20.0
 """A predictor of log-odds or of a logarithm may vary by so much over unit rows."""
-FITTED = 1.5
-"""A predictor of the target itself varies by little more than the target does."""
+FITTED = 0.8
+"""A predictor of the target itself varies by little less than the target does."""
 DOUBLING = math.log(2)
 """Odds double from the middle of a column to its end, or from one level to another."""
 
