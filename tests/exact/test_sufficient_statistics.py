@@ -19,10 +19,15 @@ from sums import (
 
 from confide.data import enclose
 from confide.errors import InvalidParameter
-from confide.mechanisms import AdaSsp, FunctionalMechanism, SufficientStatistics, adassp
+from confide.mechanisms import (
+    AdaSsp,
+    FunctionalMechanism,
+    SufficientStatistics,
+    adassp,
+    sufficient,
+)
 from confide.mechanisms import functional as functional_file
 from confide.mechanisms import ssp as ssp_file
-from confide.mechanisms import sufficient
 from confide.mechanisms.functional import Polynomial, noised_polynomial
 from confide.mechanisms.moments import ROUNDING_SLACK
 from confide.mechanisms.sufficient import (

@@ -4,6 +4,7 @@ from confide.mechanisms.adaptive import AdaptiveObjectivePerturbation
 from confide.mechanisms.adassp import AdaSsp
 from confide.mechanisms.base import MECHANISMS, Calibration, Mechanism
 from confide.mechanisms.functional import FunctionalMechanism
+from confide.mechanisms.histogram import ProjectedHistogram
 from confide.mechanisms.interval_budget import (
     IntervalCalibration,
     calibrate_with_intervals,
@@ -38,6 +39,7 @@ __all__ = [
     "NoiseRecord",
     "ObjectivePerturbation",
     "OutputPerturbation",
+    "ProjectedHistogram",
     "Release",
     "RlsObjective",
     "RlsOut",
