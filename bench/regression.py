@@ -140,15 +140,15 @@ WARFARIN = """
     Squared error of the weekly dose in (10 mg)², {runs} random divisions into 80 % and
     20 %, replace-one neighbours, mean ± standard error of the difference to least squares
     without privacy, which has {plain:.2f} (predictions kept within the declared range, as
-    everywhere but in the lines named published). The first two mechanisms have the 14 columns of
-    their paper in the unit ball, no intercept, doses divided by 100 mg, R = 1 and λ =
+    everywhere but in the first two lines). The first two mechanisms have the 14 columns
+    of their paper in the unit ball, no intercept, doses divided by 100 mg, R = 1 and λ =
     √(d/(nε)), which look at no data. All others have the bundled schema, and but for
     rls-out their defaults; δ = 1e-6. The target is half of what rls-out, as measured here,
     adds to the error without privacy.
 """
 CAUTION = """
-    Two things to know. At ε = 0.2 the paper prints 22.57 for the functional mechanism, which
-    is within the wide error of the second line, and 1.82 for rls-out with the best
+    Two things to know. At ε = 0.2 the paper prints 22.57 for the functional mechanism,
+    which is within the wide error of the second line, and 1.82 for rls-out with the best
     parameters in hindsight, with those that look at no data within 0.1 of it. That does
     not agree with the first line, and nothing here reaches it at that budget: the noise
     that the paper prescribes is then about three times as long as the coefficients may
