@@ -12,14 +12,13 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from bench import adult, cost, csv_fit, imports, memory, poisson, speed
+from bench import adult, cost, csv_fit, imports, memory, poisson, regression, speed
 from bench.child import ChildFailed
 from bench.machine import describe
 from bench.page import PAGE, load, save
 
-SECTIONS = tuple(
-    module.SECTION for module in (speed, csv_fit, memory, imports, adult, poisson, cost)
-)
+MODULES = (speed, csv_fit, memory, imports, adult, poisson, regression, cost)
+SECTIONS = tuple(module.SECTION for module in MODULES)
 
 
 def main():

@@ -12,14 +12,19 @@ from confide.errors import InvalidParameter
 from confide.mechanisms import (
     MECHANISMS,
     AdaptiveObjectivePerturbation,
+    AdaSsp,
     AdmmObjectivePerturbation,
     DpAdmm,
+    FunctionalMechanism,
     MomentumDescent,
     MpAdmm,
     ObjectivePerturbation,
     OutputPerturbation,
     ProximalSgd,
+    RlsObjective,
+    RlsOut,
     SsAdmm,
+    SufficientStatistics,
 )
 from confide.mechanisms.mpadmm_published import PUBLISHED_RHO
 from confide.noise import Entropy, Gaussian, SphericalLaplace
@@ -60,6 +65,15 @@ VARIANTS = {
         precision_share=Fraction(1, 10)
     ),
     "output, coarse tolerance": OutputPerturbation(tolerance=1e-6),
+    "ssp, larger ridge": SufficientStatistics(ridge_factor=3.0),
+    "adassp, larger share": AdaSsp(share=Fraction(1, 3)),
+    "functional, published constants": FunctionalMechanism("published"),
+}
+BY_INSTANCE = {
+    "rls-out": RlsOut(400),
+    "rls-out, published constants": RlsOut(400, constants="published"),
+    "rls-out, own parameters": RlsOut(400, radius=0.5, penalty=0.1),
+    "rls-objective": RlsObjective(400),
 }
 PROOFS = Path(__file__).parents[2] / "docs" / "proofs"
 
@@ -80,6 +94,11 @@ def test_every_registered_mechanism_keeps_its_contract(name):
 @pytest.mark.parametrize("name", VARIANTS)
 def test_every_configuration_keeps_its_contract(name):
     check_mechanism(VARIANTS[name])
+
+
+@pytest.mark.parametrize("name", BY_INSTANCE)
+def test_mechanisms_that_need_a_number_of_rows_keep_their_contract(name):
+    check_mechanism(BY_INSTANCE[name])
 
 
 @pytest.mark.parametrize("name", sorted(MECHANISMS))

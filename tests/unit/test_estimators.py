@@ -97,7 +97,7 @@ def test_linear_regression_is_hubers_by_default():
 
     def huber(w):
         gap = np.abs(Z @ w - target)
-        return np.where(gap < 1, gap**2 / 2, gap - 0.5).sum() + 0.35 * w @ w
+        return np.where(gap < 0.5, gap**2 / 2, gap / 2 - 0.125).sum() + 0.35 * w @ w
 
     model = LinearRegression(l2=0.7, target_bound=1.0, **PLENTY).fit(X, target)
     close(theta(model), minimize(huber, np.zeros(4), tol=1e-12).x)

@@ -71,7 +71,13 @@ def test_a_given_ridge_and_relation_reach_the_calibration():
 def test_linear_regression_is_as_by_hand(budget, longer):
     """Squared loss: H = nτ² + Λ, and the residual has a known spread."""
     n, d, bound, signal = 4000, 9, 5.0, 0.5
-    plan = make_plan(n, d, budget, model="linear", target_bound=bound, signal=signal)
+    plan = make_plan(
+        *(n, d, budget),
+        model="linear",
+        target_bound=bound,
+        signal=signal,
+        slope_bound=bound,
+    )
     hessian = n / d + plan.ridge
     noise = plan.noise_scale * math.sqrt(longer)
     assert plan.privacy_error == pytest.approx(bound * noise / hessian, rel=1e-3)
@@ -178,7 +184,7 @@ def test_smallest_rows_does_not_count_what_the_ridge_flattened():
 
 def test_smallest_rows_says_when_no_rows_suffice():
     plan = make_plan(5000, 5, Pure(1), mechanism="output")
-    with pytest.raises(InvalidParameter, match=r"width must be more than 8\.643.*l2"):
+    with pytest.raises(InvalidParameter, match=r"width must be more than 8\.278.*l2"):
         plan.smallest_rows(1.0)
     assert plan.smallest_rows(8.7) > 1
     for wrong in (0, -1.0, math.nan, math.inf, "1"):

@@ -166,7 +166,10 @@ def test_lists_do_as_well_as_tuples():
     )
 
 
-@pytest.mark.parametrize(("name", "features"), [("adult", 105), ("randhie", 9)])
+@pytest.mark.parametrize(
+    ("name", "features"),
+    [("adult", 105), ("california_housing", 8), ("randhie", 9), ("warfarin", 17)],
+)
 def test_bundled_schemas_load(name, features):
     schema = Schema.bundled(name)
     assert schema.name == name

@@ -29,7 +29,7 @@ def test_an_automatic_ridge_does_not_depend_on_the_unit_of_the_rows(budget):
 
 
 def test_predictions_of_a_target_need_no_long_coefficients():
-    assert LINEAR.typical_norm == pytest.approx(1.5 * 3)
+    assert LINEAR.typical_norm == pytest.approx(0.8 * 3)
     assert Objective(Logistic(), 9).typical_norm == 20
     assert Objective(Logistic(), 9, 4.0).typical_norm == 5
 

@@ -10,7 +10,7 @@ from confide.attacks.audit import Audit, gaussian_audit, threshold_audit
 from confide.attacks.exact import Records, exact_pair, hockey_stick, max_log_ratio
 from confide.data import enclose
 from confide.mechanisms import Calibration, Mechanism, ObjectivePerturbation
-from confide.noise import Entropy
+from confide.noise import Entropy, Gaussian, SphericalLaplace
 from confide.objectives import Objective
 from confide.privacy import Approx, Neighbours, Pure
 
@@ -31,8 +31,10 @@ def exact_finding(
     calibration = mechanism.calibrate(objective, budget, neighbours)
     main = budget.share(1 - mechanism.precision_share)
     epsilon, worst, count = float(main.epsilon), 0.0, 0
+    noise = calibration.noise
+    assert isinstance(noise, Gaussian | SphericalLaplace)  # noqa: S101
     for first, second in telling_pairs(objective, neighbours):
-        laws = exact_pair(calibration.objective, calibration.noise, first, second)
+        laws = exact_pair(calibration.objective, noise, first, second)
         if isinstance(main, Approx):
             share = hockey_stick(*laws, epsilon) / float(main.delta)
         else:

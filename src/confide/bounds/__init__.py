@@ -24,9 +24,18 @@ from confide.bounds.kst_support import (
     vote_rows,
 )
 from confide.bounds.napp import excess_risk, noise_length, sample_complexity
+from confide.bounds.regression import (
+    best_penalty,
+    convex_excess,
+    noise_tail,
+    stability,
+    strongly_convex_excess,
+)
 
 __all__ = [
     "balanced_ridge",
+    "best_penalty",
+    "convex_excess",
     "curved_radius",
     "excess_risk",
     "fit_on_support",
@@ -37,11 +46,14 @@ __all__ = [
     "log_supports",
     "noise_length",
     "noise_square",
+    "noise_tail",
     "perturbed_risk",
     "quadratic_risk",
     "rows_for_risk",
     "sample_complexity",
     "sparse_regression",
+    "stability",
+    "strongly_convex_excess",
     "support_excess",
     "support_rows",
     "vote_blocks",

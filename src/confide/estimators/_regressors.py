@@ -10,7 +10,7 @@ from confide._types import Array
 from confide.errors import InvalidParameter, MissingPublicBound
 from confide.estimators._base import PrivateLinearModel, Task
 from confide.estimators._intake import read_numbers
-from confide.objectives import Clipped, Loss, Poisson, Squared
+from confide.objectives import USUAL_CLIP, Clipped, Loss, Poisson, Squared
 
 
 class _PrivateRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
@@ -48,9 +48,10 @@ class LinearRegression(_PrivateRegressor):
     Targets beyond are clamped. Inside, the middle of the range is subtracted and half its
     width divided by, and ridge, intercept and ``coef_norm`` apply to that; coefficients
     and predictions are in the target's own unit. The slope of the squared loss is clipped
-    at ``slope_bound`` (by default at half the width of the range, which makes it Huber's
-    loss) unless ``coef_norm`` confines the coefficients to a ball. Everything else is as
-    in `LogisticRegression`.
+    at ``slope_bound`` (by default at a quarter of the width of the range, which makes it
+    Huber's loss: residuals beyond count, but no more than that) unless ``coef_norm``
+    confines the coefficients to a ball. Mechanisms that release sums need no clip and
+    take no notice of it. Everything else is as in `LogisticRegression`.
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class LinearRegression(_PrivateRegressor):
         if self.slope_bound is not None:
             loss = Clipped(loss, float(self.slope_bound) / unit)
         elif radius is None:
-            loss = Clipped(loss, 1.0)
+            loss = Clipped(loss, USUAL_CLIP)
         return Task(loss, target_bound=1.0, coef_norm=radius), (target,)
 
     def predict(self, X: Any) -> Array:

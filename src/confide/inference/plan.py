@@ -33,6 +33,7 @@ from confide.mechanisms import (
 )
 from confide.objectives import (
     LOSSES,
+    USUAL_CLIP,
     Clipped,
     Loss,
     Objective,
@@ -400,7 +401,7 @@ def _loss(model: Model, target_bound: float | None, slope_bound: float | None) -
     plain = cast("Loss", LOSSES.find(_LOSSES.get(model, model))())
     if model == "linear":
         whole = target_bound or 1.0
-        return Clipped(plain, (slope_bound or whole) / whole)
+        return Clipped(plain, (slope_bound or USUAL_CLIP * whole) / whole)
     return plain if slope_bound is None else Clipped(plain, slope_bound)
 
 

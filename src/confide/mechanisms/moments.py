@@ -11,22 +11,23 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias, assert_never
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from scipy.special import expit
 
 from confide._types import Array
-from confide.accounting import Event, GaussianEvent, PureEvent
+from confide.accounting import Event
 from confide.data.rows import Block, Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import exactly
 from confide.mechanisms.needs import CURVED_LOSS, NO_KINK, Need, check_needs
 from confide.mechanisms.release import NoiseRecord
+from confide.mechanisms.unit_noise import deviation, unit_noise
 from confide.noise import Entropy, Gaussian, SphericalLaplace
 from confide.noise.symmetric import degrees_of_freedom, draw_symmetric
 from confide.objectives import Logistic, Objective, curvature_bound, curvature_given
-from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp, gaussian_mu
+from confide.privacy import Budget, Neighbours, Pure
 
 PAGE = "private-intervals.md#"
 CELLS = 1024
@@ -114,10 +115,10 @@ class MomentRelease:
         weight = bend / objective.slope_bound**2
         if self.recipe == "published":
             first = self.split[0] / sum(self.split)
-            found = [_unit_noise(budget, copies, part) for part in (first, 1 - first)]
+            found = [unit_noise(budget, copies, part) for part in (first, 1 - first)]
         else:
             weight *= math.sqrt(float(self.split[1] / self.split[0]))
-            found = [_unit_noise(budget, copies, Fraction(1))]
+            found = [unit_noise(budget, copies, Fraction(1))]
         name = "moments-pure" if isinstance(budget, Pure) else "moments-gaussian"
         return MomentCalibration(
             objective,
@@ -182,7 +183,7 @@ def add_noise(
     noise = replace(unit, scale=unit.scale * reach)
     size, count = len(curvature), 2 if calibration.weight else 1
     drawn = draw_symmetric(noise, size, count, entropy)
-    spread = _deviation(noise, count * degrees_of_freedom(size))
+    spread = deviation(noise, count * degrees_of_freedom(size))
     noisy = curvature + drawn[0]
     if not calibration.weight:
         return Moments(noisy, noisy, spread, spread)
@@ -253,29 +254,5 @@ def _published(
         noise = replace(unit, scale=unit.scale * reach)
         drawn = noise.draw(size * size, entropy).reshape(size, size)
         noisy.append(matrix + (drawn + drawn.T) / 2)
-        spreads.append(_deviation(noise, size * size))
+        spreads.append(deviation(noise, size * size))
     return Moments(noisy[0], noisy[1], spreads[0], spreads[1])
-
-
-def _deviation(noise: SphericalLaplace | Gaussian, dimension: int) -> float:
-    """Return the standard deviation of a coordinate."""
-    if isinstance(noise, Gaussian):
-        return noise.scale
-    return noise.scale * math.sqrt(dimension + 1)
-
-
-def _unit_noise(
-    budget: Budget, copies: int, share: Fraction
-) -> tuple[SphericalLaplace | Gaussian, Event]:
-    """Return the noise for unit sensitivity, and what all copies of it cost."""
-    match budget:
-        case Pure():
-            part = budget.share(share).epsilon
-            return SphericalLaplace(copies / float(part)), PureEvent(part)
-        case Approx(epsilon=epsilon, delta=delta):
-            mu = gaussian_mu(float(epsilon), float(delta)) * math.sqrt(float(share))
-        case Zcdp(rho=rho):
-            mu = math.sqrt(2 * float(rho * share))
-        case _:
-            assert_never(budget)
-    return Gaussian(math.sqrt(copies) / mu), GaussianEvent(mu)

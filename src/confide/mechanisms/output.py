@@ -1,14 +1,12 @@
 """Output perturbation: minimise, then add noise to the minimiser."""
 
-import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import ClassVar, assert_never
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from confide._types import Array
-from confide.accounting import Event, GaussianEvent, PureEvent
 from confide.data.rows import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
@@ -22,9 +20,10 @@ from confide.mechanisms.needs import (
     check_needs,
 )
 from confide.mechanisms.release import Release
-from confide.noise import Entropy, Gaussian, SphericalLaplace
+from confide.mechanisms.unit_noise import scaled, unit_noise
+from confide.noise import Entropy
 from confide.objectives import Objective
-from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp, gaussian_mu
+from confide.privacy import Budget, Neighbours, Pure
 from confide.solvers import minimise
 
 
@@ -41,11 +40,12 @@ class OutputPerturbation:
 
     ``tolerance`` is relative to the sensitivity for the hinge loss, whose minimiser is
     certified by a duality gap, and absolute otherwise. ``noise_length`` is the expected
-    length of the noise that an automatic ridge aims at.
+    length of the noise that an automatic ridge aims at, None a quarter of a typical length
+    of the coefficients, but 5 at most.
     """
 
     tolerance: float = 1e-9
-    noise_length: float = 5.0
+    noise_length: float | None = None
 
     name: ClassVar[str] = "output"
     needs: ClassVar[tuple[Need, ...]] = (
@@ -78,16 +78,18 @@ class OutputPerturbation:
     ) -> Calibration:
         """Choose noise and ridge from public facts alone."""
         check_needs(type(self).__name__, self.needs, objective)
-        unit, theorem, event = _unit_noise(budget, copies)
+        unit, event = unit_noise(budget, copies)
+        theorem = "output-pure" if isinstance(budget, Pure) else "output-gaussian"
         fixed = objective
         if objective.l2 is None:
             longest = unit.expected_norm(objective.dimension) * objective.lipschitz
-            fixed = objective.with_l2(neighbours.shifts * longest / self.noise_length)
+            aim = self.noise_length or min(5.0, objective.typical_norm / 4)
+            fixed = objective.with_l2(neighbours.shifts * longest / aim)
         if fixed.strong_convexity <= 0:
             raise InvalidParameter(
                 "l2", "greater than 0", objective.l2, "Leave it at 'auto', or try 1."
             )
-        noise = replace(unit, scale=unit.scale * self.sensitivity(fixed, neighbours))
+        noise = scaled(unit, self.sensitivity(fixed, neighbours))
         return Calibration(
             fixed,
             budget,
@@ -125,23 +127,3 @@ def _one(calibration: Calibration, rows: Rows, entropy: Entropy) -> Array:
     if objective.constraint is None:
         return noised
     return objective.constraint.project(noised)
-
-
-def _unit_noise(
-    budget: Budget, copies: int
-) -> tuple[SphericalLaplace | Gaussian, str, Event]:
-    """Return the noise for sensitivity 1, its theorem and its event."""
-    match budget:
-        case Pure(epsilon=epsilon):
-            return (
-                SphericalLaplace(copies / float(epsilon)),
-                "output-pure",
-                PureEvent(epsilon),
-            )
-        case Approx(epsilon=epsilon, delta=delta):
-            mu = gaussian_mu(float(epsilon), float(delta))
-        case Zcdp(rho=rho):
-            mu = math.sqrt(2 * float(rho))
-        case _:
-            assert_never(budget)
-    return Gaussian(math.sqrt(copies) / mu), "output-gaussian", GaussianEvent(mu)

@@ -2,7 +2,6 @@
 
 from confide.noise.choice import (
     Gumbel,
-    Laplace,
     assigned,
     choose,
     largest,
@@ -11,7 +10,9 @@ from confide.noise.choice import (
 from confide.noise.entropy import Entropy, Generator, generator
 from confide.noise.samplers import (
     Gaussian,
+    Laplace,
     Noise,
+    RoundNoise,
     SphericalLaplace,
     truncated_gaussian,
     truncated_spherical_laplace,
@@ -26,6 +27,7 @@ __all__ = [
     "Gumbel",
     "Laplace",
     "Noise",
+    "RoundNoise",
     "SphericalLaplace",
     "TruncatedNegativeBinomial",
     "assigned",

@@ -8,6 +8,7 @@ import numpy as np
 
 from confide._types import AnyArray, Array
 from confide.noise.entropy import Entropy
+from confide.noise.samplers import Laplace
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,23 +25,6 @@ class Gumbel:
     def expected_norm(self, dimension: int) -> float:
         """Return scale·√(p·(π²/6 + γ²)), which bounds the mean length from above."""
         return self.scale * math.sqrt(dimension * (math.pi**2 / 6 + np.euler_gamma**2))
-
-
-@dataclass(frozen=True, slots=True)
-class Laplace:
-    """Independent coordinates with density exp(−|x|/scale)/(2·scale)."""
-
-    scale: float
-    kind: ClassVar[str] = "laplace"
-
-    def draw(self, dimension: int, entropy: Entropy) -> Array:
-        """Draw one vector."""
-        size = -np.log(entropy.uniform(dimension))
-        return self.scale * entropy.signs(dimension) * size
-
-    def expected_norm(self, dimension: int) -> float:
-        """Return scale·√(2p), which bounds the mean length from above."""
-        return self.scale * math.sqrt(2 * dimension)
 
 
 def largest(

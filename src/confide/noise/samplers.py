@@ -1,4 +1,4 @@
-"""Noise vectors: spherical Laplace and Gaussian, whole or truncated from below."""
+"""Noise vectors: Laplace, spherical Laplace and Gaussian; the last two also truncated."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
@@ -29,9 +29,30 @@ class Noise(Protocol):
         """Return the mean Euclidean length, or a bound just above it."""
         ...
 
+
+class RoundNoise(Noise, Protocol):
+    """A noise whose density depends on the length alone."""
+
     def log_density(self, squared_norm: Array, dimension: int) -> Array:
         """Return the log density at points with these squared lengths."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Laplace:
+    """Independent coordinates, each with density proportional to exp(−|b|/scale)."""
+
+    scale: float
+    kind: ClassVar[str] = "laplace"
+
+    def draw(self, dimension: int, entropy: Entropy) -> Array:
+        """Draw one vector."""
+        size = -np.log(entropy.uniform(dimension))
+        return np.asarray(self.scale * entropy.signs(dimension) * size)
+
+    def expected_norm(self, dimension: int) -> float:
+        """Return scale·√(2p), which bounds the mean length from above."""
+        return self.scale * float(np.sqrt(2 * dimension))
 
 
 @dataclass(frozen=True, slots=True)

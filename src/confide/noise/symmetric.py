@@ -14,17 +14,21 @@ def degrees_of_freedom(size: int) -> int:
     return size * (size + 1) // 2
 
 
-def draw_symmetric(noise: Noise, size: int, count: int, entropy: Entropy) -> Array:
-    """Draw ``count`` matrices that together are one vector of the noise.
+def as_symmetric(coordinates: Array, size: int) -> Array:
+    """Return the matrices that these coordinates stand for, one for every row of them.
 
     Diagonal entries are coordinates; entries off the diagonal appear twice, so they are
-    coordinates divided by √2. The Frobenius norm of the stack is the vector's length.
+    coordinates divided by √2. The Frobenius norm of a matrix is the length of its row.
     """
-    free = degrees_of_freedom(size)
-    coordinates = noise.draw(count * free, entropy).reshape(count, free)
     row, column = np.triu_indices(size)
     entries = np.where(row == column, coordinates, coordinates / math.sqrt(2))
-    stack = np.empty((count, size, size))
+    stack = np.empty((len(coordinates), size, size))
     stack[:, row, column] = entries
     stack[:, column, row] = entries
     return stack
+
+
+def draw_symmetric(noise: Noise, size: int, count: int, entropy: Entropy) -> Array:
+    """Draw ``count`` matrices that together are one vector of the noise."""
+    free = degrees_of_freedom(size)
+    return as_symmetric(noise.draw(count * free, entropy).reshape(count, free), size)

@@ -1,6 +1,6 @@
 """Losses, penalties, constraints and the objective they make up; all of it public."""
 
-from confide.objectives.clipping import Clipped
+from confide.objectives.clipping import USUAL_CLIP, Clipped
 from confide.objectives.constraints import (
     CONSTRAINTS,
     Box,
@@ -43,6 +43,7 @@ __all__ = [
     "L1",
     "LOSSES",
     "PENALTIES",
+    "USUAL_CLIP",
     "Box",
     "Clipped",
     "Constraint",

@@ -10,6 +10,10 @@ from confide.errors import InvalidParameter, MissingPublicBound
 from confide.objectives.losses import Loss, Targets, target_bound
 from confide.objectives.public import Public
 
+USUAL_CLIP = 0.5
+"""Where linear regression cuts slopes off, for targets in [−1, 1]: most residuals are
+smaller, and noise is half of what the longest residual would need."""
+
 
 @dataclass(frozen=True, slots=True)
 class Clipped:

@@ -13,8 +13,8 @@ from confide.objectives.losses import Loss, Squared
 
 LONG = 20.0
 """A predictor of log-odds or of a logarithm may vary by so much over unit rows."""
-FITTED = 1.5
-"""A predictor of the target itself varies by little more than the target does."""
+FITTED = 0.8
+"""A predictor of the target itself varies by little less than the target does."""
 MARGIN = 2.0
 """Noise of so many log-odds still leaves most predictions on their side."""
 DOUBLING = math.log(2)

@@ -1,7 +1,8 @@
 """The contract of a mechanism: public calibration, honest bookkeeping, sealed releases.
 
-It is run on a small logistic problem of its own. A mechanism may refuse a kind of budget
-or a neighbour relation by raising InvalidParameter; what it accepts must be in order.
+It is run on a small problem of its own: logistic, or with squares where a mechanism needs
+them. A mechanism may refuse a kind of budget or a neighbour relation by raising
+InvalidParameter; what it accepts must be in order.
 """
 
 import math
@@ -17,7 +18,7 @@ from confide.data.rows import Rows, enclose
 from confide.errors import ConfideError, InvalidParameter, UnmetNeeds
 from confide.mechanisms import Calibration, Mechanism, Release
 from confide.noise import Entropy
-from confide.objectives import Box, Hinge, Logistic, Objective, Scad, Squared
+from confide.objectives import Box, Clipped, Hinge, Logistic, Objective, Scad, Squared
 from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp
 from confide.testing._expect import expect
 
@@ -98,8 +99,16 @@ def _check_needs(mechanism: Mechanism) -> None:
             raise AssertionError(f"needs {sorted(missing)} are unmet, yet it calibrated")
 
 
-def _objective(l2: float | None) -> Objective:
-    return Objective(Logistic(), DIMENSION, 1.0, l2)
+def _objective(mechanism: Mechanism, l2: float | None) -> Objective:
+    """Return the first objective that meets every need of a mechanism."""
+    candidates = (
+        Objective(Logistic(), DIMENSION, 1.0, l2),
+        Objective(Clipped(Squared(), 1.0), DIMENSION, 1.0, l2, target_bound=1.0),
+    )
+    for objective in candidates:
+        if all(need.holds(objective) for need in mechanism.needs):
+            return objective
+    raise AssertionError("a mechanism must treat the logistic or the clipped squared loss")
 
 
 def _calibrate(
@@ -111,7 +120,8 @@ def _calibrate(
 ) -> Calibration | None:
     """Return a calibration, made without any data; None if the budget is refused."""
     try:
-        return mechanism.calibrate(_objective(l2), budget, neighbours, copies=copies)
+        objective = _objective(mechanism, l2)
+        return mechanism.calibrate(objective, budget, neighbours, copies=copies)
     except InvalidParameter:
         return None
 

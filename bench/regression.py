@@ -1,0 +1,209 @@
+"""Linear regression by every mechanism, on warfarin doses and house values."""
+
+from statistics import mean, stdev
+
+from bench.child import call, data_folder
+from bench.section import Section
+from bench.table import SKIPPED, prose, table, verdict
+
+BUDGETS = (0.1, 0.2, 0.5, 1.0)
+DELTA = 1e-6
+PURE = ("objective", "output", "ssp", "functional", "histogram")
+APPROX = ("objective", "output", "ssp", "adassp", "adassp, published")
+RLS = "rls-out, published"
+RLS_HERE = "rls-out, published, columns as below"
+FUNCTIONAL = "functional, published"
+OURS = "objective"
+
+
+def warfarin(runs):
+    """Return squared errors in (10 mg/week)² on random fifths, by mechanism and budget."""
+    from confide import Pure, Schema
+    from confide.data import load_warfarin
+    from confide.data.warfarin import paper_features
+    from confide.mechanisms import FunctionalMechanism, RlsOut
+
+    schema, frame = Schema.bundled("warfarin"), load_warfarin()
+    features = paper_features(frame, schema)
+    target = frame["dose"].to_numpy()
+    found = {}
+    for run in range(runs):
+        train, test = _split(len(frame), run)
+        _note(found, "none", 0, _plain(features, target, (train, test, run, 10), 100.0))
+        for epsilon in BUDGETS:
+            papers = {
+                RLS: RlsOut(len(train), constants="published"),
+                FUNCTIONAL: FunctionalMechanism("published"),
+            }
+            for name, mechanism in papers.items():
+                model = _paper_model(Pure(epsilon), mechanism, run)
+                model.fit(features[train], target[train])
+                gap = features[test] @ model.coef_ - target[test]
+                _note(found, name, epsilon, float(((gap / 10) ** 2).mean()))
+        alike = {RLS_HERE: RlsOut(len(train), constants="published")}
+        part = (train, test, run, 10)
+        _ours(found, frame, schema, part, neighbours="replace-one", more=alike)
+    return found
+
+
+def california(runs):
+    """Return squared errors in (100,000 dollars)² on random fifths."""
+    from confide import Schema
+    from confide.data import load
+
+    schema, frame = Schema.bundled("california_housing"), load("california_housing")
+    features, target = schema.encode(frame), frame["MedHouseVal"].to_numpy()
+    found = {}
+    for run in range(runs):
+        train, test = _split(len(frame), run)
+        part = (train, test, run, 1)
+        _note(found, "none", 0, _plain(features, target, part, 5.0))
+        _ours(found, frame, schema, part, neighbours="add-remove", more={})
+    return found
+
+
+def _ours(found, frame, schema, part, *, neighbours, more):
+    """Fit by every mechanism at its defaults."""
+    from confide import Approx, LinearRegression, Pure
+    from confide.data import INTERCEPT_HEIGHT
+    from confide.mechanisms import AdaSsp, ProjectedHistogram
+
+    train, test, run, unit = part
+    special = {
+        **more,
+        "histogram": ProjectedHistogram.of_schema(schema, INTERCEPT_HEIGHT),
+        "adassp, published": AdaSsp("published"),
+    }
+    there = frame.iloc[test]
+    truth = there[schema.target.column].to_numpy()
+    for epsilon in BUDGETS:
+        for kind, names in (("pure", (*more, *PURE)), ("approx", APPROX)):
+            budget = Pure(epsilon) if kind == "pure" else Approx(epsilon, DELTA)
+            for name in names:
+                if name == "adassp, published" and neighbours == "replace-one":
+                    continue
+                model = LinearRegression(
+                    budget,
+                    schema=schema,
+                    mechanism=special.get(name, name),
+                    neighbours=neighbours,
+                    random_state=run,
+                ).fit(frame.iloc[train])
+                gap = (model.predict(there) - truth) / unit
+                _note(found, f"{kind}: {name}", epsilon, float((gap**2).mean()))
+
+
+def _paper_model(budget, mechanism, run):
+    from confide import LinearRegression
+
+    return LinearRegression(
+        budget,
+        mechanism=mechanism,
+        neighbours="replace-one",
+        fit_intercept=False,
+        target_bound=100.0,
+        random_state=run,
+    )
+
+
+def _split(count, run):
+    from confide.noise import generator
+
+    order = generator(1000 + run).permutation(count)
+    return order[: 4 * count // 5], order[4 * count // 5 :]
+
+
+def _plain(features, target, part, most):
+    from sklearn.linear_model import LinearRegression
+
+    train, test, _, unit = part
+    model = LinearRegression().fit(features[train], target[train])
+    gap = model.predict(features[test]).clip(0, most) - target[test]
+    return float(((gap / unit) ** 2).mean())
+
+
+def _note(found, name, epsilon, error):
+    found.setdefault(name, {}).setdefault(str(epsilon), []).append(error)
+
+
+def jobs(quick):
+    if data_folder() is None:
+        return {}
+    runs = 3 if quick else 40
+    return {
+        name: lambda name=name: call(f"bench.regression:{name}", runs=runs)
+        for name in ("warfarin", "california")
+    }
+
+
+WARFARIN = """
+    Squared error of the weekly dose in (10 mg)², {runs} random divisions into 80 % and
+    20 %, replace-one neighbours, mean ± standard error of the difference to least squares
+    without privacy, which has {plain:.2f} (predictions kept within the declared range, as
+    everywhere but in the first two lines). The first two mechanisms have the 14 columns
+    of their paper in the unit ball, no intercept, doses divided by 100 mg, R = 1 and λ =
+    √(d/(nε)), which look at no data. All others have the bundled schema, and but for
+    rls-out their defaults; δ = 1e-6. The target is half of what rls-out, as measured here,
+    adds to the error without privacy.
+"""
+CAUTION = """
+    Two things to know. At ε = 0.2 the paper prints 22.57 for the functional mechanism,
+    which is within the wide error of the second line, and 1.82 for rls-out with the best
+    parameters in hindsight, with those that look at no data within 0.1 of it. That does
+    not agree with the first line, and nothing here reaches it at that budget: the noise
+    that the paper prescribes is then about three times as long as the coefficients may
+    be, without any noise its ridge alone leaves 4.4, and the best of 48 pairs (R, λ) in
+    hindsight leaves about 8.5. So the target is met against rls-out as measured, not
+    against what the paper prints. And the defaults of `LinearRegression` (where slopes are
+    clipped, how strong an automatic ridge is) were chosen by trying 12 combinations on
+    five tables, of which these two are two, and the automatic ridges of output and ssp
+    among 8 and 5 on the same: figures here are not those of an untouched test. With
+    the defaults before that the objective mechanism had 4.38, 3.10, 2.17 and
+    1.87 on the same divisions, which meets the target as well.
+"""
+CALIFORNIA = """
+    The same on house values in California, squared error in (100,000 dollars)², add-remove
+    neighbours, bundled schema, all else at its default. Least squares without privacy has
+    {plain:.3f}.
+"""
+
+
+def page(results):
+    if not results:
+        return SKIPPED
+    parts = []
+    for name, text in (("warfarin", WARFARIN), ("california", CALIFORNIA)):
+        found = results[name]
+        plain = found["none"]["0"]
+        words = text.format(runs=len(plain), plain=mean(plain))
+        parts += [prose(words), _table(found, plain, target=name == "warfarin")]
+        if name == "warfarin":
+            parts.append(prose(CAUTION))
+    return "\n\n".join(parts)
+
+
+def _table(found, plain, *, target):
+    head = ["mechanism", *(f"eps {epsilon:g}" for epsilon in BUDGETS)]
+    rows = [
+        (name, *(_cell(by_budget[str(epsilon)], plain) for epsilon in BUDGETS))
+        for name, by_budget in found.items()
+        if name != "none"
+    ]
+    if target:
+        rows.append(("pure: objective, target", *(_goal(found, e) for e in BUDGETS)))
+    return table(head, rows)
+
+
+def _goal(found, epsilon):
+    plain = mean(found["none"]["0"])
+    excess = mean(found[f"pure: {OURS}"][str(epsilon)]) - plain
+    most = (mean(found[RLS][str(epsilon)]) - plain) / 2
+    return f"≤ {plain + most:.2f} {verdict(excess, most)}"
+
+
+def _cell(errors, plain):
+    gaps = [a - b for a, b in zip(errors, plain, strict=True)]
+    return f"{mean(errors):.3f} ± {stdev(gaps) / len(gaps) ** 0.5:.3f}"
+
+
+SECTION = Section("regression", "Linear regression: test error", jobs, page)
