@@ -14,7 +14,7 @@ from scipy.special import ndtr
 from confide._types import Array
 from confide.data import enclose
 from confide.errors import InvalidParameter
-from confide.noise import Noise, SphericalLaplace
+from confide.noise import Spherical, SphericalLaplace
 from confide.objectives import L1, Box, Objective
 from confide.solvers import minimise
 
@@ -65,7 +65,7 @@ class Law:
 
 def exact_pair(
     objective: Objective,
-    noise: Noise,
+    noise: Spherical,
     first: Records,
     second: Records,
     points: int | None = None,
@@ -122,7 +122,7 @@ def max_log_ratio(first: Law, second: Law) -> float:
 
 def _law(
     objective: Objective,
-    noise: Noise,
+    noise: Spherical,
     records: Records,
     grid: Array,
     volume: float,
@@ -170,7 +170,7 @@ def _gradient_and_determinant(
 
 
 def _box_atoms(
-    objective: Objective, noise: Noise, records: Records, box: Box, tilt: float
+    objective: Objective, noise: Spherical, records: Records, box: Box, tilt: float
 ) -> list[float]:
     ends = np.array([[box.lower], [box.upper]])
     pull, _ = _gradient_and_determinant(objective, records, ends)
@@ -183,7 +183,7 @@ def _box_atoms(
     ]
 
 
-def _chance(noise: Noise, at: float) -> float:
+def _chance(noise: Spherical, at: float) -> float:
     """Return P(b <= at) in one dimension."""
     if isinstance(noise, SphericalLaplace):
         tail = 0.5 * np.exp(-abs(at) / noise.scale)
@@ -196,7 +196,7 @@ def _l1_weight(kink: L1) -> float:
 
 
 def _span(
-    objective: Objective, noise: Noise, records: Records, tilt: float = 0.0
+    objective: Objective, noise: Spherical, records: Records, tilt: float = 0.0
 ) -> tuple[Array, Array]:
     """Return a box that holds the minimisers for all noise within reach."""
     size = objective.dimension

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from confide.attacks.audit import Audit, gaussian_audit, threshold_audit
 from confide.attacks.exact import Records, exact_pair, hockey_stick, max_log_ratio
 from confide.data import enclose
 from confide.mechanisms import Calibration, Mechanism, ObjectivePerturbation
-from confide.noise import Entropy
+from confide.noise import Entropy, Spherical
 from confide.objectives import Objective
 from confide.privacy import Approx, Neighbours, Pure
 
@@ -32,7 +33,8 @@ def exact_finding(
     main = budget.share(1 - mechanism.precision_share)
     epsilon, worst, count = float(main.epsilon), 0.0, 0
     for first, second in telling_pairs(objective, neighbours):
-        laws = exact_pair(calibration.objective, calibration.noise, first, second)
+        noise = cast("Spherical", calibration.noise)
+        laws = exact_pair(calibration.objective, noise, first, second)
         if isinstance(main, Approx):
             share = hockey_stick(*laws, epsilon) / float(main.delta)
         else:

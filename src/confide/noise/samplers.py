@@ -29,6 +29,10 @@ class Noise(Protocol):
         """Return the mean Euclidean length, or a bound just above it."""
         ...
 
+
+class Spherical(Noise, Protocol):
+    """Noise whose density depends on the length alone."""
+
     def log_density(self, squared_norm: Array, dimension: int) -> Array:
         """Return the log density at points with these squared lengths."""
         ...

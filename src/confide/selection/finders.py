@@ -1,0 +1,65 @@
+"""Finders: which few columns matter in one block of rows, without any privacy."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from scipy import sparse
+from sklearn.linear_model import lars_path
+
+from confide._types import Array
+from confide.objectives import Registry
+from confide.selection.choices import check_whole
+
+
+class Finder(Protocol):
+    """Anything that finds columns in a block; it must remember nothing between blocks.
+
+    It may use randomness of its own, return fewer columns than asked for, or fail: the
+    block then has fewer votes or none.
+    """
+
+    def find(self, features: Any, target: Array, size: int) -> Sequence[int]:
+        """Return up to ``size`` columns of a dense or CSR matrix."""
+        ...
+
+
+FINDERS: Registry[type[Any]] = Registry("finder")
+
+
+@FINDERS.register("lasso-path")
+@dataclass(frozen=True, slots=True)
+class LassoPath:
+    """The largest coefficients of the lasso, ``stretch`` times size steps along its path.
+
+    Columns and target are centred within the block and not rescaled. Of two equal columns
+    the path takes up one, so their votes may split.
+    """
+
+    stretch: int = 2
+    name: ClassVar[str] = "lasso-path"
+
+    def __post_init__(self) -> None:
+        check_whole("stretch", self.stretch)
+
+    def find(self, features: Any, target: Array, size: int) -> Sequence[int]:
+        """Return up to ``size`` columns of a dense or CSR matrix."""
+        used = np.arange(features.shape[1])
+        if sparse.issparse(features):
+            used = np.unique(features.indices)
+            features = features[:, used].toarray()
+        centred = features - features.mean(axis=0)
+        residual = target - target.mean()
+        steps = self.stretch * size
+        _, _, ends = lars_path(
+            np.asfortranarray(centred),
+            residual,
+            max_iter=steps,
+            return_path=False,
+            method="lasso",
+            copy_X=False,
+        )
+        strength = np.abs(ends)
+        top = np.argsort(-strength, kind="stable")[:size]
+        return used[top[strength[top] > 0]].tolist()
