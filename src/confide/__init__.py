@@ -12,6 +12,7 @@ from confide.estimators import (
     LinearSVC,
     LogisticRegression,
     PoissonRegression,
+    SparseLinearRegression,
     load_model,
 )
 from confide.inference import Intervals
@@ -38,6 +39,7 @@ __all__ = [
     "Pure",
     "Release",
     "Schema",
+    "SparseLinearRegression",
     "Status",
     "Target",
     "Zcdp",

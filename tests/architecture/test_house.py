@@ -21,20 +21,24 @@ MAY_IMPORT = {
     "accounting": {"privacy", *BASE},
     "bounds": {"privacy", "objectives", *BASE},
     "mechanisms": CORE | BASE,
+    "selection": {"mechanisms", *CORE, *BASE},
     "inference": {"mechanisms", "objectives", "noise", "privacy", "data", *BASE},
     "reporting": {"inference", "mechanisms", "privacy", *BASE},
     "attacks": {"mechanisms", "inference", *CORE, *BASE},
-    "estimators": {"attacks", "mechanisms", "inference", *CORE, *BASE},
+    "estimators": {"attacks", "selection", "mechanisms", "inference", *CORE, *BASE},
     "demo": {"estimators", "mechanisms", "inference", *CORE, *BASE},
     "studies": {
-        *("estimators", "attacks", "mechanisms", "inference"),
+        *("estimators", "selection", "attacks", "mechanisms", "inference"),
         *("confide", *CORE, *BASE),
     },
     "cli": {
         *("demo", "estimators", "reporting", "attacks", "mechanisms", "inference"),
-        *("studies", "confide", *CORE, *BASE),
+        *("studies", "selection", "confide", *CORE, *BASE),
     },
-    "testing": {"estimators", "attacks", "mechanisms", "inference", *CORE, *BASE},
+    "testing": {
+        *("estimators", "selection", "attacks", "mechanisms", "inference"),
+        *(*CORE, *BASE),
+    },
     "__init__": {"estimators", "inference", "mechanisms", *CORE, *BASE},
     "__main__": {"cli"},
 }

@@ -36,6 +36,10 @@ class TouchedRows:
         first, last = self.by_column.indptr[place : place + 2]
         return self.by_column.indices[first:last], self.by_column.data[first:last]
 
+    def entries_of(self, rows: AnyArray | slice) -> int:
+        """Return how many entries some rows have."""
+        return int(np.diff(self.by_row.indptr)[rows].sum())
+
     def pull(self, weights: Array) -> Array:
         """Return Σ wᵢxᵢ over all rows."""
         return np.asarray(self.by_column.T @ weights)

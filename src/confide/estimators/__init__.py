@@ -4,12 +4,14 @@ from confide.estimators._classifiers import LinearSVC, LogisticRegression
 from confide.estimators._load import load_model
 from confide.estimators._model_file import release_hash
 from confide.estimators._regressors import LinearRegression, PoissonRegression
+from confide.estimators._sparse import SparseLinearRegression
 
 __all__ = [
     "LinearRegression",
     "LinearSVC",
     "LogisticRegression",
     "PoissonRegression",
+    "SparseLinearRegression",
     "load_model",
     "release_hash",
 ]

@@ -20,10 +20,17 @@ from confide.estimators._model_file import (
     schema_of,
 )
 from confide.estimators._regressors import LinearRegression, PoissonRegression
+from confide.estimators._sparse import SparseLinearRegression
 
 KINDS: dict[str, Any] = {
     kind.__name__: kind
-    for kind in (LogisticRegression, LinearSVC, LinearRegression, PoissonRegression)
+    for kind in (
+        LogisticRegression,
+        LinearSVC,
+        LinearRegression,
+        PoissonRegression,
+        SparseLinearRegression,
+    )
 }
 CLASS_TYPES = "biufUO"
 _MALFORMED = (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError)

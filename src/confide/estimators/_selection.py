@@ -3,9 +3,12 @@
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
+from confide._types import Array
+from confide.data import Display
 from confide.errors import InvalidParameter
-from confide.mechanisms import AdaptiveObjectivePerturbation, Mechanism
+from confide.mechanisms import AdaptiveObjectivePerturbation, Mechanism, Release
 
 MOST_NAMES = 12
 
@@ -19,6 +22,29 @@ def check_l1(mechanism: Mechanism, l1: float) -> None:
             l1,
             "A good one is about the scale of the noise: try 5, or mechanism='objective'.",
         )
+
+
+def selects(model: Any) -> bool:
+    """Whether zeros of the release mean that a variable was left out."""
+    return bool(model.l1) or "support" in model.release_.extras
+
+
+def display_of_release(release: Release, names: tuple[str, ...], factors: Array) -> Display:
+    """Return a line for every coefficient, or for those that the mechanism selected.
+
+    ``names`` and ``factors`` are those of all coefficients, the constant one included.
+    """
+    supports = release.extras.get("support")
+    if supports is None:
+        return Display(names, np.diag(factors), np.zeros(len(names)))
+    table = np.atleast_2d(release.value)
+    kept = (table != 0).any(axis=0)
+    kept[[j for support in supports for j in support]] = True
+    shown = np.flatnonzero(kept)
+    matrix: Any = sparse.csr_array(
+        (factors[shown], (np.arange(len(shown)), shown)), shape=(len(shown), len(names))
+    )
+    return Display(tuple(names[j] for j in shown), matrix, np.zeros(len(shown)))
 
 
 def selected(model: Any) -> tuple[str, ...]:

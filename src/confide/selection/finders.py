@@ -33,33 +33,36 @@ FINDERS: Registry[type[Any]] = Registry("finder")
 class LassoPath:
     """The largest coefficients of the lasso, ``stretch`` times size steps along its path.
 
-    Columns and target are centred within the block and not rescaled. Of two equal columns
-    the path takes up one, so their votes may split.
+    Columns and target are centred within the block and not rescaled. The path is followed
+    among the ``widest`` columns with the largest covariances with the target. Of two equal
+    columns the path takes up one, so their votes may split.
     """
 
     stretch: int = 2
+    widest: int = 1000
     name: ClassVar[str] = "lasso-path"
 
     def __post_init__(self) -> None:
         check_whole("stretch", self.stretch)
+        check_whole("widest", self.widest)
 
     def find(self, features: Any, target: Array, size: int) -> Sequence[int]:
         """Return up to ``size`` columns of a dense or CSR matrix."""
-        used = np.arange(features.shape[1])
-        if sparse.issparse(features):
-            used = np.unique(features.indices)
-            features = features[:, used].toarray()
-        centred = features - features.mean(axis=0)
         residual = target - target.mean()
-        steps = self.stretch * size
+        pull = np.abs(features.T @ residual)
+        most = min(self.widest, len(pull))
+        used = np.sort(np.argpartition(-pull, most - 1)[:most])
+        block = features[:, used]
+        dense = block.toarray() if sparse.issparse(block) else block
         _, _, ends = lars_path(
-            np.asfortranarray(centred),
+            np.asfortranarray(dense - dense.mean(axis=0)),
             residual,
-            max_iter=steps,
+            max_iter=self.stretch * size,
             return_path=False,
             method="lasso",
             copy_X=False,
         )
         strength = np.abs(ends)
         top = np.argsort(-strength, kind="stable")[:size]
-        return used[top[strength[top] > 0]].tolist()
+        found: list[int] = used[top[strength[top] > 0]].tolist()
+        return found

@@ -17,6 +17,9 @@ from confide.objectives import Objective
 STALE = 0.85
 """How far slopes may fall behind: refreshed once coefficients shrank to this share."""
 
+MANY = 10
+"""Where a column touches a tenth of all entries, all pulls are computed anew."""
+
 
 class Path(Protocol):
     """Σ aᵢxᵢ in ``pulls``, constant column last, along a path of single moves."""
@@ -63,6 +66,7 @@ class TouchedPath:
         self._rows = TouchedRows.of(rows)
         self._margins = np.zeros(self._rows.count)
         self._scale = self._fresh = 1.0
+        self._many = self._rows.entries_of(slice(None)) // MANY
         self._refresh()
 
     def move(self, place: int, gain: float, keep: float) -> AnyArray | None:
@@ -78,7 +82,8 @@ class TouchedPath:
             return None
         rows, values = self._rows.column(place)
         self._margins[rows] += gain / self._scale * values
-        if self._scale < STALE * self._fresh:
+        late = self._scale < STALE * self._fresh
+        if late or self._rows.entries_of(rows) > self._many:
             self._refresh()
             return None
         slopes = self._loss.slope(

@@ -31,8 +31,7 @@ class SampleAggregateSelector:
     ``blocks`` is public. None means the root of the number of rows under replace-one,
     where that number is public, and 100 under add-remove, where it is not: every record
     then draws its block on its own, and blocks without rows do not vote. ``noise`` is
-    "laplace" (scale 2·size/epsilon), "gumbel" (one choice per column) or "auto": Laplace
-    for pure budgets, where the scales are equal and its tail is lighter, else Gumbel.
+    "gumbel", one choice per column, or "laplace" with scale 2·size/epsilon.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       size, blocks, finder, budget; under replace-one the number of rows.
@@ -42,7 +41,7 @@ class SampleAggregateSelector:
 
     size: int = 10
     blocks: int | None = None
-    noise: Literal["auto", "gumbel", "laplace"] = "auto"
+    noise: Literal["gumbel", "laplace"] = "gumbel"
     finder: Finder = field(default_factory=LassoPath)
 
     name: ClassVar[str] = "sample-aggregate"
@@ -56,9 +55,8 @@ class SampleAggregateSelector:
         check_whole("size", self.size, "It is how many columns to select.")
         if self.blocks is not None:
             check_whole("blocks", self.blocks)
-        if self.noise not in ("auto", "gumbel", "laplace"):
-            must = "'auto', 'gumbel' or 'laplace'"
-            raise InvalidParameter("noise", must, self.noise)
+        if self.noise not in ("gumbel", "laplace"):
+            raise InvalidParameter("noise", "'gumbel' or 'laplace'", self.noise)
 
     def calibrate(
         self,
@@ -72,11 +70,8 @@ class SampleAggregateSelector:
         check_size(self.size, objective)
         choices = self.size * copies
         whole = settle(budget, choices)
-        kind = self.noise
-        if kind == "auto":
-            kind = "laplace" if isinstance(whole, Pure) else "gumbel"
         noise: Gumbel | Laplace = Gumbel(score_scale(whole, choices, VOTE_WIDTH))
-        if kind == "laplace":
+        if self.noise == "laplace":
             whole = _as_pure(budget)
             noise = Laplace(VOTE_WIDTH * choices / float(whole.epsilon))
         return SelectorCalibration(
