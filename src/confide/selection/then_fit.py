@@ -1,6 +1,5 @@
 """Select columns privately, then fit any mechanism on them."""
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -23,11 +22,12 @@ from confide.mechanisms.base import exactly
 from confide.mechanisms.needs import check_needs
 from confide.noise import Entropy
 from confide.objectives import Objective, weighs_alike
-from confide.privacy import Approx, Budget, Neighbours, Pure, Status, approx_to_zcdp
+from confide.privacy import Budget, Neighbours, Status
 from confide.privacy.budgets import exact
 from confide.selection.base import PAGE, Selector, SelectorCalibration
 from confide.selection.bounds import entry_bounds, extras, height_beside
 from confide.selection.choices import check_size
+from confide.selection.divide import Stages, divide
 from confide.selection.screening import ScreeningSelector
 
 ALIKE = Need(
@@ -115,19 +115,8 @@ class SelectThenFit:
         """Choose both noises and the ridge from public facts alone."""
         check_needs(type(self).__name__, self.needs, objective)
         check_size(self.selector.size, objective)
-        few = objective.on_columns(self.selector.size)
-        found: list[tuple[SelectorCalibration, Calibration]] = []
-        refusal: InvalidParameter | None = None
-        for some, rest in _ways(budget, self.share):
-            try:
-                first = self.selector.calibrate(objective, some, neighbours, copies=copies)
-                fit = self.mechanism.calibrate(few, rest, neighbours, copies=copies)
-                found.append((first, fit))
-            except InvalidParameter as error:
-                refusal = refusal or error
-        if refusal is not None and not found:
-            raise refusal
-        first, fit = min(found, key=_effort)
+        task = Stages(self.selector, self.mechanism, objective, neighbours, copies)
+        first, fit, events = divide(task, budget, self.share)
         return TwoStages(
             objective.with_l2(fit.objective.l2 or 0.0),
             budget,
@@ -136,7 +125,7 @@ class SelectThenFit:
             fit.noise,
             fit.finish,
             fit.tolerance,
-            (*fit.events, *first.events),
+            events,
             copies,
             _weakest(first.status, fit.status),
             selector=self.selector,
@@ -173,26 +162,6 @@ class SelectThenFit:
             events=calibration.events,
             extras={**fitted.extras, **extras(objective, supports)},
         )
-
-
-def _ways(budget: Budget, share: Fraction) -> list[tuple[Budget, Budget]]:
-    """Return how a budget can be cut; which cut is taken is decided by public facts."""
-    if not isinstance(budget, Approx):
-        return [(budget.share(share), budget.share(1 - share))]
-    rest = Approx(budget.epsilon * (1 - share), budget.delta)
-    joint = approx_to_zcdp(budget.epsilon, budget.delta)
-    return [
-        (Pure(budget.epsilon * share), rest),
-        (joint.share(share), joint.share(1 - share)),
-    ]
-
-
-def _effort(stages: tuple[SelectorCalibration, Calibration]) -> float:
-    """Return how much noise there is in both stages, as a sum of logarithms."""
-    first, fit = stages
-    length = fit.noise.expected_norm(fit.objective.dimension)
-    ridge = fit.objective.strong_convexity * fit.objective.typical_norm
-    return math.log(first.noise.scale) + math.log(length + ridge)
 
 
 def _weakest(*parts: Status) -> Status:
