@@ -17,6 +17,7 @@ class TouchedRows:
 
     by_row: Any
     by_column: Any
+    lengths: AnyArray
     target: Array
 
     @classmethod
@@ -24,7 +25,7 @@ class TouchedRows:
         """Look at sparse rows from both sides."""
         features, target = rows.plain()
         by_row = sparse.csr_array(features)
-        return cls(by_row, by_row.tocsc(), target)
+        return cls(by_row, by_row.tocsc(), np.diff(by_row.indptr), target)
 
     @property
     def count(self) -> int:
@@ -38,7 +39,7 @@ class TouchedRows:
 
     def entries_of(self, rows: AnyArray | slice) -> int:
         """Return how many entries some rows have."""
-        return int(np.diff(self.by_row.indptr)[rows].sum())
+        return int(self.lengths[rows].sum())
 
     def pull(self, weights: Array) -> Array:
         """Return Σ wᵢxᵢ over all rows."""
@@ -47,7 +48,7 @@ class TouchedRows:
     def pull_some(self, rows: AnyArray, weights: Array) -> tuple[AnyArray, Array]:
         """Return Σ wᵢxᵢ over some rows: entry by entry, columns and terms."""
         starts = self.by_row.indptr[rows]
-        counts = self.by_row.indptr[rows + 1] - starts
+        counts = self.lengths[rows]
         before = np.cumsum(counts) - counts
         places = np.arange(counts.sum()) + np.repeat(starts - before, counts)
         terms = self.by_row.data[places] * np.repeat(weights, counts)

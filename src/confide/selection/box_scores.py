@@ -43,6 +43,17 @@ def loss_range(objective: Objective, margin: float) -> float:
     return float((np.maximum.reduce(ends) - lowest).max())
 
 
+def loss_peak(objective: Objective, margin: float) -> float:
+    """Return a bound on |φ(η, y)| over margins up to a bound and all targets."""
+    bound = objective.target_bound or 1.0
+    middle = np.array([-bound, bound])
+    if objective.loss.targets == "counts":
+        middle = np.array([0.0, bound])
+    centre = float(np.abs(objective.loss.value(np.zeros(2), middle)).max())
+    public = Public(1.0, margin, objective.target_bound)
+    return centre + margin * objective.loss.slope_bound(public)
+
+
 @dataclass(frozen=True, slots=True)
 class BoxScores:
     """min Σφ over the coefficients of a support in [−radius, radius], within ``gap``.

@@ -16,7 +16,7 @@ from confide.objectives import Objective
 from confide.privacy import Approx, Budget, Pure, Zcdp, approx_to_zcdp
 
 ROUNDING = 1e-4
-"""Ranges are widened by this share, which pays for scores being sums of doubles."""
+"""Widths are widened by this share, which pays for scores being sums of doubles."""
 
 
 def range_of(budget: Pure | Zcdp, choices: int) -> float:
@@ -49,9 +49,11 @@ def event_of(budget: Pure | Zcdp) -> Event:
             assert_never(budget)
 
 
-def score_scale(budget: Pure | Zcdp, choices: int, width: float) -> float:
+def score_scale(
+    budget: Pure | Zcdp, choices: int, width: float, rounding: float = ROUNDING
+) -> float:
     """Return the Gumbel scale for scores whose changes differ by at most ``width``."""
-    return (1 + ROUNDING) * width / range_of(budget, choices)
+    return (1 + rounding) * width / range_of(budget, choices)
 
 
 def sum_noise(budget: Pure | Zcdp, reach: float, times: int) -> Noise:
@@ -65,13 +67,13 @@ def sum_noise(budget: Pure | Zcdp, reach: float, times: int) -> Noise:
             assert_never(budget)
 
 
-def check_rounding(rows: Rows, sums: int = 1) -> None:
+def check_rounding(rows: Rows, chain: float, rounding: float = ROUNDING) -> None:
     """Refuse by shape, before anything is spent, sums that rounding could move too far.
 
-    A sum of k terms of size Δ at most, added one after the other ``terms`` at a time, is
-    wrong by at most k·terms·2⁻⁵³·Δ; two neighbours make it twice that.
+    ``chain`` is how many additions a score goes through one after the other, times its
+    largest term over its width (docs/proofs/sparse-selection.md, score-rounding).
     """
-    if sums * rows.count * rows.terms * 2.0**-51 > ROUNDING:
+    if rows.count * chain * 2.0**-51 > rounding:
         raise InvalidParameter(
             "rows",
             "fewer: doubles cannot add so many to the precision that is paid for",

@@ -12,7 +12,7 @@ from confide.noise import Entropy, Gumbel, largest
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours
 from confide.selection.base import PAGE, SELECTORS, SelectorCalibration
-from confide.selection.box_scores import BoxScores, loss_range
+from confide.selection.box_scores import BoxScores, loss_peak, loss_range
 from confide.selection.choices import (
     check_rounding,
     check_size,
@@ -93,7 +93,10 @@ class ExponentialSelector:
 
     def check_rows(self, calibration: SelectorCalibration, rows: Rows) -> None:
         """Refuse by shape, before anything is spent."""
-        check_rounding(rows)
+        objective = calibration.objective
+        margin = _margin(objective, self.size, self.radius)
+        excess = loss_peak(objective, margin) / loss_range(objective, margin)
+        check_rounding(rows, 4 * excess * rows.terms)
 
     def select(
         self, calibration: SelectorCalibration, rows: Rows, entropy: Entropy

@@ -90,7 +90,7 @@ class ScreeningSelector:
 
     def check_rows(self, calibration: SelectorCalibration, rows: Rows) -> None:
         """Refuse by shape, before anything is spent."""
-        check_rounding(rows)
+        check_rounding(rows, rows.terms)
 
     def select(
         self, calibration: SelectorCalibration, rows: Rows, entropy: Entropy

@@ -72,7 +72,7 @@ class SelectThenFit:
 
     selector: Selector = field(default_factory=ScreeningSelector)
     mechanism: Mechanism = field(default_factory=ObjectivePerturbation)
-    share: Fraction = Fraction(3, 10)
+    share: Fraction = Fraction(2, 5)
     column_bound: float = 1.0
     scaled: bool = False
 

@@ -56,7 +56,7 @@ class StepCalibration(Calibration):
 
     def check_rows(self, rows: Rows) -> None:
         """Refuse by shape, before anything is spent."""
-        check_rounding(rows)
+        check_rounding(rows, rows.terms)
 
 
 @MECHANISMS.register("thresholding")

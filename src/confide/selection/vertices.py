@@ -57,7 +57,9 @@ class PlainPath:
 class TouchedPath:
     """Pulls of sparse rows, updated where a row holds the column that moved.
 
-    Margins are ``scale`` times ``margins``, so that shrinking costs nothing.
+    Margins are ``scale`` times ``margins``, so that shrinking costs nothing. When slopes
+    are brought up to date is decided by the path, and record by record by its own entries:
+    how full columns are decides only how a sum is computed, never what is summed.
     """
 
     def __init__(self, objective: Objective, rows: Rows) -> None:
@@ -82,8 +84,7 @@ class TouchedPath:
             return None
         rows, values = self._rows.column(place)
         self._margins[rows] += gain / self._scale * values
-        late = self._scale < STALE * self._fresh
-        if late or self._rows.entries_of(rows) > self._many:
+        if self._scale < STALE * self._fresh:
             self._refresh()
             return None
         slopes = self._loss.slope(
@@ -91,6 +92,10 @@ class TouchedPath:
         )
         change = slopes - self._slopes[rows]
         self._slopes[rows] = slopes
+        self._added += len(rows)
+        if self._added > self._rows.count or self._rows.entries_of(rows) > self._many:
+            self._sum_up()
+            return None
         columns, terms = self._rows.pull_some(rows, change)
         np.add.at(self.pulls, columns, terms)
         if self._height:
@@ -99,9 +104,14 @@ class TouchedPath:
         return columns
 
     def _refresh(self) -> None:
+        """Bring the slopes of all records up to date; the path alone says when."""
         self._slopes = self._loss.slope(self._scale * self._margins, self._rows.target)
+        self._fresh = self._scale
+        self._sum_up()
+
+    def _sum_up(self) -> None:
+        """Compute all pulls anew from slopes as they are."""
         pulls = self._rows.pull(self._slopes)
         if self._height:
             pulls = np.append(pulls, self._height * self._slopes.sum())
-        self.pulls = pulls
-        self._fresh = self._scale
+        self.pulls, self._added = pulls, 0
