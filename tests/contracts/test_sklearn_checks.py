@@ -9,7 +9,9 @@ from confide import (
     LogisticRegression,
     PoissonRegression,
     Pure,
+    SparseLinearRegression,
 )
+from confide.selection import ScreeningSelector, SelectThenFit
 
 PURE = {"budget": Pure(200), "row_norm": 10.0}
 APPROX = {"budget": Approx(50, 1e-6), "row_norm": 10.0}
@@ -24,6 +26,10 @@ CONFIGURED = [
     LinearRegression(**OUTPUT, target_bound=5.0),
     PoissonRegression(**APPROX, target_bound=10.0, slope_bound=10.0),
     PoissonRegression(**OUTPUT, target_bound=10.0, slope_bound=10.0),
+    LogisticRegression(
+        Pure(200), mechanism=SelectThenFit(ScreeningSelector(1), column_bound=10.0)
+    ),
+    SparseLinearRegression(Approx(50, 1e-6), size=1, column_bound=10.0, target_bound=5.0),
 ]
 
 DECLARED = {
