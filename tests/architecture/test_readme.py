@@ -1,4 +1,4 @@
-"""The examples of README and docs/intervals.md run as they stand."""
+"""The examples of README and of two pages of docs run as they stand."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
-PAGES = README + (ROOT / "docs" / "intervals.md").read_text("utf-8")
+PAGES = README + "".join(
+    (ROOT / "docs" / page).read_text("utf-8") for page in ("intervals.md", "sparse.md")
+)
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGES, flags=re.DOTALL)
 
 

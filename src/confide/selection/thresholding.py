@@ -74,7 +74,7 @@ class HardThresholding:
     """
 
     size: int = 10
-    steps: int = 5
+    steps: int = 3
     column_bound: float = 1.0
 
     name: ClassVar[str] = "thresholding"
