@@ -38,7 +38,7 @@ from confide.selection import (
     votes,
 )
 from confide.selection.screening import mean_reach
-from confide.selection.thresholding import _bend, _gradient
+from confide.selection.thresholding import _gradient, bend
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 BUDGETS = [Pure(2), Zcdp("0.3")]
@@ -300,18 +300,19 @@ def largest_threshold_step(budget, relation):
             for kept in ([0, 1], [0, 2], [1, 2]):
                 move = np.linalg.norm((wanted[0] - wanted[1])[kept])
                 worst[1] = max(worst[1], move / (relation.shifts * few.lipschitz))
-            bends = [_bend(objective, rows) for rows in (first, second)]
-            worst[2] = max(worst[2], abs(bends[0] - bends[1]) / relation.shifts)
+            for kept in ([0, 1], [0, 2], [1, 2]):
+                bends = [bend(few, rows.columns(kept)) for rows in (first, second)]
+                worst[2] = max(worst[2], abs(bends[0] - bends[1]))
     return worst
 
 
 @pytest.mark.parametrize("relation", list(Neighbours), ids=str)
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 def test_a_thresholding_step_moves_no_more_than_its_noise_is_for(budget, relation):
-    scores, values, bend = largest_threshold_step(budget, relation)
+    scores, values, steepness = largest_threshold_step(budget, relation)
     assert 0.05 < scores <= 1
     assert 0.2 < values <= 1
-    assert 0.2 < bend <= 1
+    assert 0.2 < steepness <= thresholding.BEND_REACH
 
 
 def whole_delta(budget, relation):

@@ -17,7 +17,7 @@ from confide.noise import Entropy, Gumbel, Noise, largest
 from confide.objectives import Objective, curvature_bound
 from confide.privacy import Budget, Neighbours
 from confide.selection.base import PAGE
-from confide.selection.bounds import entry_bounds, extras, height_beside
+from confide.selection.bounds import entry_bounds, extras
 from confide.selection.choices import (
     check_rounding,
     check_size,
@@ -35,12 +35,14 @@ FREE = Need(
     "leave out coef_norm and set slope_bound instead",
 )
 SCALE_SHARE = Fraction(1, 20)
-"""What the private step length gets of the budget."""
+"""What the private step lengths get of the budget."""
+BEND_REACH = 1.0
+"""One record raises the largest eigenvalue by its squared length at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepCalibration(Calibration):
-    """Noise on gradients (``noise``), on scores of columns and on the step length."""
+    """Noise on gradients (``noise``), on scores of columns and on step lengths."""
 
     scores: Gumbel = field(kw_only=True)
     bend: Noise = field(kw_only=True)
@@ -51,7 +53,7 @@ class StepCalibration(Calibration):
         return (
             NoiseRecord(self.noise.kind, self.noise.scale, added_to),
             NoiseRecord(self.scores.kind, self.scores.scale, "scores of columns"),
-            NoiseRecord(self.bend.kind, self.bend.scale, "step length"),
+            NoiseRecord(self.bend.kind, self.bend.scale, "step lengths"),
         )
 
     def check_rows(self, rows: Rows) -> None:
@@ -64,8 +66,8 @@ class StepCalibration(Calibration):
 class HardThresholding:
     """A few gradient steps; after each the largest coefficients are kept, with noise.
 
-    A step length comes from a private sum of squared entries. Every step chooses ``size``
-    columns by Gumbel noise on |θⱼ/η − gⱼ| and adds noise to those alone.
+    Every step chooses ``size`` columns by Gumbel noise on |Hθⱼ − gⱼ|, measures privately
+    how steep the loss can be on those columns, and moves them by 1/H of the noisy gradient.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, bounds, ridge, size, steps, budget.
@@ -94,8 +96,8 @@ class HardThresholding:
 
     @property
     def intercept_height(self) -> float:
-        """The height of the constant column beside the selected ones."""
-        return height_beside(self.column_bound, self.size)
+        """Half of what others can be: its steepness must not set the pace of theirs."""
+        return self.column_bound / 2
 
     def calibrate(
         self,
@@ -129,7 +131,7 @@ class HardThresholding:
             tuple(event_of(part) for part in parts),
             copies,
             scores=Gumbel(score_scale(main, choices, width)),
-            bend=sum_noise(parts[2], neighbours.shifts, copies),
+            bend=sum_noise(parts[2], BEND_REACH, self.steps * copies),
             steps=self.steps,
         )
 
@@ -150,19 +152,22 @@ class HardThresholding:
         self, calibration: StepCalibration, rows: Rows, entropy: Entropy
     ) -> tuple[Array, list[int]]:
         objective = calibration.objective
-        bend = max(_bend(objective, rows) + calibration.bend.draw(1, entropy)[0], 1.0)
-        curvature = curvature_bound(objective.loss, objective.public)
-        steep = curvature * objective.entry_bound**2 * bend + (objective.l2 or 0.0)
+        few = objective.on_columns(self.size)
+        unit = curvature_bound(objective.loss, objective.public) * few.row_norm**2
         theta, columns = np.zeros(objective.dimension), objective.columns
         support: list[int] = []
+        steep = 0.0
         for _ in range(calibration.steps):
             wanted = steep * theta - _gradient(objective, rows, theta)
             ranks = np.abs(wanted[:columns])
             support = largest(ranks, self.size, calibration.scores, entropy).tolist()
             kept = [*support, *range(columns, objective.dimension)]
+            noisy = bend(few, rows.columns(support)) + calibration.bend.draw(1, entropy)[0]
+            before, steep = steep, unit * max(noisy, 1.0) + (objective.l2 or 0.0)
             noise = calibration.noise.draw(len(kept), entropy)
+            step = wanted[kept] + (steep - before) * theta[kept] + noise
             theta = np.zeros(objective.dimension)
-            theta[kept] = (wanted[kept] + noise) / steep
+            theta[kept] = step / steep
         return theta, support
 
 
@@ -173,12 +178,11 @@ def _gradient(objective: Objective, rows: Rows, theta: Array) -> Array:
     return np.asarray(rows.sum(part)[0] + (objective.l2 or 0.0) * theta)
 
 
-def _bend(objective: Objective, rows: Rows) -> float:
-    """Return Σᵢ of the mean over columns of (xᵢⱼ/bound)²: one record adds at most 1."""
-    unit = objective.entry_bound**2 * objective.columns
+def bend(objective: Objective, rows: Rows) -> float:
+    """Return the largest eigenvalue of Σxxᵀ over the longest squared row."""
 
     def part(block: Block) -> tuple[Any, ...]:
-        squares = block.lengths() ** 2 - block.height**2
-        return (float(np.minimum(squares / unit, 1.0).sum()),)
+        return (block.gram(np.ones(len(block.target)), fine=True),)
 
-    return float(rows.sum(part)[0])
+    top = np.linalg.eigvalsh(rows.sum(part)[0])[-1]
+    return float(top) / objective.row_norm**2
