@@ -16,7 +16,7 @@ from confide.objectives import Objective
 from confide.privacy import Approx, Budget, Pure, Zcdp, approx_to_zcdp
 
 ROUNDING = 1e-4
-"""Widths are widened by this share, which pays for scores being sums of doubles."""
+"""Widths and sensitivities are widened by this share: it pays for sums of doubles."""
 
 
 def range_of(budget: Pure | Zcdp, choices: int) -> float:
@@ -58,11 +58,12 @@ def score_scale(
 
 def sum_noise(budget: Pure | Zcdp, reach: float, times: int) -> Noise:
     """Return noise for sums of sensitivity ``reach``, so many times."""
+    widened = (1 + ROUNDING) * reach
     match budget:
         case Pure(epsilon=epsilon):
-            return SphericalLaplace(reach * times / float(epsilon))
+            return SphericalLaplace(widened * times / float(epsilon))
         case Zcdp(rho=rho):
-            return Gaussian(reach * math.sqrt(times / (2 * float(rho))))
+            return Gaussian(widened * math.sqrt(times / (2 * float(rho))))
         case _:
             assert_never(budget)
 

@@ -1,5 +1,6 @@
 """Iterative hard thresholding: noisy gradient steps that keep few columns."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -47,6 +48,7 @@ class StepCalibration(Calibration):
     scores: Gumbel = field(kw_only=True)
     bend: Noise = field(kw_only=True)
     steps: int = field(kw_only=True)
+    size: int = field(kw_only=True)
 
     def records(self, added_to: str) -> tuple[NoiseRecord, ...]:
         """Describe the three noises for the release."""
@@ -58,7 +60,7 @@ class StepCalibration(Calibration):
 
     def check_rows(self, rows: Rows) -> None:
         """Refuse by shape, before anything is spent."""
-        check_rounding(rows, rows.terms)
+        check_rounding(rows, math.sqrt(self.size) * rows.terms)
 
 
 @MECHANISMS.register("thresholding")
@@ -133,6 +135,7 @@ class HardThresholding:
             scores=Gumbel(score_scale(main, choices, width)),
             bend=sum_noise(parts[2], BEND_REACH, self.steps * copies),
             steps=self.steps,
+            size=self.size,
         )
 
     def release(
