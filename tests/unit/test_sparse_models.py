@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.linear_model import Lasso
 
 from confide import (
     Approx,
@@ -18,6 +19,7 @@ from confide import (
 )
 from confide.errors import InvalidParameter
 from confide.selection import (
+    CoefficientFinder,
     FrankWolfe,
     HardThresholding,
     LassoPath,
@@ -122,6 +124,20 @@ def test_a_model_file_brings_back_mechanism_and_predictions(mechanism, tmp_path)
     assert np.array_equal(loaded.predict_proba(2 * X), model.predict_proba(2 * X))
     assert str(loaded.summary()) == str(model.summary())
     assert loaded.selected_ == model.selected_
+
+
+def test_a_finder_of_ones_own_works_and_is_not_stored(tmp_path):
+    X, y = numbers(2000)
+    finder = CoefficientFinder(Lasso(alpha=0.02))
+    mechanism = SelectThenFit(SampleAggregateSelector(3, 20, finder=finder))
+    model = LinearRegression(
+        Approx(40, 1e-6), mechanism=mechanism, target_bound=3.0, random_state=0
+    ).fit(X, y)
+    assert model.support_.tolist() == [5, 17, 40]
+    model.save(tmp_path / "model.json")
+    loaded = load_model(tmp_path / "model.json")
+    assert loaded.mechanism == "select"
+    assert np.array_equal(loaded.predict(2 * X), model.predict(2 * X))
 
 
 def test_a_sparse_model_file_brings_back_its_settings(tmp_path):

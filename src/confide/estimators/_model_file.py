@@ -193,7 +193,15 @@ def _mechanism_record(mechanism: Any) -> dict[str, Any]:
         return {"name": mechanism, "settings": None}
     name = getattr(mechanism, "name", type(mechanism).__name__)
     known = name in MECHANISMS and type(mechanism) is MECHANISMS[name]
-    return {"name": str(name), "settings": _settings(mechanism) if known else None}
+    try:
+        settings = _settings(mechanism) if known else None
+    except _NotStored:
+        settings = None
+    return {"name": str(name), "settings": settings}
+
+
+class _NotStored(Exception):
+    """A part of a mechanism is somebody's own: a file cannot bring it back."""
 
 
 def _settings(part: Any) -> dict[str, Any]:
@@ -207,7 +215,9 @@ def _setting(value: Any) -> Any:
         name = getattr(value, "name", None)
         if isinstance(name, str) and name in known and type(value) is known[name]:
             return {"part": kind, "name": name, "settings": _settings(value)}
-    return plain(value)
+    if value is None or isinstance(value, bool | int | float | str | Fraction | Enum):
+        return plain(value)
+    raise _NotStored
 
 
 def _made(kind: Any, settings: Mapping[str, Any]) -> Any:

@@ -2,7 +2,7 @@
 
 from confide.selection.base import SELECTORS, Selector, SelectorCalibration
 from confide.selection.exponential import ExponentialSelector
-from confide.selection.finders import FINDERS, Finder, LassoPath
+from confide.selection.finders import FINDERS, CoefficientFinder, Finder, LassoPath
 from confide.selection.frank_wolfe import FrankWolfe
 from confide.selection.screening import ScreeningSelector
 from confide.selection.then_fit import SelectThenFit
@@ -12,6 +12,7 @@ from confide.selection.votes import SampleAggregateSelector
 __all__ = [
     "FINDERS",
     "SELECTORS",
+    "CoefficientFinder",
     "ExponentialSelector",
     "Finder",
     "FrankWolfe",

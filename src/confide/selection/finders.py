@@ -6,9 +6,10 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.linear_model import lars_path
 
-from confide._types import Array
+from confide._types import AnyArray, Array
 from confide.objectives import Registry
 from confide.selection.choices import check_whole
 
@@ -62,7 +63,27 @@ class LassoPath:
             method="lasso",
             copy_X=False,
         )
-        strength = np.abs(ends)
-        top = np.argsort(-strength, kind="stable")[:size]
-        found: list[int] = used[top[strength[top] > 0]].tolist()
-        return found
+        return used[_strongest(ends, size)].tolist()
+
+
+@dataclass(frozen=True, slots=True)
+class CoefficientFinder:
+    """The largest coefficients of any scikit-learn estimator that has ``coef_``.
+
+    A clone of it is fitted on every block; a seed in it is public.
+    """
+
+    estimator: Any
+
+    def find(self, features: Any, target: Array, size: int) -> Sequence[int]:
+        """Return up to ``size`` columns of a dense or CSR matrix."""
+        fitted = clone(self.estimator).fit(features, target)
+        strength = np.abs(np.atleast_2d(fitted.coef_)).max(axis=0)
+        return _strongest(strength, size).tolist()
+
+
+def _strongest(coefficients: Array, size: int) -> AnyArray:
+    """Return the places of the largest coefficients that are not 0."""
+    strength = np.abs(coefficients)
+    top = np.argsort(-strength, kind="stable")[:size]
+    return top[strength[top] > 0]
