@@ -13,6 +13,7 @@ from confide.estimators import (
     LogisticRegression,
     MultiResponseRegression,
     PoissonRegression,
+    SparseLinearRegression,
     load_model,
 )
 from confide.inference import Intervals
@@ -40,6 +41,7 @@ __all__ = [
     "Pure",
     "Release",
     "Schema",
+    "SparseLinearRegression",
     "Status",
     "Target",
     "Zcdp",

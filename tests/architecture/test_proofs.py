@@ -9,7 +9,16 @@ from confide.errors import InvalidParameter, UnmetNeeds
 from confide.mechanisms import MECHANISMS, calibrate_with_intervals
 from confide.objectives import Clipped, Logistic, Objective, Squared
 from confide.privacy import Approx, Neighbours, Pure, Status, Zcdp
-from confide.selection import ChunkedSearch, RandomStopping
+from confide.selection import (
+    SELECTORS,
+    ChunkedSearch,
+    ExponentialSelector,
+    HardThresholding,
+    RandomStopping,
+    SampleAggregateSelector,
+    ScreeningSelector,
+    SelectThenFit,
+)
 
 PROOFS = Path(__file__).parents[2] / "docs" / "proofs"
 REFUSED = {
@@ -23,6 +32,17 @@ REFUSED = {
 """Gaussian noise has no pure guarantee, zCDP does not reward random batches, and the
 functional mechanism has Laplace noise."""
 SQUARES = {"ssp", "adassp"}
+CONFIGURED = {
+    "select": SelectThenFit(ScreeningSelector(2)),
+    "thresholding": HardThresholding(2),
+}
+WITH_INTERVALS = {"objective", "output"}
+WITHOUT_INTERVALS = sorted(set(MECHANISMS) - WITH_INTERVALS)
+SELECTED_BY = {
+    "screening": ScreeningSelector(2),
+    "sample-aggregate": SampleAggregateSelector(2),
+    "exponential": ExponentialSelector(2),
+}
 HEADING = re.compile(r"^## ([a-z0-9-]+) — ", re.MULTILINE)
 
 
@@ -54,7 +74,7 @@ def test_every_theorem_a_mechanism_names_has_a_proof(name):
 def test_every_proved_calibration_names_a_listed_theorem(
     name, budget, relation, copies, loss
 ):
-    mechanism = MECHANISMS[name]()
+    mechanism = CONFIGURED.get(name) or MECHANISMS[name]()
     objective = Objective(loss, 5, target_bound=1.0)
     refused = (name, type(budget)) in REFUSED
     if refused or (name in SQUARES and loss == Logistic()):
@@ -67,7 +87,7 @@ def test_every_proved_calibration_names_a_listed_theorem(
     assert calibration.guarantee.theorem == calibration.theorem
 
 
-@pytest.mark.parametrize("name", ["objective", "output"])
+@pytest.mark.parametrize("name", sorted(WITH_INTERVALS))
 @pytest.mark.parametrize("budget", [Pure(1), Approx(1, 1e-5), Zcdp(0.1)], ids=repr)
 @pytest.mark.parametrize("variant", ["tight", "model-based", "published"])
 def test_intervals_name_theorems_that_are_proved(name, budget, variant):
@@ -85,6 +105,31 @@ def test_intervals_name_theorems_that_are_proved(name, budget, variant):
 @pytest.mark.parametrize("method", [ChunkedSearch, RandomStopping])
 def test_a_search_names_a_theorem_that_is_proved(method):
     assert proves(method.theorem)
+
+
+@pytest.mark.parametrize("name", WITHOUT_INTERVALS)
+def test_intervals_are_refused_where_nothing_proves_them(name):
+    mechanism = CONFIGURED.get(name) or MECHANISMS[name]()
+    with pytest.raises(InvalidParameter, match="intervals"):
+        calibrate_with_intervals(
+            mechanism, Objective(Logistic(), 3), Pure(1), Neighbours.REPLACE_ONE
+        )
+
+
+def test_every_selector_is_tried():
+    assert set(SELECTED_BY) == set(SELECTORS)
+
+
+@pytest.mark.parametrize("name", sorted(SELECTORS))
+@pytest.mark.parametrize("budget", [Pure(1), Approx(1, 1e-5), Zcdp(0.1)], ids=repr)
+@pytest.mark.parametrize("relation", list(Neighbours), ids=str)
+def test_every_selector_names_a_theorem_that_is_proved(name, budget, relation):
+    selector = SELECTED_BY[name]
+    assert all(proves(theorem) for theorem in selector.theorems)
+    objective = Objective(Logistic(), 5, target_bound=1.0)
+    found = selector.calibrate(objective, budget, relation, copies=2)
+    assert found.theorem in selector.theorems
+    assert found.guarantee.status is Status.PROVED
 
 
 def test_a_missing_proof_would_be_noticed():

@@ -30,12 +30,23 @@ from confide.mechanisms.mpadmm_published import PUBLISHED_RHO
 from confide.noise import Entropy, Gaussian, SphericalLaplace
 from confide.objectives import Clipped, HuberizedHinge, Logistic, Objective, Squared
 from confide.privacy import Approx, Neighbours, Pure, Zcdp
+from confide.selection import (
+    ExponentialSelector,
+    FrankWolfe,
+    HardThresholding,
+    SampleAggregateSelector,
+    ScreeningSelector,
+    SelectThenFit,
+)
 from confide.testing import check_mechanism
 
 PLAIN = {
     "output": OutputPerturbation(),
     "objective": ObjectivePerturbation(),
     "adaptive": AdaptiveObjectivePerturbation(),
+    "select": SelectThenFit(ScreeningSelector(2)),
+    "thresholding": HardThresholding(2),
+    "frank-wolfe": FrankWolfe(0.1),
 }
 QUICK = {
     "admm-objective": AdmmObjectivePerturbation(1),
@@ -58,6 +69,17 @@ VARIANTS = {
     "sgd, batches": ProximalSgd(),
     "sgd, large batches, momentum": ProximalSgd(5, Fraction(1, 4), momentum=0.5, clip=0.2),
     "adaptive, bridge": AdaptiveObjectivePerturbation("bridge"),
+    "select, votes": SelectThenFit(SampleAggregateSelector(2)),
+    "select, votes with Laplace noise": SelectThenFit(
+        SampleAggregateSelector(1, 7, "laplace")
+    ),
+    "select, all supports": SelectThenFit(ExponentialSelector(2)),
+    "select, then output perturbation": SelectThenFit(
+        ScreeningSelector(2), OutputPerturbation()
+    ),
+    "select, half for the selection": SelectThenFit(
+        ScreeningSelector(1, 0), share=Fraction(1, 2)
+    ),
     "adaptive, larger first look": AdaptiveObjectivePerturbation(share=Fraction(1, 2)),
     "objective, separate analysis": ObjectivePerturbation("separate"),
     "objective, published constants": ObjectivePerturbation("kst"),

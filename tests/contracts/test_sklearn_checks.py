@@ -10,9 +10,15 @@ from confide import (
     MultiResponseRegression,
     PoissonRegression,
     Pure,
+    SparseLinearRegression,
 )
 from confide.mechanisms import MpAdmm
-from confide.selection import PrivateSearch, RandomStopping
+from confide.selection import (
+    PrivateSearch,
+    RandomStopping,
+    ScreeningSelector,
+    SelectThenFit,
+)
 
 PURE = {"budget": Pure(200), "row_norm": 10.0}
 APPROX = {"budget": Approx(50, 1e-6), "row_norm": 10.0}
@@ -41,6 +47,10 @@ CONFIGURED = [
         {"l2": [0.5, 1.0]},
         Pure(2000),
     ),
+    LogisticRegression(
+        Pure(200), mechanism=SelectThenFit(ScreeningSelector(1), column_bound=10.0)
+    ),
+    SparseLinearRegression(Approx(50, 1e-6), size=1, column_bound=10.0, target_bound=5.0),
 ]
 
 DECLARED = {

@@ -18,6 +18,7 @@ from confide.data import DATASETS
 from confide.demo import Demo, run_demo
 from confide.mechanisms import MECHANISMS
 from confide.objectives import CONSTRAINTS, LOSSES, PENALTIES
+from confide.selection import SELECTORS
 from confide.studies import STUDIES
 
 
@@ -76,7 +77,7 @@ def list_parts(
     what: Annotated[
         str,
         typer.Argument(
-            help="mechanisms, losses, penalties, constraints, datasets or studies"
+            help="mechanisms, selectors, losses, penalties, constraints, datasets, studies"
         ),
     ] = "",
     as_json: AsJson = False,
@@ -87,6 +88,7 @@ def list_parts(
     """
     kinds: dict[str, list[tuple[str, ...]]] = {
         "mechanisms": [_mechanism_line(name) for name in MECHANISMS],
+        "selectors": [(name, _first_line(kind)) for name, kind in SELECTORS.items()],
         "losses": [(name, _first_line(kind)) for name, kind in LOSSES.items()],
         "penalties": [(name, _first_line(kind)) for name, kind in PENALTIES.items()],
         "constraints": [(name, _first_line(kind)) for name, kind in CONSTRAINTS.items()],

@@ -5,6 +5,7 @@ from confide.data.compare import Comparison, Finding, Undeclared, compare_table
 from confide.data.datasets import DATASETS, Dataset, load, load_a9a
 from confide.data.declare import UNKNOWN
 from confide.data.display import INTERCEPT, INTERCEPT_HEIGHT, Display
+from confide.data.entries import EntryBounds, enclose_entries
 from confide.data.rows import Block, Rows, enclose
 from confide.data.schema import UNNAMED, Schema
 from confide.data.tables import read_table
@@ -26,6 +27,7 @@ __all__ = [
     "Dataset",
     "Date",
     "Display",
+    "EntryBounds",
     "Finding",
     "Number",
     "Rows",
@@ -34,6 +36,7 @@ __all__ = [
     "Undeclared",
     "compare_table",
     "enclose",
+    "enclose_entries",
     "load",
     "load_a9a",
     "load_warfarin",

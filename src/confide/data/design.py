@@ -7,14 +7,14 @@ becomes one by `todense` where that is simpler or as quick.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
-from confide._types import AnyArray
+from confide._types import AnyArray, Array
 
 MOST_CELLS = 2048
 """A joint table of so many cells stays in the processor's nearest cache."""
@@ -187,6 +187,18 @@ class Design:
 
     def __repr__(self) -> str:
         return "<private rows>"
+
+
+def take_columns(features: Any, support: Sequence[int]) -> Array:
+    """Return some columns as a dense array, whatever the kind of matrix."""
+    chosen = np.asarray(support, dtype=np.intp)
+    if isinstance(features, Design):
+        units = np.zeros((features.shape[1], len(chosen)))
+        units[chosen, np.arange(len(chosen))] = 1.0
+        return np.asarray(features @ units)
+    part = features[:, chosen]
+    dense = part.toarray() if sparse.issparse(part) else part
+    return np.ascontiguousarray(dense, dtype=np.float64)
 
 
 def as_places(places: AnyArray) -> Places:

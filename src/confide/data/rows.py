@@ -9,20 +9,21 @@ kept next to the features instead of a scaled copy of them.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
 from confide._types import AnyArray, Array
-from confide.data.design import CACHE_BYTES, MOST_ADDED, Design, additions
+from confide.data.design import CACHE_BYTES, MOST_ADDED, Design, additions, take_columns
 from confide.errors import InvalidData, PrivacyLeak
 
+T = TypeVar("T")
 Partial: TypeAlias = tuple[Any, ...]
 """What a function of a block returns: arrays or numbers that can be added."""
 
@@ -210,6 +211,20 @@ class Rows:
         """Return the same rows with another target."""
         return Rows(self.features, target, self.factor, self.height)
 
+    def columns(self, support: Sequence[int]) -> "Rows":
+        """Return the same rows with these columns alone, and their intercept column.
+
+        They are dense whatever the rows are: what a block holds then depends on how many
+        columns were chosen, never on which.
+        """
+        chosen = take_columns(self.features, support)
+        return Rows(chosen, self.target, self.factor, self.height)
+
+    def some(self, chosen: AnyArray) -> "Rows":
+        """Return the rows at these places."""
+        factor = None if self.factor is None else self.factor[chosen]
+        return Rows(self.features[chosen], self.target[chosen], factor, self.height)
+
     def blocks(self, start: int, stop: int, dtype: Any = np.float64) -> Iterator[Block]:
         """Walk over the rows from start to stop, block by block."""
         step = self.block_rows
@@ -231,6 +246,22 @@ class Rows:
     def lengths(self) -> Array:
         """Return ‖x‖ for every row, the intercept column included."""
         return np.concatenate([block.lengths() for block in self.blocks(0, self.count)])
+
+    def each(self, parts: Sequence[AnyArray], fn: Callable[["Rows"], T]) -> list[T]:
+        """Return ``fn`` of the rows at every list of places, computed side by side."""
+        with _blas().limit(limits=1, user_api="blas"):
+            return list(_pool(_threads()).map(lambda part: fn(self.some(part)), parts))
+
+    def plain(self) -> tuple[Any, Array]:
+        """Return features with their factors multiplied in, dense or CSR, and targets."""
+        features = self.features
+        if isinstance(features, Design):
+            features = features.todense()
+        if self.factor is None:
+            return features, self.target
+        if sparse.issparse(features):
+            return sparse.csr_array(sparse.diags_array(self.factor) @ features), self.target
+        return features * self.factor[:, None], self.target
 
     def sum(self, fn: Callable[[Block], Partial], dtype: Any = np.float64) -> Partial:
         """Add up ``fn(block)`` over all blocks."""
@@ -283,7 +314,7 @@ def enclose(features: Any, target: Array, row_norm: float, height: float) -> Row
         np.divide(row_norm, np.maximum(length, row_norm, out=length), out=part)
         low += len(length)
     if not finite:
-        _refuse_infinite(features)
+        refuse_infinite(features)
     return Rows(features, target, factor if longest > row_norm else None, height)
 
 
@@ -296,7 +327,8 @@ def _squared_norms(features: Any) -> Array:
         return np.einsum("ij,ij->i", features, features)
 
 
-def _refuse_infinite(features: Any) -> None:
+def refuse_infinite(features: Any) -> None:
+    """Say what is wrong with values of which some are not finite, and quote none."""
     values = features.data if sparse.issparse(features) else features
     if np.isnan(values).any():
         raise InvalidData(

@@ -5,6 +5,7 @@ from confide.estimators._load import load_model
 from confide.estimators._model_file import release_hash
 from confide.estimators._multi import MultiResponseRegression
 from confide.estimators._regressors import LinearRegression, PoissonRegression
+from confide.estimators._sparse import SparseLinearRegression
 
 __all__ = [
     "LinearRegression",
@@ -12,6 +13,7 @@ __all__ = [
     "LogisticRegression",
     "MultiResponseRegression",
     "PoissonRegression",
+    "SparseLinearRegression",
     "load_model",
     "release_hash",
 ]

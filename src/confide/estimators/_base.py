@@ -18,10 +18,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from confide._types import AnyArray, Array
 from confide.accounting import Charge, Ledger
-from confide.data import INTERCEPT, INTERCEPT_HEIGHT, Display, Schema, enclose, read_table
+from confide.data import INTERCEPT, Display, Schema, read_table
 from confide.errors import InvalidParameter
 from confide.estimators._about import about
 from confide.estimators._booking import dataset_name
+from confide.estimators._bounding import (
+    Bounding,
+    bounding_facts,
+    bounding_for,
+    bounding_of,
+)
 from confide.estimators._groups import group_events, per_person
 from confide.estimators._intake import check_count_is_public, read_features, read_number
 from confide.estimators._model_file import release_hash, write_model
@@ -29,8 +35,10 @@ from confide.estimators._rehearsal import Ready, Rehearsal, rehearsed
 from confide.estimators._selection import (
     check_coordinates,
     check_penalty,
+    display_of_release,
     selected,
     selection_facts,
+    selects,
 )
 from confide.estimators._uncertain import (
     Prepared,
@@ -46,7 +54,15 @@ from confide.estimators._uncertain import (
 from confide.inference import Coefficient, Intervals, IntervalTable, Summary
 from confide.mechanisms import MECHANISMS, Mechanism, Release
 from confide.noise import Entropy
-from confide.objectives import L1, L2Ball, Loss, Objective, typical_norm_of_columns
+from confide.objectives import (
+    L1,
+    Box,
+    Constraint,
+    L2Ball,
+    Loss,
+    Objective,
+    typical_norm_of_columns,
+)
 from confide.privacy import Budget, Neighbours, check_budget, row_budget
 from confide.privacy.guarantee import PUBLIC_LABELS
 
@@ -67,6 +83,7 @@ class Task:
     codings: int = 1
     target_bound: float | None = None
     coef_norm: float | None = None
+    largest_coef: float | None = None
     classes: AnyArray | None = None
     labels_were_read: bool = False
     responses: int = 1
@@ -101,7 +118,8 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         if y is None and self.schema is not None:
             y = self.schema.target_column(X)
         task, codings = self._task(y, features.shape[0])
-        objective = self._objective(task, features.shape[1])
+        bounding = bounding_for(self, mechanism)
+        objective = self._objective(task, features.shape[1], bounding)
         crowd = 1 if self.schema is None else self.schema.rows_per_person
         wish = Intervals.of(self.intervals)
         calibration = calibrate(
@@ -115,16 +133,16 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         )
         if y_is_column and calibration.takes_count_as_public:
             check_count_is_public(self.schema)
-        rows = enclose(features, np.zeros(0), self._row_norm, self._height)
+        rows = bounding.enclose(features, np.zeros(0))
         calibration.check_rows(rows)
         tasks = tasks_of(rows, codings)
-        return Ready(budget, crowd, wish, count, calibration, task, tasks)
+        return Ready(budget, crowd, wish, count, calibration, task, tasks, bounding.height)
 
     def _fit(self, X: Any, y: Any) -> Any:
-        budget, crowd, wish, count, calibration, task, tasks = self._ready(X, y)
+        budget, crowd, wish, count, calibration, task, tasks, height = self._ready(X, y)
         entropy = Entropy.of(self.random_state)
         receipt = self._charge(calibration, budget, crowd, secret=entropy.secret)
-        still = None if self.schema is None else self.schema.still_directions(self._height)
+        still = None if self.schema is None else self.schema.still_directions(height)
         release = release_all(calibration, tasks, entropy, wish, count, still=still)
         self._keep(per_person(release, budget, crowd), task)
         self.fitted_on_ = datetime.now(UTC).date().isoformat()
@@ -215,14 +233,11 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         return isinstance(self.l2, str) and self.l2 == "auto"
 
     @property
-    def _row_norm(self) -> float:
-        return 1.0 if self.schema is not None else float(self.row_norm)
+    def _bounding(self) -> Bounding:
+        """How the rows behind the release were bounded."""
+        return bounding_of(self, self.release_)
 
-    @property
-    def _height(self) -> float:
-        return INTERCEPT_HEIGHT * self._row_norm if self.fit_intercept else 0.0
-
-    def _objective(self, task: Task, columns: int) -> Objective:
+    def _objective(self, task: Task, columns: int, bounding: Bounding) -> Objective:
         many = task.responses
         dimension = many * (columns + (1 if self.fit_intercept else 0))
         penalty = self.penalty
@@ -231,17 +246,23 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             penalty = L1((float(self.l1),) * (many * columns) + spared)
         elif penalty is not None:
             check_coordinates(penalty, dimension)
-        ball = None if task.coef_norm is None else L2Ball(task.coef_norm)
+        confined: Constraint | None = None
+        if task.coef_norm is not None:
+            confined = L2Ball(task.coef_norm)
+        elif task.largest_coef is not None:
+            confined = Box(-task.largest_coef, task.largest_coef)
         return Objective(
             task.loss,
             dimension,
-            float(np.hypot(self._row_norm, self._height)),
+            bounding.norm(columns),
             None if self._ridge_is_automatic else float(self.l2),
             penalty,
-            ball,
+            confined,
             task.target_bound,
             many,
             self._typical_norm(task),
+            bounding.known,
+            bounding.height,
         )
 
     def _typical_norm(self, task: Task) -> float | None:
@@ -273,7 +294,9 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         """Split a release into slopes and intercept, in the user's units."""
         table = np.atleast_2d(value) * self._unit()
         slopes = table[:, :-1] if self.fit_intercept else table
-        levels = self._height * table[:, -1] if self.fit_intercept else np.zeros(len(table))
+        levels = np.zeros(len(table))
+        if self.fit_intercept:
+            levels = self._bounding.height * table[:, -1]
         levels = levels + self._origin()
         self._slopes, self._levels = slopes, levels
         if self.schema is None:
@@ -297,7 +320,8 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         if self.schema is not None:
             X = read_table(X, self.schema, target=False)
         features = read_features(self, X, self.schema, reset=False)
-        rows = enclose(features, np.zeros(features.shape[0]), self._row_norm, 0.0)
+        nothing = np.zeros(features.shape[0])
+        rows = self._bounding.enclose(features, nothing, constant=False)
         table = self._slopes.T
         parts = []
         for block in rows.blocks(0, rows.count):
@@ -317,11 +341,11 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         """Return what turns one coding of the release into the lines of the summary."""
         factors = np.full(self.n_features_in_ + bool(self.fit_intercept), self._unit())
         if self.fit_intercept:
-            factors[-1] *= self._height
+            factors[-1] *= self._bounding.height
         if self.schema is None:
             last = (INTERCEPT,) if self.fit_intercept else ()
             names = (*self._feature_names(), *last)
-            return Display(names, np.diag(factors), np.zeros(len(names)))
+            return display_of_release(self.release_, names, factors)
         lines = self.schema.display_map()
         return Display(
             lines.names,
@@ -336,8 +360,10 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         rows = self._lines()
         noises = "; ".join(f"{n.kind} {n.scale:.4g} on {n.added_to}" for n in release.noise)
         ridge = ("Ridge", f"l2 = {release.l2:.6g}")
-        selection = selection_facts(self) if self._selects else ()
-        facts = (("Noise", noises), ridge, *selection, *interval_facts(release))
+        selection = selection_facts(self) if selects(self) else ()
+        bounds = bounding_facts(release) if self.schema is None else ()
+        own = (*bounds, *selection, *interval_facts(release))
+        facts = (("Noise", noises), ridge, *own)
         title, level = type(self).__name__, interval_level(release)
         caution = interval_caution(release)
         return Summary(title, release.guarantee, rows, facts, about(self), level, caution)
@@ -349,16 +375,19 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         A category is selected if one of its levels is.
         """
         check_is_fitted(self, "release_")
-        if not self._selects:
-            raise AttributeError("nothing was selected: fit with l1 greater than 0")
+        if not selects(self):
+            raise AttributeError(
+                "nothing was selected: fit with l1 greater than 0, or with a mechanism "
+                "that selects columns, such as SelectThenFit"
+            )
         return selected(self)
 
     @property
-    def _selects(self) -> bool:
-        """Whether a penalty sets coefficients to 0."""
-        return bool(self.l1) or (
-            self.penalty is not None and self.penalty.kink() is not None
-        )
+    def support_(self) -> AnyArray:
+        """The columns whose released coefficients are not all 0, in rising order."""
+        check_is_fitted(self, "release_")
+        table = np.atleast_2d(self.release_.value)[:, : self.n_features_in_]
+        return np.flatnonzero((table != 0).any(axis=0))
 
     @property
     def intervals_(self) -> IntervalTable:

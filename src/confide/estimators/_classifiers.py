@@ -106,7 +106,9 @@ class LogisticRegression(_PrivateClassifier):
         Public bound on the length of a feature row; longer rows are scaled to it.
     mechanism : str or instance
         "objective" (default), "output", "adaptive"; driven by gradients "momentum",
-        "ssadmm", "mpadmm", "sgd", "dp-admm"; "admm-objective"; or a configured mechanism.
+        "ssadmm", "mpadmm", "sgd", "dp-admm"; "admm-objective"; or a configured mechanism;
+        for few of many columns `confide.selection.SelectThenFit`, which bounds entries
+        instead of rows.
     l2 : "auto" or float
         Ridge Λ of the sum objective, intercept included; "auto" chooses from the budget.
     l1 : float
@@ -142,8 +144,10 @@ class LogisticRegression(_PrivateClassifier):
     coef_, intercept_ : arrays
         In the user's units.
     selected_ : tuple
-        Where ``l1`` or ``penalty`` is set: the names of the variables with coefficients
-        that are not 0.
+        Where ``l1`` or ``penalty`` is set or the mechanism selects: the names of the
+        variables with coefficients that are not 0.
+    support_ : array
+        Their columns.
     intervals_ : IntervalTable
         Estimates with intervals, where they were asked for.
     classes_ : array

@@ -22,6 +22,7 @@ from confide.estimators._model_file import (
 )
 from confide.estimators._multi import MultiResponseRegression
 from confide.estimators._regressors import LinearRegression, PoissonRegression
+from confide.estimators._sparse import SparseLinearRegression
 
 KINDS: dict[str, Any] = {
     kind.__name__: kind
@@ -31,6 +32,7 @@ KINDS: dict[str, Any] = {
         LinearRegression,
         PoissonRegression,
         MultiResponseRegression,
+        SparseLinearRegression,
     )
 }
 CLASS_TYPES = "biufUO"

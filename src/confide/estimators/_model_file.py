@@ -28,6 +28,7 @@ from confide.mechanisms import MECHANISMS, Release
 from confide.mechanisms.release import NoiseRecord
 from confide.objectives import PENALTIES
 from confide.privacy import Approx, Guarantee, Neighbours, Pure, Status, Zcdp
+from confide.selection import FINDERS, SELECTORS
 
 FORMAT = "confide-model"
 FORMAT_VERSION = 2
@@ -39,6 +40,12 @@ EVENTS: dict[str, Any] = {
     "approx": ApproxEvent,
     "zcdp": ZcdpEvent,
 }
+PARTS: dict[str, Any] = {
+    "mechanism": MECHANISMS,
+    "selector": SELECTORS,
+    "finder": FINDERS,
+}
+"""What a mechanism may be made of, by registry."""
 NOT_STORED = ("budget", "schema", "mechanism", "penalty", "ledger", "random_state")
 """Parameters that have a place of their own in the file, or none."""
 
@@ -159,7 +166,7 @@ def mechanism_of(record: Any) -> Any:
     name = _text(record["name"])
     if record["settings"] is None or name not in MECHANISMS:
         return name
-    return MECHANISMS[name](**record["settings"])
+    return _made(MECHANISMS[name], record["settings"])
 
 
 def penalty_record(penalty: Any) -> dict[str, Any] | None:
@@ -205,7 +212,42 @@ def _mechanism_record(mechanism: Any) -> dict[str, Any]:
         return {"name": mechanism, "settings": None}
     name = getattr(mechanism, "name", type(mechanism).__name__)
     known = name in MECHANISMS and type(mechanism) is MECHANISMS[name]
-    return {"name": str(name), "settings": plain(mechanism) if known else None}
+    try:
+        settings = _settings(mechanism) if known else None
+    except _NotStored:
+        settings = None
+    return {"name": str(name), "settings": settings}
+
+
+class _NotStored(Exception):
+    """A part of a mechanism is somebody's own: a file cannot bring it back."""
+
+
+def _settings(part: Any) -> dict[str, Any]:
+    """Return the fields of a mechanism; those that are parts themselves, by their names."""
+    values = {field.name: getattr(part, field.name) for field in fields(part)}
+    return {name: _setting(value) for name, value in values.items()}
+
+
+def _setting(value: Any) -> Any:
+    for kind, known in PARTS.items():
+        name = getattr(value, "name", None)
+        if isinstance(name, str) and name in known and type(value) is known[name]:
+            return {"part": kind, "name": name, "settings": _settings(value)}
+    if value is None or isinstance(value, bool | int | float | str | Fraction | Enum):
+        return plain(value)
+    raise _NotStored
+
+
+def _made(kind: Any, settings: Mapping[str, Any]) -> Any:
+    """Return a mechanism, or a part of one, from the record of its fields."""
+    return kind(**{name: _made_part(value) for name, value in settings.items()})
+
+
+def _made_part(value: Any) -> Any:
+    if not isinstance(value, Mapping) or "part" not in value:
+        return value
+    return _made(PARTS[value["part"]][value["name"]], value["settings"])
 
 
 def _tagged(value: Any, kinds: dict[str, Any]) -> dict[str, Any]:

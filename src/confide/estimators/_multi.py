@@ -9,6 +9,7 @@ import numpy as np
 from confide._types import Array
 from confide.errors import InvalidData, InvalidParameter
 from confide.estimators._base import PrivateLinearModel, Task
+from confide.estimators._bounding import Bounding
 from confide.estimators._intake import read_number, read_numbers, read_target
 from confide.estimators._regressors import _PrivateRegressor
 from confide.mechanisms import Mechanism, Release
@@ -88,8 +89,8 @@ class MultiResponseRegression(_PrivateRegressor):
         loss = Clipped(Squared(), cut)
         return Task(loss, target_bound=1.0, responses=table.shape[1]), (target,)
 
-    def _objective(self, task: Task, columns: int) -> Objective:
-        found = super()._objective(task, columns)
+    def _objective(self, task: Task, columns: int, bounding: Bounding) -> Objective:
+        found = super()._objective(task, columns, bounding)
         if not self.nuclear:
             return found
         shape = (columns, task.responses)

@@ -21,6 +21,7 @@ class Ready(NamedTuple):
     calibration: Prepared
     task: Any
     tasks: Iterable[Rows]
+    height: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,12 @@
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
+from confide._types import Array
+from confide.data import Display
 from confide.errors import InvalidParameter
-from confide.mechanisms import AdaptiveObjectivePerturbation, Mechanism
+from confide.mechanisms import AdaptiveObjectivePerturbation, Mechanism, Release
 from confide.objectives import PENALTIES, Penalty
 
 MOST_NAMES = 12
@@ -41,6 +44,31 @@ def check_coordinates(penalty: Penalty, dimension: int) -> None:
         raise InvalidParameter(
             "penalty", f"about {dimension} coordinates, the intercept's last", penalty
         )
+
+
+def selects(model: Any) -> bool:
+    """Whether zeros of the release mean that a variable was left out."""
+    penalty = model.penalty
+    zeroes = bool(model.l1) or (penalty is not None and penalty.kink() is not None)
+    return zeroes or "support" in model.release_.extras
+
+
+def display_of_release(release: Release, names: tuple[str, ...], factors: Array) -> Display:
+    """Return a line for every coefficient, or for those that the mechanism selected.
+
+    ``names`` and ``factors`` are those of all coefficients, the constant one included.
+    """
+    supports = release.extras.get("support")
+    if supports is None:
+        return Display(names, np.diag(factors), np.zeros(len(names)))
+    table = np.atleast_2d(release.value)
+    kept = (table != 0).any(axis=0)
+    kept[[j for support in supports for j in support]] = True
+    shown = np.flatnonzero(kept)
+    matrix: Any = sparse.csr_array(
+        (factors[shown], (np.arange(len(shown)), shown)), shape=(len(shown), len(names))
+    )
+    return Display(tuple(names[j] for j in shown), matrix, np.zeros(len(shown)))
 
 
 def selected(model: Any) -> tuple[str, ...]:

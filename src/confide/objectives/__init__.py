@@ -32,6 +32,7 @@ from confide.objectives.penalties import (
     Penalty,
     Ridge,
     Scad,
+    weighs_alike,
 )
 from confide.objectives.proximal import has_exact_prox, prox
 from confide.objectives.public import Public
@@ -73,4 +74,5 @@ __all__ = [
     "has_exact_prox",
     "prox",
     "typical_norm_of_columns",
+    "weighs_alike",
 ]

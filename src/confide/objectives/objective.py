@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from confide._types import Array
+from confide.data.entries import EntryBounds
 from confide.errors import InvalidParameter
-from confide.objectives.constraints import Constraint
+from confide.objectives.constraints import Constraint, L2Ball
 from confide.objectives.losses import Loss, curvature_bound
-from confide.objectives.penalties import Penalty
+from confide.objectives.penalties import Penalty, alike_on
 from confide.objectives.public import Public
 from confide.objectives.typical import typical_margin, typical_norm
 
@@ -28,6 +29,8 @@ class Objective:
     then goes by ``coef_norm_guess``, a public guess of ‖θ‖ (None: from the loss). With
     several ``responses`` a record has as many targets, the loss is the sum over them, and
     the coordinates are a matrix with a line for every column of the rows.
+    ``entries`` bounds single entries of a row where that is known; ``height`` is that of
+    the constant column, the last one, 0 where there is none or nobody needs to know.
     """
 
     loss: Loss
@@ -39,6 +42,8 @@ class Objective:
     target_bound: float | None = None
     responses: int = 1
     coef_norm_guess: float | None = None
+    entries: EntryBounds | None = None
+    height: float = 0.0
 
     def __post_init__(self) -> None:
         if self.dimension < 1:
@@ -57,6 +62,38 @@ class Objective:
         if self.target_bound is not None and not 0 < self.target_bound < math.inf:
             raise InvalidParameter("target_bound", "positive and finite", self.target_bound)
         check_guess(self.coef_norm_guess)
+        if not 0 <= self.height < self.row_norm:
+            raise InvalidParameter("height", "0 or more, below row_norm", self.height)
+
+    @property
+    def columns(self) -> int:
+        """How many columns there are, the constant one aside."""
+        return self.dimension - bool(self.height)
+
+    @property
+    def entry_bound(self) -> float:
+        """The largest entry of a row, the constant column aside."""
+        return self.norm_of(1)
+
+    def norm_of(self, count: int) -> float:
+        """Return how long any so many entries of a row are, the constant one aside."""
+        whole = math.sqrt(self.row_norm**2 - self.height**2)
+        return whole if self.entries is None else min(whole, self.entries.norm(count))
+
+    def on_columns(self, count: int) -> "Objective":
+        """Return the objective of any so many columns, and of the constant one.
+
+        The penalty must weigh all columns alike: it is handed on as one that does.
+        """
+        return replace(
+            self,
+            dimension=count + bool(self.height),
+            row_norm=math.hypot(self.norm_of(count), self.height),
+            penalty=None
+            if self.penalty is None
+            else alike_on(self.penalty, count, self.columns, bool(self.height)),
+            entries=None,
+        )
 
     @property
     def public(self) -> Public:
@@ -110,6 +147,10 @@ class Objective:
     def kink(self) -> Penalty | None:
         """The penalty without its quadratic part."""
         return None if self.penalty is None else self.penalty.kink()
+
+    def with_ball(self, radius: float) -> "Objective":
+        """Return the same objective with coefficients confined to a ball."""
+        return replace(self, constraint=L2Ball(radius))
 
     def with_l2(self, l2: float) -> "Objective":
         """Return the same objective with this ridge."""

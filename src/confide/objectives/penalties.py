@@ -277,6 +277,21 @@ class Nuclear(_NoRidge):
         return np.concatenate([thin.ravel(), theta[thin.size :]])
 
 
+def weighs_alike(penalty: Penalty | None, columns: int) -> bool:
+    """Whether a penalty treats the first columns alike, one by one."""
+    if isinstance(penalty, Ridge | L1):
+        return np.unique(np.atleast_1d(penalty.weight)[:columns]).size == 1
+    return penalty is None or isinstance(penalty, ElasticNet | Scad | Mcp)
+
+
+def alike_on(penalty: Penalty, count: int, columns: int, constant: bool) -> Penalty:
+    """Return a penalty that weighs columns alike for ``count`` of them."""
+    if not isinstance(penalty, Ridge | L1) or not isinstance(penalty.weight, tuple):
+        return penalty
+    last = penalty.weight[columns:] if constant else ()
+    return type(penalty)(penalty.weight[:1] * count + last)
+
+
 def soft(theta: Array, level: Any) -> Array:
     """Move every coordinate towards 0 by level, stopping there."""
     return np.asarray(np.sign(theta) * np.maximum(np.abs(theta) - level, 0))

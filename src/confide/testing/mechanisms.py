@@ -204,9 +204,10 @@ def _check_automatic_ridge(mechanism: Mechanism, calibration: Calibration) -> No
     if automatic is None:
         raise AssertionError("l2=None must leave the ridge to the mechanism")
     ridge = automatic.objective.l2
+    confined = automatic.objective.constraint is not None
     expect(
-        ridge is not None and 0 < ridge < math.inf,
-        "l2=None must become a positive ridge",
+        ridge is not None and (0 < ridge < math.inf or (confined and ridge == 0)),
+        "l2=None must become a positive ridge, or none where coefficients are confined",
         at=ridge,
     )
     fixed = _calibrate(mechanism, budget, neighbours, l2=ridge)

@@ -1,0 +1,101 @@
+"""Rows bounded entry by entry.
+
+Where columns outnumber rows the length of a row says little: a fit on few columns needs
+bounds on few entries. Entries beyond a public bound are clipped to it, or a row whose few
+largest entries are too long together is scaled down; both look at one record alone.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from confide._types import Array
+from confide.data.rows import Rows, refuse_infinite
+from confide.errors import InvalidParameter
+
+
+@dataclass(frozen=True, slots=True)
+class EntryBounds:
+    """Public: no entry of a row exceeds ``most``, no ``few`` of them are longer together.
+
+    Without ``length`` nothing but the entries themselves is bounded.
+    """
+
+    most: float
+    few: int = 1
+    length: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("most", "length"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise InvalidParameter("column_bound", "positive and finite", value)
+        if self.few < 1:
+            raise InvalidParameter("few", "1 or more", self.few)
+
+    @classmethod
+    def scaled(cls, few: int, each: float) -> "EntryBounds":
+        """Return the bounds of rows whose ``few`` largest entries are each·√few long."""
+        reach = each * math.sqrt(few)
+        return cls(reach, few, reach)
+
+    def norm(self, count: int) -> float:
+        """Return how long any so many entries of a row can be together."""
+        alone = self.most * math.sqrt(count)
+        if self.length is None:
+            return alone
+        return min(alone, self.length * math.sqrt(-(-count // self.few)))
+
+
+def enclose_entries(
+    features: Any, target: Array, bounds: EntryBounds, height: float
+) -> Rows:
+    """Bound every row as ``bounds`` says and close the box.
+
+    ``features`` is a float array or CSR matrix; values that are not finite are refused.
+    """
+    values = features.data if sparse.issparse(features) else features
+    largest = np.abs(values).max(initial=0.0)
+    if not np.isfinite(largest):
+        refuse_infinite(features)
+    if bounds.length is not None:
+        lengths = _largest_norms(features, bounds.few)
+        factor = bounds.length / np.maximum(lengths, bounds.length)
+        return Rows(features, target, factor, height)
+    if largest > bounds.most:
+        clipped = np.clip(values, -bounds.most, bounds.most)
+        if sparse.issparse(features):
+            parts = (clipped, features.indices, features.indptr)
+            clipped = sparse.csr_array(parts, shape=features.shape)
+        features = clipped
+    return Rows(features, target, None, height)
+
+
+def _largest_norms(features: Any, few: int) -> Array:
+    """Return how long the few largest entries of every row are together."""
+    if not sparse.issparse(features):
+        rows = range(0, features.shape[0], ROWS_AT_ONCE)
+        parts = [_dense_norms(features[low : low + ROWS_AT_ONCE], few) for low in rows]
+        return np.concatenate(parts)
+    counts = np.diff(features.indptr)
+    row = np.repeat(np.arange(len(counts)), counts)
+    size = np.abs(features.data)
+    order = np.lexsort((-size, row))
+    rank = np.arange(len(order)) - np.repeat(features.indptr[:-1], counts)
+    with np.errstate(over="ignore"):
+        squares = np.where(rank < few, size[order] ** 2, 0.0)
+    return np.sqrt(np.bincount(row, squares, len(counts)))
+
+
+ROWS_AT_ONCE = 1024
+
+
+def _dense_norms(features: Any, few: int) -> Array:
+    with np.errstate(over="ignore"):
+        squares = np.square(features, dtype=np.float64)
+    if few < squares.shape[1]:
+        squares = np.partition(squares, squares.shape[1] - few, axis=1)[:, -few:]
+    return np.asarray(np.sqrt(squares.sum(axis=1)))

@@ -1,0 +1,140 @@
+"""Screening: columns by their covariance with the target, all at once."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from confide._types import Array
+from confide.accounting import Event
+from confide.data.rows import Block, Rows
+from confide.errors import InvalidParameter
+from confide.noise import Entropy, Gumbel, largest
+from confide.objectives import Objective
+from confide.privacy import Budget, Neighbours
+from confide.privacy.budgets import exact
+from confide.selection.base import PAGE, SELECTORS, SelectorCalibration
+from confide.selection.choices import (
+    check_rounding,
+    check_size,
+    check_whole,
+    event_of,
+    score_scale,
+    settle,
+    sum_noise,
+)
+from confide.selection.targets import scaled_target, target_size
+
+
+@SELECTORS.register("screening")
+@dataclass(frozen=True, slots=True)
+class ScreeningSelector:
+    """The columns with the largest |Σ xᵢⱼ(tᵢ − t̄)| once Gumbel noise is added.
+
+    t is the target over its bound. ``centre_share`` of the budget pays for a private mean
+    t̄, without which a common column looks telling where one class is common; 0 leaves t̄
+    at 0. Columns that tell something only together with others are not found.
+
+    Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
+    Public       the bound on entries, target bound, size, budget.
+    Sensitivity  bound·(1 + |t̄|) per score, twice that under replace-one.
+    Proof        docs/proofs/sparse-selection.md
+    """
+
+    size: int = 10
+    centre_share: Fraction = Fraction(1, 20)
+
+    name: ClassVar[str] = "screening"
+    theorems: ClassVar[tuple[str, ...]] = (PAGE + "screening", PAGE + "gumbel-top")
+
+    def __post_init__(self) -> None:
+        check_whole("size", self.size, "It is how many columns to select.")
+        share = exact(self.centre_share, "centre_share")
+        object.__setattr__(self, "centre_share", share)
+        if not 0 <= share < 1:
+            raise InvalidParameter("centre_share", "0 or more, below 1", share)
+
+    def calibrate(
+        self,
+        objective: Objective,
+        budget: Budget,
+        neighbours: Neighbours,
+        *,
+        copies: int = 1,
+    ) -> SelectorCalibration:
+        """Choose the noise from public facts alone."""
+        check_size(self.size, objective)
+        target_size(objective)
+        choices = self.size * copies
+        whole = settle(budget, choices)
+        main, centre = whole.share(1 - self.centre_share), None
+        events: tuple[Event, ...] = (event_of(main),)
+        if self.centre_share:
+            part = whole.share(self.centre_share)
+            centre = sum_noise(part, mean_reach(neighbours), copies)
+            events = (*events, event_of(part))
+        width = score_width(objective.entry_bound, neighbours)
+        return SelectorCalibration(
+            objective,
+            budget,
+            neighbours,
+            PAGE + "screening",
+            Gumbel(score_scale(main, choices, width)),
+            events,
+            copies,
+            centre,
+        )
+
+    def check_rows(self, calibration: SelectorCalibration, rows: Rows) -> None:
+        """Refuse by shape, before anything is spent."""
+        check_rounding(rows, rows.terms)
+
+    def select(
+        self, calibration: SelectorCalibration, rows: Rows, entropy: Entropy
+    ) -> Sequence[int]:
+        """Return ``size`` columns in rising order, privately."""
+        mean = private_mean(calibration, rows, entropy)
+        scores = column_scores(calibration.objective, rows, mean)
+        noise = calibration.noise
+        widened = replace(noise, scale=noise.scale * (1 + abs(mean)))
+        return largest(scores, self.size, widened, entropy).tolist()
+
+
+def score_width(bound: float, neighbours: Neighbours) -> float:
+    """Return how much the changes of two scores can differ: each moves by its bound."""
+    return 2 * neighbours.shifts * bound
+
+
+def column_scores(objective: Objective, rows: Rows, mean: float) -> Array:
+    """Return |Σ xᵢⱼ(tᵢ − t̄)| for every column but the constant one."""
+
+    def part(block: Block) -> tuple[Any, ...]:
+        return (block.pull(scaled_target(objective, block.target) - mean),)
+
+    return np.abs(rows.sum(part)[0][: objective.columns])
+
+
+def private_mean(calibration: SelectorCalibration, rows: Rows, entropy: Entropy) -> float:
+    """Return t̄ within [−1, 1] from a noisy sum, and count where that is private."""
+    noise, objective = calibration.centre, calibration.objective
+    if noise is None:
+        return 0.0
+
+    def part(block: Block) -> tuple[Any, ...]:
+        return (float(scaled_target(objective, block.target).sum()),)
+
+    total = float(rows.sum(part)[0])
+    if calibration.neighbours is Neighbours.REPLACE_ONE:
+        mean = (total + noise.draw(1, entropy)[0]) / rows.count
+    else:
+        pair = np.array([total, rows.count]) + noise.draw(2, entropy)
+        mean = pair[0] / max(1.0, pair[1])
+    return float(np.clip(mean, -1.0, 1.0))
+
+
+def mean_reach(neighbours: Neighbours) -> float:
+    """Return how far one record moves sum and count, or the sum alone where it stays."""
+    return 2.0 if neighbours is Neighbours.REPLACE_ONE else math.sqrt(2)
