@@ -141,12 +141,22 @@ class Block:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Rows:
-    """Bounded private rows; use `enclose` to make them."""
+    """Bounded private rows; use `enclose` to make them.
+
+    ``listed`` is how many rows the table had before those without a target were left out:
+    under replace-one neighbours that number is public, and ``count`` is not.
+    """
 
     features: Any
     target: Array
     factor: Array | None
     height: float
+    listed: int | None = None
+
+    @property
+    def table_count(self) -> int:
+        """How many rows the table had: public under replace-one neighbours."""
+        return self.count if self.listed is None else self.listed
 
     @property
     def count(self) -> int:
@@ -202,7 +212,7 @@ class Rows:
 
     def labelled(self, target: Array) -> "Rows":
         """Return the same rows with another target."""
-        return Rows(self.features, target, self.factor, self.height)
+        return Rows(self.features, target, self.factor, self.height, self.listed)
 
     def columns(self, support: Sequence[int]) -> "Rows":
         """Return the same rows with these columns alone, and their intercept column.
@@ -211,7 +221,7 @@ class Rows:
         columns were chosen, never on which.
         """
         chosen = take_columns(self.features, support)
-        return Rows(chosen, self.target, self.factor, self.height)
+        return Rows(chosen, self.target, self.factor, self.height, self.listed)
 
     def some(self, chosen: AnyArray) -> "Rows":
         """Return the rows at these places."""

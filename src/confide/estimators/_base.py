@@ -125,7 +125,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             wish=wish,
             rows=count,
         )
-        rows = bounding.enclose(features, np.zeros(0))
+        rows = replace(bounding.enclose(features, np.zeros(0)), listed=count)
         calibration.check_rows(rows)
         tasks = tasks_of(rows, codings)
         entropy = Entropy.of(self.random_state)
