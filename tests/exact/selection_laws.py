@@ -118,8 +118,9 @@ def voted(selector, calibration, rows):
             for own in product(range(blocks), repeat=count)
         ]
     else:
-        orders = permutations(range(count))
-        ways = [np.array_split(np.array(order), blocks) for order in orders]
+        slots = rows.table_count
+        owners = [np.array(w) * blocks // slots for w in permutations(range(slots), count)]
+        ways = [[np.flatnonzero(own == k) for k in range(blocks)] for own in owners]
     laws = []
     for parts in ways:
         ballots = [selector.ballot(rows.some(part), columns) for part in parts]

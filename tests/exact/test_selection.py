@@ -1,6 +1,6 @@
 """Selections on tiny tables: exact chances of every outcome, for pairs of neighbours."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -112,7 +112,8 @@ def test_the_mean_of_the_target_moves_as_far_as_its_noise_is_for(relation):
     if relation is ADD:
         moves = [np.linalg.norm(end) for end in ends]
     else:
-        moves = [abs(a[0] - b[0]) for a in ends for b in ends]
+        ends.append(np.zeros(2))
+        moves = [np.linalg.norm(a - b) for a in ends for b in ends]
     assert max(moves) == pytest.approx(mean_reach(relation))
     for budget in (Pure(2), Zcdp("0.3")):
         found = ScreeningSelector(2, "1/5").calibrate(THREE, budget, relation, copies=3)
@@ -198,6 +199,18 @@ def largest_votes(budget, relation, size, noise):
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 def test_votes_spend_no_more_than_their_budget(budget, relation, size):
     assert largest_votes(budget, relation, size, "gumbel") > 0.05
+
+
+def test_a_record_without_a_target_is_as_private_as_another():
+    """The table lists four records; in one of two neighbours the last has no target."""
+    selector = SampleAggregateSelector(1, 2, "gumbel", Heaviest())
+    calibration = selector.calibrate(THREE, Pure(2), REPLACE)
+    missing = replace(VOTED, listed=4)
+    for record in VOTERS:
+        laws = [
+            voted(selector, calibration, rows) for rows in (missing, plus(VOTED, *record))
+        ]
+        assert share_of_budget(*laws, Pure(2)) <= 1
 
 
 @pytest.mark.parametrize("relation", list(Neighbours), ids=str)

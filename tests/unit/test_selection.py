@@ -342,11 +342,15 @@ def test_equal_columns_share_a_vote_and_still_make_a_support():
 
 def test_partitions_have_the_sizes_that_are_public():
     entropy = Entropy.seeded(8)
-    parts = SampleAggregateSelector(2).partition(103, REPLACE, entropy)
+    parts = SampleAggregateSelector(2).partition(signal(103), REPLACE, entropy)
     assert len(parts) == 10
     assert sorted(np.concatenate(parts).tolist()) == list(range(103))
     assert {len(part) for part in parts} == {10, 11}
-    own = SampleAggregateSelector(2, 7).partition(3, ADD, entropy)
+    fewer = replace(signal(60), listed=103)
+    kept = SampleAggregateSelector(2).partition(fewer, REPLACE, entropy)
+    assert len(kept) == 10
+    assert sorted(np.concatenate(kept).tolist()) == list(range(60))
+    own = SampleAggregateSelector(2, 7).partition(signal(3), ADD, entropy)
     assert len(own) == 7
     assert sum(len(part) for part in own) == 3
 

@@ -148,12 +148,22 @@ class Block:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Rows:
-    """Bounded private rows; use `enclose` to make them."""
+    """Bounded private rows; use `enclose` to make them.
+
+    ``listed`` is how many rows the table had before those without a target were left out:
+    under replace-one neighbours that number is public, and ``count`` is not.
+    """
 
     features: Any
     target: Array
     factor: Array | None
     height: float
+    listed: int | None = None
+
+    @property
+    def table_count(self) -> int:
+        """How many rows the table had: public under replace-one neighbours."""
+        return self.count if self.listed is None else self.listed
 
     @property
     def count(self) -> int:
@@ -209,7 +219,7 @@ class Rows:
 
     def labelled(self, target: Array) -> "Rows":
         """Return the same rows with another target."""
-        return Rows(self.features, target, self.factor, self.height)
+        return Rows(self.features, target, self.factor, self.height, self.listed)
 
     def columns(self, support: Sequence[int]) -> "Rows":
         """Return the same rows with these columns alone, and their intercept column.
@@ -218,12 +228,7 @@ class Rows:
         columns were chosen, never on which.
         """
         chosen = take_columns(self.features, support)
-        return Rows(chosen, self.target, self.factor, self.height)
-
-    def some(self, chosen: AnyArray) -> "Rows":
-        """Return the rows at these places."""
-        factor = None if self.factor is None else self.factor[chosen]
-        return Rows(self.features[chosen], self.target[chosen], factor, self.height)
+        return Rows(chosen, self.target, self.factor, self.height, self.listed)
 
     def blocks(self, start: int, stop: int, dtype: Any = np.float64) -> Iterator[Block]:
         """Walk over the rows from start to stop, block by block."""
@@ -250,7 +255,7 @@ class Rows:
     def each(self, parts: Sequence[AnyArray], fn: Callable[["Rows"], T]) -> list[T]:
         """Return ``fn`` of the rows at every list of places, computed side by side."""
         with _blas().limit(limits=1, user_api="blas"):
-            return list(_pool(_threads()).map(lambda part: fn(self.some(part)), parts))
+            return list(_pool(_threads()).map(lambda part: fn(self.at(part)), parts))
 
     def plain(self) -> tuple[Any, Array]:
         """Return features with their factors multiplied in, dense or CSR, and targets."""

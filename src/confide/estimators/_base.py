@@ -133,7 +133,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         )
         if y_is_column and calibration.takes_count_as_public:
             check_count_is_public(self.schema)
-        rows = bounding.enclose(features, np.zeros(0))
+        rows = replace(bounding.enclose(features, np.zeros(0)), listed=count)
         calibration.check_rows(rows)
         tasks = tasks_of(rows, codings)
         return Ready(budget, crowd, wish, count, calibration, task, tasks, bounding.height)

@@ -118,7 +118,7 @@ def column_scores(objective: Objective, rows: Rows, mean: float) -> Array:
 
 
 def private_mean(calibration: SelectorCalibration, rows: Rows, entropy: Entropy) -> float:
-    """Return t̄ within [−1, 1] from a noisy sum, and count where that is private."""
+    """Return t̄ within [−1, 1] from a noisy sum over a noisy count."""
     noise, objective = calibration.centre, calibration.objective
     if noise is None:
         return 0.0
@@ -126,15 +126,11 @@ def private_mean(calibration: SelectorCalibration, rows: Rows, entropy: Entropy)
     def part(block: Block) -> tuple[Any, ...]:
         return (float(scaled_target(objective, block.target).sum()),)
 
-    total = float(rows.sum(part)[0])
-    if calibration.neighbours is Neighbours.REPLACE_ONE:
-        mean = (total + noise.draw(1, entropy)[0]) / rows.count
-    else:
-        pair = np.array([total, rows.count]) + noise.draw(2, entropy)
-        mean = pair[0] / max(1.0, pair[1])
+    pair = np.array([float(rows.sum(part)[0]), rows.count]) + noise.draw(2, entropy)
+    mean = pair[0] / max(1.0, pair[1])
     return float(np.clip(mean, -1.0, 1.0))
 
 
 def mean_reach(neighbours: Neighbours) -> float:
-    """Return how far one record moves sum and count, or the sum alone where it stays."""
+    """Return how far one record moves sum and count: (t, 1), or from t to another t."""
     return 2.0 if neighbours is Neighbours.REPLACE_ONE else math.sqrt(2)

@@ -50,8 +50,8 @@ class TwoStages(Calibration):
 
     @property
     def takes_count_as_public(self) -> bool:
-        """Whether selection or fit use the number of rows as a public number."""
-        return self.neighbours is Neighbours.REPLACE_ONE
+        """Whether the fit rests on the number of rows being a public number."""
+        return self.fit.takes_count_as_public
 
     def check_rows(self, rows: Rows) -> None:
         """Refuse by shape, before anything is spent."""

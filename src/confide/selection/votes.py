@@ -87,7 +87,7 @@ class SampleAggregateSelector:
     def check_rows(self, calibration: SelectorCalibration, rows: Rows) -> None:
         """Refuse by shape, before anything is spent."""
         known = calibration.neighbours is Neighbours.REPLACE_ONE
-        if known and self.blocks is not None and rows.count < self.blocks:
+        if known and self.blocks is not None and rows.table_count < self.blocks:
             raise InvalidParameter(
                 "blocks", "at most the number of rows", self.blocks, "Use fewer blocks."
             )
@@ -96,7 +96,7 @@ class SampleAggregateSelector:
         self, calibration: SelectorCalibration, rows: Rows, entropy: Entropy
     ) -> Sequence[int]:
         """Return ``size`` columns in rising order, privately."""
-        parts = self.partition(rows.count, calibration.neighbours, entropy)
+        parts = self.partition(rows, calibration.neighbours, entropy)
         columns = calibration.objective.columns
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -105,14 +105,16 @@ class SampleAggregateSelector:
         return largest(votes, self.size, calibration.noise, entropy).tolist()
 
     def partition(
-        self, count: int, neighbours: Neighbours, entropy: Entropy
+        self, rows: Rows, neighbours: Neighbours, entropy: Entropy
     ) -> list[AnyArray]:
         """Return the places of every block's rows; nothing about a record decides them."""
         if neighbours is Neighbours.REPLACE_ONE:
-            blocks = self.blocks or max(1, math.isqrt(count))
-            return np.array_split(shuffled(count, entropy), blocks)
-        blocks = self.blocks or USUAL_BLOCKS
-        own = assigned(count, blocks, entropy)
+            slots = rows.table_count
+            blocks = self.blocks or max(1, math.isqrt(slots))
+            own = shuffled(slots, entropy)[: rows.count] * blocks // max(1, slots)
+        else:
+            blocks = self.blocks or USUAL_BLOCKS
+            own = assigned(rows.count, blocks, entropy)
         order = np.argsort(own, kind="stable")
         edges = np.searchsorted(own[order], np.arange(1, blocks))
         return np.split(order, edges)
