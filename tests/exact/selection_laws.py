@@ -123,7 +123,7 @@ def voted(selector, calibration, rows):
         ways = [[np.flatnonzero(own == k) for k in range(blocks)] for own in owners]
     laws = []
     for parts in ways:
-        ballots = [selector.ballot(rows.some(part), columns) for part in parts]
+        ballots = [selector.ballot(rows.at(part), columns) for part in parts]
         votes = np.bincount(np.concatenate(ballots), minlength=columns)
         laws.append(top_sets(votes, calibration.noise, selector.size))
     return mixed(laws)

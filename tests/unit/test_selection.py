@@ -96,7 +96,7 @@ def test_columns_of_any_kind_of_rows_are_the_same():
     thin = Rows(sparse.csr_array(rows.features), rows.target, None, 0.3)
     assert np.array_equal(thin.columns([3, 7]).features, rows.features[:, [3, 7]])
     assert thin.columns([3, 7]).dimension == 3
-    assert np.array_equal(rows.some(np.array([4, 1])).target, rows.target[[4, 1]])
+    assert np.array_equal(rows.at(np.array([4, 1])).target, rows.target[[4, 1]])
 
 
 def test_rows_seen_by_columns_cannot_be_stored():

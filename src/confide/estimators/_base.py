@@ -7,7 +7,7 @@ can be refused any more are rows summed and noise drawn.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -33,13 +33,13 @@ from confide.estimators._intake import check_count_is_public, read_features, rea
 from confide.estimators._model_file import release_hash, write_model
 from confide.estimators._rehearsal import Ready, Rehearsal, rehearsed
 from confide.estimators._selection import (
-    check_coordinates,
     check_penalty,
     display_of_release,
     selected,
     selection_facts,
     selects,
 )
+from confide.estimators._task import Task, objective_of
 from confide.estimators._uncertain import (
     Prepared,
     calibrate,
@@ -54,15 +54,7 @@ from confide.estimators._uncertain import (
 from confide.inference import Coefficient, Intervals, IntervalTable, Summary
 from confide.mechanisms import MECHANISMS, Mechanism, Release
 from confide.noise import Entropy
-from confide.objectives import (
-    L1,
-    Box,
-    Constraint,
-    L2Ball,
-    Loss,
-    Objective,
-    typical_norm_of_columns,
-)
+from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours, check_budget, row_budget
 from confide.privacy.guarantee import PUBLIC_LABELS
 
@@ -73,20 +65,6 @@ BOUNDS = {
     "coef_norm": "It is the radius of a ball that holds the coefficients.",
 }
 """The public bounds that a user may set, and what they are for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """One objective for every target coding; the codings share rows and budget."""
-
-    loss: Loss
-    codings: int = 1
-    target_bound: float | None = None
-    coef_norm: float | None = None
-    largest_coef: float | None = None
-    classes: AnyArray | None = None
-    labels_were_read: bool = False
-    responses: int = 1
 
 
 class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
@@ -238,39 +216,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         return bounding_of(self, self.release_)
 
     def _objective(self, task: Task, columns: int, bounding: Bounding) -> Objective:
-        many = task.responses
-        dimension = many * (columns + (1 if self.fit_intercept else 0))
-        penalty = self.penalty
-        if self.l1:
-            spared = (0.0,) * many if self.fit_intercept else ()
-            penalty = L1((float(self.l1),) * (many * columns) + spared)
-        elif penalty is not None:
-            check_coordinates(penalty, dimension)
-        confined: Constraint | None = None
-        if task.coef_norm is not None:
-            confined = L2Ball(task.coef_norm)
-        elif task.largest_coef is not None:
-            confined = Box(-task.largest_coef, task.largest_coef)
-        return Objective(
-            task.loss,
-            dimension,
-            bounding.norm(columns),
-            None if self._ridge_is_automatic else float(self.l2),
-            penalty,
-            confined,
-            task.target_bound,
-            many,
-            self._typical_norm(task),
-            bounding.known,
-            bounding.height,
-        )
-
-    def _typical_norm(self, task: Task) -> float | None:
-        if self.schema is None:
-            return None
-        return typical_norm_of_columns(
-            task.loss, self.schema.weights, len(self.schema.columns), task.target_bound
-        )
+        return objective_of(self, task, columns, bounding)
 
     def _keep(self, release: Release, task: Task) -> None:
         """Take over a release, and nothing else that was learned from the data."""

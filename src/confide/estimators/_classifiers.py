@@ -10,8 +10,9 @@ from sklearn.base import ClassifierMixin
 
 from confide._types import AnyArray, Array
 from confide.errors import InvalidParameter, MissingPublicBound
-from confide.estimators._base import PrivateLinearModel, Task
+from confide.estimators._base import PrivateLinearModel
 from confide.estimators._intake import read_labels
+from confide.estimators._task import Task
 from confide.estimators._uncertain import Again
 from confide.mechanisms import Release
 from confide.objectives import (

@@ -85,11 +85,12 @@ def _build(record: dict[str, Any]) -> PrivateLinearModel:
     kind = KINDS[record["estimator"]]
     known = set(kind().get_params(deep=False)) - set(NOT_STORED)
     settings = {name: x for name, x in record["settings"].items() if name in known}
+    if record.get("penalty") is not None:
+        settings["penalty"] = penalty_of(record["penalty"])
     model: PrivateLinearModel = kind(
         budget_of(record["budget"]),
         schema=schema_of(record["schema"]),
         mechanism=mechanism_of(record["mechanism"]),
-        penalty=penalty_of(record.get("penalty")),
         **settings,
     )
     release = release_of(record["release"])

@@ -8,10 +8,11 @@ import numpy as np
 
 from confide._types import Array
 from confide.errors import InvalidData, InvalidParameter
-from confide.estimators._base import PrivateLinearModel, Task
+from confide.estimators._base import PrivateLinearModel
 from confide.estimators._bounding import Bounding
 from confide.estimators._intake import read_number, read_numbers, read_target
 from confide.estimators._regressors import _PrivateRegressor
+from confide.estimators._task import Task
 from confide.mechanisms import Mechanism, Release
 from confide.objectives import Clipped, Nuclear, Objective, Squared
 from confide.privacy import Budget, Neighbours

@@ -8,8 +8,9 @@ from sklearn.base import RegressorMixin
 
 from confide._types import Array
 from confide.errors import InvalidParameter, MissingPublicBound
-from confide.estimators._base import PrivateLinearModel, Task
+from confide.estimators._base import PrivateLinearModel
 from confide.estimators._intake import read_numbers
+from confide.estimators._task import Task
 from confide.objectives import USUAL_CLIP, Clipped, Loss, Poisson, Squared
 
 

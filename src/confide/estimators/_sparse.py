@@ -7,9 +7,9 @@ from typing import Any
 
 from confide._types import Array
 from confide.errors import InvalidParameter
-from confide.estimators._base import Task
 from confide.estimators._intake import read_number
 from confide.estimators._regressors import LinearRegression
+from confide.estimators._task import Task
 from confide.mechanisms import Mechanism, ObjectivePerturbation
 from confide.objectives import Squared
 from confide.privacy import Neighbours
