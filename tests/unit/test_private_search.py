@@ -29,7 +29,7 @@ from confide.errors import (
     MissingPublicBound,
 )
 from confide.estimators import load_model, release_hash
-from confide.mechanisms import MpAdmm, Napp, OutputPerturbation
+from confide.mechanisms import MpAdmm, Napp, OutputPerturbation, SsAdmm
 from confide.privacy import Neighbours
 from confide.privacy.guarantee import PUBLIC_LABELS
 from confide.selection import SCORES, ChunkedSearch, PrivateSearch, RandomStopping
@@ -343,3 +343,22 @@ def test_a_rehearsal_spends_nothing(book, rows):
     assert not hasattr(model, "n_features_in_")
     assert len(book.entries()) == 1
     assert ChunkedSearch() == ChunkedSearch()
+
+
+def test_a_chunk_too_small_for_a_candidate_is_refused_before_anything_is_paid():
+    rows = np.random.default_rng(0).uniform(-0.3, 0.3, (1000, 2))
+    estimator = LinearRegression(
+        mechanism=SsAdmm(), target_bound=1.0, neighbours="replace-one", random_state=0
+    )
+    ridges = {"l2": [float(k) for k in range(1, 11)]}
+    paid = []
+
+    class Watched(PrivateSearch):
+        def _pay(self, *facts, secret):
+            paid.append(facts)
+
+    with pytest.raises(InvalidParameter, match="rate"):
+        Watched(estimator, ridges, Approx(1, 1e-6)).fit(rows, rows[:, 0])
+    assert not paid
+    Watched(estimator, {"l2": [1.0, 2.0]}, Approx(1, 1e-6)).fit(rows, rows[:, 0])
+    assert paid

@@ -56,7 +56,9 @@ def enclose_entries(
     """Bound every row as ``bounds`` says and close the box.
 
     ``features`` is a float array or CSR matrix; values that are not finite are refused.
+    Entries that a sparse matrix holds twice are added up first: bounds are about sums.
     """
+    features = without_duplicates(features)
     values = features.data if sparse.issparse(features) else features
     largest = np.abs(values).max(initial=0.0)
     if not np.isfinite(largest):
@@ -66,12 +68,21 @@ def enclose_entries(
         factor = bounds.length / np.maximum(lengths, bounds.length)
         return Rows(features, target, factor, height)
     if largest > bounds.most:
-        clipped = np.clip(values, -bounds.most, bounds.most)
+        clipped = np.clip(np.asarray(values, np.float64), -bounds.most, bounds.most)
         if sparse.issparse(features):
             parts = (clipped, features.indices, features.indptr)
             clipped = sparse.csr_array(parts, shape=features.shape)
         features = clipped
     return Rows(features, target, None, height)
+
+
+def without_duplicates(features: Any) -> Any:
+    """Return a sparse matrix, or a copy of it, with one entry at a place."""
+    if not sparse.issparse(features) or features.has_canonical_format:
+        return features
+    whole = features.copy()
+    whole.sum_duplicates()
+    return whole
 
 
 def _largest_norms(features: Any, few: int) -> Array:

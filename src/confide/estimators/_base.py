@@ -82,6 +82,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
     intervals: Any
     ledger: Any
     random_state: Any
+    release_: Release
 
     def _ready(self, X: Any, y: Any) -> Ready:
         """Check everything and calibrate: after this a fit only pays and releases."""
@@ -140,7 +141,9 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
 
         A search fits many models and pays once; its winner promises what all cost.
         """
-        self._check_release(release)
+        check_is_fitted(self, "release_")
+        if not np.array_equal(release.value, self.release_.value):
+            raise InvalidParameter("release", "this fit's, with another promise", "another")
         self.release_ = release
         if receipt is not None:
             self._ledger().record(receipt, release_hash(release))

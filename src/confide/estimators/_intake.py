@@ -14,6 +14,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from confide._types import AnyArray, Array
 from confide.data import Schema
+from confide.data.entries import without_duplicates
 from confide.data.values import check_levels, level_codes
 from confide.errors import InvalidData, InvalidParameter
 
@@ -60,7 +61,7 @@ def read_features(estimator: Any, X: Any, schema: Schema | None, *, reset: bool)
         return matrix
     _refuse_other_types(X)
     try:
-        return validate_data(
+        matrix = validate_data(
             estimator,
             X,
             reset=reset,
@@ -68,6 +69,7 @@ def read_features(estimator: Any, X: Any, schema: Schema | None, *, reset: bool)
             dtype=(np.float64, np.float32),
             ensure_all_finite=False,
         )
+        return without_duplicates(matrix)
     except (ValueError, TypeError, OverflowError) as error:
         raise _retold(error) from None
 

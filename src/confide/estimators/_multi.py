@@ -88,6 +88,8 @@ class MultiResponseRegression(_PrivateRegressor):
         np.clip(target / bound, -1.0, 1.0, out=target)
         cut = 1.0 if self.slope_bound is None else float(self.slope_bound) / bound
         loss = Clipped(Squared(), cut)
+        if target.shape[1] == 1:
+            target = target[:, 0]
         return Task(loss, target_bound=1.0, responses=table.shape[1]), (target,)
 
     def _objective(self, task: Task, columns: int, bounding: Bounding) -> Objective:

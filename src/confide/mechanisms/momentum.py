@@ -15,7 +15,7 @@ from confide.mechanisms.gradient_calibration import (
     check_gradient_settings,
     check_whole,
 )
-from confide.mechanisms.needs import EXACT_PROX, Need, check_needs
+from confide.mechanisms.needs import EXACT_PROX, SEVERAL_RESPONSES, Need, check_needs
 from confide.mechanisms.noisy_gradients import noisy_gradient
 from confide.mechanisms.release import Release
 from confide.mechanisms.ssadmm import PAGE, SUM
@@ -53,7 +53,7 @@ class MomentumDescent:
     count_share: Fraction = Fraction(1, 50)
 
     name: ClassVar[str] = "momentum"
-    needs: ClassVar[tuple[Need, ...]] = (EXACT_PROX,)
+    needs: ClassVar[tuple[Need, ...]] = (EXACT_PROX, SEVERAL_RESPONSES)
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
     theorems: ClassVar[tuple[str, ...]] = (PAGE + "noisy-gradient",)
 

@@ -18,7 +18,13 @@ from confide.mechanisms.gradient_calibration import (
     check_whole,
 )
 from confide.mechanisms.mpadmm_published import ThreeNoises, published_verdict, refusal
-from confide.mechanisms.needs import CONVEX_PENALTY, EXACT_PROX, Need, check_needs
+from confide.mechanisms.needs import (
+    CONVEX_PENALTY,
+    EXACT_PROX,
+    SEVERAL_RESPONSES,
+    Need,
+    check_needs,
+)
 from confide.mechanisms.noisy_gradients import clipped_gradient, noisy_gradient
 from confide.mechanisms.release import Release
 from confide.mechanisms.ssadmm import PAGE, SUM, check_rho
@@ -67,7 +73,7 @@ class MpAdmm:
     accept_unproved: bool = False
 
     name: ClassVar[str] = "mpadmm"
-    needs: ClassVar[tuple[Need, ...]] = (EXACT_PROX,)
+    needs: ClassVar[tuple[Need, ...]] = (EXACT_PROX, SEVERAL_RESPONSES)
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
     theorems: ClassVar[tuple[str, ...]] = (
         PAGE + "noisy-gradient",
@@ -120,7 +126,9 @@ class MpAdmm:
         check_needs(type(self).__name__, self.needs, objective)
         whole = self.noise == "all"
         if whole:
-            check_needs("MpAdmm(noise='all')", (CONVEX_PENALTY,), objective)
+            check_needs(
+                "MpAdmm(noise='all')", (CONVEX_PENALTY, SEVERAL_RESPONSES), objective
+            )
         Steps(self.rule, self.step).longest(objective)
         settings = GradientSettings(
             type(self).__name__,

@@ -60,6 +60,11 @@ ONE_RESPONSE = Need(
     lambda objective: objective.responses == 1,
     "use mechanism='momentum', 'mpadmm', 'ssadmm' or 'sgd'",
 )
+SEVERAL_RESPONSES = Need(
+    "one target for every record, or several",
+    lambda objective: objective.responses >= 1,
+    "declare how many targets a record has",
+)
 PLAIN_HINGE = Need(
     "a smooth loss, or the plain hinge with nothing but a ridge",
     lambda objective: objective.loss.smooth or can_certify(objective),
@@ -68,7 +73,13 @@ PLAIN_HINGE = Need(
 
 
 def check_needs(mechanism: str, needs: tuple[Need, ...], objective: Objective) -> None:
-    """Raise one error that lists every unmet need with its remedy."""
-    unmet = tuple((n.name, n.remedy) for n in needs if not n.holds(objective))
+    """Raise one error that lists every unmet need with its remedy.
+
+    A mechanism is about one target for every record unless it says otherwise.
+    """
+    every = needs
+    if SEVERAL_RESPONSES not in needs and ONE_RESPONSE not in needs:
+        every = (*needs, ONE_RESPONSE)
+    unmet = tuple((n.name, n.remedy) for n in every if not n.holds(objective))
     if unmet:
         raise UnmetNeeds(mechanism, unmet)

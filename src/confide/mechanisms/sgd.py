@@ -17,7 +17,7 @@ from confide.mechanisms.gradient_calibration import (
     calibrate_gradients,
     check_gradient_settings,
 )
-from confide.mechanisms.needs import EXACT_PROX, Need, check_needs
+from confide.mechanisms.needs import EXACT_PROX, SEVERAL_RESPONSES, Need, check_needs
 from confide.mechanisms.noisy_gradients import noisy_gradient
 from confide.mechanisms.release import Release
 from confide.mechanisms.ssadmm import PAGE, SUM
@@ -55,7 +55,7 @@ class ProximalSgd:
     accounting: Method = "best"
 
     name: ClassVar[str] = "sgd"
-    needs: ClassVar[tuple[Need, ...]] = (EXACT_PROX,)
+    needs: ClassVar[tuple[Need, ...]] = (EXACT_PROX, SEVERAL_RESPONSES)
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
     theorems: ClassVar[tuple[str, ...]] = (
         PAGE + "noisy-gradient",

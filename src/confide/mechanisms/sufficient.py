@@ -76,6 +76,7 @@ NO_PENALTY = Need(
 
 def sufficient_statistics(rows: Rows) -> tuple[Array, Array]:
     """Return G and m, which are private."""
+    assert rows.target.ndim == 1, "noise is drawn for one target"  # noqa: S101
 
     def part(block: Block) -> Partial:
         target = np.asarray(block.target, dtype=np.float64)

@@ -66,9 +66,17 @@ class TruncatedNegativeBinomial:
     def draw(self, entropy: Entropy) -> int:
         """Draw one, by inversion."""
         left = float(entropy.uniform(1)[0])
-        runs, chance = 1, self.chance_of_one
-        while left > chance > NEVER:
+        runs, log_chance = 1, self._log_chance_of_one
+        while left > (chance := math.exp(log_chance)):
             left -= chance
-            chance *= (1 - self.gamma) * (runs + self.shape) / (runs + 1)
+            growth = (1 - self.gamma) * (runs + self.shape) / (runs + 1)
+            if growth < 1 and chance < NEVER:
+                break
+            log_chance += math.log(growth)
             runs += 1
         return runs
+
+    @property
+    def _log_chance_of_one(self) -> float:
+        """Its logarithm, for the chance itself may be too small for a double."""
+        return (1 + self.shape) * math.log(self.gamma) + math.log(self.mean)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
+import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
@@ -14,7 +15,7 @@ from confide.accounting import Charge, Ledger
 from confide.errors import InvalidParameter
 from confide.mechanisms import Release
 from confide.noise import Entropy
-from confide.privacy import Budget, Guarantee, Status, check_budget
+from confide.privacy import Budget, Guarantee, Neighbours, Status, check_budget
 from confide.privacy.guarantee import PUBLIC_LABELS
 from confide.selection.search_base import Found, SearchMethod, event_of
 from confide.selection.search_chunks import ChunkedSearch
@@ -108,14 +109,20 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         table = Table.of(X, y, schema)
         assumed = plan.check_rows(table.count, guarantee.neighbours)
         labels = promises[0].labels
+        if labels is not None:
+            for model in models:
+                model.set_params(classes=labels)
+        if guarantee.neighbours is Neighbours.REPLACE_ONE:
+            # A part of the rows may be refused where the whole table is not.
+            part = table.take(np.arange(plan.smallest_part(table.count)))
+            for model in models:
+                part.rehearse(model)
         seed = self.random_state
         entropy = Entropy.of(self.estimator.random_state if seed is None else seed)
         receipt = self._pay(budget, promises[0].dataset, secret=entropy.secret)
         for model in models:
             # One charge was made for all, and one source draws for all.
             model.set_params(ledger=None, random_state=None)
-            if labels is not None:
-                model.set_params(classes=labels)
         found = plan.run(models, table, score, guarantee.neighbours, entropy)
         promise = _whole(found.model.release_, budget, method.theorem, assumed)
         if labels is not None:

@@ -34,6 +34,10 @@ class SearchPlan(Protocol):
         """Refuse a table of the wrong size; return what the guarantee then assumes."""
         ...
 
+    def smallest_part(self, count: int) -> int:
+        """Return how many rows the fit that sees fewest of them sees, under replace-one."""
+        ...
+
     def run(
         self,
         candidates: Sequence[Any],

@@ -22,6 +22,7 @@ ROWS_PER_CHUNK = 40
 """A record joins any of c chunks: of 40·c records none joins a given one e^−40 of times."""
 MOST_CHUNKS = 2000
 NO_EMPTY_CHUNK = "no chunk of the search is empty by chance (odds below 1e-14)"
+ENOUGH_ROWS = "it is publicly known that the table has {} rows or more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,11 @@ class ChunkPlan:
                 "or more, so that no chunk is empty; the table has fewer. Try fewer "
                 "candidates, or method='random-stopping'."
             )
-        return (NO_EMPTY_CHUNK,) if private else ()
+        return (NO_EMPTY_CHUNK, ENOUGH_ROWS.format(least)) if private else ()
+
+    def smallest_part(self, count: int) -> int:
+        """Return how many rows the smallest of equal chunks has."""
+        return count // self.chunks
 
     def run(
         self,

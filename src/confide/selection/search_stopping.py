@@ -38,6 +38,10 @@ class StoppingPlan:
         """Take a table of any size."""
         return ()
 
+    def smallest_part(self, count: int) -> int:
+        """Return how many rows every fit sees: all."""
+        return count
+
     def noise(self, bound: float) -> Laplace | Gaussian:
         """Return the noise of a total that one record moves by the bound at most."""
         if isinstance(self.score_budget, Pure):

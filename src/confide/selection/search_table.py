@@ -50,6 +50,10 @@ class Table:
             rows, None if self.target is None else self.target[places], self.schema
         )
 
+    def rehearse(self, model: Any) -> Any:
+        """Return what a fit on all rows would promise, or raise what it would refuse."""
+        return model.rehearse(self.features, self.target)
+
     def fit(self, model: Any) -> Any:
         """Fit a model on all rows."""
         return model.fit(self.features, self.target)
