@@ -1,6 +1,8 @@
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 BIN    := .venv/bin
+# Test workers use all cores already; more threads in each only wait for each other.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 STAMP  := .venv/.installed
 
 $(STAMP): pyproject.toml constraints.txt
@@ -12,10 +14,10 @@ demo: $(STAMP)  ## install, then fit a private model end to end
 	@$(BIN)/confide demo
 
 test: lint $(STAMP)  ## install, then format, lint, types and every fast test
-	$(BIN)/python -m pytest -q -n auto $(ARGS)
+	$(ONE_THREAD) $(BIN)/python -m pytest -q -n auto $(ARGS)
 
 test-slow: $(STAMP)  ## the slow statistical tests alone
-	$(BIN)/python -m pytest -q -n auto -m slow $(ARGS)
+	$(ONE_THREAD) $(BIN)/python -m pytest -q -n auto -m slow $(ARGS)
 
 test-all: test test-slow  ## everything `test` does, and the slow statistical tests
 

@@ -1,5 +1,6 @@
 """scikit-learn's own estimator checks, on instances that a budget makes accurate."""
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from confide import (
@@ -34,7 +35,6 @@ CONFIGURED = [
     LinearRegression(**OUTPUT, target_bound=5.0),
     PoissonRegression(**APPROX, target_bound=10.0, slope_bound=10.0),
     PoissonRegression(**OUTPUT, target_bound=10.0, slope_bound=10.0),
-    LogisticRegression(**STEPS),
     MultiResponseRegression(**STEPS, target_bound=5.0),
     PrivateSearch(
         LogisticRegression(row_norm=10.0),
@@ -47,10 +47,13 @@ CONFIGURED = [
         {"l2": [0.5, 1.0]},
         Pure(2000),
     ),
+    SparseLinearRegression(Approx(50, 1e-6), size=1, column_bound=10.0, target_bound=5.0),
+]
+OTHERS = [
+    LogisticRegression(**STEPS),
     LogisticRegression(
         Pure(200), mechanism=SelectThenFit(ScreeningSelector(1), column_bound=10.0)
     ),
-    SparseLinearRegression(Approx(50, 1e-6), size=1, column_bound=10.0, target_bound=5.0),
 ]
 
 DECLARED = {
@@ -69,6 +72,12 @@ def expected_failures(estimator):
     if getattr(estimator, "method", None) == "chunks":
         return CHUNKS
     return DECLARED if getattr(estimator, "classes", None) else {}
+
+
+@pytest.mark.slow
+@parametrize_with_checks(OTHERS, expected_failed_checks=expected_failures)
+def test_scikit_learn_check_of_other_mechanisms(estimator, check):
+    check(estimator)
 
 
 @parametrize_with_checks(CONFIGURED, expected_failed_checks=expected_failures)

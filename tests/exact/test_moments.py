@@ -263,7 +263,13 @@ def test_noise_is_symmetric_and_of_the_size_asked_for():
 
 
 @every_budget
-@pytest.mark.parametrize("factor", [math.sqrt(2), 1 / math.sqrt(2), 1.1])
+@pytest.mark.parametrize(
+    "factor",
+    [
+        math.sqrt(2),
+        *(pytest.param(f, marks=pytest.mark.slow) for f in (1 / math.sqrt(2), 1.1)),
+    ],
+)
 def test_entries_off_the_diagonal_of_another_scale_are_seen(monkeypatch, budget, factor):
     honest = moments.draw_symmetric
 

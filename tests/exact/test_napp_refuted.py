@@ -152,6 +152,7 @@ def test_vs_without_truncation_and_without_moor_gives_a_sign_away():
     assert mass[tipped].sum() == pytest.approx(0.18, abs=0.01)
 
 
+@pytest.mark.slow
 def test_vs_without_truncation_is_caught_through_its_own_releases():
     whole = Napp(NappTarget("lasso", 0.1), moor=False, selection=True, accept_unproved=True)
     count = 200
@@ -161,6 +162,7 @@ def test_vs_without_truncation_is_caught_through_its_own_releases():
     assert np.mean(tipped < 0) == pytest.approx(0.18, abs=0.1)
 
 
+@pytest.mark.slow
 def test_what_is_returned_under_moor_tells_neighbours_apart():
     """Without the record Δε is 0 or all of it; with it, often something between."""
     b, mass = draws(16_001)

@@ -54,6 +54,7 @@ def test_adult_error_with_defaults(adult, budget, most):
     assert np.mean(errors) < most
 
 
+@pytest.mark.slow
 def test_adult_by_two_looks_needs_half_of_the_coefficients(adult):
     """As accurate as one look, with exact zeros for about half of the columns."""
     schema, train, test = adult

@@ -141,7 +141,7 @@ def test_budgets_are_charged_as_the_paper_says():
     assert METHODS["ssADMM"].budget(TENTH) == Approx("0.1", "1e-8")
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", ["logistic", pytest.param("SVM", marks=pytest.mark.slow)])
 def test_every_method_fits_under_replace_one_neighbours(table, loss):
     problem = Problem(table, LOSSES[loss], 1e-3)
     for name, method in METHODS.items():

@@ -199,6 +199,7 @@ def test_wrong_use_ends_in_a_sentence_not_a_traceback(folder, monkeypatch, capsy
     assert text.err.strip()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [("nonsense",), ("fit", "absent.csv"), ("list", "x")])
 def test_the_installed_script_behaves_the_same(folder, words):
     script = [sys.executable, "-m", "confide", *words]

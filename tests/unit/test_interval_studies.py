@@ -54,6 +54,7 @@ def test_every_replicate_has_as_many_rows_as_the_population():
     np.testing.assert_array_equal(counts.sum(axis=0), 400)
 
 
+@pytest.mark.slow
 def test_a_trial_reports_every_scheme(monkeypatch):
     population = Population.of(*people(3000))
     monkeypatch.setattr(ci_trial, "draw_population", lambda *_: population)

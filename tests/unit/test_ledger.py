@@ -470,11 +470,13 @@ def test_eight_processes_forked_from_an_open_ledger_get_exactly_the_limit(ledger
     assert ledger.verify() == 801
 
 
+@pytest.mark.slow
 def test_a_fork_in_the_middle_of_charges_harms_neither_side(ledger):
     assert told(FORKS_BESIDE_A_THREAD, ledger.place) == "20"
     assert ledger.verify() == ledger.account("adult").charges + 1
 
 
+@pytest.mark.slow
 def test_a_new_place_opened_by_many_at_once_becomes_one_book(place):
     assert told(ALL_AT_ONCE, place) == "a b c d e f g h"
     assert Ledger.open(place).verify() == 8

@@ -139,6 +139,7 @@ def test_the_power_penalty_has_an_exact_proximal_map(step):
     assert np.all(np.abs(residual) <= 1e-12 * (1 + np.abs(theta)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_augmented_rows_approach_the_limit_at_rate_one_half(loss):
     objective, rows = problem(loss)

@@ -238,7 +238,7 @@ def test_a_joint_budget_leaves_more_for_both_stages_than_cuts_do():
         ScreeningSelector(2, 0),
         SampleAggregateSelector(2),
         SampleAggregateSelector(2, 30, "laplace"),
-        ExponentialSelector(2, radius=3.0),
+        pytest.param(ExponentialSelector(2, radius=3.0), marks=pytest.mark.slow),
     ],
     ids=str,
 )

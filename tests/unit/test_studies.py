@@ -392,7 +392,8 @@ assert len(stored()) == 30
 """
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(7, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [2, 7])
 def test_killed_or_interrupted_a_run_goes_on_where_it_stopped(tmp_path, kills):
     story = python("-c", STORY, tmp_path, kills)
     complained = story.communicate()[1]
