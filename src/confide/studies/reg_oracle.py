@@ -6,7 +6,9 @@ squared error on the rows it learnt from is, on average over the noise,
 
     mean (⟨w,x⟩ − y)² + (d + 1)·s²·tr(G)/n,
 
-so the best pair is found exactly, without drawing noise.
+so the best pair is found exactly, without drawing noise. `best_draw` is another reading
+of "search exhaustively": draw noise for every pair and keep the model that turned out
+best, so that noise is chosen in hindsight as well.
 """
 
 from itertools import product
@@ -16,6 +18,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from confide._types import Array
+from confide.noise import Entropy, SphericalLaplace
 
 RADII: Final = (0.25, 0.5, 1.0, 2.0)
 PENALTIES: Final = tuple(float(one) for one in np.linspace(0.001, 0.5, 51))
@@ -27,10 +30,15 @@ def expected_error(
 ) -> float:
     """Return the mean squared error on these rows, averaged over the published noise."""
     count, width = features.shape
-    scale = (12 * radius + 8) / (penalty * count * epsilon)
+    scale = noise_scale(count, radius, penalty, epsilon)
     found = minimiser(features, target, radius, penalty)
     fit = float(((features @ found - target) ** 2).mean())
     return fit + (width + 1) * scale**2 * float((features**2).sum()) / count
+
+
+def noise_scale(count: int, radius: float, penalty: float, epsilon: float) -> float:
+    """Return the scale of the noise as it is published."""
+    return (12 * radius + 8) / (penalty * count * epsilon)
 
 
 def minimiser(features: Array, target: Array, radius: float, penalty: float) -> Array:
@@ -53,7 +61,24 @@ def minimiser(features: Array, target: Array, radius: float, penalty: float) -> 
 
 def best_pair(features: Array, target: Array, epsilon: float) -> tuple[float, float]:
     """Return the radius and the penalty of least expected error."""
-    return min(
-        product(RADII, PENALTIES),
-        key=lambda pair: expected_error(features, target, *pair, epsilon),
+
+    def error(pair: tuple[float, float]) -> float:
+        return expected_error(features, target, pair[0], pair[1], epsilon)
+
+    return min(product(RADII, PENALTIES), key=error)
+
+
+def best_draw(features: Array, target: Array, epsilon: float, entropy: Entropy) -> Array:
+    """Return the noised coefficients of least error on these rows, a draw for each pair."""
+    count, width = features.shape
+    drawn = np.array(
+        [
+            minimiser(features, target, radius, penalty)
+            + SphericalLaplace(noise_scale(count, radius, penalty, epsilon)).draw(
+                width, entropy
+            )
+            for radius, penalty in product(RADII, PENALTIES)
+        ]
     )
+    errors = ((features @ drawn.T - target[:, None]) ** 2).mean(axis=0)
+    return np.asarray(drawn[int(errors.argmin())])

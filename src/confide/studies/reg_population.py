@@ -41,9 +41,7 @@ class Patients:
 
     def take(self, places: AnyArray) -> Self:
         """Return the patients at these places."""
-        return type(self)(
-            self.frame.iloc[places], self.features[places], self.dose[places]
-        )
+        return type(self)(self.frame.iloc[places], self.features[places], self.dose[places])
 
 
 class PaperModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]

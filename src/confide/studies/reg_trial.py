@@ -4,11 +4,9 @@ from fractions import Fraction
 
 from confide.noise import Entropy
 from confide.studies.reg_methods import METHODS
+from confide.studies.reg_plans import PLANS
 from confide.studies.reg_population import division, measures
 from confide.studies.study import Cell, Row
-
-SEPARATOR = "; "
-"""Between the names of methods in a cell."""
 
 
 def trial(cell: Cell, seed: int) -> list[Row]:
@@ -19,7 +17,7 @@ def trial(cell: Cell, seed: int) -> list[Row]:
     rows: list[Row] = []
     for repeat in range(first, first + int(cell["repeats"])):
         people, held_out = division(repeat, float(cell["share"]))
-        for name in str(cell["methods"]).split(SEPARATOR):
+        for name in PLANS[int(cell["figure"])].methods:
             entropy = Entropy.seeded((seed, numbers[name], repeat))
             model = METHODS[name].fit(people, epsilon, entropy)
             rows.append({"method": name, "repeat": repeat, **measures(model, held_out)})
