@@ -10,7 +10,7 @@ from typing import Any, Final
 import pandas as pd
 
 from confide.studies.reg_methods import CHUNKS, METHODS
-from confide.studies.reg_panels import NAMES, draw
+from confide.studies.reg_panels import GUESSES, NAMES, draw
 from confide.studies.reg_plans import GROWING_EPSILON, PLANS, TUNED, Plan
 from confide.studies.reg_trial import trial
 from confide.studies.study import Cell, Study, register
@@ -66,8 +66,10 @@ def _table(plan: Plan, rows: pd.DataFrame) -> pd.DataFrame:
     present = [name for name in METHODS if name in table]
     table = table[["measure", key, *present]].round(4)
     if "attack" in values:
-        guesses = rows.groupby(key)[["commonest", "dose alone"]].mean().round(4)
-        table = table.merge(guesses, left_on=key, right_index=True)
+        about = table["measure"] == NAMES["attack"]
+        guesses = rows.groupby(key)[list(GUESSES)].mean().round(4)
+        for name in GUESSES:
+            table[name] = table[key].map(guesses[name]).where(about)
     return table.rename(columns={"epsilon": "ε", "share": "share of patients"})
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 import pandas as pd
 
 from confide.studies.napp_panels import legend
-from confide.studies.reg_methods import METHODS
+from confide.studies.reg_methods import METHODS, PLAIN
 
 NAMES: Final = {
     "error": "error in (10 mg/week)²",
@@ -27,10 +27,12 @@ GUESSES: Final = {
 def draw(rows: pd.DataFrame, values: Sequence[str], against: str, title: str) -> Any:
     """Draw measures over ε or a share; "utility" is the attack over the error."""
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     keys = [against, "method"]
     means = rows.groupby(keys, sort=False).mean(numeric_only=True).reset_index()
-    figure = Figure(figsize=(max(6.6, 4.1 * len(values)), 5.0), layout="constrained")
+    layout = ConstrainedLayoutEngine(w_pad=0.12)
+    figure = Figure(figsize=(max(6.6, 4.1 * len(values)), 5.0), layout=layout)
     panels = figure.subplots(1, len(values), squeeze=False)[0]
     for axes, value in zip(panels, values, strict=True):
         x, y = ("error", "attack") if value == "utility" else (against, value)
@@ -46,15 +48,20 @@ def draw(rows: pd.DataFrame, values: Sequence[str], against: str, title: str) ->
 
 
 def _panel(axes: Any, means: pd.DataFrame, x: str, y: str) -> None:
+    from matplotlib.ticker import PercentFormatter
+
     for name, method in METHODS.items():
         line = means[means["method"] == name]
+        style: dict[str, Any] = {"lw": 1.2, "ms": 4, "label": name, **method.style}
+        if name == PLAIN and x == "error":
+            style |= {"marker": "*", "ms": 8}
         if len(line):
-            axes.plot(
-                line[x], line[y], **{"lw": 1.2, "ms": 4, "label": name, **method.style}
-            )
+            axes.plot(line[x], line[y], **style)
     if y == "attack":
         for name, style in GUESSES.items():
             axes.axhline(float(means[name].mean()), **style)
+    if y != "error":
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     for axis, value in ((axes.xaxis, x), (axes.yaxis, y)):
         if value == "error":
             _errors(axes, axis, float(means["error"].min()), float(means["error"].max()))
