@@ -12,7 +12,7 @@ from confide.noise import Entropy, SphericalLaplace, generator
 from confide.objectives import Objective, Squared
 from confide.privacy import Neighbours, Pure
 from confide.studies import STUDIES, reg_population
-from confide.studies.reg_methods import METHODS, PLAIN, on_paper_columns
+from confide.studies.reg_methods import METHODS, PLAIN, Tuned, on_paper_columns
 from confide.studies.reg_oracle import (
     PENALTIES,
     RADII,
@@ -146,14 +146,15 @@ def test_choosing_noise_in_hindsight_beats_choosing_parameters(people):
     assert ((x @ found - y) ** 2).mean() < least
 
 
-def test_every_method_fits_and_draws_new_noise(people):
+def test_every_method_fits_by_the_noise_it_is_given(people):
     for name, method in METHODS.items():
-        first, other = (
+        seeds = (1,) if isinstance(method.fit, Tuned) else (1, 2)
+        said = [
             method.fit(people, ONE, Entropy.seeded((seed,))).predict(people.frame)
-            for seed in (1, 2)
-        )
-        assert np.isfinite(first).all(), name
-        assert np.array_equal(first, other) == (name == PLAIN), name
+            for seed in seeds
+        ]
+        assert np.isfinite(said).all(), name
+        assert len(np.unique(said, axis=0)) == (1 if name == PLAIN else len(seeds)), name
 
 
 @pytest.mark.usefixtures("instead")
@@ -207,3 +208,49 @@ def test_tables_and_figures_show_every_method(number):
         assert set(plan.methods) <= set(names)
         if "error" in axes.get_ylabel():
             assert axes.get_ylim()[1] == MOST_ERROR
+
+
+def on_warfarin(name, epsilon, repeats):
+    """Return the mean measures of a method over some divisions of the real data."""
+    found = []
+    for repeat in range(repeats):
+        learnt, held_out = division(repeat)
+        model = METHODS[name].fit(learnt, Fraction(epsilon), Entropy.seeded((3, repeat)))
+        found.append(measures(model, held_out))
+    return pd.DataFrame(found).mean()
+
+
+@pytest.mark.usefixtures("data_folder")
+def test_finding_a_better_private_model_is_inverted_better():
+    """Over 100 repeats 48.8 % and 35.1 %, errors 2.34 and 31.7; a repeat has sd 0.1."""
+    ours, functional = (
+        on_warfarin(name, "0.2", 8) for name in ("defaults of confide", "functional")
+    )
+    assert ours["error"] < 3 < functional["error"]
+    assert ours["attack"] > functional["attack"] + 0.05
+    assert functional["attack"] < functional["commonest"] + 0.02
+
+
+@pytest.mark.usefixtures("data_folder")
+def test_finding_inversion_grows_with_utility():
+    found = [
+        on_warfarin("defaults of confide", epsilon, 6) for epsilon in ("0.1", "1", "10")
+    ]
+    attacks, errors = ([one[name] for one in found] for name in ("attack", "error"))
+    assert attacks[0] + 0.04 < attacks[1] < attacks[2] + 0.02
+    assert errors[0] > errors[1] > errors[2]
+    # The dose alone, without any model, does about as well as the best of them.
+    assert abs(attacks[2] - found[2]["dose alone"]) < 0.04
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("data_folder")
+def test_finding_the_oracle_with_the_printed_noise_is_not_accurate():
+    """The paper prints 1.82 and 45 %; over 100 repeats it is 7.78 ± 0.30 and 34.6 ± 0.8 %.
+
+    The functional mechanism's 35 % agree: 35.1 ± 0.7 %.
+    """
+    oracle, functional = (on_warfarin(name, "0.2", 60) for name in ("oracle", "functional"))
+    assert 6 < oracle["error"] < 10
+    assert oracle["attack"] < 0.40
+    assert abs(oracle["attack"] - functional["attack"]) < 0.05
