@@ -25,7 +25,7 @@ GUESSES: Final = {
 
 
 def draw(rows: pd.DataFrame, values: Sequence[str], against: str, title: str) -> Any:
-    """Draw measures over ε or a share; "utility" is the attack over the error."""
+    """Draw measures over ε or a share; "utility" is the attack over the error, as points."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -53,8 +53,10 @@ def _panel(axes: Any, means: pd.DataFrame, x: str, y: str) -> None:
     for name, method in METHODS.items():
         line = means[means["method"] == name]
         style: dict[str, Any] = {"lw": 1.2, "ms": 4, "label": name, **method.style}
-        if name == PLAIN and x == "error":
-            style |= {"marker": "*", "ms": 8}
+        if style.get("ls") == "--":
+            style["mfc"] = "white"
+        if x == "error":
+            style |= {"ls": ""} | ({"marker": "*", "ms": 8} if name == PLAIN else {})
         if len(line):
             axes.plot(line[x], line[y], **style)
     if y == "attack":
