@@ -25,7 +25,7 @@ GUESSES: Final = {
 
 
 def draw(rows: pd.DataFrame, values: Sequence[str], against: str, title: str) -> Any:
-    """Draw measures over ε or a share; "utility" is the attack over the error, as points."""
+    """Draw measures over ε or a share; "utility" stands for points of attack and error."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
