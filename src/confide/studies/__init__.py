@@ -16,6 +16,7 @@ from confide.studies import (
     napp_figures,
     napp_moor,
     napp_recycling,
+    reg_figures,
 )
 from confide.studies.layout import Layout, records
 from confide.studies.outcome import Failure, Progress, Reproduction
@@ -46,6 +47,7 @@ __all__ = [
     "napp_moor",
     "napp_recycling",
     "records",
+    "reg_figures",
     "register",
     "reproduce",
 ]

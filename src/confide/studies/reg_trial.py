@@ -1,0 +1,24 @@
+"""One cell of the regression studies: some methods at one ε, on some divisions."""
+
+from fractions import Fraction
+
+from confide.noise import Entropy
+from confide.studies.reg_methods import METHODS
+from confide.studies.reg_plans import PLANS
+from confide.studies.reg_population import division, measures
+from confide.studies.study import Cell, Row
+
+
+def trial(cell: Cell, seed: int) -> list[Row]:
+    """Fit every method to every division and measure it on those held out."""
+    epsilon = Fraction(repr(cell["epsilon"]))
+    first = int(cell["first"])
+    numbers = {name: number for number, name in enumerate(METHODS)}
+    rows: list[Row] = []
+    for repeat in range(first, first + int(cell["repeats"])):
+        people, held_out = division(repeat, float(cell["share"]))
+        for name in PLANS[int(cell["figure"])].methods:
+            entropy = Entropy.seeded((seed, numbers[name], repeat))
+            model = METHODS[name].fit(people, epsilon, entropy)
+            rows.append({"method": name, "repeat": repeat, **measures(model, held_out)})
+    return rows
