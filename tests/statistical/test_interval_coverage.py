@@ -18,7 +18,7 @@ from confide import (
     Pure,
     Zcdp,
 )
-from confide.data import enclose
+from confide.estimators._bounding import bounding_for
 from confide.solvers import minimise
 
 FITS = 300
@@ -44,7 +44,8 @@ CASES = [
 def truth(model, target):
     """Return the minimiser of the population, with the ridge of a sample."""
     task, codings = model._task(target, len(target))
-    objective = model._objective(task, 3)
+    bounding = bounding_for(model, model._mechanism())
+    objective = model._objective(task, 3, bounding)
     share = len(target) / ROWS
     whole = type(objective)(
         objective.loss,
@@ -55,9 +56,9 @@ def truth(model, target):
         None,
         objective.target_bound,
     )
-    rows = enclose(FEATURES, next(iter(codings)), 1.0, model._height)
+    rows = bounding.enclose(FEATURES, next(iter(codings)))
     value = minimise(whole, rows, np.zeros(4), 1e-9).theta * model._unit()
-    value[-1] *= model._height
+    value[-1] *= bounding.height
     return value
 
 

@@ -141,7 +141,7 @@ def _law(
         zero, _ = _gradient_and_determinant(objective, records, np.zeros((1, 1)))
         weight = _l1_weight(kink)
         at = float(zero[0, 0]) + tilt
-        atoms.append(_chance(noise, weight - at) - _chance(noise, -weight - at))
+        atoms.append(_chance_between(noise, -weight - at, weight - at))
     if isinstance(box, Box):
         inside = (grid[:, 0] > box.lower) & (grid[:, 0] < box.upper)
         log_density = np.where(inside, log_density, -np.inf)
@@ -189,6 +189,13 @@ def _chance(noise: RoundNoise, at: float) -> float:
         tail = 0.5 * np.exp(-abs(at) / noise.scale)
         return float(tail if at < 0 else 1 - tail)
     return float(ndtr(at / noise.scale))
+
+
+def _chance_between(noise: RoundNoise, low: float, high: float) -> float:
+    """Return P(low < b <= high), accurate in both tails: the law is symmetric."""
+    if low > 0:
+        low, high = -high, -low
+    return _chance(noise, high) - _chance(noise, low)
 
 
 def _l1_weight(kink: L1) -> float:
