@@ -137,6 +137,7 @@ LOSSES_WITH_BOUNDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", LOSSES_WITH_BOUNDS.values(), ids=LOSSES_WITH_BOUNDS)
 @pytest.mark.parametrize("mechanism", PLAIN.values(), ids=PLAIN)
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.linear_model import lars_path
 
 from confide._types import AnyArray, Array
 from confide.objectives import Registry
@@ -49,6 +48,8 @@ class LassoPath:
 
     def find(self, features: Any, target: Array, size: int) -> Sequence[int]:
         """Return up to ``size`` columns of a dense or CSR matrix."""
+        from sklearn.linear_model import lars_path  # slow to import
+
         residual = target - target.mean()
         pull = np.abs(features.T @ residual)
         most = min(self.widest, len(pull))

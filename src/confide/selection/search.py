@@ -6,7 +6,6 @@ from typing import Any, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -183,6 +182,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         raise InvalidParameter("method", must, self.method)
 
     def _candidates(self) -> list[dict[str, Any]]:
+        from sklearn.model_selection import ParameterGrid  # slow to import
+
         if not hasattr(self.estimator, "rehearse"):
             raise InvalidParameter("estimator", "one of confide's", self.estimator)
         if getattr(self.estimator, "intervals", None) is not None:
