@@ -17,6 +17,7 @@ from confide.accounting.events import (
     Sampling,
     SubsampledGaussianEvent,
     ZcdpEvent,
+    event_of,
 )
 from confide.accounting.ledger import Account, Charge, Ledger
 from confide.accounting.loss_bound import (
@@ -63,6 +64,7 @@ __all__ = [
     "compose",
     "copies_delta",
     "epsilon_for",
+    "event_of",
     "gaussian_left",
     "gaussian_shift",
     "general_renyi",

@@ -3,9 +3,10 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, assert_never, get_args
 
 from confide.errors import InvalidParameter
+from confide.privacy.budgets import Approx, Budget, Pure, Zcdp
 
 Sampling: TypeAlias = Literal["poisson", "without-replacement"]
 SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
@@ -80,3 +81,16 @@ class SubsampledGaussianEvent:
 Event: TypeAlias = (
     PureEvent | GaussianEvent | ApproxEvent | ZcdpEvent | SubsampledGaussianEvent
 )
+
+
+def event_of(budget: Budget) -> Event:
+    """Return the release of which a budget is all that is known."""
+    match budget:
+        case Pure(epsilon=epsilon):
+            return PureEvent(epsilon)
+        case Approx(epsilon=epsilon, delta=delta):
+            return ApproxEvent(epsilon, delta)
+        case Zcdp(rho=rho):
+            return ZcdpEvent(rho)
+        case _:
+            assert_never(budget)

@@ -11,9 +11,8 @@ import numpy as np
 from confide._types import Array
 from confide.data.rows import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
+from confide.mechanisms.base import MECHANISMS, Calibration, check_whole, exactly, released
 from confide.mechanisms.descent import least_scale
-from confide.mechanisms.gradient_calibration import check_whole
 from confide.mechanisms.needs import (
     BOUNDED_SLOPE,
     EXACT_PROX,

@@ -96,6 +96,12 @@ def released(
     )
 
 
+def check_whole(name: str, value: object, hint: str = "") -> None:
+    """Refuse anything but a whole number of 1 or more."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InvalidParameter(name, "a whole number, 1 or more", value, hint)
+
+
 class Mechanism(Protocol):
     """A frozen configuration; every field is public."""
 

@@ -10,14 +10,13 @@ import numpy as np
 
 from confide._types import AnyArray, Array
 from confide.data.rows import Rows
-from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
+from confide.mechanisms.base import MECHANISMS, Calibration, check_whole, exactly, released
 from confide.mechanisms.descent import check_averaged, first_of_tail, least_scale
 from confide.mechanisms.gradient_calibration import (
     GradientCalibration,
     GradientSettings,
     calibrate_gradients,
     check_gradient_settings,
-    check_whole,
 )
 from confide.mechanisms.needs import EXACT_PROX, SEVERAL_RESPONSES, Need, check_needs
 from confide.mechanisms.noisy_gradients import Gradient, noisy_gradient

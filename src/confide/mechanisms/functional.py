@@ -21,14 +21,13 @@ from confide.mechanisms.sufficient import (
     NO_PENALTY,
     PAGE,
     SumsCalibration,
-    is_squared,
     pair_dimension,
     pair_sensitivity,
     sufficient_statistics,
     within,
 )
 from confide.noise import Entropy, Laplace
-from confide.objectives import Logistic, Objective
+from confide.objectives import Logistic, Objective, is_squared
 from confide.privacy import Budget, Neighbours, Pure
 
 Constants = Literal["tight", "published"]

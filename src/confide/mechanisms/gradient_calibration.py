@@ -5,7 +5,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import assert_never
 
 from scipy.optimize import brentq
 
@@ -24,9 +23,10 @@ from confide.errors import InvalidParameter, MissingPublicBound, UnmetNeeds
 from confide.mechanisms.base import Calibration
 from confide.mechanisms.needs import BOUNDED_SLOPE
 from confide.mechanisms.release import NoiseRecord
+from confide.mechanisms.unit_noise import gaussian_shift_of
 from confide.noise import Entropy, Gaussian
 from confide.objectives import Objective
-from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp, gaussian_mu
+from confide.privacy import Approx, Budget, Neighbours, Pure
 from confide.privacy.budgets import exact
 
 RIDGE_SHARE = 0.1
@@ -209,20 +209,14 @@ def clip_for(mechanism: str, objective: Objective, clip: float | None) -> float:
 
 def total_shift(mechanism: str, budget: Budget) -> float:
     """Return the shift of a unit normal that the whole budget pays for."""
-    match budget:
-        case Pure():
-            raise InvalidParameter(
-                "budget",
-                f"Approx or Zcdp for {mechanism}, whose noise is Gaussian",
-                budget,
-                "Use Approx(epsilon, delta), or mechanism='objective'.",
-            )
-        case Approx(epsilon=epsilon, delta=delta):
-            return gaussian_mu(float(epsilon), float(delta))
-        case Zcdp(rho=rho):
-            return math.sqrt(2 * float(rho))
-        case _:
-            assert_never(budget)
+    if isinstance(budget, Pure):
+        raise InvalidParameter(
+            "budget",
+            f"Approx or Zcdp for {mechanism}, whose noise is Gaussian",
+            budget,
+            "Use Approx(epsilon, delta), or mechanism='objective'.",
+        )
+    return gaussian_shift_of(budget)
 
 
 def check_gradient_settings(
@@ -249,9 +243,3 @@ def check_gradient_settings(
     if accounting not in METHODS:
         raise InvalidParameter("accounting", f"one of {', '.join(METHODS)}", accounting)
     return rate, share
-
-
-def check_whole(name: str, value: int) -> None:
-    """Refuse what is no number of steps, turns or parties."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InvalidParameter(name, "a whole number, at least 1", value)

@@ -6,14 +6,13 @@ from fractions import Fraction
 from typing import ClassVar
 
 from confide.data.rows import Rows
-from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
+from confide.mechanisms.base import MECHANISMS, Calibration, check_whole, exactly, released
 from confide.mechanisms.descent import ProximalDescent, check_averaged, least_scale
 from confide.mechanisms.gradient_calibration import (
     GradientCalibration,
     GradientSettings,
     calibrate_gradients,
     check_gradient_settings,
-    check_whole,
 )
 from confide.mechanisms.needs import EXACT_PROX, SEVERAL_RESPONSES, Need, check_needs
 from confide.mechanisms.noisy_gradients import noisy_gradient

@@ -8,14 +8,13 @@ from typing import ClassVar, Literal
 from confide._types import Array
 from confide.data.rows import Rows
 from confide.errors import InvalidParameter, Unproved
-from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
+from confide.mechanisms.base import MECHANISMS, Calibration, check_whole, exactly, released
 from confide.mechanisms.descent import Admm, check_averaged, least_scale
 from confide.mechanisms.gradient_calibration import (
     GradientCalibration,
     GradientSettings,
     calibrate_gradients,
     check_gradient_settings,
-    check_whole,
 )
 from confide.mechanisms.mpadmm_published import ThreeNoises, published_verdict, refusal
 from confide.mechanisms.needs import (

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 from confide._types import Array
-from confide.accounting import ApproxEvent, Event, PureEvent
+from confide.accounting import event_of
 from confide.data.rows import Rows
 from confide.errors import InvalidParameter, PrivacyLeak, Unproved
 from confide.mechanisms.base import Calibration, exactly, released
@@ -146,7 +146,7 @@ class Napp:
             noise,
             None,
             math.inf,
-            (_event(budget),) if kept else (),
+            (event_of(budget),) if kept else (),
             copies,
             self.status,
         )
@@ -292,9 +292,3 @@ def _published_noise(lipschitz: float, part: float, budget: Pure | Approx) -> No
         return SphericalLaplace(lipschitz / part)
     variance = 2 * (part - math.log(float(budget.delta))) / part**2
     return Gaussian(lipschitz * math.sqrt(variance))
-
-
-def _event(budget: Pure | Approx) -> Event:
-    if isinstance(budget, Pure):
-        return PureEvent(budget.epsilon)
-    return ApproxEvent(budget.epsilon, budget.delta)

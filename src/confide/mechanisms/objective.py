@@ -10,7 +10,13 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from confide._types import Array
-from confide.accounting import ApproxEvent, Event, GaussianEvent, PureEvent, ZcdpEvent
+from confide.accounting import (
+    Event,
+    GaussianEvent,
+    PureEvent,
+    ZcdpEvent,
+    event_of,
+)
 from confide.data.rows import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms import objective_calibration as calibration_rules
@@ -178,12 +184,7 @@ class ObjectivePerturbation:
             )
         each = budget.share(Fraction(1, copies))
         found = calibration_rules.kst(objective, each)
-        whole = (
-            PureEvent(budget.epsilon)
-            if isinstance(budget, Pure)
-            else ApproxEvent(budget.epsilon, budget.delta)
-        )
-        return Perturbation(found.noise, found.theorem, whole)
+        return Perturbation(found.noise, found.theorem, event_of(budget))
 
     def _with_automatic_ridge(
         self, objective: Objective, budget: Budget, neighbours: Neighbours, copies: int

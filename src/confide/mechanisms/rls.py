@@ -10,8 +10,7 @@ from dataclasses import replace
 from typing import Literal
 
 from confide.errors import InvalidParameter
-from confide.mechanisms.sufficient import is_squared
-from confide.objectives import L2Ball, Objective, Squared
+from confide.objectives import L2Ball, Objective, Squared, is_squared
 from confide.privacy import Budget, Pure
 
 Constants = Literal["tight", "published"]

@@ -14,9 +14,9 @@ from confide.mechanisms.base import Calibration, exactly, released
 from confide.mechanisms.needs import EXACT_PROX, SMOOTH_LOSS, Need, check_needs
 from confide.mechanisms.release import Release
 from confide.mechanisms.rls import Constants, check_pure, check_setting, in_a_ball
-from confide.mechanisms.sufficient import BOUNDED_TARGET, NO_PENALTY, is_squared
+from confide.mechanisms.sufficient import BOUNDED_TARGET, NO_PENALTY
 from confide.noise import Entropy, SphericalLaplace
-from confide.objectives import Objective
+from confide.objectives import Objective, is_squared
 from confide.privacy import Budget, Neighbours, Status
 from confide.solvers import minimise
 

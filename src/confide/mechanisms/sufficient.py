@@ -20,7 +20,7 @@ from confide.mechanisms.release import NoiseRecord
 from confide.mechanisms.unit_noise import UnitNoise
 from confide.noise import Entropy
 from confide.noise.symmetric import as_symmetric, degrees_of_freedom
-from confide.objectives import Clipped, Loss, Objective, Squared
+from confide.objectives import Objective, is_squared
 from confide.privacy import Neighbours
 
 PAGE = "sufficient-statistics.md#"
@@ -48,11 +48,6 @@ class SumsCalibration(Calibration):
                 "'objective' or 'output' for so many rows: rounding moves sums too far",
                 "released sums",
             )
-
-
-def is_squared(loss: Loss) -> bool:
-    """Whether a loss is the squared one; a clip of its slope plays no part in sums."""
-    return isinstance(loss.loss if isinstance(loss, Clipped) else loss, Squared)
 
 
 SQUARED_LOSS = Need(

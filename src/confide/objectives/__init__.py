@@ -1,6 +1,6 @@
 """Losses, penalties, constraints and the objective they make up; all of it public."""
 
-from confide.objectives.clipping import USUAL_CLIP, Clipped
+from confide.objectives.clipping import USUAL_CLIP, Clipped, is_squared
 from confide.objectives.constraints import (
     CONSTRAINTS,
     Box,
@@ -72,6 +72,7 @@ __all__ = [
     "curvature_bound",
     "curvature_given",
     "has_exact_prox",
+    "is_squared",
     "prox",
     "typical_norm_of_columns",
     "weighs_alike",

@@ -7,7 +7,7 @@ import numpy as np
 
 from confide._types import AnyArray
 from confide.errors import InvalidParameter, MissingPublicBound
-from confide.objectives.losses import Loss, Targets, target_bound
+from confide.objectives.losses import Loss, Squared, Targets, target_bound
 from confide.objectives.public import Public
 
 USUAL_CLIP = 0.5
@@ -82,3 +82,8 @@ class Clipped:
     def curvature_at(self, slope: AnyArray, public: Public) -> AnyArray:
         """Return κ of the loss, for slopes up to the bound."""
         return self.loss.curvature_at(slope, public)
+
+
+def is_squared(loss: Loss) -> bool:
+    """Whether a loss is the squared one, its slope cut off or not."""
+    return isinstance(loss.loss if isinstance(loss, Clipped) else loss, Squared)

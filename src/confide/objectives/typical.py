@@ -8,8 +8,8 @@ import math
 import numpy as np
 
 from confide._types import Array
-from confide.objectives.clipping import Clipped
-from confide.objectives.losses import Loss, Squared
+from confide.objectives.clipping import is_squared
+from confide.objectives.losses import Loss
 
 LONG = 20.0
 """A predictor of log-odds or of a logarithm may vary by so much over unit rows."""
@@ -25,7 +25,7 @@ def typical_norm(
     loss: Loss, dimension: int, row_norm: float, target_bound: float | None
 ) -> float:
     """Guess ‖θ‖ for rows of which only the length is known."""
-    if _fits_the_target(loss):
+    if is_squared(loss):
         return FITTED * (target_bound or 1.0) * math.sqrt(dimension) / row_norm
     return LONG / row_norm
 
@@ -35,15 +35,11 @@ def typical_norm_of_columns(
 ) -> float:
     """Guess ‖θ‖ for the columns of a schema, whose features have these heights."""
     reach = float(np.linalg.norm(1 / heights))
-    if _fits_the_target(loss):
+    if is_squared(loss):
         return FITTED * (target_bound or 1.0) * reach / math.sqrt(columns)
     return max(LONG, DOUBLING * reach)
 
 
 def typical_margin(loss: Loss, target_bound: float | None) -> float:
     """Return how far noise may move a predictor, in its own units."""
-    return MARGIN * ((target_bound or 1.0) if _fits_the_target(loss) else 1.0)
-
-
-def _fits_the_target(loss: Loss) -> bool:
-    return isinstance(loss.loss if isinstance(loss, Clipped) else loss, Squared)
+    return MARGIN * ((target_bound or 1.0) if is_squared(loss) else 1.0)

@@ -8,7 +8,6 @@ varies by at most ε₀ over all outcomes. It is then ε₀-DP and ε₀²/8-zCD
 import math
 from typing import assert_never
 
-from confide.accounting import Event, PureEvent, ZcdpEvent
 from confide.data.rows import Rows
 from confide.errors import InvalidParameter
 from confide.noise import Gaussian, Noise, SphericalLaplace
@@ -36,17 +35,6 @@ def settle(budget: Budget, choices: int) -> Pure | Zcdp:
         return budget
     alone, joint = Pure(budget.epsilon), approx_to_zcdp(budget.epsilon, budget.delta)
     return alone if range_of(alone, choices) >= range_of(joint, choices) else joint
-
-
-def event_of(budget: Pure | Zcdp) -> Event:
-    """Return what spending all of a budget on choices is."""
-    match budget:
-        case Pure(epsilon=epsilon):
-            return PureEvent(epsilon)
-        case Zcdp(rho=rho):
-            return ZcdpEvent(rho)
-        case _:
-            assert_never(budget)
 
 
 def score_scale(
@@ -91,9 +79,3 @@ def check_size(size: int, objective: Objective) -> None:
             size,
             "Select fewer columns, or fit without selection.",
         )
-
-
-def check_whole(name: str, value: object, hint: str = "") -> None:
-    """Refuse anything but a whole number of 1 or more."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InvalidParameter(name, "a whole number, 1 or more", value, hint)

@@ -5,22 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from confide.accounting import event_of
 from confide.data.rows import Rows
 from confide.errors import InvalidParameter
+from confide.mechanisms.base import check_whole
 from confide.mechanisms.needs import SMOOTH_LOSS, Need, check_needs
 from confide.noise import Entropy, Gumbel, largest
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours
 from confide.selection.base import PAGE, SELECTORS, SelectorCalibration
 from confide.selection.box_scores import BoxScores, loss_peak, loss_range
-from confide.selection.choices import (
-    check_rounding,
-    check_size,
-    check_whole,
-    event_of,
-    score_scale,
-    settle,
-)
+from confide.selection.choices import check_rounding, check_size, score_scale, settle
 from confide.selection.targets import target_size
 
 GAP = 1e-3

@@ -9,8 +9,8 @@ from scipy import sparse
 from sklearn.base import clone
 
 from confide._types import AnyArray, Array
+from confide.mechanisms.base import check_whole
 from confide.objectives import Registry
-from confide.selection.choices import check_whole
 
 
 class Finder(Protocol):

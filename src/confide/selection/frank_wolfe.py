@@ -9,24 +9,19 @@ import numpy as np
 from scipy import sparse
 
 from confide._types import AnyArray, Array
+from confide.accounting import event_of
 from confide.data import EntryBounds
 from confide.data.rows import Rows
 from confide.errors import InvalidParameter, MissingPublicBound
 from confide.mechanisms import MECHANISMS, Calibration, Need, Release
-from confide.mechanisms.base import exactly, released
+from confide.mechanisms.base import check_whole, exactly, released
 from confide.mechanisms.needs import NO_KINK, SMOOTH_LOSS, check_needs
 from confide.noise import Entropy, Gumbel, choose
 from confide.objectives import L1Ball, Objective, Public
 from confide.privacy import Budget, Neighbours
 from confide.selection.base import PAGE
 from confide.selection.bounds import entry_bounds, extras
-from confide.selection.choices import (
-    check_rounding,
-    check_whole,
-    event_of,
-    score_scale,
-    settle,
-)
+from confide.selection.choices import check_rounding, score_scale, settle
 from confide.selection.screening import score_width
 from confide.selection.vertices import Path, PlainPath, TouchedPath
 

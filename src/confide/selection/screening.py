@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from confide._types import Array
-from confide.accounting import Event
+from confide.accounting import Event, event_of
 from confide.data.rows import Block, Rows
 from confide.errors import InvalidParameter
+from confide.mechanisms.base import check_whole
 from confide.noise import Entropy, Gumbel, largest
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours
@@ -20,8 +21,6 @@ from confide.selection.base import PAGE, SELECTORS, SelectorCalibration
 from confide.selection.choices import (
     check_rounding,
     check_size,
-    check_whole,
-    event_of,
     score_scale,
     settle,
     sum_noise,

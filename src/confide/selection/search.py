@@ -10,13 +10,13 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from confide.accounting import Charge, Ledger
+from confide.accounting import Charge, Ledger, event_of
 from confide.errors import InvalidParameter
 from confide.mechanisms import Release
 from confide.noise import Entropy
 from confide.privacy import Budget, Guarantee, Neighbours, Status, check_budget
 from confide.privacy.guarantee import PUBLIC_LABELS
-from confide.selection.search_base import Found, SearchMethod, event_of
+from confide.selection.search_base import Found, SearchMethod
 from confide.selection.search_chunks import ChunkedSearch
 from confide.selection.search_scores import score_for
 from confide.selection.search_stopping import RandomStopping

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from confide.accounting import ApproxEvent, Event, PureEvent, ZcdpEvent
 from confide.noise import Entropy
-from confide.privacy import Approx, Budget, Neighbours, Pure
+from confide.privacy import Budget, Neighbours
 from confide.selection.search_scores import Score
 from confide.selection.search_table import Table
 
@@ -59,14 +58,3 @@ class SearchMethod(Protocol):
     def plan(self, budget: Budget, candidates: int, rows_per_person: int) -> SearchPlan:
         """Divide the budget; ``budget`` protects a person."""
         ...
-
-
-def event_of(budget: Budget) -> Event:
-    """Return the event of which this budget is all that is known."""
-    match budget:
-        case Pure(epsilon=epsilon):
-            return PureEvent(epsilon)
-        case Approx(epsilon=epsilon, delta=delta):
-            return ApproxEvent(epsilon, delta)
-        case _:
-            return ZcdpEvent(budget.rho)

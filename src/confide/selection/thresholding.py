@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from confide._types import Array
+from confide.accounting import event_of
 from confide.data import EntryBounds
 from confide.data.rows import Block, Rows
 from confide.mechanisms import MECHANISMS, Calibration, Need, NoiseRecord, Release
-from confide.mechanisms.base import exactly, released
+from confide.mechanisms.base import check_whole, exactly, released
 from confide.mechanisms.needs import BOUNDED_SLOPE, NO_KINK, SMOOTH_LOSS, check_needs
 from confide.noise import Entropy, Gumbel, Noise, largest
 from confide.objectives import Objective, curvature_bound
@@ -22,8 +23,6 @@ from confide.selection.bounds import entry_bounds, extras
 from confide.selection.choices import (
     check_rounding,
     check_size,
-    check_whole,
-    event_of,
     score_scale,
     settle,
     sum_noise,

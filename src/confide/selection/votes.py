@@ -9,13 +9,15 @@ from typing import ClassVar, Literal, assert_never
 import numpy as np
 
 from confide._types import AnyArray
+from confide.accounting import event_of
 from confide.data.rows import Rows
 from confide.errors import InvalidParameter
+from confide.mechanisms.base import check_whole
 from confide.noise import Entropy, Gumbel, Laplace, assigned, largest, shuffled
 from confide.objectives import Objective
 from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp
 from confide.selection.base import PAGE, SELECTORS, SelectorCalibration
-from confide.selection.choices import check_size, check_whole, event_of, score_scale, settle
+from confide.selection.choices import check_size, score_scale, settle
 from confide.selection.finders import Finder, LassoPath
 
 USUAL_BLOCKS = 100
