@@ -63,19 +63,11 @@ class DpAdmm:
     theorems: ClassVar[tuple[str, ...]] = (PAGE + "dp-admm",)
 
     def __post_init__(self) -> None:
-        share = check_gradient_settings(
-            rate=Fraction(1),
-            steps=self.steps,
-            clip=self.clip,
-            ridge=self.ridge,
-            count_share=self.count_share,
-        )[1]
-        object.__setattr__(self, "count_share", share)
+        check_gradient_settings(self)
         check_rho(self.rho)
         Steps(self.rule, self.step)
         check_averaged(self.averaged)
         check_whole("parties", self.parties)
-        check_whole("steps", self.steps)
 
     def calibrate(
         self,
@@ -88,15 +80,7 @@ class DpAdmm:
         """Choose the noise of every step from public facts alone."""
         check_needs(type(self).__name__, self.needs, objective)
         Steps(self.rule, self.step).longest(objective)
-        settings = GradientSettings(
-            type(self).__name__,
-            self.steps,
-            Fraction(1),
-            self.clip,
-            self.ridge,
-            self.count_share,
-            PAGE + "dp-admm",
-        )
+        settings = GradientSettings.of(self, PAGE + "dp-admm")
         return calibrate_gradients(settings, objective, budget, neighbours, copies)
 
     def release(

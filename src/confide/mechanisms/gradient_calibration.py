@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 from scipy.optimize import brentq
 
@@ -20,7 +21,7 @@ from confide.accounting import (
 )
 from confide.data.rows import Rows
 from confide.errors import InvalidParameter, MissingPublicBound, UnmetNeeds
-from confide.mechanisms.base import Calibration
+from confide.mechanisms.base import Calibration, check_whole
 from confide.mechanisms.needs import BOUNDED_SLOPE
 from confide.mechanisms.release import NoiseRecord
 from confide.mechanisms.unit_noise import gaussian_shift_of
@@ -54,6 +55,21 @@ class GradientSettings:
     theorem: str
     weight: float = 1.0
     accounting: Method = "best"
+
+    @classmethod
+    def of(cls, mechanism: Any, theorem: str, weight: float = 1.0) -> "GradientSettings":
+        """Read them off a mechanism; one without a rate sees all rows in every step."""
+        return cls(
+            type(mechanism).__name__,
+            mechanism.steps,
+            getattr(mechanism, "rate", Fraction(1)),
+            mechanism.clip,
+            mechanism.ridge,
+            mechanism.count_share,
+            theorem,
+            weight,
+            getattr(mechanism, "accounting", "best"),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,27 +235,26 @@ def total_shift(mechanism: str, budget: Budget) -> float:
     return gaussian_shift_of(budget)
 
 
-def check_gradient_settings(
-    *,
-    rate: Fraction,
-    steps: float,
-    clip: float | None,
-    ridge: float | None,
-    count_share: Fraction,
-    accounting: Method = "best",
-) -> tuple[Fraction, Fraction]:
-    """Check what all of them share; return the exact rate and share."""
-    rate, share = exact(rate, "rate"), exact(count_share, "count_share")
+def check_gradient_settings(mechanism: Any) -> None:
+    """Check what all of them share, and make rate and share of the count exact."""
+    for name in ("rate", "count_share"):
+        if hasattr(mechanism, name):
+            object.__setattr__(mechanism, name, exact(getattr(mechanism, name), name))
+    rate, share = getattr(mechanism, "rate", Fraction(1)), mechanism.count_share
     if not 0 < rate <= 1:
         raise InvalidParameter("rate", "greater than 0 and at most 1", float(rate))
     if not 0 < share < 1:
         raise InvalidParameter("count_share", "between 0 and 1", float(share))
-    if not 0 < steps < math.inf:
-        raise InvalidParameter("steps or epochs", "positive", steps)
+    if hasattr(mechanism, "epochs"):
+        if not 0 < mechanism.epochs < math.inf:
+            raise InvalidParameter("epochs", "positive", mechanism.epochs)
+    else:
+        check_whole("steps", mechanism.steps)
+    clip, ridge = mechanism.clip, mechanism.ridge
     if clip is not None and not 0 < clip < math.inf:
         raise InvalidParameter("clip", "positive and finite, or None", clip)
     if ridge is not None and not 0 < ridge < math.inf:
         raise InvalidParameter("ridge", "positive and finite, or None", ridge)
+    accounting = getattr(mechanism, "accounting", "best")
     if accounting not in METHODS:
         raise InvalidParameter("accounting", f"one of {', '.join(METHODS)}", accounting)
-    return rate, share

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from confide.data.rows import Rows
-from confide.mechanisms.base import MECHANISMS, Calibration, check_whole, exactly, released
+from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
 from confide.mechanisms.descent import ProximalDescent, check_averaged, least_scale
 from confide.mechanisms.gradient_calibration import (
     GradientCalibration,
@@ -57,15 +57,7 @@ class MomentumDescent:
     theorems: ClassVar[tuple[str, ...]] = (PAGE + "noisy-gradient",)
 
     def __post_init__(self) -> None:
-        share = check_gradient_settings(
-            rate=Fraction(1),
-            steps=self.steps,
-            clip=self.clip,
-            ridge=self.ridge,
-            count_share=self.count_share,
-        )[1]
-        object.__setattr__(self, "count_share", share)
-        check_whole("steps", self.steps)
+        check_gradient_settings(self)
         check_averaged(self.averaged)
 
     def calibrate(
@@ -78,15 +70,7 @@ class MomentumDescent:
     ) -> GradientCalibration:
         """Choose the noise of every step from public facts alone."""
         check_needs(type(self).__name__, self.needs, objective)
-        settings = GradientSettings(
-            type(self).__name__,
-            self.steps,
-            Fraction(1),
-            self.clip,
-            self.ridge,
-            self.count_share,
-            PAGE + "noisy-gradient",
-        )
+        settings = GradientSettings.of(self, PAGE + "noisy-gradient")
         found = calibrate_gradients(settings, objective, budget, neighbours, copies)
         longest_step(objective)  # What is not declared is asked for now, not later.
         return found

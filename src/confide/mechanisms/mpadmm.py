@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from confide._types import Array
 from confide.data.rows import Rows
 from confide.errors import InvalidParameter, Unproved
-from confide.mechanisms.base import MECHANISMS, Calibration, check_whole, exactly, released
+from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
 from confide.mechanisms.descent import Admm, check_averaged, least_scale
 from confide.mechanisms.gradient_calibration import (
     GradientCalibration,
@@ -80,15 +80,7 @@ class MpAdmm:
     )
 
     def __post_init__(self) -> None:
-        share = check_gradient_settings(
-            rate=Fraction(1),
-            steps=self.steps,
-            clip=self.clip,
-            ridge=self.ridge,
-            count_share=self.count_share,
-        )[1]
-        object.__setattr__(self, "count_share", share)
-        check_whole("steps", self.steps)
+        check_gradient_settings(self)
         check_rho(self.rho)
         Steps(self.rule, self.step)
         check_averaged(self.averaged)
@@ -129,13 +121,8 @@ class MpAdmm:
                 "MpAdmm(noise='all')", (CONVEX_PENALTY, SEVERAL_RESPONSES), objective
             )
         Steps(self.rule, self.step).longest(objective)
-        settings = GradientSettings(
-            type(self).__name__,
-            self.steps,
-            Fraction(1),
-            self.clip,
-            self.ridge,
-            self.count_share,
+        settings = GradientSettings.of(
+            self,
             PAGE + ("mpadmm-sensitivity" if whole else "noisy-gradient"),
             2 + self.rho**2 if whole else 1.0,
         )

@@ -63,16 +63,7 @@ class ProximalSgd:
     )
 
     def __post_init__(self) -> None:
-        rate, share = check_gradient_settings(
-            rate=self.rate,
-            steps=self.epochs,
-            clip=self.clip,
-            ridge=self.ridge,
-            count_share=self.count_share,
-            accounting=self.accounting,
-        )
-        object.__setattr__(self, "rate", rate)
-        object.__setattr__(self, "count_share", share)
+        check_gradient_settings(self)
         Steps(self.rule, self.step)
         check_averaged(self.averaged)
         if not 0 <= self.momentum < 1:
@@ -95,16 +86,7 @@ class ProximalSgd:
         check_needs(type(self).__name__, self.needs, objective)
         theorem = PAGE + ("noisy-gradient" if self.rate == 1 else "sampled-gradient")
         Steps(self.rule, self.step).longest(objective)
-        settings = GradientSettings(
-            type(self).__name__,
-            self.steps,
-            self.rate,
-            self.clip,
-            self.ridge,
-            self.count_share,
-            theorem,
-            accounting=self.accounting,
-        )
+        settings = GradientSettings.of(self, theorem)
         return calibrate_gradients(settings, objective, budget, neighbours, copies)
 
     def release(

@@ -78,16 +78,7 @@ class SsAdmm:
     )
 
     def __post_init__(self) -> None:
-        rate, share = check_gradient_settings(
-            rate=self.rate,
-            steps=self.epochs,
-            clip=self.clip,
-            ridge=self.ridge,
-            count_share=self.count_share,
-            accounting=self.accounting,
-        )
-        object.__setattr__(self, "rate", rate)
-        object.__setattr__(self, "count_share", share)
+        check_gradient_settings(self)
         check_rho(self.rho)
         Steps(self.rule, self.step)
         check_averaged(self.averaged)
@@ -109,16 +100,7 @@ class SsAdmm:
         check_needs(type(self).__name__, self.needs, objective)
         theorem = PAGE + ("noisy-gradient" if self.rate == 1 else "sampled-gradient")
         Steps(self.rule, self.step).longest(objective)
-        settings = GradientSettings(
-            type(self).__name__,
-            self.steps,
-            self.rate,
-            self.clip,
-            self.ridge,
-            self.count_share,
-            theorem,
-            accounting=self.accounting,
-        )
+        settings = GradientSettings.of(self, theorem)
         return calibrate_gradients(settings, objective, budget, neighbours, copies)
 
     def release(
