@@ -78,7 +78,7 @@ def _read_parquet(path: Path, schema: Schema | None, *, target: bool) -> pd.Data
 
 def _parquet() -> Any:
     try:
-        from pyarrow import parquet  # type: ignore[import-untyped]
+        from pyarrow import parquet
     except ImportError:
         raise InvalidParameter(
             "table",
@@ -99,7 +99,7 @@ def _from_protocol(source: Any, schema: Schema | None, *, target: bool) -> pd.Da
         if hasattr(source, "__arrow_c_stream__"):
             table = pa.table(source)
         else:
-            from pyarrow.interchange import (  # type: ignore[import-untyped]
+            from pyarrow.interchange import (
                 from_dataframe,
             )
 
