@@ -1,4 +1,4 @@
-"""Rows picked in any order, a batch at a time, by one gather each.
+"""HeldRows picked in any order, a batch at a time, by one gather each.
 
 Where a dense copy of the table is affordable it holds the scaled rows with their intercept
 column, and a batch is written into memory that is reused: valid until the next one.
@@ -11,7 +11,8 @@ import numpy as np
 from scipy import sparse
 
 from confide._types import AnyArray, Array
-from confide.data.rows import Block, Rows
+from confide.data.block import Block
+from confide.data.rows import HeldRows
 
 MOST_BYTES = 2**28
 WIDEST = 1024
@@ -21,12 +22,12 @@ WIDEST = 1024
 class Batches:
     """Private rows, ready to be picked; use `Batches.of`."""
 
-    rows: Rows
+    rows: HeldRows
     dense: Array | None
     memory: list[Array]
 
     @classmethod
-    def of(cls, rows: Rows, usual: int) -> "Batches":
+    def of(cls, rows: HeldRows, usual: int) -> "Batches":
         """Prepare rows for batches of about so many."""
         width = rows.dimension
         if width > WIDEST or 8 * width * rows.count > MOST_BYTES:

@@ -8,6 +8,7 @@ import bz2
 import csv
 import gzip
 import lzma
+import threading
 import warnings
 import zlib
 from collections import Counter
@@ -90,6 +91,11 @@ def read_delimited(path: Path, schema: Schema | None, *, target: bool) -> pd.Dat
         if unsure:
             texts = read(unsure, str)
             frame = frame.assign(**{name: texts[name] for name in unsure})
+    return _as_declared(frame, schema, wanted)
+
+
+def _as_declared(frame: pd.DataFrame, schema: Schema, wanted: list[str]) -> pd.DataFrame:
+    """Turn text into the numbers and levels that it denotes."""
     for name in wanted:
         levels = _levels(schema, name)
         is_text = isinstance(frame[name].dtype, pd.StringDtype)
@@ -98,6 +104,48 @@ def read_delimited(path: Path, schema: Schema | None, *, target: bool) -> pd.Dat
         elif _kind(schema, name) == "number" and frame[name].dtype.kind not in "iuf":
             frame[name] = as_numbers(frame[name], name)
     return frame
+
+
+def read_pieces(
+    path: Path, schema: Schema | None, *, target: bool, rows: int
+) -> Iterator[pd.DataFrame]:
+    """Yield what `read_delimited` returns, so many rows at a time; one piece at least."""
+    names, separator = read_header(path)
+    settings: dict[str, Any] = {"sep": separator, "index_col": False, "chunksize": rows}
+    wanted = names
+    if schema is None:
+        settings["skipinitialspace"] = True
+    else:
+        wanted = declared_columns(schema, names, target=target)
+        settings |= {
+            "header": 0,
+            "names": _distinct_names(names),
+            "usecols": wanted,
+            "dtype": {name: str for name in wanted if not _is_free(schema, name)},
+            "keep_default_na": False,
+            "na_values": {
+                name: sorted(MISSING - _levels(schema, name)) for name in wanted
+            },
+            "skipinitialspace": _may_be_padded(path, separator),
+        }
+    with explained(path):
+        pieces = pd.read_csv(path, **settings)
+    with pieces:
+        frame = _next_piece(path, pieces)
+        if frame is None:
+            yield pd.DataFrame({name: [] for name in wanted})
+        while frame is not None:
+            yield frame if schema is None else _as_declared(frame, schema, wanted)
+            frame = _next_piece(path, pieces)
+
+
+def _next_piece(path: Path, pieces: Any) -> pd.DataFrame | None:
+    """Read on, one thread at a time: warnings are turned into errors for all threads."""
+    with _reading, explained(path):
+        return next(pieces, None)
+
+
+_reading = threading.Lock()
 
 
 def _may_be_padded(path: Path, separator: str) -> bool:
@@ -124,10 +172,14 @@ def _is_sure(schema: Schema, name: str, dtype: Any) -> bool:
     """
     if isinstance(dtype, pd.StringDtype):
         return True
+    return _is_free(schema, name) and dtype.kind in "iuf"
+
+
+def _is_free(schema: Schema, name: str) -> bool:
+    """Whether a column means the same whether pandas reads numbers in it or text."""
     levels = _levels(schema, name)
     spelled = any(isinstance(level, str | bool) for level in levels)
-    free = _kind(schema, name) in ("number", "boolean") or (levels and not spelled)
-    return bool(free) and dtype.kind in "iuf"
+    return _kind(schema, name) in ("number", "boolean") or bool(levels and not spelled)
 
 
 def _distinct_names(names: list[str]) -> list[str]:
@@ -146,7 +198,17 @@ def explained(path: Path) -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.simplefilter("error", ParserWarning)
             warnings.simplefilter("ignore", DtypeWarning)
-            yield
+            with in_words(path):
+                yield
+    except ParserWarning:
+        raise _no_table(path) from None
+
+
+@contextmanager
+def in_words(path: Path) -> Iterator[None]:
+    """Do what `explained` does about errors alone; threads may do so side by side."""
+    try:
+        yield
     except (InvalidData, InvalidParameter):
         raise
     except _CANNOT_UNPACK:
@@ -156,11 +218,15 @@ def explained(path: Path) -> Iterator[None]:
         raise InvalidParameter("table", "a file to be read", reason) from None
     except UnicodeError:
         raise InvalidData(f"{path} must be text in UTF-8; convert it first.") from None
-    except (ValueError, OverflowError, ParserWarning):
-        raise InvalidData(
-            f"{path} must be a table: a line of column names, then in every line as many "
-            "fields, quoted rightly. A line holds more, or a quote does not end."
-        ) from None
+    except (ValueError, OverflowError):
+        raise _no_table(path) from None
+
+
+def _no_table(path: Path) -> InvalidData:
+    return InvalidData(
+        f"{path} must be a table: a line of column names, then in every line as many "
+        "fields, quoted rightly. A line holds more, or a quote does not end."
+    )
 
 
 def _levels(schema: Schema, name: str) -> frozenset[Any]:

@@ -107,6 +107,18 @@ class Design:
             numbers = np.stack([choose(column) for column in self.numbers])
         return Design(numbers, self.places, groups, (rows, self.shape[1]), self.reach)
 
+    @staticmethod
+    def stacked(designs: "Sequence[Design]") -> "Design":
+        """Return the rows of several designs of one layout, one after the other."""
+        first = designs[0]
+        groups = tuple(
+            replace(group, cells=np.concatenate([d.groups[k].cells for d in designs]))
+            for k, group in enumerate(first.groups)
+        )
+        numbers = np.concatenate([design.numbers for design in designs], axis=1)
+        shape = (numbers.shape[1], first.shape[1])
+        return Design(numbers, first.places, groups, shape, first.reach)
+
     def astype(self, dtype: Any) -> "Design":
         """Return the rows with their numbers in some precision."""
         if self.numbers.dtype == dtype:

@@ -1,4 +1,4 @@
-"""Rows bounded entry by entry.
+"""HeldRows bounded entry by entry.
 
 Where columns outnumber rows the length of a row says little: a fit on few columns needs
 bounds on few entries. Entries beyond a public bound are clipped to it, or a row whose few
@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from confide._types import Array
-from confide.data.rows import Rows, refuse_infinite
+from confide.data.rows import HeldRows, refuse_infinite
 from confide.errors import InvalidParameter
 
 
@@ -52,7 +52,7 @@ class EntryBounds:
 
 def enclose_entries(
     features: Any, target: Array, bounds: EntryBounds, height: float
-) -> Rows:
+) -> HeldRows:
     """Bound every row as ``bounds`` says and close the box.
 
     ``features`` is a float array or CSR matrix; values that are not finite are refused.
@@ -66,14 +66,14 @@ def enclose_entries(
     if bounds.length is not None:
         lengths = _largest_norms(features, bounds.few)
         factor = bounds.length / np.maximum(lengths, bounds.length)
-        return Rows(features, target, factor, height)
+        return HeldRows(features, target, factor, height)
     if largest > bounds.most:
         clipped = np.clip(np.asarray(values, np.float64), -bounds.most, bounds.most)
         if sparse.issparse(features):
             parts = (clipped, features.indices, features.indptr)
             clipped = sparse.csr_array(parts, shape=features.shape)
         features = clipped
-    return Rows(features, target, None, height)
+    return HeldRows(features, target, None, height)
 
 
 def without_duplicates(features: Any) -> Any:

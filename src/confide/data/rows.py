@@ -9,146 +9,106 @@ kept next to the features instead of a scaled copy of them.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
 from confide._types import AnyArray, Array
+from confide.data.block import Block, Partial, add_up, squared_norms
 from confide.data.design import CACHE_BYTES, MOST_ADDED, Design, additions, take_columns
-from confide.errors import InvalidData, PrivacyLeak
+from confide.errors import InvalidData, InvalidParameter, PrivacyLeak
 
 T = TypeVar("T")
-Partial: TypeAlias = tuple[Any, ...]
-"""What a function of a block returns: arrays or numbers that can be added."""
 
 STRIPES = 16
 RUN = 8
 MANY_BLOCKS = 48
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Block:
-    """Some rows: features, target, row factors, intercept height.
+class Rows(Protocol):
+    """Bounded private rows, wherever they lie: what mechanisms and solvers see of them."""
 
-    Rows of a block follow one another in the table, from ``start`` on.
-    """
+    @property
+    def height(self) -> float:
+        """The height of the intercept's column, 0 if there is none."""
+        ...
 
-    features: Any
-    target: AnyArray
-    factor: AnyArray | None
-    height: float
-    start: int = 0
+    @property
+    def count(self) -> int:
+        """How many rows there are: private under add-remove neighbours."""
+        ...
 
-    def margin(self, theta: AnyArray, *, alone: bool = False) -> AnyArray:
-        """Return ⟨x, θ⟩ for every row, the intercept column included.
+    @property
+    def table_count(self) -> int:
+        """How many rows the table had: public under replace-one neighbours."""
+        ...
 
-        A matrix θ gives a column of margins for each of its columns. A product of matrices
-        rounds a row by where it stands. ``alone`` rounds every row as if there were no
-        other: what depends on one record then does so to the last bit.
-        """
-        slopes = theta[:-1] if self.height else theta
-        if not alone or sparse.issparse(self.features):
-            margin = self.features @ slopes
-        elif isinstance(self.features, Design):
-            margin = self.features.alone(slopes)
-        else:
-            margin = np.einsum("ij,j->i", self.features, slopes)
-        if self.factor is not None:
-            margin *= self.factor if theta.ndim == 1 else self.factor[:, None]
-        if self.height:
-            margin += self.height * theta[-1]
-        return margin
+    @property
+    def dimension(self) -> int:
+        """How many coefficients there are, the intercept included."""
+        ...
 
-    def pull(self, weights: AnyArray) -> AnyArray:
-        """Return Σ wᵢxᵢ; a matrix of weights gives a column for each of its columns."""
-        if weights.ndim == 2:
-            return np.column_stack([self.pull(column) for column in weights.T])
-        scaled = weights if self.factor is None else weights * self.factor
-        total = scaled @ self.features
-        if not self.height:
-            return total
-        longer = np.empty(len(total) + 1, dtype=total.dtype)
-        longer[:-1], longer[-1] = total, self.height * weights.sum()
-        return longer
+    @property
+    def responses(self) -> int:
+        """How many targets a row has; 0 means one, as a plain vector."""
+        ...
 
-    def gram(self, weights: AnyArray, *, fine: bool = False) -> Array:
-        """Return Σ wᵢxᵢxᵢᵀ for weights not negative, in single precision unless fine."""
-        kind = np.float64 if fine else np.float32
-        if isinstance(self.features, Design):
-            most = max(64, CACHE_BYTES // (4 * self.features.shape[1]))
-            most = min(most, MOST_ADDED)
-            grams = (
-                replace(piece, features=piece.features.todense(kind)).gram(
-                    weights[cut], fine=fine
-                )
-                for cut, piece in self.pieces(most)
-            )
-            return np.asarray(sum(grams))
-        root = np.sqrt(weights).astype(kind, copy=False)
-        scaled = root
-        if self.factor is not None:
-            scaled = root * self.factor.astype(kind, copy=False)
-        if sparse.issparse(self.features):
-            rows = sparse.diags_array(scaled) @ self.features
-            inner = np.asarray((rows.T @ rows).todense(), dtype=np.float64)
-        else:
-            rows = self.features.astype(kind)
-            rows *= scaled[:, None]
-            inner = (rows.T @ rows).astype(np.float64)
-        if not self.height:
-            return inner
-        whole = np.empty((len(inner) + 1, len(inner) + 1))
-        whole[:-1, :-1] = inner
-        whole[-1, :-1] = whole[:-1, -1] = self.height * np.asarray(root @ rows)
-        whole[-1, -1] = self.height**2 * float(weights.sum())
-        return whole
+    @property
+    def layout(self) -> Any:
+        """The features of no row at all: what kind of matrix they are."""
+        ...
 
-    def pieces(self, most: int) -> Iterator[tuple[slice, "Block"]]:
-        """Walk over the rows, so many at most at a time."""
-        count = self.features.shape[0]
-        if count <= most:
-            yield slice(0, count), self
-            return
-        for low in range(0, count, most):
-            cut = slice(low, low + most)
-            factor = None if self.factor is None else self.factor[cut]
-            rows = self.features[cut]
-            yield cut, Block(rows, self.target[cut], factor, self.height, self.start + low)
+    @property
+    def shortened(self) -> bool:
+        """Whether rows may have been scaled down to the public bound."""
+        ...
 
-    def lengths(self) -> Array:
-        """Return ‖x‖ for every row, the intercept column included."""
-        squares = _squared_norms(self.features)
-        if self.factor is not None:
-            squares *= self.factor**2
-        return np.sqrt(squares + self.height**2)
+    @property
+    def pickable(self) -> bool:
+        """Whether some rows can be had without reading them all."""
+        ...
 
-    def absolute(self) -> "Block":
-        """Return the same rows with every entry positive."""
-        return replace(self, features=abs(self.features))
+    @property
+    def added(self) -> int:
+        """How many rows are added up one after the other before sums are added to sums."""
+        ...
 
-    def squares(self, weights: AnyArray) -> Array:
-        """Return the diagonal of the Gram matrix, Σ wᵢxᵢⱼ²."""
-        scaled = weights if self.factor is None else weights * self.factor**2
-        if sparse.issparse(self.features):
-            total = np.asarray(self.features.multiply(self.features).T @ scaled)
-        elif isinstance(self.features, Design):
-            total = scaled @ self.features.squared()
-        else:
-            total = np.einsum("i,ij,ij->j", scaled, self.features, self.features)
-        if self.height:
-            total = np.append(total, self.height**2 * weights.sum())
-        return np.asarray(total, dtype=np.float64)
+    @property
+    def terms(self) -> int:
+        """How many numbers are added up one after the other in a sum over all rows."""
+        ...
+
+    def sum(self, fn: Callable[[Block], Partial], dtype: Any = np.float64) -> Partial:
+        """Add up ``fn(block)`` over all blocks."""
+        ...
+
+    def thin(self, stride: int) -> "HeldRows":
+        """Return about one row in ``stride`` or fewer, for a first approximation."""
+        ...
+
+    def columns(self, support: Sequence[int]) -> "Rows":
+        """Return the same rows with these columns alone, and their intercept column."""
+        ...
+
+    def at(self, places: AnyArray) -> "Rows":
+        """Return the rows that stand at some places."""
+        ...
+
+    def each(self, parts: Sequence[AnyArray], fn: Callable[["HeldRows"], T]) -> list[T]:
+        """Return ``fn`` of the rows at every list of places, computed side by side."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Rows:
-    """Bounded private rows; use `enclose` to make them.
+class HeldRows:
+    """Rows in memory; use `enclose` to make them.
 
     ``listed`` is how many rows the table had before those without a target were left out:
     under replace-one neighbours that number is public, and ``count`` is not.
@@ -186,14 +146,43 @@ class Rows:
         return max(64, min(CACHE_BYTES // per_row, MOST_ADDED))
 
     @property
+    def responses(self) -> int:
+        """How many targets a row has; 0 means one, as a plain vector."""
+        return 0 if self.target.ndim == 1 else int(self.target.shape[1])
+
+    @property
+    def layout(self) -> Any:
+        """The features of no row at all: what kind of matrix they are."""
+        return self.features[:0]
+
+    @property
+    def shortened(self) -> bool:
+        """Whether rows were scaled down to the public bound."""
+        return self.factor is not None
+
+    @property
+    def pickable(self) -> bool:
+        """Whether some rows can be had without reading them all."""
+        return True
+
+    @property
+    def added(self) -> int:
+        """How many rows are added up one after the other before sums are added to sums."""
+        return min(self.block_rows, MOST_ADDED)
+
+    @property
     def terms(self) -> int:
         """How many numbers are added up one after the other in a sum over all rows."""
         if isinstance(self.features, Design):
             return self.features.terms
         return min(self.block_rows, self.count) + self.count // self.block_rows + 8
 
-    def thin(self, stride: int) -> "Rows":
-        """Return one row in ``stride``, in single precision, for a first approximation.
+    def thin(self, stride: int) -> "HeldRows":
+        """Return one row in ``stride``, in single precision, for a first approximation."""
+        return self if stride == 1 else self.sampled(stride)
+
+    def sampled(self, stride: int) -> "HeldRows":
+        """Return a copy of one row in ``stride``, dense or CSR, in single precision.
 
         Short runs of consecutive rows at equal distances are cheaper than single rows.
         """
@@ -215,20 +204,21 @@ class Rows:
             ).todense(np.float32)
         else:
             features = take(self.features)
-        return Rows(features, take(self.target), factor, self.height)
+        return HeldRows(features, take(self.target), factor, self.height)
 
-    def labelled(self, target: Array) -> "Rows":
-        """Return the same rows with another target."""
-        return Rows(self.features, target, self.factor, self.height, self.listed)
+    def labelled(self, code: Callable[[AnyArray], Array]) -> "HeldRows":
+        """Return the same rows with a coding of their target."""
+        target = code(self.target)
+        return HeldRows(self.features, target, self.factor, self.height, self.listed)
 
-    def columns(self, support: Sequence[int]) -> "Rows":
+    def columns(self, support: Sequence[int]) -> "HeldRows":
         """Return the same rows with these columns alone, and their intercept column.
 
         They are dense whatever the rows are: what a block holds then depends on how many
         columns were chosen, never on which.
         """
         chosen = take_columns(self.features, support)
-        return Rows(chosen, self.target, self.factor, self.height, self.listed)
+        return HeldRows(chosen, self.target, self.factor, self.height, self.listed)
 
     def blocks(self, start: int, stop: int, dtype: Any = np.float64) -> Iterator[Block]:
         """Walk over the rows from start to stop, block by block."""
@@ -243,19 +233,19 @@ class Rows:
                 low,
             )
 
-    def at(self, places: AnyArray) -> "Rows":
+    def at(self, places: AnyArray) -> "HeldRows":
         """Return the rows that stand at some places, in their order."""
         factor = None if self.factor is None else self.factor[places]
-        return Rows(self.features[places], self.target[places], factor, self.height)
+        return HeldRows(self.features[places], self.target[places], factor, self.height)
 
     def lengths(self) -> Array:
         """Return ‖x‖ for every row, the intercept column included."""
         return np.concatenate([block.lengths() for block in self.blocks(0, self.count)])
 
-    def each(self, parts: Sequence[AnyArray], fn: Callable[["Rows"], T]) -> list[T]:
+    def each(self, parts: Sequence[AnyArray], fn: Callable[["HeldRows"], T]) -> list[T]:
         """Return ``fn`` of the rows at every list of places, computed side by side."""
-        with _blas().limit(limits=1, user_api="blas"):
-            return list(_pool(_threads()).map(lambda part: fn(self.at(part)), parts))
+        with one_blas_thread():
+            return list(_pool(threads_to_use()).map(lambda part: fn(self.at(part)), parts))
 
     def plain(self) -> tuple[Any, Array]:
         """Return features with their factors multiplied in, dense or CSR, and targets."""
@@ -280,8 +270,8 @@ class Rows:
         if len(indices) == 1:
             return stripe(0)
         few = self.count <= MANY_BLOCKS * min(self.block_rows, MOST_ADDED)
-        threads = 1 if few else _threads()
-        with _blas().limit(limits=1, user_api="blas"):
+        threads = 1 if few else threads_to_use()
+        with one_blas_thread():
             if threads == 1:
                 return add_up(map(stripe, indices))
             return add_up(_pool(threads).map(stripe, indices))
@@ -299,20 +289,32 @@ class Rows:
         return "<private rows>"
 
 
-def enclose(features: Any, target: Array, row_norm: float, height: float) -> Rows:
+def held(rows: Rows, what: str) -> HeldRows:
+    """Return rows that are in memory, and refuse others for something that needs it."""
+    if isinstance(rows, HeldRows):
+        return rows
+    raise InvalidParameter(
+        "table",
+        f"in memory for {what}, which looks at all rows at once",
+        "a table in parts",
+        "Read it whole, as by pandas, if it fits; or use another mechanism.",
+    )
+
+
+def enclose(features: Any, target: Array, row_norm: float, height: float) -> HeldRows:
     """Bound every row by ``row_norm`` and close the box.
 
     ``features`` is a float array or CSR matrix of two dimensions, already checked for
     type and shape; values that are not finite are refused here, in the same sweep that
     measures the rows. A `Design` is finite and knows how long its rows can be.
     """
-    rows = Rows(features, target, None, height)
+    rows = HeldRows(features, target, None, height)
     if isinstance(features, Design) and features.reach <= row_norm:
         return rows
     factor = np.empty(rows.count)
     low, finite, longest = 0, True, 0.0
     for block in rows.blocks(0, rows.count):
-        length = np.sqrt(_squared_norms(block.features))
+        length = np.sqrt(squared_norms(block.features))
         longest = max(longest, float(length.max(initial=0.0)))
         finite = finite and bool(np.isfinite(length.sum()))
         part = factor[low : low + len(length)]
@@ -320,16 +322,7 @@ def enclose(features: Any, target: Array, row_norm: float, height: float) -> Row
         low += len(length)
     if not finite:
         refuse_infinite(features)
-    return Rows(features, target, factor if longest > row_norm else None, height)
-
-
-def _squared_norms(features: Any) -> Array:
-    with np.errstate(over="ignore", invalid="ignore"):
-        if sparse.issparse(features):
-            return np.asarray(features.multiply(features).sum(axis=1)).ravel()
-        if isinstance(features, Design):
-            return np.asarray(features.squared() @ np.ones(features.shape[1]))
-        return np.einsum("ij,ij->i", features, features)
+    return HeldRows(features, target, factor if longest > row_norm else None, height)
 
 
 def refuse_infinite(features: Any) -> None:
@@ -364,16 +357,6 @@ def _cut(features: Any, cut: slice, dtype: Any) -> Any:
     )
 
 
-def add_up(partials: Iterable[Partial]) -> Partial:
-    """Add partial results one after the other."""
-    iterator = iter(partials)
-    total = list(next(iterator))
-    for partial in iterator:
-        for i, value in enumerate(partial):
-            total[i] = total[i] + value
-    return tuple(total)
-
-
 @cache
 def _blas() -> ThreadpoolController:
     return ThreadpoolController()
@@ -384,7 +367,14 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="confide")
 
 
-def _threads() -> int:
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Let products of matrices use one thread each: blocks are worked on side by side."""
+    limit: AbstractContextManager[Any] = _blas().limit(limits=1, user_api="blas")
+    return limit
+
+
+def threads_to_use() -> int:
+    """Return how many threads to use: as OMP_NUM_THREADS says, or one for every core."""
     asked = os.environ.get("OMP_NUM_THREADS", "")
     if asked.isdigit() and int(asked) > 0:
         return int(asked)

@@ -76,6 +76,17 @@ def _read_parquet(path: Path, schema: Schema | None, *, target: bool) -> pd.Data
         return _to_pandas(table)
 
 
+def arrow_dataset(paths: list[Path], folder: Path | None) -> Any:
+    """Open Parquet files as one dataset; of a folder also what the names of folders say."""
+    _parquet()
+    from pyarrow import dataset
+
+    with explained(folder or paths[0]):
+        if folder is not None:
+            return dataset.dataset(folder, format="parquet", partitioning="hive")
+        return dataset.dataset([str(path) for path in paths], format="parquet")
+
+
 def _parquet() -> Any:
     try:
         from pyarrow import parquet

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from confide._types import AnyArray, Array
-from confide.data.rows import Rows
+from confide.data.rows import HeldRows
 from confide.errors import PrivacyLeak
 
 
@@ -21,7 +21,7 @@ class TouchedRows:
     target: Array
 
     @classmethod
-    def of(cls, rows: Rows) -> "TouchedRows":
+    def of(cls, rows: HeldRows) -> "TouchedRows":
         """Look at sparse rows from both sides."""
         features, target = rows.plain()
         by_row = sparse.csr_array(features)

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from confide._types import Array
+from confide._types import AnyArray
 from confide.data import (
     INTERCEPT_HEIGHT,
     EntryBounds,
-    Rows,
+    HeldRows,
     Schema,
     enclose,
     enclose_entries,
@@ -31,7 +31,7 @@ class Bounding:
     entries: EntryBounds | None = None
     few: EntryBounds | None = None
 
-    def enclose(self, features: Any, target: Array, *, constant: bool = True) -> Rows:
+    def enclose(self, features: Any, target: AnyArray, *, constant: bool = True) -> HeldRows:
         """Bound every row and close the box."""
         height = self.height if constant else 0.0
         if self.entries is not None:

@@ -1,7 +1,6 @@
 """Private classifiers: logistic regression and the linear support-vector machine."""
 
 from abc import abstractmethod
-from collections.abc import Iterable
 from typing import Any, cast
 
 import numpy as np
@@ -11,9 +10,9 @@ from sklearn.base import ClassifierMixin
 from confide._types import AnyArray, Array
 from confide.errors import InvalidParameter, MissingPublicBound
 from confide.estimators._base import PrivateLinearModel
-from confide.estimators._intake import read_labels
+from confide.estimators._intake import check_several, declared_classes, found_labels
+from confide.estimators._targets import Found, Places, Signs
 from confide.estimators._task import Task
-from confide.estimators._uncertain import Again
 from confide.mechanisms import Release
 from confide.objectives import (
     Clipped,
@@ -37,7 +36,8 @@ class _PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[m
     def _loss(self) -> Loss:
         """Return the loss of a binary coding."""
 
-    def _task(self, y: Any, count: int) -> tuple[Task, Iterable[Array]]:
+    def _declared(self) -> Any:
+        """Return the public labels; None where they are to be read from the target."""
         declared = self.classes
         if declared is None and self.schema is not None:
             declared = self.schema.target.labels
@@ -46,19 +46,27 @@ class _PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[m
                     f"{type(self).__name__} needs public labels: declare labels for the "
                     "target in the schema, or set classes."
                 )
-        classes, codes = read_labels(y, count, declared)
+        return declared
+
+    def _found(self, y: Any, count: int) -> Found:
+        return Found(found_labels(y, count) if self._declared() is None else None)
+
+    def _task(self, found: Found) -> Task:
+        declared, classes = self._declared(), found.labels
+        if classes is None:
+            classes = declared_classes(declared)
         loss = self._loss()
         if self.slope_bound is not None:
             loss = Clipped(loss, float(self.slope_bound))
         positives = range(len(classes)) if len(classes) > 2 else (1,)
-        task = Task(
+        return Task(
             loss,
-            len(positives),
+            Places(tuple(check_several(classes).tolist())),
+            tuple(map(Signs, positives)),
             coef_norm=None if self.coef_norm is None else float(self.coef_norm),
             classes=classes,
             labels_were_read=declared is None,
         )
-        return task, Again(lambda: (_signs(codes == k) for k in positives))
 
     def _keep(self, release: Release, task: Task) -> None:
         super()._keep(release, task)
@@ -85,13 +93,6 @@ class _PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[m
         declared = self.classes
         tags.classifier_tags.multi_class = declared is None or np.size(declared) > 2
         return tags
-
-
-def _signs(positive: AnyArray) -> Array:
-    coding = positive.astype(np.float64)
-    coding *= 2
-    coding -= 1
-    return coding
 
 
 class LogisticRegression(_PrivateClassifier):

@@ -122,55 +122,66 @@ def read_numbers(y: Any, count: int) -> Array:
     return target
 
 
-def read_labels(y: Any, count: int, declared: Any) -> tuple[AnyArray, AnyArray]:
-    """Return the classes and each row's position among them, −1 for none.
+def declared_classes(declared: Any) -> AnyArray:
+    """Return public labels as an array, without turning numbers into text."""
+    levels = check_levels("classes", declared, least=2)
+    texts = sum(isinstance(level, str) for level in levels)
+    if texts not in (0, len(levels)):
+        raise InvalidParameter("classes", "labels of one type", list(levels))
+    return np.asarray(levels)
 
-    Undeclared classes are read off y, in which case the caller must say so.
-    """
-    if declared is not None and _is_text(y, count):
-        levels = check_levels("classes", declared, least=2)
-        return _one_type(levels), level_codes(y, levels, "the target y")
+
+def found_labels(y: Any, count: int) -> AnyArray:
+    """Return the labels that a target holds, in their order; the caller must say so."""
+    column = _label_column(y, count)
+    if column.dtype.kind in "iu":
+        ends = np.array([column.min(), column.max()])
+        if ((column == ends[1]) | (column == ends[0])).all():
+            return ends if ends[0] < ends[1] else ends[:1]
+    try:
+        return np.sort(np.asarray(pd.unique(pd.Series(column))).astype(column.dtype))
+    except TypeError:
+        raise InvalidData(
+            "the target y must hold labels of one type that can be ordered (Unknown label "
+            "type); it mixes several. Convert them all to text."
+        ) from None
+
+
+def check_several(labels: AnyArray) -> AnyArray:
+    """Refuse labels that were found if there is only one."""
+    if len(labels) < 2:
+        raise InvalidData(
+            "the target y must hold two classes or more; it holds one class only. Declare "
+            "the labels by classes= where the others are merely absent."
+        )
+    return labels
+
+
+def label_places(y: Any, count: int, classes: tuple[Any, ...]) -> AnyArray:
+    """Return each row's position among the classes; for one of none −1, or not 1 of two."""
+    if _is_text(y, count):
+        return level_codes(y, classes, "the target y")
+    column = _label_column(y, count)
+    whole = all(isinstance(label, int) for label in classes)
+    if len(classes) == 2 and whole and column.dtype.kind in "iu":
+        return column == classes[1]
+    return level_codes(column, classes, "the target y")
+
+
+def _label_column(y: Any, count: int) -> AnyArray:
     column = read_target(y, count)
     if column.dtype.kind == "f" and (column != np.floor(column)).any():
         raise InvalidData(
             "the target y must hold class labels; it holds fractions (Unknown label type: "
             "continuous). Use LinearRegression for numbers."
         )
-    if declared is not None:
-        levels = check_levels("classes", declared, least=2)
-        return _one_type(levels), level_codes(column, levels, "the target y")
-    if column.dtype.kind in "iu":
-        ends = np.array([column.min(), column.max()])
-        positive = column == ends[1]
-        if ends[0] < ends[1] and (positive | (column == ends[0])).all():
-            return ends, positive
-    try:
-        known = np.sort(np.asarray(pd.unique(pd.Series(column))).astype(column.dtype))
-    except TypeError:
-        raise InvalidData(
-            "the target y must hold labels of one type that can be ordered (Unknown label "
-            "type); it mixes several. Convert them all to text."
-        ) from None
-    if len(known) < 2:
-        raise InvalidData(
-            "the target y must hold two classes or more; it holds one class only. Declare "
-            "the labels by classes= where the others are merely absent."
-        )
-    return known, np.searchsorted(known, column)
+    return column
 
 
 def _is_text(y: Any, count: int) -> bool:
     """Whether a target is a whole column of text, which need not be copied to be read."""
     text = isinstance(y, pd.Series) and isinstance(y.dtype, pd.StringDtype)
     return text and len(y) == count and not y.isna().any()
-
-
-def _one_type(levels: tuple[Any, ...]) -> AnyArray:
-    """Return public labels as an array, without turning numbers into text."""
-    texts = sum(isinstance(level, str) for level in levels)
-    if texts not in (0, len(levels)):
-        raise InvalidParameter("classes", "labels of one type", list(levels))
-    return np.asarray(levels)
 
 
 def _refuse_other_types(X: Any) -> None:

@@ -1,17 +1,17 @@
 """Several numeric targets at once, whose coefficients form one matrix."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from confide._types import Array
-from confide.errors import InvalidData, InvalidParameter
+from confide.errors import InvalidParameter
 from confide.estimators._base import PrivateLinearModel
 from confide.estimators._bounding import Bounding
-from confide.estimators._intake import read_number, read_numbers, read_target
+from confide.estimators._intake import read_number, read_target
 from confide.estimators._regressors import _PrivateRegressor
+from confide.estimators._targets import Found, Several, as_table
 from confide.estimators._task import Task
 from confide.mechanisms import Mechanism, Release
 from confide.objectives import Clipped, Nuclear, Objective, Squared
@@ -79,18 +79,15 @@ class MultiResponseRegression(_PrivateRegressor):
             )
         return super()._settings()
 
-    def _task(self, y: Any, count: int) -> tuple[Task, Iterable[Array]]:
-        table = np.asarray(read_target(y, count) if y is None else y)
-        if table.ndim != 2 or not table.shape[1]:
-            raise InvalidData("the targets y must be a table with a column for each.")
+    def _found(self, y: Any, count: int) -> Found:
+        table = as_table(read_target(y, count) if y is None else y)
+        return Found(responses=table.shape[1])
+
+    def _task(self, found: Found) -> Task:
         bound = self._unit()
-        target = np.column_stack([read_numbers(column, count) for column in table.T])
-        np.clip(target / bound, -1.0, 1.0, out=target)
         cut = 1.0 if self.slope_bound is None else float(self.slope_bound) / bound
         loss = Clipped(Squared(), cut)
-        if target.shape[1] == 1:
-            target = target[:, 0]
-        return Task(loss, target_bound=1.0, responses=table.shape[1]), (target,)
+        return Task(loss, Several(bound), target_bound=1.0, responses=found.responses)
 
     def _objective(self, task: Task, columns: int, bounding: Bounding) -> Objective:
         found = super()._objective(task, columns, bounding)

@@ -1,6 +1,5 @@
 """Private regressors: linear and Poisson."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ from sklearn.base import RegressorMixin
 from confide._types import Array
 from confide.errors import InvalidParameter, MissingPublicBound
 from confide.estimators._base import PrivateLinearModel
-from confide.estimators._intake import read_numbers
+from confide.estimators._targets import Counts, Found, Scaled
 from confide.estimators._task import Task
 from confide.objectives import USUAL_CLIP, Clipped, Loss, Poisson, Squared
 
@@ -98,17 +97,16 @@ class LinearRegression(_PrivateRegressor):
         lower, upper = self._ends()
         return (lower + upper) / 2
 
-    def _task(self, y: Any, count: int) -> tuple[Task, Iterable[Array]]:
+    def _task(self, found: Found) -> Task:
         unit = self._unit()
-        target = (read_numbers(y, count) - self._origin()) / unit
-        np.clip(target, -1.0, 1.0, out=target)
         radius = None if self.coef_norm is None else float(self.coef_norm) / unit
         loss: Loss = Squared()
         if self.slope_bound is not None:
             loss = Clipped(loss, float(self.slope_bound) / unit)
         elif radius is None:
             loss = Clipped(loss, USUAL_CLIP)
-        return Task(loss, target_bound=1.0, coef_norm=radius), (target,)
+        read = Scaled(self._origin(), unit)
+        return Task(loss, read, target_bound=1.0, coef_norm=radius)
 
     def predict(self, X: Any) -> Array:
         """Return the predicted target of every row, within the declared range."""
@@ -159,19 +157,18 @@ class PoissonRegression(_PrivateRegressor):
         self.slope_bound = slope_bound
         self.coef_norm = coef_norm
 
-    def _task(self, y: Any, count: int) -> tuple[Task, Iterable[Array]]:
+    def _task(self, found: Found) -> Task:
         bound = self._most()
         if self.slope_bound is None and self.coef_norm is None:
             raise MissingPublicBound(
                 "PoissonRegression needs a bound on the slope of its loss: set slope_bound "
                 "(a few times the typical count) or coef_norm."
             )
-        target = np.clip(read_numbers(y, count), 0.0, bound)
         loss: Loss = Poisson()
         if self.slope_bound is not None:
             loss = Clipped(loss, float(self.slope_bound))
         radius = None if self.coef_norm is None else float(self.coef_norm)
-        return Task(loss, target_bound=bound, coef_norm=radius), (target,)
+        return Task(loss, Counts(bound), target_bound=bound, coef_norm=radius)
 
     def _most(self) -> float:
         """Return the largest count; a range of counts begins at 0."""

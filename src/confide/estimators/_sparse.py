@@ -1,14 +1,13 @@
 """Sparse linear regression: few of many columns, chosen and fitted privately."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from confide._types import Array
 from confide.errors import InvalidParameter
 from confide.estimators._intake import read_number
 from confide.estimators._regressors import LinearRegression
+from confide.estimators._targets import Found
 from confide.estimators._task import Task
 from confide.mechanisms import Mechanism, ObjectivePerturbation
 from confide.objectives import Squared
@@ -135,12 +134,12 @@ class SparseLinearRegression(LinearRegression):
             scaled=True,
         )
 
-    def _task(self, y: Any, count: int) -> tuple[Task, Iterable[Array]]:
-        task, codings = super()._task(y, count)
+    def _task(self, found: Found) -> Task:
+        task = super()._task(found)
         if self.mechanism != "published":
-            return task, codings
+            return task
         confined = replace(task, loss=Squared(), coef_norm=None)
-        return replace(confined, largest_coef=1 / self._unit()), codings
+        return replace(confined, largest_coef=1 / self._unit())
 
 
 _ADD_REMOVE = (Neighbours.ADD_REMOVE, Neighbours.ADD_REMOVE.value)

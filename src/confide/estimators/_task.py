@@ -6,6 +6,7 @@ from typing import Any
 from confide._types import AnyArray
 from confide.estimators._bounding import Bounding
 from confide.estimators._selection import check_coordinates
+from confide.estimators._targets import Code, ReadTarget, as_read
 from confide.objectives import (
     L1,
     Box,
@@ -20,10 +21,11 @@ from confide.objectives import (
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One objective for every target coding; the codings share rows and budget."""
+    """One objective for every coding of the target; they share rows and budget."""
 
     loss: Loss
-    codings: int = 1
+    read: ReadTarget
+    codings: tuple[Code, ...] = (as_read,)
     target_bound: float | None = None
     coef_norm: float | None = None
     largest_coef: float | None = None

@@ -14,7 +14,8 @@ import numpy as np
 
 from confide._types import Array
 from confide.accounting import Event
-from confide.data import Rows
+from confide.data import HeldRows, PartedRows, Rows
+from confide.estimators._targets import Code
 from confide.inference import Coefficient, Intervals
 from confide.inference.intervals import calibrate_wish
 from confide.inference.published import published_uncertainty, sampled_offsets
@@ -51,9 +52,9 @@ class Again(Generic[Item]):
         return self.make()
 
 
-def tasks_of(rows: Rows, codings: Iterable[Array]) -> Iterable[Rows]:
-    """Return the rows with every target in turn; they can be walked more than once."""
-    return Again(lambda: (rows.labelled(coding) for coding in codings))
+def tasks_of(rows: HeldRows | PartedRows, codings: Sequence[Code]) -> Iterable[Rows]:
+    """Return the rows with every coding in turn; they can be walked more than once."""
+    return Again(lambda: (rows.labelled(code) for code in codings))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -81,7 +81,8 @@ class DpAdmm:
         check_needs(type(self).__name__, self.needs, objective)
         Steps(self.rule, self.step).longest(objective)
         settings = GradientSettings.of(self, PAGE + "dp-admm")
-        return calibrate_gradients(settings, objective, budget, neighbours, copies)
+        found = calibrate_gradients(settings, objective, budget, neighbours, copies)
+        return replace(found, dealt=True)
 
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy

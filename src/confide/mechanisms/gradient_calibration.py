@@ -77,12 +77,14 @@ class GradientCalibration(Calibration):
     """Noise on sums of clipped gradients, and on the number of rows where it is private.
 
     ``noise`` is what every (subsampled) sum gets; ``clip`` bounds a record's gradient.
+    ``dealt`` says that rows are dealt to parties, each of which sums its own.
     """
 
     clip: float = field(kw_only=True)
     rate: Fraction = field(kw_only=True)
     steps: int = field(kw_only=True)
     counted: Gaussian | None = field(kw_only=True)
+    dealt: bool = field(default=False, kw_only=True)
 
     @property
     def takes_count_as_public(self) -> bool:
@@ -105,7 +107,16 @@ class GradientCalibration(Calibration):
         return min(guess, objective.typical_margin / objective.row_norm) / whole
 
     def check_rows(self, rows: Rows) -> None:
-        """Refuse, before anything is spent, a public number of rows that gives no batch."""
+        """Refuse, before anything is spent, rows from which no batch can be drawn."""
+        if (self.rate < 1 or self.dealt) and not rows.pickable:
+            raise InvalidParameter(
+                "table",
+                "in memory or on a cluster for random batches: a table on disk is read "
+                f"in order, and each of {self.steps} steps would read the whole of it",
+                "a table that is streamed",
+                "Set rate to 1 (mechanism='momentum' does), or hold the rows: fit on a "
+                "cluster (--workers, --cluster), or read the table whole.",
+            )
         if self.takes_count_as_public and self.rate * rows.count < 1:
             raise InvalidParameter(
                 "rate",

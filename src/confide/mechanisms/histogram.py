@@ -11,7 +11,8 @@ import numpy as np
 from confide._types import AnyArray, Array
 from confide.accounting import PureEvent
 from confide.data import Category, Schema
-from confide.data.rows import Block, Partial, Rows
+from confide.data.block import Block, Partial
+from confide.data.rows import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import Calibration, exactly, released
 from confide.mechanisms.needs import Need, check_needs

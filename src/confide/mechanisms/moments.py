@@ -18,7 +18,8 @@ from scipy.special import expit
 
 from confide._types import Array
 from confide.accounting import Event
-from confide.data.rows import Block, Rows
+from confide.data.block import Block
+from confide.data.rows import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import exactly
 from confide.mechanisms.needs import CURVED_LOSS, NO_KINK, Need, check_needs

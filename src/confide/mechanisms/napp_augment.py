@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import clone
 
 from confide._types import Array
-from confide.data.rows import Rows
+from confide.data.rows import HeldRows, Rows, held
 from confide.errors import InvalidParameter
 from confide.mechanisms.napp_path import ExactStep, dense
 from confide.noise import Entropy
@@ -101,7 +101,8 @@ class AugmentedStep:
     ) -> None:
         self._plain = ExactStep(objective, rows)
         self._objective, self._count, self._entropy = objective, count, entropy
-        self._x, self._y = dense(rows), np.asarray(rows.target, dtype=np.float64)
+        table = held(rows, "NAPP")
+        self._x, self._y = dense(table), np.asarray(table.target, dtype=np.float64)
         found = labels_for(objective.loss)
         squared = getattr(estimator, "loss", None) == "squared_hinge"
         self._curvature = 1.0 if squared else found.curvature
@@ -119,7 +120,7 @@ class AugmentedStep:
         features = np.vstack([self._x, made])
         target = np.concatenate([self._y, self._labels])
         if self._estimator is None:
-            whole = Rows(features, target, None, 0.0)
+            whole = HeldRows(features, target, None, 0.0)
             idle = np.full(len(weights), NO_WEIGHT)
             step = ExactStep(self._objective, whole)
             return step.solve(idle, np.zeros(len(weights)), start)

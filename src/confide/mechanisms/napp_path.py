@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 
 from confide._types import Array
 from confide.data.design import Design
-from confide.data.rows import Rows
+from confide.data.rows import HeldRows, Rows, held
 from confide.errors import InvalidParameter, NotSolved
 from confide.mechanisms.napp_weights import Weighting
 from confide.objectives import L2Ball, Objective, Ridge, Squared, curvature_given
@@ -123,7 +123,8 @@ class ExactStep:
 
     def __init__(self, objective: Objective, rows: Rows) -> None:
         self._objective, self._rows = objective, rows
-        self._x, self._y = dense(rows), np.asarray(rows.target, dtype=np.float64)
+        table = held(rows, "NAPP")
+        self._x, self._y = dense(table), np.asarray(table.target, dtype=np.float64)
         self._t = np.ascontiguousarray(self._x.T)
         self._gram = self._aside = np.zeros((0, 0))
         self._linear = np.zeros(0)
@@ -222,7 +223,7 @@ def _newton(gram: Array, weights: Array, right: Array) -> Array:
     return np.asarray(scale * found)
 
 
-def dense(rows: Rows) -> Array:
+def dense(rows: HeldRows) -> Array:
     """Return all rows as one matrix, the intercept column included."""
     features = rows.features
     if isinstance(features, Design):

@@ -7,7 +7,8 @@ import numpy as np
 
 from confide._types import AnyArray, Array
 from confide.data.batches import Batches
-from confide.data.rows import Block, Rows
+from confide.data.block import Block
+from confide.data.rows import HeldRows, Rows
 from confide.mechanisms.gradient_calibration import GradientCalibration
 from confide.noise import Entropy, Gaussian, each_by_chance, of_equal_size
 from confide.objectives import Loss
@@ -37,14 +38,17 @@ def clipped_gradient(loss: Loss, rows: Rows, clip: float) -> Gradient:
     The gradient of a record is its slope times its row, so it is the slope that is cut;
     with several targets there is a slope for each, and all are shortened alike.
     """
-    cap = _caps(rows, clip)
+    known = _caps(rows, clip) if isinstance(rows, HeldRows) else None
 
     def gradient(theta: Array) -> Array:
         point = _shaped(theta, rows)
 
         def part(block: Block) -> tuple[Any, ...]:
-            own = cap[block.start : block.start + len(block.target)]
-            return (block.pull(_slopes(loss, block, point, own)),)
+            if known is None:
+                cap = clip / np.maximum(block.lengths(), SHORTEST)
+            else:
+                cap = known[block.start : block.start + len(block.target)]
+            return (block.pull(_slopes(loss, block, point, cap)),)
 
         return np.asarray(rows.sum(part)[0], dtype=np.float64).ravel()
 
@@ -57,29 +61,44 @@ def _subsampled(
     entropy: Entropy,
     noise: Iterator[Array],
 ) -> Gradient:
-    rate, loss = calibration.rate, calibration.objective.loss
+    rate = calibration.rate
     size = int(rate * rows.count)
     if calibration.neighbours is Neighbours.REPLACE_ONE:
         subsets = of_equal_size(rows.count, size, entropy)
     else:
         subsets = each_by_chance(rows.count, rate, entropy)
-    batches = Batches.of(rows, size + 1)
-    cap = _caps(rows, calibration.clip)
+    batch_sum = _batch_sums(calibration, rows, size)
     upscale = float(1 / rate)
 
     def gradient(theta: Array) -> Array:
         total = next(noise)
-        places = next(subsets)
-        block = batches.pick(places)
-        point = _shaped(theta, rows)
-        total += block.pull(_slopes(loss, block, point, cap.take(places))).ravel()
+        total += batch_sum(theta, next(subsets))
         total *= upscale
         return total
 
     return gradient
 
 
-def _caps(rows: Rows, clip: float) -> Array:
+def _batch_sums(
+    calibration: GradientCalibration, rows: Rows, size: int
+) -> Callable[[Array, AnyArray], Array]:
+    """Return Σ∇φ over the rows at some places, as a function of θ and the places."""
+    loss, clip = calibration.objective.loss, calibration.clip
+    if not isinstance(rows, HeldRows):
+        return lambda theta, places: clipped_gradient(loss, rows.at(places), clip)(theta)
+    batches = Batches.of(rows, size + 1)
+    cap = _caps(rows, clip)
+
+    def batch_sum(theta: Array, places: AnyArray) -> Array:
+        block = batches.pick(places)
+        point = _shaped(theta, rows)
+        pulled = block.pull(_slopes(loss, block, point, cap.take(places)))
+        return np.asarray(pulled).ravel()
+
+    return batch_sum
+
+
+def _caps(rows: HeldRows, clip: float) -> Array:
     """Return the largest slope of every row, so that its gradient is within the clip."""
     return np.asarray(clip / np.maximum(rows.lengths(), SHORTEST))
 
@@ -98,9 +117,9 @@ def _slopes(loss: Loss, block: Block, theta: Array, cap: AnyArray) -> AnyArray:
 
 def _shaped(theta: Array, rows: Rows) -> Array:
     """Return coefficients as a matrix where every record has several targets."""
-    if rows.target.ndim == 1:
+    if not rows.responses:
         return theta
-    return theta.reshape(rows.dimension, rows.target.shape[1])
+    return theta.reshape(rows.dimension, rows.responses)
 
 
 def _vectors(calibration: GradientCalibration, entropy: Entropy) -> Iterator[Array]:

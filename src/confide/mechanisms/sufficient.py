@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from confide._types import Array
-from confide.data.rows import Block, Partial, Rows
+from confide.data.block import Block, Partial
+from confide.data.rows import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import Calibration
 from confide.mechanisms.moments import ROUNDING_SLACK
@@ -71,7 +72,7 @@ NO_PENALTY = Need(
 
 def sufficient_statistics(rows: Rows) -> tuple[Array, Array]:
     """Return G and m, which are private."""
-    assert rows.target.ndim == 1, "noise is drawn for one target"  # noqa: S101
+    assert not rows.responses, "noise is drawn for one target"  # noqa: S101
 
     def part(block: Block) -> Partial:
         target = np.asarray(block.target, dtype=np.float64)

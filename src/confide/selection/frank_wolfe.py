@@ -11,7 +11,7 @@ from scipy import sparse
 from confide._types import AnyArray, Array
 from confide.accounting import event_of
 from confide.data import EntryBounds
-from confide.data.rows import Rows
+from confide.data.rows import HeldRows, Rows
 from confide.errors import InvalidParameter, MissingPublicBound
 from confide.mechanisms import MECHANISMS, Calibration, Need, Release
 from confide.mechanisms.base import check_whole, exactly, released
@@ -54,7 +54,7 @@ class CornerCalibration(Calibration):
 
     def check_rows(self, rows: Rows) -> None:
         """Refuse by shape, before anything is spent."""
-        touched = sparse.issparse(rows.features)
+        touched = _is_touched(rows)
         check_rounding(rows, 2 * rows.count if touched else rows.terms, ROUGHER)
 
 
@@ -138,8 +138,11 @@ class FrankWolfe:
 
     def _walk(self, calibration: CornerCalibration, rows: Rows, entropy: Entropy) -> Array:
         objective = calibration.objective
-        kind = TouchedPath if sparse.issparse(rows.features) else PlainPath
-        path: Path = kind(objective, rows)
+        path: Path
+        if isinstance(rows, HeldRows) and _is_touched(rows):
+            path = TouchedPath(objective, rows)
+        else:
+            path = PlainPath(objective, rows)
         ridge, theta = objective.l2 or 0.0, np.zeros(objective.dimension)
         corners = Corners(self.radius / calibration.noise.scale, path.pulls)
         for step in range(calibration.steps):
@@ -154,6 +157,11 @@ class FrankWolfe:
             else:
                 corners.update(path.pulls, changed)
         return theta
+
+
+def _is_touched(rows: Rows) -> bool:
+    """Whether only what a step touches is brought up to date."""
+    return isinstance(rows, HeldRows) and sparse.issparse(rows.features)
 
 
 class Corners:

@@ -10,7 +10,8 @@ import numpy as np
 
 from confide._types import Array
 from confide.accounting import Event, event_of
-from confide.data.rows import Block, Rows
+from confide.data.block import Block
+from confide.data.rows import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import check_whole
 from confide.noise import Entropy, Gumbel, largest

@@ -11,7 +11,8 @@ import numpy as np
 from confide._types import Array
 from confide.accounting import event_of
 from confide.data import EntryBounds
-from confide.data.rows import Block, Rows
+from confide.data.block import Block
+from confide.data.rows import Rows
 from confide.mechanisms import MECHANISMS, Calibration, Need, NoiseRecord, Release
 from confide.mechanisms.base import check_whole, exactly, released
 from confide.mechanisms.needs import BOUNDED_SLOPE, NO_KINK, SMOOTH_LOSS, check_needs

@@ -10,7 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from confide._types import AnyArray, Array
-from confide.data.rows import Block, Rows
+from confide.data.block import Block
+from confide.data.rows import HeldRows, Rows
 from confide.data.touched import TouchedRows
 from confide.objectives import Objective
 
@@ -46,10 +47,10 @@ class PlainPath:
         self.pulls = self._summed()
 
     def _summed(self) -> Array:
-        loss = self._objective.loss
+        loss, theta = self._objective.loss, self._theta
 
         def part(block: Block) -> tuple[Any, ...]:
-            return (block.pull(loss.slope(block.margin(self._theta), block.target)),)
+            return (block.pull(loss.slope(block.margin(theta), block.target)),)
 
         return np.asarray(self._rows.sum(part)[0])
 
@@ -62,7 +63,7 @@ class TouchedPath:
     how full columns are decides only how a sum is computed, never what is summed.
     """
 
-    def __init__(self, objective: Objective, rows: Rows) -> None:
+    def __init__(self, objective: Objective, rows: HeldRows) -> None:
         self._loss, self._height = objective.loss, rows.height
         self._columns = objective.columns
         self._rows = TouchedRows.of(rows)

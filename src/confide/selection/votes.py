@@ -4,13 +4,14 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar, Literal, assert_never
 
 import numpy as np
 
 from confide._types import AnyArray
 from confide.accounting import event_of
-from confide.data.rows import Rows
+from confide.data.rows import HeldRows, Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import check_whole
 from confide.noise import Entropy, Gumbel, Laplace, assigned, largest, shuffled
@@ -88,6 +89,14 @@ class SampleAggregateSelector:
 
     def check_rows(self, calibration: SelectorCalibration, rows: Rows) -> None:
         """Refuse by shape, before anything is spent."""
+        if not rows.pickable:
+            raise InvalidParameter(
+                "table",
+                "in memory or on a cluster for random blocks of rows that vote",
+                "a table that is streamed",
+                "Use the selector 'screening', or hold the rows: fit on a cluster "
+                "(--workers, --cluster), or read the table whole.",
+            )
         known = calibration.neighbours is Neighbours.REPLACE_ONE
         if known and self.blocks is not None and rows.table_count < self.blocks:
             raise InvalidParameter(
@@ -102,7 +111,7 @@ class SampleAggregateSelector:
         columns = calibration.objective.columns
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ballots = rows.each(parts, lambda block: self.ballot(block, columns))
+            ballots = rows.each(parts, partial(self.ballot, columns=columns))
         votes = np.bincount(np.concatenate(ballots), minlength=columns).astype(np.float64)
         return largest(votes, self.size, calibration.noise, entropy).tolist()
 
@@ -121,7 +130,7 @@ class SampleAggregateSelector:
         edges = np.searchsorted(own[order], np.arange(1, blocks))
         return np.split(order, edges)
 
-    def ballot(self, block: Rows, columns: int) -> AnyArray:
+    def ballot(self, block: HeldRows, columns: int) -> AnyArray:
         """Return up to ``size`` different columns; none where the finder fails."""
         try:
             found = self.finder.find(*block.plain(), self.size)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from confide._types import Array
-from confide.data.rows import Rows
+from confide.data.rows import HeldRows, Rows
 from confide.errors import NotSolved
 from confide.objectives import Objective, prox
 from confide.solvers.smooth import WIDEST_HESSIAN
@@ -36,9 +36,11 @@ def minimise_composite(
     if objective.dimension > WIDEST_HESSIAN:
         return _first_order(problem, start, tolerance)
     stride = rows.count // max(SMALLEST_SAMPLE, 20 * objective.dimension)
-    if stride > 4:
-        sample = replace(problem, rows=rows.thin(stride), weight=float(stride))
-        rough = 0.1 * np.sqrt(objective.dimension * stride / objective.strong_convexity)
+    if stride > 4 or not isinstance(rows, HeldRows):
+        few = rows.thin(max(1, stride))
+        weight = rows.count / max(1, few.count)
+        sample = replace(problem, rows=few, weight=weight)
+        rough = 0.1 * np.sqrt(objective.dimension * weight / objective.strong_convexity)
         start = _proximal_newton(sample, start, float(rough)).theta
     return _proximal_newton(problem, start, tolerance)
 

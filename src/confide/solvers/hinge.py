@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from confide._types import AnyArray, Array
-from confide.data.rows import Block, Rows
+from confide.data.block import Block
+from confide.data.rows import Rows
 from confide.errors import NotSolved
 from confide.objectives import HuberizedHinge, Objective
 from confide.solvers.smooth import minimise_smooth
@@ -59,9 +60,9 @@ def _on_the_margin(
         return block.pull(whole), _Band.of(block, share)
 
     pulled, band = rows.sum(gather)
-    signed, share = np.concatenate(band.signed), np.concatenate(band.share)
-    if len(share) > MOST_ON_MARGIN:
+    if band.count > MOST_ON_MARGIN:
         return None
+    signed, share = np.concatenate(band.signed), np.concatenate(band.share)
     base = (pulled - linear) / ridge
     system = (signed / ridge) @ signed.T
     missing = 1 - signed @ base - system @ share
@@ -84,18 +85,27 @@ def _on_the_margin(
 
 @dataclass(frozen=True, slots=True)
 class _Band:
-    """Rows inside the band, yᵢxᵢ with their multipliers, gathered through the one seam."""
+    """Rows inside the band, yᵢxᵢ with their multipliers, gathered through the one seam.
 
+    Of more than can be put on the margin only the number is kept.
+    """
+
+    count: int
     signed: list[Array]
     share: list[AnyArray]
 
     @classmethod
     def of(cls, block: Block, share: AnyArray) -> "_Band":
         inside = np.flatnonzero((share > 0) & (share < 1))
-        return cls([_signed_rows(block, inside)], [share[inside]])
+        if len(inside) > MOST_ON_MARGIN:
+            return cls(len(inside), [], [])
+        return cls(len(inside), [_signed_rows(block, inside)], [share[inside]])
 
     def __add__(self, other: "_Band") -> "_Band":
-        return _Band(self.signed + other.signed, self.share + other.share)
+        count = self.count + other.count
+        if count > MOST_ON_MARGIN:
+            return _Band(count, [], [])
+        return _Band(count, self.signed + other.signed, self.share + other.share)
 
 
 def _signed_rows(block: Block, chosen: AnyArray) -> Array:

@@ -15,8 +15,9 @@ import numpy as np
 from scipy import sparse
 
 from confide._types import AnyArray, Array
+from confide.data.block import Block, Partial, add_up
 from confide.data.design import MOST_ADDED, Design
-from confide.data.rows import Block, Partial, Rows, add_up
+from confide.data.rows import Rows
 from confide.objectives import curvature_bound
 from confide.solvers.sums import Problem
 
@@ -31,8 +32,8 @@ def can_split(problem: Problem) -> bool:
     """Whether the rows are dense and few enough columns wide for exact inner products."""
     rows = problem.rows
     return (
-        not sparse.issparse(rows.features)
-        and not (isinstance(rows.features, Design) and rows.factor is not None)
+        not sparse.issparse(rows.layout)
+        and not (isinstance(rows.layout, Design) and rows.shortened)
         and problem.objective.dimension <= MOST_ADDED
         and problem.weight == 1.0
     )
@@ -42,7 +43,8 @@ def precise_gradient(problem: Problem, theta: Array) -> tuple[Array, float]:
     """Return ∇f(θ) and a bound on the length of its error."""
     objective, rows = problem.objective, problem.rows
     loss, longest, steepest = objective.loss, objective.row_norm, objective.slope_bound
-    groups = rows.features.groups if isinstance(rows.features, Design) else ()
+    layout, height = rows.layout, rows.height
+    groups = layout.groups if isinstance(layout, Design) else ()
     tables = [_split(group.table, longest) for group in groups]
     point = _Point.of(rows, theta)
 
@@ -65,7 +67,7 @@ def precise_gradient(problem: Problem, theta: Array) -> tuple[Array, float]:
                 pulled = _pull(table, group.counted(strong), group.counted(weak))
                 total[group.places] = pulled
         size = float(np.abs(margin).sum())
-        if not rows.height:
+        if not height:
             return total, size
         return total, size, np.longdouble(strong.sum()) + weak.sum()
 
@@ -73,7 +75,7 @@ def precise_gradient(problem: Problem, theta: Array) -> tuple[Array, float]:
         return add_up(part(piece) for _, piece in block.pieces(MOST_ADDED))
 
     total, size, *last = rows.sum(whole)
-    total = np.append(total, [np.longdouble(rows.height) * one for one in last])
+    total = np.append(total, [np.longdouble(height) * one for one in last])
     wide = theta.astype(np.longdouble)
     found: Array = (total + problem.ridge * wide + problem.linear).astype(np.float64)
     unit = float(np.finfo(np.float64).eps) / 2
@@ -97,10 +99,11 @@ class _Point:
         slopes = theta[:-1] if rows.height else theta
         wide = slopes.astype(np.longdouble)
         known = [np.longdouble(rows.height) * theta[-1:]]
-        if isinstance(rows.features, Design):
-            sums = [group.lookup(wide) for group in rows.features.groups]
+        layout = rows.layout
+        if isinstance(layout, Design):
+            sums = [group.lookup(wide) for group in layout.groups]
             known = [sums[0] + (known[0] if rows.height else 0), *sums[1:]]
-            slopes = slopes[rows.features.places]
+            slopes = slopes[layout.places]
         coarse = _leading(slopes, float(np.abs(slopes).max(initial=0.0)))
         return cls(slopes, coarse, slopes - coarse, tuple(map(_two_doubles, known)))
 
@@ -161,16 +164,15 @@ def _error(problem: Problem, theta: Array, margins: float) -> float:
     docs/proofs/finite-precision.md, split-gradient.
     """
     objective, count = problem.objective, problem.rows.count
-    features = problem.rows.features
-    block = min(problem.rows.block_rows, MOST_ADDED)
-    added = block + (features.added_cells if isinstance(features, Design) else 0)
+    layout, block = problem.rows.layout, problem.rows.added
+    added = block + (layout.added_cells if isinstance(layout, Design) else 0)
     unit = float(np.finfo(np.float64).eps) / 2
     extended = float(np.finfo(np.longdouble).eps) / 2
     length, size = float(np.linalg.norm(theta)), objective.dimension
     bend = curvature_bound(objective.loss, objective.public)
     scale = objective.slope_bound + 2 * (objective.target_bound or 0.0)
     rest = 2.0**-BITS * (math.sqrt(size) + 1)
-    shrunk = 0 if problem.rows.factor is None else 1
+    shrunk = 1 if problem.rows.shortened else 0
     inner = unit * (shrunk + 4 * (size + 4) * rest) + extended * (size + 2)
     outer = unit * (shrunk + (added + 3) * rest) + extended * (count // block + 8)
     per_row = 4 * unit * scale + bend * inner * objective.row_norm * length

@@ -133,19 +133,17 @@ def _approach(problem: Problem) -> tuple[Array, Metric, int]:
     level stops as soon as its own decrement is small against that.
     """
     count, size = problem.rows.count, problem.objective.dimension
-    theta = np.zeros(size)
+    theta, least = np.zeros(size), max(SMALLEST_SAMPLE, 12 * size)
+    finest = problem.rows.thin(GROWTH if count // GROWTH >= least else 1)
+    single = np.float64 if finest is problem.rows else np.float32
     strides = [1]
-    while count // (strides[0] * GROWTH) >= max(SMALLEST_SAMPLE, 12 * size):
+    while finest.count // (strides[0] * GROWTH) >= least:
         strides.insert(0, strides[0] * GROWTH)
-    if len(strides) > 1:
-        strides.pop()
-    finest = problem.rows if strides[-1] == 1 else problem.rows.thin(strides[-1])
-    single = np.float32 if strides[-1] > 1 else np.float64
     for stride in strides:
-        inner = stride // strides[-1]
-        rows = finest if inner == 1 else finest.thin(inner)
-        level = replace(problem, rows=rows, weight=float(stride))
-        theta, metric = _newton(level, theta, 0.1 * size * stride, single)
+        rows = finest.thin(stride)
+        weight = count / max(1, rows.count)
+        level = replace(problem, rows=rows, weight=weight)
+        theta, metric = _newton(level, theta, 0.1 * size * weight, single)
     return theta, metric, finest.count
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from confide._types import AnyArray, Array
-from confide.data.rows import Block, Rows
+from confide.data.block import Block
+from confide.data.rows import Rows
 from confide.objectives import Objective, curvature_bound, curvature_given
 
 

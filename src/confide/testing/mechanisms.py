@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from confide.accounting import as_pure, as_zcdp, compose
-from confide.data.rows import Rows, enclose
+from confide.data.rows import HeldRows, Rows, enclose
 from confide.errors import ConfideError, InvalidParameter, UnmetNeeds
 from confide.mechanisms import Calibration, Mechanism, Release
 from confide.noise import Entropy
@@ -219,7 +219,7 @@ def _check_automatic_ridge(mechanism: Mechanism, calibration: Calibration) -> No
     )
 
 
-def _rows(seed: int) -> Rows:
+def _rows(seed: int) -> HeldRows:
     entropy = Entropy.seeded(seed)
     features = entropy.normal(ROWS * DIMENSION).reshape(ROWS, DIMENSION)
     return enclose(features, entropy.signs(ROWS), 1.0, 0.0)
@@ -257,10 +257,10 @@ def _check_release(mechanism: Mechanism, calibration: Calibration) -> None:
     _check_sealed(secret, rows)
 
 
-def _check_sealed(release: Release, rows: Rows) -> None:
+def _check_sealed(release: Release, rows: HeldRows) -> None:
     """Look for data in a release, in what it refers to, and in its pickled form."""
     for path, part in _parts("release", release):
-        expect(not isinstance(part, Rows), "a release must hold no rows", at=path)
+        expect(not isinstance(part, HeldRows), "a release must hold no rows", at=path)
         if isinstance(part, np.ndarray) and path != "release.value":
             raise AssertionError(f"a release must hold no array but its value: {path}")
     stored = pickle.dumps(release)

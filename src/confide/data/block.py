@@ -1,0 +1,148 @@
+"""Some rows, and what is computed from them."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+from confide._types import AnyArray, Array
+from confide.data.design import CACHE_BYTES, MOST_ADDED, Design
+
+Partial: TypeAlias = tuple[Any, ...]
+"""What a function of a block returns: arrays or numbers that can be added."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Block:
+    """Some rows: features, target, row factors, intercept height.
+
+    Rows of a block follow one another in the table, from ``start`` on.
+    """
+
+    features: Any
+    target: AnyArray
+    factor: AnyArray | None
+    height: float
+    start: int = 0
+
+    def margin(self, theta: AnyArray, *, alone: bool = False) -> AnyArray:
+        """Return ⟨x, θ⟩ for every row, the intercept column included.
+
+        A matrix θ gives a column of margins for each of its columns. A product of matrices
+        rounds a row by where it stands. ``alone`` rounds every row as if there were no
+        other: what depends on one record then does so to the last bit.
+        """
+        slopes = theta[:-1] if self.height else theta
+        if not alone or sparse.issparse(self.features):
+            margin = self.features @ slopes
+        elif isinstance(self.features, Design):
+            margin = self.features.alone(slopes)
+        else:
+            margin = np.einsum("ij,j->i", self.features, slopes)
+        if self.factor is not None:
+            margin *= self.factor if theta.ndim == 1 else self.factor[:, None]
+        if self.height:
+            margin += self.height * theta[-1]
+        return margin
+
+    def pull(self, weights: AnyArray) -> AnyArray:
+        """Return Σ wᵢxᵢ; a matrix of weights gives a column for each of its columns."""
+        if weights.ndim == 2:
+            return np.column_stack([self.pull(column) for column in weights.T])
+        scaled = weights if self.factor is None else weights * self.factor
+        total = scaled @ self.features
+        if not self.height:
+            return total
+        longer = np.empty(len(total) + 1, dtype=total.dtype)
+        longer[:-1], longer[-1] = total, self.height * weights.sum()
+        return longer
+
+    def gram(self, weights: AnyArray, *, fine: bool = False) -> Array:
+        """Return Σ wᵢxᵢxᵢᵀ for weights not negative, in single precision unless fine."""
+        kind = np.float64 if fine else np.float32
+        if isinstance(self.features, Design):
+            most = max(64, CACHE_BYTES // (4 * self.features.shape[1]))
+            most = min(most, MOST_ADDED)
+            grams = (
+                replace(piece, features=piece.features.todense(kind)).gram(
+                    weights[cut], fine=fine
+                )
+                for cut, piece in self.pieces(most)
+            )
+            return np.asarray(sum(grams))
+        root = np.sqrt(weights).astype(kind, copy=False)
+        scaled = root
+        if self.factor is not None:
+            scaled = root * self.factor.astype(kind, copy=False)
+        if sparse.issparse(self.features):
+            rows = sparse.diags_array(scaled) @ self.features
+            inner = np.asarray((rows.T @ rows).todense(), dtype=np.float64)
+        else:
+            rows = self.features.astype(kind)
+            rows *= scaled[:, None]
+            inner = (rows.T @ rows).astype(np.float64)
+        if not self.height:
+            return inner
+        whole = np.empty((len(inner) + 1, len(inner) + 1))
+        whole[:-1, :-1] = inner
+        whole[-1, :-1] = whole[:-1, -1] = self.height * np.asarray(root @ rows)
+        whole[-1, -1] = self.height**2 * float(weights.sum())
+        return whole
+
+    def pieces(self, most: int) -> Iterator[tuple[slice, "Block"]]:
+        """Walk over the rows, so many at most at a time."""
+        count = self.features.shape[0]
+        if count <= most:
+            yield slice(0, count), self
+            return
+        for low in range(0, count, most):
+            cut = slice(low, low + most)
+            factor = None if self.factor is None else self.factor[cut]
+            rows = self.features[cut]
+            yield cut, Block(rows, self.target[cut], factor, self.height, self.start + low)
+
+    def lengths(self) -> Array:
+        """Return ‖x‖ for every row, the intercept column included."""
+        squares = squared_norms(self.features)
+        if self.factor is not None:
+            squares *= self.factor**2
+        return np.sqrt(squares + self.height**2)
+
+    def absolute(self) -> "Block":
+        """Return the same rows with every entry positive."""
+        return replace(self, features=abs(self.features))
+
+    def squares(self, weights: AnyArray) -> Array:
+        """Return the diagonal of the Gram matrix, Σ wᵢxᵢⱼ²."""
+        scaled = weights if self.factor is None else weights * self.factor**2
+        if sparse.issparse(self.features):
+            total = np.asarray(self.features.multiply(self.features).T @ scaled)
+        elif isinstance(self.features, Design):
+            total = scaled @ self.features.squared()
+        else:
+            total = np.einsum("i,ij,ij->j", scaled, self.features, self.features)
+        if self.height:
+            total = np.append(total, self.height**2 * weights.sum())
+        return np.asarray(total, dtype=np.float64)
+
+
+def squared_norms(features: Any) -> Array:
+    """Return the squared length of every row."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if sparse.issparse(features):
+            return np.asarray(features.multiply(features).sum(axis=1)).ravel()
+        if isinstance(features, Design):
+            return np.asarray(features.squared() @ np.ones(features.shape[1]))
+        return np.einsum("ij,ij->i", features, features)
+
+
+def add_up(partials: Iterable[Partial]) -> Partial:
+    """Add partial results one after the other."""
+    iterator = iter(partials)
+    total = list(next(iterator))
+    for partial in iterator:
+        for i, value in enumerate(partial):
+            total[i] = total[i] + value
+    return tuple(total)

@@ -1,0 +1,185 @@
+"""Tables in files, one or many: Parquet by row groups, delimited text by files."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from glob import glob, has_magic
+from pathlib import Path
+from typing import Any
+
+from confide.data.delimited import PACKED, explained, in_words, read_header, read_pieces
+from confide.data.schema import Schema, declared_columns
+from confide.data.stream import Source
+from confide.data.tables import arrow_dataset, is_parquet
+from confide.errors import InvalidData, InvalidParameter
+
+PIECE_ROWS = 2**14
+"""So many rows of some dozen columns stay in the processor's cache while worked on."""
+TEXT_ROWS = 2**16
+LARGE = 2**28
+"""A file of so many bytes is read piece by piece."""
+SQUEEZED = 4
+"""Packed text is about so many times as long when unpacked."""
+LOOKED_AT = 2**16
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class RowGroup:
+    """Some consecutive rows of a Parquet file."""
+
+    fragment: Any
+    arrow_schema: Any
+    names: tuple[str, ...]
+
+    def read(self) -> Iterator[Any]:
+        """Yield Arrow's batches."""
+        found = False
+        with in_words(Path(self.fragment.path)):
+            for batch in self.fragment.to_batches(
+                schema=self.arrow_schema,
+                columns=list(self.names),
+                batch_size=PIECE_ROWS,
+                use_threads=False,
+                batch_readahead=1,
+                fragment_readahead=0,
+            ):
+                if batch.num_rows:
+                    found = True
+                    yield batch
+        if not found:
+            yield self.whole()
+
+    def whole(self) -> Any:
+        """Return one Arrow table."""
+        with in_words(Path(self.fragment.path)):
+            return self.fragment.to_table(
+                schema=self.arrow_schema, columns=list(self.names), use_threads=False
+            )
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class TextFile:
+    """A file of delimited text."""
+
+    path: Path
+    schema: Schema | None
+    target: bool
+
+    def read(self) -> Iterator[Any]:
+        """Yield data frames."""
+        yield from read_pieces(self.path, self.schema, target=self.target, rows=TEXT_ROWS)
+
+    def whole(self) -> Any:
+        """Return one data frame."""
+        import pandas as pd
+
+        return pd.concat(list(self.read()), ignore_index=True)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class FileTable:
+    """A table in files, to be read piece by piece; use `open_table` to make one.
+
+    ``cluster`` is a Dask client whose workers read the files and hold their rows; None
+    streams them through this process.
+    """
+
+    names: tuple[str, ...]
+    expected: int
+    cluster: Any
+    _dataset: Any
+    _paths: tuple[Path, ...]
+
+    def sources(self, schema: Schema | None, *, target: bool = True) -> tuple[Source, ...]:
+        """Return the parts, with the columns that a schema declares or with all."""
+        names = list(self.names)
+        wanted = names if schema is None else declared_columns(schema, names, target=target)
+        if self._dataset is None:
+            return tuple(TextFile(path, schema, target) for path in self._paths)
+        return tuple(
+            RowGroup(group, self._dataset.schema, tuple(wanted))
+            for fragment in self._dataset.get_fragments()
+            for group in fragment.split_by_row_group()
+        )
+
+    def __repr__(self) -> str:
+        return f"<table in parts, {len(self.names)} columns>"
+
+
+def open_table(source: str | Path, *, cluster: Any = None) -> FileTable:
+    """Open a table that need not fit in memory, for ``fit``.
+
+    Parameters
+    ----------
+    source
+        A Parquet or CSV file, a folder of them, or a pattern such as ``"visits/*.parquet"``.
+        Of several files all must hold the same columns.
+    cluster
+        A `distributed.Client`: its workers, which must see the same files, read them once
+        and hold their rows. None reads the files from the beginning to the end in every
+        sweep, in pieces, and holds none.
+
+    Raises
+    ------
+    InvalidParameter
+        There is no such file, or it is of an unknown kind.
+    """
+    paths = _expanded(source)
+    kinds = {is_parquet(path) for path in paths}
+    if len(kinds) > 1:
+        raise InvalidParameter("table", "files of one kind", "Parquet and text")
+    if kinds == {False}:
+        return _text_table(paths, cluster)
+    dataset = arrow_dataset(paths, _folder(source))
+    with explained(paths[0]):
+        rows = sum(fragment.metadata.num_rows for fragment in dataset.get_fragments())
+        names = tuple(str(name) for name in dataset.schema.names)
+    return FileTable(names, rows, cluster, dataset, tuple(paths))
+
+
+def is_in_parts(source: str | Path) -> bool:
+    """Whether a table is better read piece by piece: many files, or a large one."""
+    if has_magic(str(source)) or Path(source).is_dir():
+        return True
+    path = Path(source)
+    return path.is_file() and path.stat().st_size >= LARGE
+
+
+def _folder(source: str | Path) -> Path | None:
+    path = Path(source)
+    return path if path.is_dir() else None
+
+
+def _expanded(source: str | Path) -> list[Path]:
+    """Return the files that a name, a folder or a pattern stands for, in their order."""
+    folder = _folder(source)
+    if folder is not None:
+        found = [path for path in sorted(folder.rglob("*")) if _is_shown(path, folder)]
+    elif has_magic(str(source)) and not Path(source).exists():
+        found = [Path(name) for name in sorted(glob(str(source), recursive=True))]
+    else:
+        return [Path(source)]
+    if not found:
+        raise InvalidParameter("table", "one file or more", f"{source}, which holds none")
+    return found
+
+
+def _is_shown(path: Path, folder: Path) -> bool:
+    parts = path.relative_to(folder).parts
+    return path.is_file() and not any(part.startswith((".", "_")) for part in parts)
+
+
+def _text_table(paths: Sequence[Path], cluster: Any) -> FileTable:
+    heads = [read_header(path) for path in paths]
+    if any(head != heads[0] for head in heads):
+        raise InvalidData("all files of a table must begin with the same line of names.")
+    rows = sum(map(_about_rows, paths))
+    return FileTable(tuple(heads[0][0]), rows, cluster, None, tuple(paths))
+
+
+def _about_rows(path: Path) -> int:
+    """Guess how many lines a file of text has from its first lines and its size."""
+    packed = path.suffix.lower() in PACKED
+    with explained(path), PACKED.get(path.suffix.lower(), open)(path, "rb") as stream:
+        head = stream.read(LOOKED_AT)
+    size = path.stat().st_size * (SQUEEZED if packed else 1)
+    return max(1, size * max(1, head.count(b"\n")) // max(1, len(head)))

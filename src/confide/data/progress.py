@@ -1,0 +1,81 @@
+"""What whoever holds the data may watch while rows are read again and again.
+
+How many sweeps a fit takes depends on the rows: it is shown to the holder while they wait
+and kept nowhere.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """How far the present sweep is: rows read of about so many, and for how long."""
+
+    number: int
+    rows: int
+    expected: int | None
+    seconds: float
+    over: bool = False
+
+
+Watch: TypeAlias = Callable[[Sweep], None]
+
+
+@dataclass(slots=True)
+class _Watched:
+    watch: Watch
+    sweeps: int = 0
+
+
+_watched: ContextVar[_Watched | None] = ContextVar("watched", default=None)
+
+
+@contextmanager
+def watching(watch: Watch) -> Iterator[None]:
+    """Call ``watch`` while sweeps go over tables that are not in memory."""
+    token = _watched.set(_Watched(watch))
+    try:
+        yield
+    finally:
+        _watched.reset(token)
+
+
+@dataclass(slots=True)
+class Meter:
+    """Counts the rows of one sweep; threads may add to it."""
+
+    expected: int | None
+    _watched: _Watched | None = None
+    _rows: int = 0
+    _born: float = field(default_factory=time.monotonic)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @classmethod
+    def start(cls, expected: int | None) -> "Meter":
+        """Begin a sweep."""
+        watched = _watched.get()
+        if watched is not None:
+            watched.sweeps += 1
+        return cls(expected, watched)
+
+    def add(self, rows: int) -> None:
+        """Count rows."""
+        with self._lock:
+            self._rows += rows
+        self._tell(over=False)
+
+    def stop(self) -> None:
+        """End the sweep."""
+        self._tell(over=True)
+
+    def _tell(self, *, over: bool) -> None:
+        found = self._watched
+        if found is not None:
+            spent = time.monotonic() - self._born
+            found.watch(Sweep(found.sweeps, self._rows, self.expected, spent, over))
