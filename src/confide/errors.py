@@ -16,7 +16,7 @@
 Messages say what must hold, what came and what to do. They never quote a record.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from enum import Enum
 from typing import Any
@@ -27,6 +27,9 @@ LONGEST_NAME = 80
 
 class ConfideError(Exception):
     """Any error that confide raises on purpose."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return restored, (type(self), str(self), self.__dict__)
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
@@ -62,9 +65,6 @@ class InvalidParameter(ConfideError, ValueError):
         self.name, self.must, self.got, self.do = name, must, got, do
         super().__init__(f"{name} must be {must}; got {_shown(got)}. {do}".rstrip())
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.name, self.must, self.got, self.do)
-
 
 class InvalidData(ConfideError, ValueError):
     """A table has the wrong shape, type, or values that are not finite."""
@@ -81,9 +81,6 @@ class UnmetNeeds(ConfideError, ValueError):
         self.mechanism, self.unmet = mechanism, unmet
         lines = "".join(f"\n  - needs {need}: {remedy}" for need, remedy in unmet)
         super().__init__(f"{mechanism} cannot treat this objective:{lines}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.mechanism, self.unmet)
 
 
 class Unproved(ConfideError, ValueError):
@@ -112,3 +109,12 @@ class DataNotFound(ConfideError, FileNotFoundError):
 
 class NotSolved(ConfideError, RuntimeError):
     """A solver could not certify its answer: a defect in confide, please report it."""
+
+
+def restored(
+    kind: type[ConfideError], message: str, about: Mapping[str, Any] | None = None
+) -> ConfideError:
+    """Return an error of a kind by its message, as it arrives from another process."""
+    error = kind.__new__(kind, message)
+    error.__dict__.update(about or {})
+    return error

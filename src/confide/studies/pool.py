@@ -20,20 +20,12 @@ from multiprocessing import active_children, connection, get_context
 from multiprocessing.process import BaseProcess
 from typing import Any, Final, TypeAlias
 
+from confide.data.births import single_threaded
 from confide.errors import ConfideError
 from confide.studies.grid import Task, rows_as_text
 from confide.studies.study import Cell, Row
 
 START: Final = "spawn"
-THREAD_LIMITS: Final = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-)
-"""Read when NumPy is imported, so they are set when a worker is born."""
 
 Run: TypeAlias = Callable[[Cell, int], Any]
 Submit: TypeAlias = Callable[..., "Future[Any]"]
@@ -134,7 +126,7 @@ def _workers(jobs: int) -> Iterator[Submit]:
 
     def submit(function: Callable[..., Any], *values: Any) -> "Future[Any]":
         before = set(active_children())
-        with _birth():
+        with single_threaded():
             future = pool.submit(function, *values)
         born.update(set(active_children()) - before)
         return future
@@ -147,26 +139,6 @@ def _workers(jobs: int) -> Iterator[Submit]:
             process.terminate()
         pool.shutdown(cancel_futures=True)
         far_end.close()
-
-
-@contextmanager
-def _birth() -> Iterator[None]:
-    """Let processes that start here use one thread, and leave Ctrl-C to the parent."""
-    before = {name: os.environ.get(name) for name in THREAD_LIMITS}
-    os.environ.update(dict.fromkeys(THREAD_LIMITS, "1"))
-    masks = hasattr(signal, "pthread_sigmask")
-    if masks:
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-        if masks:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 # ------------------------------------------------------------------ inside a worker

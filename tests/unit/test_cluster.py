@@ -1,0 +1,257 @@
+import logging
+import operator
+import os
+import pickle
+import subprocess
+import sys
+import time
+from multiprocessing import active_children
+from types import ModuleType
+
+import pytest
+
+from confide.data import cluster
+from confide.data.births import THREAD_LIMITS
+from confide.data.cluster import Failed, connected, current_client, quiet, unwrap
+from confide.errors import ConfideError, DataNotFound, InvalidParameter, UnmetNeeds
+
+distributed = pytest.importorskip("distributed")
+
+SECRET = 418_273_645
+
+
+@pytest.fixture(scope="module")
+def client():
+    with connected(workers=2) as client:
+        yield client
+
+
+def fail(value):
+    def refuse(value):
+        if value == SECRET:
+            raise OSError(f"a private value: {value}")
+        raise InvalidParameter("rows", "at least 10", 3, "Give more.")
+
+    return refuse(value)
+
+
+def listening(places):
+    """Return the ports on which processes wait for callers."""
+    import psutil
+
+    return {
+        one.laddr.port
+        for place in places
+        for one in psutil.Process(place).net_connections()
+        if one.status == psutil.CONN_LISTEN
+    }
+
+
+# ------------------------------------------------------------------- the local cluster
+
+
+def test_workers_are_processes_with_one_thread_each_and_the_parent_keeps_its_own(client):
+    assert len(set(client.run(os.getpid).values()) - {os.getpid()}) == 2
+    assert client.nthreads().keys() == client.run(os.getpid).keys()
+    assert set(client.nthreads().values()) == {1}
+
+    def limits():
+        return [os.environ[name] for name in THREAD_LIMITS]
+
+    assert all(found == ["1"] * len(THREAD_LIMITS) for found in client.run(limits).values())
+    assert current_client() is client
+
+
+def test_nobody_serves_pages_and_nothing_listens_to_other_machines(client):
+    workers = set(client.run(os.getpid).values())
+    own = {int(address.rpartition(":")[2]) for address in client.run(os.getpid)}
+    assert listening(workers) == own
+
+    def served(dask_scheduler):
+        sockets = dask_scheduler.http_server._sockets.values()
+        return dict(dask_scheduler.services), {socket.fileno() for socket in sockets}
+
+    assert client.run_on_scheduler(served) == ({}, {-1}), "none but closed sockets"
+    assert all(
+        "//127.0.0.1:" in place for place in [*client.nthreads(), client.scheduler.address]
+    )
+
+
+def test_rows_are_never_written_to_a_disk(client):
+    def spills(dask_worker):
+        return dask_worker.memory_manager.memory_spill_fraction
+
+    assert set(client.run(spills).values()) == {False}
+
+
+def test_a_task_that_fails_leaves_no_arguments_in_logs_or_on_the_terminal(client, capfd):
+    def tell(value):
+        sys.stdout.write(str(value))
+        logging.getLogger("distributed.worker").critical("%s", value)
+        os.write(2, str(value).encode())
+        raise OSError(f"a private value: {value}")
+
+    assert isinstance(client.submit(tell, SECRET, pure=False).exception(), OSError)
+    said = "".join(capfd.readouterr())
+    logs = f"{client.get_worker_logs()} {client.cluster.get_logs(cluster=True)}"
+    assert "Starting Worker plugin confide-silence" in logs, "logs are read"
+    assert str(SECRET) not in said + logs
+
+
+def test_a_worker_that_is_killed_is_replaced_and_the_new_one_is_as_silent(client):
+    before = client.run(os.getpid)
+    os.kill(next(iter(before.values())), 9)
+    deadline = time.monotonic() + 20
+    while (
+        set(after := client.run(os.getpid, on_error="ignore").values())
+        <= set(before.values())
+        or len(after) < 2
+    ):
+        assert time.monotonic() < deadline, "no new worker"
+        time.sleep(0.02)
+    assert list(client.gather(client.map(abs, [-1, 2], pure=False))) == [1, 2]
+    levels = client.run(lambda: logging.root.manager.disable)
+    assert set(levels.values()) == {logging.CRITICAL}
+
+
+def test_a_client_of_a_running_cluster_leaves_it_as_it_was(client, monkeypatch):
+    place = client.scheduler.address
+    with connected(address=place) as other:
+        assert other is not client
+        assert other.submit(operator.add, 1, 2).result() == 3
+    assert client.submit(operator.add, 2, 2).result() == 4
+    absent = ModuleType("absent_from_workers")
+    exec("def ready(): return True", vars(absent))  # noqa: S102
+    monkeypatch.setitem(sys.modules, absent.__name__, absent)
+    monkeypatch.setattr(cluster, "_ready", absent.ready)
+    with (
+        pytest.raises(InvalidParameter, match="workers can import"),
+        connected(address=place),
+    ):
+        pass
+
+
+def test_the_environment_is_the_same_afterwards_and_errors_pass_through(
+    client, monkeypatch
+):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    before, children, clients = dict(os.environ), set(active_children()), []
+
+    def go_wrong():
+        with connected(workers=1) as second:
+            clients.append(second)
+            assert os.environ["OMP_NUM_THREADS"] == "3"
+            assert set(second.run(os.getenv, "OMP_NUM_THREADS").values()) == {"1"}
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        go_wrong()
+    assert dict(os.environ) == before
+    assert [one.status for one in clients] == ["closed"]
+    assert set(active_children()) == children
+
+
+# ------------------------------------------------------------------------ what is refused
+
+
+@pytest.mark.parametrize("workers", [0, -1, 1025, 2.0, True, "2"])
+def test_numbers_of_workers_are_checked(workers):
+    with (
+        pytest.raises(InvalidParameter, match="workers must be"),
+        connected(workers=workers),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("address", ["localhost:8786", "http://host:1", "", 8786])
+def test_addresses_are_checked(address):
+    with (
+        pytest.raises(InvalidParameter, match="address must be tcp"),
+        connected(address=address),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "tls://127.0.0.1:1", "tcp://x:y"])
+def test_an_address_where_nobody_answers(address, monkeypatch):
+    monkeypatch.setattr(cluster, "PATIENCE", 0.2)
+    with (
+        pytest.raises(InvalidParameter, match="dask scheduler"),
+        connected(address=address),
+    ):
+        pass
+
+
+def test_both_are_refused_and_neither_is_no_cluster():
+    both = connected(workers=2, address="tcp://h:1")
+    with pytest.raises(InvalidParameter, match="Choose one"), both:
+        pass
+    with connected() as nothing:
+        assert nothing is None
+
+
+def test_without_dask_it_is_said_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    for asked in ({"workers": 1}, {"address": "tcp://h:1"}):
+        with (
+            pytest.raises(InvalidParameter, match=r"pip install 'confide\[dask\]'"),
+            connected(**asked),
+        ):
+            pass
+    assert current_client() is None
+
+
+def test_dask_is_not_imported_before_it_is_asked_for():
+    script = (
+        "import sys; from confide.data.cluster import connected, current_client\n"
+        "with connected() as c: assert c is None and current_client() is None\n"
+        "assert not {'dask', 'distributed'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)  # noqa: S603
+
+
+# -------------------------------------------------------------------- tasks that keep quiet
+
+
+def test_errors_come_back_as_values_that_name_no_value(client):
+    task = pickle.loads(pickle.dumps(quiet(fail)))  # noqa: S301
+    assert repr(task) == "<private>"
+    assert task(SECRET) == Failed(
+        ConfideError, "a block could not be computed on a worker: OSError"
+    )
+    for value, kind in ((SECRET, ConfideError), (1, InvalidParameter)):
+        future = client.submit(quiet(fail), value, key=f"block-{value == 1}", pure=False)
+        result = future.result()
+        with pytest.raises(ConfideError) as caught:
+            unwrap(result)
+        assert type(caught.value) is kind
+        assert str(SECRET) not in str(caught.value)
+    assert str(caught.value) == "rows must be at least 10; got 3. Give more."
+    assert unwrap(client.submit(quiet(max), 3, 4).result()) == 4
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConfideError("a"),
+        DataNotFound("it is not here"),
+        InvalidParameter("n", "whole", 1.5, "Round it."),
+        UnmetNeeds("sgd", (("a bound", "declare one"),)),
+    ],
+)
+def test_errors_of_confide_keep_class_and_words_on_the_way(error):
+    def fall():
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        unwrap(pickle.loads(pickle.dumps(quiet(fall)())))  # noqa: S301
+    assert str(caught.value) == str(error)
+    again = pickle.loads(pickle.dumps(caught.value))  # noqa: S301
+    assert (type(again), str(again)) == (type(error), str(error))
+    whole = pickle.loads(pickle.dumps(error))  # noqa: S301
+    assert vars(whole) == vars(error)
+    assert str(whole) == str(error)
+
+
+def test_an_exit_in_a_task_is_a_failure_too():
+    assert quiet(sys.exit)(3).message.endswith("SystemExit")
