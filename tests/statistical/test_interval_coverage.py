@@ -43,7 +43,7 @@ CASES = [
 
 def truth(model, target):
     """Return the minimiser of the population, with the ridge of a sample."""
-    task, codings = model._task(target, len(target))
+    task = model._task(model._found(target, len(target)))
     bounding = bounding_for(model, model._mechanism())
     objective = model._objective(task, 3, bounding)
     share = len(target) / ROWS
@@ -56,7 +56,7 @@ def truth(model, target):
         None,
         objective.target_bound,
     )
-    rows = bounding.enclose(FEATURES, next(iter(codings)))
+    rows = bounding.enclose(FEATURES, task.codings[0](task.read(target, len(target))))
     value = minimise(whole, rows, np.zeros(4), 1e-9).theta * model._unit()
     value[-1] *= bounding.height
     return value

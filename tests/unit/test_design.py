@@ -23,7 +23,7 @@ from confide import (
     Schema,
     Target,
 )
-from confide.data import Rows, enclose
+from confide.data import HeldRows, enclose
 from confide.data.design import MOST_CELLS, Design, Group
 from confide.errors import InvalidData, PrivacyLeak
 from confide.objectives import Logistic, Objective
@@ -184,7 +184,7 @@ def test_no_sum_is_longer_than_that_of_the_dense_design(sizes, count):
     width = compact.shape[1]
     dense = np.broadcast_to(0.0, (count, width))
     rows, plain = (
-        Rows(features, np.zeros(0), None, 0.3)
+        HeldRows(features, np.zeros(0), None, 0.3)
         for features in (replace(compact, shape=(count, width)), dense)
     )
     assert rows.terms <= plain.terms + 8

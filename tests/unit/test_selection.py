@@ -12,7 +12,7 @@ from scipy import sparse
 
 from confide.accounting import PureEvent, ZcdpEvent, as_zcdp, compose
 from confide.data import EntryBounds, enclose_entries
-from confide.data.rows import Rows
+from confide.data.rows import HeldRows
 from confide.data.touched import TouchedRows
 from confide.errors import InvalidData, InvalidParameter, MissingPublicBound, PrivacyLeak
 from confide.mechanisms import ObjectivePerturbation, OutputPerturbation
@@ -93,14 +93,14 @@ def test_entries_must_be_finite(bad):
 
 def test_columns_of_any_kind_of_rows_are_the_same():
     rows = signal(50)
-    thin = Rows(sparse.csr_array(rows.features), rows.target, None, 0.3)
+    thin = HeldRows(sparse.csr_array(rows.features), rows.target, None, 0.3)
     assert np.array_equal(thin.columns([3, 7]).features, rows.features[:, [3, 7]])
     assert thin.columns([3, 7]).dimension == 3
     assert np.array_equal(rows.at(np.array([4, 1])).target, rows.target[[4, 1]])
 
 
 def test_rows_seen_by_columns_cannot_be_stored():
-    seen = TouchedRows.of(Rows(sparse.csr_array(np.eye(2)), np.zeros(2), None, 0.0))
+    seen = TouchedRows.of(HeldRows(sparse.csr_array(np.eye(2)), np.zeros(2), None, 0.0))
     assert repr(seen) == "<private rows>"
     with pytest.raises(PrivacyLeak):
         pickle.dumps(seen)
@@ -321,10 +321,10 @@ def test_any_answer_of_a_finder_is_a_small_ballot(answer, votes):
 
 def test_a_block_where_nothing_is_found_does_not_vote():
     finder = LassoPath()
-    flat = Rows(np.random.default_rng(0).normal(size=(9, 4)), np.ones(9), None, 0.0)
+    flat = HeldRows(np.random.default_rng(0).normal(size=(9, 4)), np.ones(9), None, 0.0)
     assert finder.find(*flat.plain(), 2) == []
     selector = SampleAggregateSelector(2)
-    empty = Rows(np.zeros((0, 4)), np.zeros(0), None, 0.0)
+    empty = HeldRows(np.zeros((0, 4)), np.zeros(0), None, 0.0)
     with np.errstate(all="ignore"), pytest.warns(RuntimeWarning):
         assert selector.ballot(empty, 4).tolist() == []
 
@@ -332,7 +332,7 @@ def test_a_block_where_nothing_is_found_does_not_vote():
 def test_equal_columns_share_a_vote_and_still_make_a_support():
     rows = signal(900)
     twice = np.hstack([rows.features, rows.features[:, [3]]])
-    rows = Rows(twice, rows.target, None, 0.0)
+    rows = HeldRows(twice, rows.target, None, 0.0)
     selector = SampleAggregateSelector(2)
     calibration = selector.calibrate(objective(21), Pure(50), REPLACE)
     found = set(selector.select(calibration, rows, Entropy.seeded(7)))
@@ -364,7 +364,7 @@ def test_lazy_pulls_are_those_of_the_slopes_that_they_claim(height):
     rng = np.random.default_rng(9)
     dense = np.where(rng.uniform(size=(60, 30)) < 0.1, rng.uniform(-1, 1, (60, 30)), 0)
     target = np.where(rng.uniform(size=60) < 0.5, 1.0, -1.0)
-    rows = Rows(sparse.csr_array(dense), target, None, height)
+    rows = HeldRows(sparse.csr_array(dense), target, None, height)
     columns = 30 + bool(height)
     goal = Objective(Logistic(), columns, 6.0, entries=EntryBounds(1.0), height=height)
     lazy, theta = TouchedPath(goal, rows), np.zeros(columns)
@@ -387,7 +387,7 @@ def test_lazy_pulls_are_those_of_the_slopes_that_they_claim(height):
 
 def test_lazy_and_plain_walks_end_near_each_other():
     rows = signal(800)
-    thin = Rows(sparse.csr_array(rows.features), rows.target, None, 0.0)
+    thin = HeldRows(sparse.csr_array(rows.features), rows.target, None, 0.0)
     mechanism = FrankWolfe(3.0, 60)
     calibration = mechanism.calibrate(objective(), Pure(4000), ADD)
     ends = [
@@ -403,7 +403,7 @@ def test_how_full_columns_are_never_decides_whose_slopes_are_fresh(monkeypatch):
     rng = np.random.default_rng(3)
     dense = np.where(rng.uniform(size=(80, 12)) < 0.2, 1.0, 0.0)
     target = np.where(rng.uniform(size=80) < 0.5, 1.0, -1.0)
-    rows = Rows(sparse.csr_array(dense), target, None, 0.0)
+    rows = HeldRows(sparse.csr_array(dense), target, None, 0.0)
     paths = [TouchedPath(objective(12), rows) for _ in range(2)]
     paths[1]._many = -1
     for step, place in enumerate([1, 5, 2, 2, 7, 1, 9, 11, 3]):
@@ -429,7 +429,7 @@ def test_coefficients_are_zero_off_the_support(mechanism):
     calibration = mechanism.calibrate(objective(), Approx(8, "1e-6"), ADD, copies=2)
     rows = signal()
     calibration.check_rows(rows)
-    tasks = [rows, rows.labelled(-rows.target)]
+    tasks = [rows, rows.labelled(np.negative)]
     release = mechanism.release(calibration, tasks, Entropy.seeded(3))
     assert release.extras["support"] == [[3, 11], [3, 11]]
     assert [np.flatnonzero(line).tolist() for line in release.value] == [[3, 11]] * 2

@@ -39,7 +39,7 @@ def test_many_levels_make_long_coefficients():
     adult = Schema.bundled("adult")
     model = LogisticRegression(Approx(1, 1e-6), schema=adult)
     reach = np.linalg.norm(1 / adult.weights)
-    task, _ = model._task(["<=50K", ">50K"], 2)
+    task = model._task(model._found(["<=50K", ">50K"], 2))
     objective = model._objective(task, 105, bounding_for(model, model._mechanism()))
     assert objective.typical_norm == pytest.approx(np.log(2) * reach)
     assert 35 < np.log(2) * reach < 45

@@ -123,9 +123,7 @@ def read_pieces(
             "usecols": wanted,
             "dtype": {name: str for name in wanted if not _is_free(schema, name)},
             "keep_default_na": False,
-            "na_values": {
-                name: sorted(MISSING - _levels(schema, name)) for name in wanted
-            },
+            "na_values": {name: sorted(MISSING - _levels(schema, name)) for name in wanted},
             "skipinitialspace": _may_be_padded(path, separator),
         }
     with explained(path):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.data.delimited import PACKED, explained, in_words, read_header, read_pieces
-from confide.data.schema import Schema, declared_columns
+from confide.data.schema import Schema, check_columns, declared_columns
 from confide.data.stream import Source
 from confide.data.tables import arrow_dataset, is_parquet
 from confide.errors import InvalidData, InvalidParameter
@@ -89,10 +89,16 @@ class FileTable:
     _dataset: Any
     _paths: tuple[Path, ...]
 
-    def sources(self, schema: Schema | None, *, target: bool = True) -> tuple[Source, ...]:
-        """Return the parts, with the columns that a schema declares or with all."""
+    def sources(
+        self, schema: Schema | None, *, target: bool = True, only: str | None = None
+    ) -> tuple[Source, ...]:
+        """Return the parts, with the columns that a schema declares, one alone, or all."""
         names = list(self.names)
-        wanted = names if schema is None else declared_columns(schema, names, target=target)
+        if only is not None:
+            check_columns(names, [only])
+        wanted = names if only is None else [only]
+        if schema is not None:
+            wanted = declared_columns(schema, names, target=target)
         if self._dataset is None:
             return tuple(TextFile(path, schema, target) for path in self._paths)
         return tuple(
@@ -111,7 +117,7 @@ def open_table(source: str | Path, *, cluster: Any = None) -> FileTable:
     Parameters
     ----------
     source
-        A Parquet or CSV file, a folder of them, or a pattern such as ``"visits/*.parquet"``.
+        A Parquet or CSV file, a folder of them, or a pattern such as "visits/*.parquet".
         Of several files all must hold the same columns.
     cluster
         A `distributed.Client`: its workers, which must see the same files, read them once
@@ -155,7 +161,8 @@ def _expanded(source: str | Path) -> list[Path]:
     if folder is not None:
         found = [path for path in sorted(folder.rglob("*")) if _is_shown(path, folder)]
     elif has_magic(str(source)) and not Path(source).exists():
-        found = [Path(name) for name in sorted(glob(str(source), recursive=True))]
+        names = sorted(glob(str(source), recursive=True))  # noqa: PTH207
+        found = [Path(name) for name in names]
     else:
         return [Path(source)]
     if not found:

@@ -37,6 +37,11 @@ class Parts(Protocol):
         """Whether some rows can be had without reading them all."""
         ...
 
+    @property
+    def expected(self) -> int:
+        """About how many rows there are."""
+        ...
+
     def sum(self, work: Work | Sequence[Work]) -> Partial:
         """Add up what is done to every part, or to each part by its own work."""
         ...
@@ -137,13 +142,10 @@ class PartedRows:
     picked: tuple[AnyArray, ...] | None = None
 
     @classmethod
-    def over(cls, parts: Parts, height: float, expected: int, width: int) -> "PartedRows":
-        """Look at all parts once, for what every fit needs to know of them.
-
-        ``expected`` is about how many rows there are; the sample follows from it.
-        """
+    def over(cls, parts: Parts, height: float, width: int) -> "PartedRows":
+        """Look at all parts once, for what every fit needs to know of them."""
         most = max(FEWEST_SAMPLED, min(SAMPLE_ROWS, SAMPLE_BYTES // (4 * max(1, width))))
-        found = parts.survey(max(1, expected // most))
+        found = parts.survey(max(1, parts.expected // most))
         whole = reduce(add, found)
         sizes = tuple(survey.count for survey in found)
         sample = joined(whole.sample)

@@ -40,7 +40,14 @@ class Stream:
 
     sources: tuple[Source, ...]
     prepare: Prepare
-    expected: int | None
+    about: int | None
+
+    @property
+    def expected(self) -> int:
+        """About how many rows there are; where nobody knows they are counted first."""
+        if self.about is not None:
+            return self.about
+        return int(add_up(self._sweep(_counted))[0])
 
     @property
     def pickable(self) -> bool:
@@ -62,7 +69,7 @@ class Stream:
 
     def _sweep(self, work: Work) -> list[Partial]:
         """Return the sum of every part, in their order."""
-        meter = Meter.start(self.expected)
+        meter = Meter.start(self.about)
 
         def done(piece: Any) -> Partial:
             rows = self.prepare(piece)
@@ -86,6 +93,10 @@ class Stream:
 
     def __repr__(self) -> str:
         return "<private rows>"
+
+
+def _counted(rows: HeldRows) -> Partial:
+    return (rows.count,)
 
 
 def _surveyed(stride: int, rows: HeldRows) -> Partial:

@@ -6,7 +6,6 @@ can be refused any more are rows summed and noise drawn.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,6 +30,7 @@ from confide.estimators._bounding import (
 from confide.estimators._groups import group_events, per_person
 from confide.estimators._intake import check_count_is_public, read_features, read_number
 from confide.estimators._model_file import release_hash, write_model
+from confide.estimators._reading import reading_of
 from confide.estimators._rehearsal import Ready, Rehearsal, rehearsed
 from confide.estimators._selection import (
     check_penalty,
@@ -39,6 +39,7 @@ from confide.estimators._selection import (
     selection_facts,
     selects,
 )
+from confide.estimators._targets import Found
 from confide.estimators._task import Task, objective_of
 from confide.estimators._uncertain import (
     Prepared,
@@ -87,34 +88,27 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
     def _ready(self, X: Any, y: Any) -> Ready:
         """Check everything and calibrate: after this a fit only pays and releases."""
         budget, mechanism, neighbours = self._settings()
-        y_is_column = y is None
-        if self.schema is not None:
-            X = table = read_table(X, self.schema, target=y is None)
-            X = self.schema.kept(X) if y is None else X
-        features = read_features(self, X, self.schema, reset=True)
-        # How many rows have a target is private under every relation: count them all.
-        count = features.shape[0] if self.schema is None else len(table)
-        if y is None and self.schema is not None:
-            y = self.schema.target_column(X)
-        task, codings = self._task(y, features.shape[0])
+        reading = reading_of(self, X, y)
+        task = reading.task
         bounding = bounding_for(self, mechanism)
-        objective = self._objective(task, features.shape[1], bounding)
+        objective = self._objective(task, reading.width, bounding)
         crowd = 1 if self.schema is None else self.schema.rows_per_person
         wish = Intervals.of(self.intervals)
+        rows = None if wish is None else reading.enclose(bounding)
         calibration = calibrate(
             mechanism,
             objective,
             row_budget(budget, crowd),
             neighbours,
-            copies=task.codings,
+            copies=len(task.codings),
             wish=wish,
-            rows=count,
+            rows=0 if rows is None else rows.table_count,
         )
-        if y_is_column and calibration.takes_count_as_public:
+        if y is None and calibration.takes_count_as_public:
             check_count_is_public(self.schema)
-        rows = replace(bounding.enclose(features, np.zeros(0)), listed=count)
+        rows = reading.enclose(bounding) if rows is None else rows
         calibration.check_rows(rows)
-        tasks = tasks_of(rows, codings)
+        tasks, count = tasks_of(rows, task.codings), rows.table_count
         return Ready(budget, crowd, wish, count, calibration, task, tasks, bounding.height)
 
     def _fit(self, X: Any, y: Any) -> Any:
@@ -167,9 +161,17 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
     def _ledger(self) -> Ledger:
         return self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
 
+    def _seeks_labels(self) -> bool:
+        """Whether labels that nobody declared are to be read from the target."""
+        return False
+
+    def _found(self, y: Any, count: int) -> Found:
+        """Look at a target for what is not declared."""
+        return Found()
+
     @abstractmethod
-    def _task(self, y: Any, count: int) -> tuple[Task, Iterable[Array]]:
-        """Read the target: the loss and its bounds, and the codings, to be walked twice."""
+    def _task(self, found: Found) -> Task:
+        """Return the loss, its bounds, and how a target becomes what it takes."""
 
     def _settings(self) -> tuple[Budget, Mechanism, Neighbours]:
         """Check every parameter that needs no data, and return what the fit is made of."""

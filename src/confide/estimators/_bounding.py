@@ -31,7 +31,9 @@ class Bounding:
     entries: EntryBounds | None = None
     few: EntryBounds | None = None
 
-    def enclose(self, features: Any, target: AnyArray, *, constant: bool = True) -> HeldRows:
+    def enclose(
+        self, features: Any, target: AnyArray, *, constant: bool = True
+    ) -> HeldRows:
         """Bound every row and close the box."""
         height = self.height if constant else 0.0
         if self.entries is not None:

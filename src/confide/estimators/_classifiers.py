@@ -48,8 +48,11 @@ class _PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[m
                 )
         return declared
 
+    def _seeks_labels(self) -> bool:
+        return self._declared() is None
+
     def _found(self, y: Any, count: int) -> Found:
-        return Found(found_labels(y, count) if self._declared() is None else None)
+        return Found(found_labels(y, count) if self._seeks_labels() else None)
 
     def _task(self, found: Found) -> Task:
         declared, classes = self._declared(), found.labels

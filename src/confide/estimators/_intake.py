@@ -6,11 +6,13 @@ speak to whoever holds the data, and lie outside the guarantee.
 
 import numbers
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from confide._types import AnyArray, Array
 from confide.data import Schema
@@ -59,12 +61,16 @@ def read_features(estimator: Any, X: Any, schema: Schema | None, *, reset: bool)
         if reset:
             estimator.n_features_in_ = matrix.shape[1]
         return matrix
+    return read_matrix(X, partial(validate_data, estimator, reset=reset))
+
+
+def read_matrix(X: Any, check: Callable[..., Any] | None = None) -> Any:
+    """Return a float matrix, dense or CSR; ``check`` is scikit-learn's own by default."""
     _refuse_other_types(X)
+    check = check or partial(check_array, ensure_min_samples=0)
     try:
-        matrix = validate_data(
-            estimator,
+        matrix = check(
             X,
-            reset=reset,
             accept_sparse="csr",
             dtype=(np.float64, np.float32),
             ensure_all_finite=False,
@@ -134,7 +140,7 @@ def declared_classes(declared: Any) -> AnyArray:
 def found_labels(y: Any, count: int) -> AnyArray:
     """Return the labels that a target holds, in their order; the caller must say so."""
     column = _label_column(y, count)
-    if column.dtype.kind in "iu":
+    if count and column.dtype.kind in "iu":
         ends = np.array([column.min(), column.max()])
         if ((column == ends[1]) | (column == ends[0])).all():
             return ends if ends[0] < ends[1] else ends[:1]

@@ -1,35 +1,236 @@
-"""From what a user passes to bounded rows: at once where it is in memory, else in parts."""
+"""From what a user passes to bounded rows: at once where it is in memory, else in parts.
 
-import os
-from collections.abc import Sequence
+Either way the target is read first, then rows are bounded, record by record, and closed.
+A table in parts is read whole once before anything is paid for, to see that it can be.
+"""
+
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from confide._types import AnyArray
 from confide.data import HeldRows, PartedRows, Schema, read_table
-from confide.data.files import FileTable, is_in_parts, open_table
 from confide.data.dask_tables import DaskTable, dask_table, is_dask
-from confide.data.on_cluster import ClusterParts
+from confide.data.files import FileTable, is_in_parts, open_table
+from confide.data.on_cluster import ClusterParts, collected
 from confide.data.parted import Parts
-from confide.data.stream import Prepare, Stream
+from confide.data.schema import check_columns
+from confide.data.stream import Stream
 from confide.errors import InvalidData, InvalidParameter
 from confide.estimators._bounding import Bounding
 from confide.estimators._intake import found_labels, read_features, read_matrix
 from confide.estimators._targets import Found, ReadTarget
 from confide.estimators._task import Task
 
+PartedTable: TypeAlias = FileTable | DaskTable
+
 
 class Reading(Protocol):
     """A table whose target is understood; its rows are still to be bounded."""
 
-    task: Task
-    width: int
+    @property
+    def task(self) -> Task:
+        """What the target asks for."""
+        ...
+
+    @property
+    def width(self) -> int:
+        """How many columns the design has."""
+        ...
 
     def enclose(self, bounding: Bounding) -> HeldRows | PartedRows:
-        """Bound every row and close the box; the target is as it was read."""
+        """Bound every row and close the box; the target stays as it was read."""
         ...
+
+
+def reading_of(model: Any, X: Any, y: Any) -> Reading:
+    """Read a table, or as much of it as must be known before its rows are bounded."""
+    table = _parted_table(X, y)
+    if table is None:
+        return _read_whole(model, X, y)
+    return _read_in_parts(model, table, y)
+
+
+# ------------------------------------------------------------------------------ in memory
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class InMemory:
+    """Features and target in memory; ``count`` rows were listed, with a target or not."""
+
+    task: Task
+    features: Any
+    target: AnyArray
+    count: int
+
+    @property
+    def width(self) -> int:
+        """How many columns the design has."""
+        return int(self.features.shape[1])
+
+    def enclose(self, bounding: Bounding) -> HeldRows:
+        """Bound every row and close the box."""
+        return replace(bounding.enclose(self.features, self.target), listed=self.count)
+
+
+def _read_whole(model: Any, X: Any, y: Any) -> InMemory:
+    schema: Schema | None = model.schema
+    if schema is not None:
+        X = table = read_table(X, schema, target=y is None)
+        X = schema.kept(X) if y is None else X
+    features = read_features(model, X, schema, reset=True)
+    # How many rows have a target is private under every relation: count them all.
+    count = features.shape[0] if schema is None else len(table)
+    if y is None and schema is not None:
+        y = schema.target_column(X)
+    task = model._task(model._found(y, features.shape[0]))  # noqa: SLF001
+    return InMemory(task, features, task.read(y, features.shape[0]), count)
+
+
+# ------------------------------------------------------------------------------- in parts
+
+
+def _parted_table(X: Any, y: Any) -> PartedTable | None:
+    """Return a table in parts, or None for what is in memory or small enough for it."""
+    if isinstance(X, FileTable):
+        return X
+    if is_dask(X):
+        return dask_table(X, y)
+    if isinstance(X, str | Path) and is_in_parts(X):
+        return open_table(X)
+    return None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class InParts:
+    """A table in parts, with how a piece of it is read."""
+
+    task: Task
+    width: int
+    table: PartedTable
+    split: "Split"
+
+    def enclose(self, bounding: Bounding) -> PartedRows:
+        """Read all parts once, bound every row, and hold them where they can be held."""
+        prepare = Bounded(self.split, self.task.read, bounding)
+        sources = self.table.sources(self.split.schema)
+        parts: Parts
+        if self.table.cluster is None:
+            parts = Stream(sources, prepare, self.table.expected)
+        else:
+            parts = ClusterParts.of(self.table.cluster, sources, prepare)
+        rows = PartedRows.over(parts, bounding.height, self.width)
+        if not rows.table_count:
+            raise InvalidData("the table must hold one row or more; it is empty.")
+        return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """How a piece of a table is taken apart.
+
+    By a schema, or by the name of the target; features and target may be a pair already.
+    """
+
+    schema: Schema | None
+    target: str | None
+
+    def __call__(self, piece: Any) -> tuple[Any, Any, int]:
+        """Return features, target and the number of rows with or without a target."""
+        if isinstance(piece, tuple):
+            features = self._features(piece[0])
+            return features, piece[1], features.shape[0]
+        listed = len(piece)
+        if self.schema is not None:
+            piece = self.schema.kept(piece)
+            features = self.schema.compact_design(piece)
+            return features, self.schema.target_column(piece), listed
+        frame = piece if isinstance(piece, pd.DataFrame) else piece.to_pandas()
+        return self._features(frame.drop(columns=self.target)), frame[self.target], listed
+
+    def _features(self, table: Any) -> Any:
+        if self.schema is not None:
+            return self.schema.compact_design(table)
+        return read_matrix(table)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """From a piece of a table to bounded rows: a function that can travel."""
+
+    split: Split
+    read: ReadTarget
+    bounding: Bounding
+
+    def __call__(self, piece: Any) -> HeldRows:
+        """Read, bound and close one piece."""
+        features, target, listed = self.split(piece)
+        kept = self.read(target, features.shape[0])
+        return replace(self.bounding.enclose(features, kept), listed=listed)
+
+
+def _read_in_parts(model: Any, table: PartedTable, y: Any) -> InParts:
+    schema: Schema | None = model.schema
+    named = isinstance(y, str)
+    if schema is None and y is None:
+        raise InvalidData(
+            "fit requires y to be passed: the name of the target's column, or for a Dask "
+            "collection another one; or a schema, which names the target."
+        )
+    if isinstance(table, FileTable) and y is not None and not named:
+        raise InvalidParameter(
+            "y", "the name of a column of the table, or left out with a schema", type(y)
+        )
+    split = Split(schema, y if named else None)
+    task = model._task(_found_in_parts(model, table, split, y))  # noqa: SLF001
+    width = _width(model, table, split)
+    return InParts(task, width, table, split)
+
+
+def _width(model: Any, table: PartedTable, split: Split) -> int:
+    """Note how many columns there are, and their names, as scikit-learn does."""
+    if split.schema is not None:
+        model.n_features_in_ = len(split.schema.features)
+        return int(model.n_features_in_)
+    if hasattr(model, "feature_names_in_"):
+        del model.feature_names_in_
+    if table.names is None:
+        model.n_features_in_ = table.width
+        return int(table.width)
+    if split.target is not None:
+        check_columns(table.names, [split.target])
+    features = [name for name in table.names if name != split.target]
+    model.feature_names_in_ = np.asarray(features, dtype=object)
+    model.n_features_in_ = len(features)
+    return len(features)
+
+
+def _found_in_parts(model: Any, table: PartedTable, split: Split, y: Any) -> Found:
+    """Look for labels that nobody declared, part by part."""
+    responses = int(y.shape[1]) if getattr(y, "ndim", 1) == 2 else 1
+    if not model._seeks_labels():  # noqa: SLF001
+        return Found(responses=responses)
+    sources = table.sources(split.schema, only=split.target)
+    look = Labels(split.target)
+    if table.cluster is None:
+        found = [look(piece) for source in sources for piece in source.read()]
+    else:
+        found = collected(table.cluster, sources, look)
+    return Found(np.unique(np.concatenate([part for part in found if len(part)] or found)))
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The labels that a piece of a table holds."""
+
+    target: str | None
+
+    def __call__(self, piece: Any) -> AnyArray:
+        """Return them in their order."""
+        if isinstance(piece, tuple):
+            return found_labels(piece[1], len(piece[1]))
+        frame = piece if isinstance(piece, pd.DataFrame) else piece.to_pandas()
+        return found_labels(frame[self.target], len(frame))
