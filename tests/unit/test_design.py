@@ -24,7 +24,8 @@ from confide import (
     Target,
 )
 from confide.data import HeldRows, enclose
-from confide.data.design import MOST_CELLS, Design, Group
+from confide.data.design import Design
+from confide.data.groups import MOST_CELLS, Group
 from confide.errors import InvalidData, PrivacyLeak
 from confide.objectives import Logistic, Objective
 from confide.solvers import precise

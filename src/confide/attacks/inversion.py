@@ -186,7 +186,7 @@ def _codes(schema: Schema, attribute: str, frame: pd.DataFrame) -> AnyArray:
     column = next(column for column in schema.columns if column.name == attribute)
     read = column.read(frame[attribute])
     if isinstance(column, Boolean):
-        return np.where(read == 0, -1, read > 0).astype(np.intp)
+        return np.where(np.isnan(read), -1, read).astype(np.intp)
     declared = np.asarray(read, dtype=np.intp)
     assert isinstance(column, Category)  # noqa: S101
     return np.where(declared < len(column.levels), declared, -1)

@@ -18,7 +18,7 @@ category   an indicator per level             all zeros, or the   all zeros (a c
 import numbers
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -56,11 +56,7 @@ class Column(Protocol):
         ...
 
     def read(self, values: Any) -> AnyArray:
-        """Return one number for every value, from which `write` knows the rest."""
-        ...
-
-    def write(self, read: AnyArray, out: Array, weight: float) -> None:
-        """Write weighted rows, of length at most ``weight``, over zeros."""
+        """Return one number for every value: the place of a level, or the number itself."""
         ...
 
     def units(self) -> tuple[Array, float]:
@@ -68,18 +64,8 @@ class Column(Protocol):
         ...
 
 
-class _OneNumber:
-    """What becomes a single number in [−1, 1]."""
-
-    __slots__ = ()
-
-    def write(self, read: AnyArray, out: Array, weight: float) -> None:
-        """Write the number, weighted."""
-        np.multiply(read, weight, out=out[:, 0])
-
-
 @dataclass(frozen=True, slots=True)
-class Number(_OneNumber):
+class Number:
     """A number between two public bounds, scaled to [−1, 1].
 
     ``unit`` is for the reader: coefficients are effects per unit.
@@ -113,10 +99,14 @@ class Number(_OneNumber):
         """The column itself, with its unit."""
         return (f"{self.name} (per {self.unit})" if self.unit else self.name,)
 
-    def read(self, values: Any) -> Array:
-        """Scale to [−1, 1], clamp, and put what is missing in the middle."""
-        column = as_numbers(values, self.name)
-        return _scale(column, float(self.lower), float(self.upper), self)
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The bounds."""
+        return float(self.lower), float(self.upper)
+
+    def read(self, values: Any) -> AnyArray:
+        """Return numbers, NaN for what is missing."""
+        return as_numbers(values, self.name)
 
     def units(self) -> tuple[Array, float]:
         """Return 2/width, and the middle as origin."""
@@ -125,7 +115,7 @@ class Number(_OneNumber):
 
 
 @dataclass(frozen=True, slots=True)
-class Date(_OneNumber):
+class Date:
     """A day between two public days, scaled to [−1, 1]; coefficients are per year."""
 
     name: str
@@ -153,11 +143,14 @@ class Date(_OneNumber):
         """The years that went by since the first day."""
         return (f"{self.name} (per year since {self.lower.isoformat()})",)
 
-    def read(self, values: Any) -> Array:
-        """Scale to [−1, 1], clamp, and put what is missing in the middle."""
-        column = as_days(values, self.name)
-        ends = self.lower.toordinal(), self.upper.toordinal()
-        return _scale(column, float(ends[0]), float(ends[1]), self)
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The numbers of the first and the last day."""
+        return float(self.lower.toordinal()), float(self.upper.toordinal())
+
+    def read(self, values: Any) -> AnyArray:
+        """Return day numbers, NaN for what is missing."""
+        return as_days(values, self.name)
 
     def units(self) -> tuple[Array, float]:
         """Return what a year is of half the range, and that half as origin, in years."""
@@ -166,7 +159,7 @@ class Date(_OneNumber):
 
 
 @dataclass(frozen=True, slots=True)
-class Boolean(_OneNumber):
+class Boolean:
     """Yes or no: true and false, yes and no, 1 and 0, as values or as text."""
 
     name: str
@@ -182,9 +175,14 @@ class Boolean(_OneNumber):
         """The column itself: its coefficient is the effect of yes against no."""
         return (self.name,)
 
-    def read(self, values: Any) -> Array:
-        """Return 1 or −1, and put what is missing in the middle."""
-        return _scale(as_truths(values, self.name), 0.0, 1.0, self)
+    @property
+    def ends(self) -> tuple[float, float]:
+        """No and yes."""
+        return 0.0, 1.0
+
+    def read(self, values: Any) -> AnyArray:
+        """Return 1 or 0, NaN for what is missing."""
+        return as_truths(values, self.name)
 
     def units(self) -> tuple[Array, float]:
         """Return two: from no to yes it is two steps, one on either side of the middle."""
@@ -236,20 +234,18 @@ class Category:
             return level_codes(values, self.levels, what, other=unknown)
         codes = level_codes(values, self.levels, what, other=other)
         if (codes < 0).any():
-            raise _missing(self.name, "category")
+            raise refuse_missing(self.name, "category")
         if not self.other:
             codes[codes == other] = -1
         return codes
-
-    def write(self, read: AnyArray, out: Array, weight: float) -> None:
-        """Set one indicator or none in every row."""
-        rows = np.flatnonzero(read >= 0)
-        out[rows, read[rows]] = weight
 
     def units(self) -> tuple[Array, float]:
         """Return ones: an indicator has no unit."""
         return np.ones(len(self.features)), 0.0
 
+
+NumberLike: TypeAlias = Number | Boolean | Date
+"""Columns that become a single number in [−1, 1]: −1 and 1 at their ends."""
 
 KINDS: dict[str, type[Any]] = {
     kind.kind: kind for kind in (Number, Category, Boolean, Date)
@@ -257,21 +253,8 @@ KINDS: dict[str, type[Any]] = {
 """The kinds by the names that a schema file calls them."""
 
 
-def _scale(column: Array, lower: float, upper: float, rule: Any) -> Array:
-    """Clamp and scale in place; apply the rule for what is missing."""
-    np.clip(column, lower, upper, out=column)
-    column -= lower
-    column /= (upper - lower) / 2
-    column -= 1.0
-    absent = np.isnan(column)
-    if absent.any():
-        if rule.missing == "refuse":
-            raise _missing(rule.name, "midpoint")
-        column[absent] = 0.0
-    return column
-
-
-def _missing(name: str, instead: str) -> InvalidData:
+def refuse_missing(name: str, instead: str) -> InvalidData:
+    """Return what to raise where a value is missing that must be known."""
     return InvalidData(
         f"column {name!r} must be known in every row, for its schema says missing = "
         f'"refuse"; it misses values. Drop those rows, or declare missing = "{instead}".'

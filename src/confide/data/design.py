@@ -1,25 +1,19 @@
-"""A design matrix that keeps categories as codes instead of columns of zeros and ones.
+"""A design matrix that keeps numbers column by column, and categories as codes.
 
-Several categories share one code per row, a cell of their joint table. Then a margin looks
-up one number per table, and a sum over rows counts cells first: what a row costs does not
-grow with the number of levels. `Design` speaks `@` from both sides as an array does, and
-becomes one by `todense` where that is simpler or as quick.
+What a row costs does not grow with the number of levels. `Design` speaks `@` from both
+sides as an array does, and becomes one by `todense` where that is simpler or as quick.
 """
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 
 from confide._types import AnyArray, Array
+from confide.data.groups import Group, Places
 
-MOST_CELLS = 2048
-"""A joint table of so many cells stays in the processor's nearest cache."""
-MOST_ENTRIES = 2**16
-"""A table of so many entries is dense: reading it costs less than a block of rows."""
 ROWS_AT_ONCE = 1024
 """So many rows of a dense matrix stay in the processor's cache while written."""
 CACHE_BYTES = 5 * 2**18
@@ -28,54 +22,6 @@ MOST_ADDED = 8192
 """So many rows at most are added up one after the other."""
 CODED_BYTES = 2**23
 MOST_CODED_ROWS = 2**16
-
-Places: TypeAlias = AnyArray | slice
-"""Which columns of the design."""
-
-
-@dataclass(frozen=True, slots=True)
-class Indicators:
-    """Where the indicators of a category stand in the design, and their height."""
-
-    start: int
-    count: int
-    height: float
-
-
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Group:
-    """Some categories: the cell of every row, and what each cell means.
-
-    ``table`` has a line for every cell, which holds the indicators that it sets; they
-    stand at ``places`` of the design. Where the categories are ``joint``, several cells
-    set the same indicator.
-    """
-
-    cells: AnyArray
-    table: Any
-    places: Places
-    joint: bool
-
-    def __getitem__(self, chosen: Any) -> "Group":
-        return replace(self, cells=self.cells[chosen])
-
-    def lookup(self, theta: AnyArray) -> AnyArray:
-        """Return Σ xⱼθⱼ over the indicators, for every cell."""
-        return self.table @ theta[self.places]
-
-    def counted(self, weights: AnyArray) -> AnyArray:
-        """Add up the weights of the rows of every cell."""
-        if weights.dtype != np.longdouble:
-            return np.bincount(self.cells, weights, self.table.shape[0])
-        sums = np.zeros(self.table.shape[0], np.longdouble)
-        np.add.at(sums, self.cells, weights)
-        return sums
-
-    def indicators(self, rows: slice, table: Any) -> AnyArray:
-        """Return the lines of the table that belong to some rows."""
-        if sparse.issparse(table):
-            return np.asarray(table[self.cells[rows].astype(np.intp)].todense())
-        return table.take(self.cells[rows], axis=0)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -101,10 +47,9 @@ class Design:
     def each(self, choose: Callable[[AnyArray], AnyArray]) -> "Design":
         """Return the rows that ``choose`` takes from every column alike."""
         groups = tuple(replace(group, cells=choose(group.cells)) for group in self.groups)
-        rows = len(groups[0].cells)
-        numbers = np.empty((0, rows))
-        if len(self.numbers):
-            numbers = np.stack([choose(column) for column in self.numbers])
+        chosen = [choose(column) for column in self.numbers]
+        rows = len(chosen[0] if chosen else groups[0].cells)
+        numbers = np.stack(chosen) if chosen else np.empty((0, rows))
         return Design(numbers, self.places, groups, (rows, self.shape[1]), self.reach)
 
     @staticmethod
@@ -133,7 +78,7 @@ class Design:
     @property
     def added_cells(self) -> int:
         """How many cells are added up one after the other, once their rows are."""
-        return max(g.table.shape[0] if g.joint else 0 for g in self.groups)
+        return max((g.table.shape[0] for g in self.groups if g.joint), default=0)
 
     @property
     def added_rows(self) -> int:
@@ -213,62 +158,6 @@ def take_columns(features: Any, support: Sequence[int]) -> Array:
     return np.ascontiguousarray(dense, dtype=np.float64)
 
 
-def as_places(places: AnyArray) -> Places:
-    """Return a slice instead of places that follow one another: it is quicker."""
-    if len(places) and places[-1] - places[0] == len(places) - 1:
-        return slice(int(places[0]), int(places[-1]) + 1)
-    return places
-
-
 def additions(width: int) -> int:
     """Return how many rows of so many columns a dense block adds up: no sum is longer."""
     return max(64, min(CACHE_BYTES // (8 * max(1, width)), MOST_ADDED))
-
-
-def grouped(
-    codes: list[AnyArray], columns: list[Indicators], width: int
-) -> tuple[Group, ...]:
-    """Join categories, in their order, as long as their cells stay few.
-
-    A code is the place of the indicator that a row sets, −1 for none. ``width`` is that of
-    the whole design.
-    """
-    most = max(256, min(MOST_CELLS, additions(width) // 2))
-    runs = _runs([column.count for column in columns], most)
-    return tuple(_group(codes[some], columns[some]) for some in runs)
-
-
-def _runs(counts: list[int], most: int) -> Iterator[slice]:
-    start, cells, width = 0, 1, 0
-    for stop, count in enumerate(counts):
-        cells, width = cells * (count + 1), width + count
-        if start < stop and (cells > most or cells * width > MOST_ENTRIES):
-            yield slice(start, stop)
-            start, cells, width = stop, count + 1, count
-    yield slice(start, len(counts))
-
-
-def _group(codes: list[AnyArray], columns: list[Indicators]) -> Group:
-    sizes = [column.count + 1 for column in columns]
-    kind = np.min_scalar_type(math.prod(sizes) - 1)
-    cells = (codes[0] + 1).astype(kind)
-    for code, size in zip(codes[1:], sizes[1:], strict=True):
-        cells *= size
-        cells += (code + 1).astype(kind)
-    places = [np.arange(c.start, c.start + c.count) for c in columns]
-    table = _table(sizes, columns)
-    return Group(cells, table, as_places(np.concatenate(places)), len(columns) > 1)
-
-
-def _table(sizes: list[int], columns: list[Indicators]) -> Any:
-    if len(columns) == 1 and sizes[0] ** 2 > MOST_ENTRIES:
-        heights = np.full(columns[0].count, columns[0].height)
-        shape = (sizes[0], columns[0].count)
-        return sparse.diags_array(heights, offsets=-1, shape=shape).tocsr()
-    table = np.zeros((math.prod(sizes), sum(sizes) - len(sizes)))
-    start = 0
-    for digit, column in zip(np.indices(sizes), columns, strict=True):
-        lines = np.flatnonzero(digit)
-        table[lines, start + digit.ravel()[lines] - 1] = column.height
-        start += column.count
-    return table

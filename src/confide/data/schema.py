@@ -16,11 +16,12 @@ import numpy as np
 import pandas as pd
 
 from confide._types import Array
+from confide.data.arrow import arrow_column, is_arrow, without_missing
 from confide.data.columns import KINDS, Column
 from confide.data.declare import check_sections, read_column, read_target
 from confide.data.design import Design
 from confide.data.display import Display, display, still_directions, units_matrix
-from confide.data.encode import compact_design, dense_design
+from confide.data.encode import Encoder
 from confide.data.target import Target
 from confide.data.toml import read_toml, write_toml
 from confide.errors import InvalidData, InvalidParameter, did_you_mean
@@ -139,31 +140,40 @@ class Schema:
         weights.flags.writeable = False
         return weights
 
+    @cached_property
+    def _encoder(self) -> Encoder:
+        return Encoder.of(self.columns, self.weights)
+
     def encode(self, frame: Any) -> Array:
         """Return numbers in [−1, 1] and indicators, before any weight."""
-        return self._matrix(frame, np.ones(len(self.features)))
+        ones = np.ones(len(self.features))
+        return Encoder.of(self.columns, ones).dense(self._values(frame))
 
     def design(self, frame: Any) -> Array:
         """Return the weighted design matrix: every row has length at most 1."""
-        return self._matrix(frame, self.weights)
+        return self._encoder.dense(self._values(frame))
 
-    def compact_design(self, frame: Any) -> Array | Design:
-        """Return what `design` does, with categories kept as codes."""
-        values = _pick(frame, *(column.name for column in self.columns))
-        return compact_design(self.columns, values, self.weights)
+    def compact_design(self, frame: Any) -> Design:
+        """Return what `design` does, column by column, with categories kept as codes.
 
-    def _matrix(self, frame: Any, weights: Array) -> Array:
-        values = _pick(frame, *(column.name for column in self.columns))
-        return dense_design(self.columns, values, weights)
+        A table or batch of Arrow goes without a detour over pandas.
+        """
+        return self._encoder.compact(self._values(frame))
+
+    def _values(self, frame: Any) -> list[Any]:
+        return _pick(frame, *(column.name for column in self.columns))
 
     def target_column(self, frame: Any) -> Any:
-        """Return the target column as it is."""
+        """Return the target column as it is; of Arrow, as `level_codes` takes it."""
         return _pick(frame, self.target.column)[0]
 
     def kept(self, frame: Any) -> Any:
         """Return the rows to fit on: where the rule is to drop, those with a target."""
         if self.target.missing != "drop":
             return frame
+        if _speaks_arrow(frame):
+            check_columns(frame.column_names, [self.target.column])
+            return without_missing(frame, self.target.column)
         return frame[self.target_column(frame).notna().to_numpy()]
 
     def in_units(self, coefficients: Array) -> tuple[Array, float]:
@@ -214,12 +224,20 @@ def declared_columns(schema: Schema, held: list[str], *, target: bool) -> list[s
 
 def _pick(frame: Any, *names: str) -> list[Any]:
     """Return declared columns, each of which a table must hold exactly once."""
+    if _speaks_arrow(frame):
+        check_columns(frame.column_names, list(names))
+        return [arrow_column(frame.column(name)) for name in names]
     if not isinstance(frame, pd.DataFrame):
         raise InvalidData(
             "with a schema the data must be a table with named columns. Pass a DataFrame."
         )
     check_columns(frame.columns, list(names))
     return [frame[name] for name in names]
+
+
+def _speaks_arrow(frame: Any) -> bool:
+    """Whether a table is Arrow's; pandas shows its columns as attributes of any name."""
+    return not isinstance(frame, pd.DataFrame) and is_arrow(frame)
 
 
 def _fields(part: Any) -> dict[str, Any]:

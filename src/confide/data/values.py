@@ -6,6 +6,7 @@ missing becomes NaN or −1. Errors name the column and never a value.
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
@@ -19,14 +20,33 @@ TRUTHS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 """Words that say yes or no, in any case; numbers do as well."""
 
 
-def as_numbers(values: Any, name: str) -> Array:
-    """Read a column as doubles; what is missing becomes NaN."""
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Coded:
+    """A column of text: which of some ``texts`` every row holds, −1 for a missing one."""
+
+    codes: AnyArray
+    texts: list[str]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        return np.array([*self.texts, None], dtype=object)[self.codes]
+
+
+def as_numbers(values: Any, name: str) -> AnyArray:
+    """Read a column as numbers of any type; what is missing becomes NaN."""
+    if isinstance(values, Coded):
+        found = as_numbers(pd.Series(values.texts, dtype=str), name)
+        return _spread(found, values.codes)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
+        return values
     column = pd.Series(values)
     if isinstance(column.dtype, pd.CategoricalDtype):
         found = as_numbers(column.cat.categories, name)
         return _spread(found, column.cat.codes.to_numpy())
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiub":
-        return np.array(column, dtype=np.float64)
+        return column.to_numpy()
     try:
         if column.dtype.kind not in "cmM":
             return np.array(pd.to_numeric(column), dtype=np.float64)
@@ -38,8 +58,11 @@ def as_numbers(values: Any, name: str) -> Array:
     )
 
 
-def as_truths(values: Any, name: str) -> Array:
+def as_truths(values: Any, name: str) -> AnyArray:
     """Read a column of yes and no as 1 and 0; what is missing becomes NaN."""
+    kind = getattr(values, "dtype", None)
+    if isinstance(kind, np.dtype) and kind.kind == "b":
+        return np.asarray(values)
     fault = (
         f"column {name!r} is declared as a boolean but holds something else than true and "
         "false, yes and no, or 1 and 0. Declare it as a category, or convert it first."
@@ -53,8 +76,8 @@ def as_days(values: Any, name: str) -> Array:
     Text is read in ISO form, 2024-12-31, with or without a time. Of a time with a zone
     the day counts that was written down.
     """
-    column = pd.Series(values)
-    if column.dtype.kind == "M":
+    column = values if isinstance(values, Coded) else pd.Series(values)
+    if not isinstance(column, Coded) and column.dtype.kind == "M":
         local = column.dt.tz_localize(None) if column.dt.tz is not None else column
         days = local.to_numpy().astype("datetime64[D]")
         numbers = days.astype(np.int64).astype(np.float64) + date(1970, 1, 1).toordinal()
@@ -76,22 +99,40 @@ def level_codes(
     equal 1 and 0. Where a column of text meets levels that are all numbers, or the other
     way round, nothing could ever match: that is refused.
     """
+    small = np.min_scalar_type(-len(levels) - 3)
     codes, found = _distinct(values, what)
+    look = _text_places if isinstance(values, Coded) else _places
+    places = np.append(look(found, levels, what), -1).astype(small)
+    places[:-1][places[:-1] < 0] = other
+    return places[codes]
+
+
+def _text_places(texts: list[str], levels: tuple[Any, ...], what: str) -> AnyArray:
+    """Return the place of every text among the levels, −1 for none."""
+    if texts:
+        _check_type(levels, what, text=True)
+    known = {level: k for k, level in enumerate(levels) if isinstance(level, str)}
+    return np.array([known.get(text, -1) for text in texts], dtype=np.intp)
+
+
+def _places(found: Any, levels: tuple[Any, ...], what: str) -> AnyArray:
+    """Return the place of every value among the levels, −1 for none."""
     text = isinstance(found.dtype, pd.StringDtype)
-    typed = text or pd.api.types.is_numeric_dtype(found.dtype)
-    if typed and len(found) and not any(isinstance(level, str) is text for level in levels):
+    if len(found) and (text or pd.api.types.is_numeric_dtype(found.dtype)):
+        _check_type(levels, what, text=text)
+    known = pd.Index(levels)
+    if "boolean" in map(pd.api.types.infer_dtype, (found, known)):
+        found, known = found.astype(object), known.astype(object)
+    return known.get_indexer(found)
+
+
+def _check_type(levels: tuple[Any, ...], what: str, *, text: bool) -> None:
+    if not any(isinstance(level, str) is text for level in levels):
         holds, none = ("text", "text") if text else ("numbers", "a number")
         raise InvalidData(
             f"{what} holds {holds}, but none of its declared values is {none}. Declare "
             "them in the type that the table holds, or convert the table first."
         )
-    known = pd.Index(levels)
-    if "boolean" in map(pd.api.types.infer_dtype, (found, known)):
-        found, known = found.astype(object), known.astype(object)
-    small = np.min_scalar_type(-len(levels) - 3)
-    places = known.get_indexer(found).astype(small)
-    places[places < 0] = other
-    return np.append(places, small.type(-1))[codes]
 
 
 def check_levels(what: str, levels: Any, least: int) -> tuple[Any, ...]:
@@ -123,6 +164,8 @@ def plain_levels(what: str, levels: Any, least: int) -> tuple[Any, ...]:
 
 def _distinct(values: Any, what: str) -> tuple[AnyArray, Any]:
     """Return the distinct values, and for every row which of them it holds."""
+    if isinstance(values, Coded):
+        return values.codes, values.texts
     column = pd.Series(values)
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column.cat.codes.to_numpy(), column.cat.categories

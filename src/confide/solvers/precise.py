@@ -102,7 +102,8 @@ class _Point:
         layout = rows.layout
         if isinstance(layout, Design):
             sums = [group.lookup(wide) for group in layout.groups]
-            known = [sums[0] + (known[0] if rows.height else 0), *sums[1:]]
+            if sums:
+                known = [sums[0] + (known[0] if rows.height else 0), *sums[1:]]
             slopes = slopes[layout.places]
         coarse = _leading(slopes, float(np.abs(slopes).max(initial=0.0)))
         return cls(slopes, coarse, slopes - coarse, tuple(map(_two_doubles, known)))
@@ -120,7 +121,7 @@ class _Point:
         return total + small
 
     def _found(self, features: Any) -> Iterable[tuple[Array, Array]]:
-        if not isinstance(features, Design):
+        if not isinstance(features, Design) or not features.groups:
             return self.known
         pairs = zip(features.groups, self.known, strict=True)
         return ((w.take(group.cells), t.take(group.cells)) for group, (w, t) in pairs)

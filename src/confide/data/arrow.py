@@ -1,0 +1,70 @@
+"""Columns of Arrow tables and batches, as far as possible without a copy.
+
+Numbers become views of Arrow's own memory, and text becomes codes of its distinct values.
+Everything else goes the way that a table converted to pandas goes.
+"""
+
+from typing import Any
+
+from confide.data.values import Coded
+from confide.errors import InvalidData
+
+
+def is_arrow(frame: Any) -> bool:
+    """Tell a table or batch of Arrow without importing it."""
+    return hasattr(frame, "column_names") and hasattr(frame, "column")
+
+
+def arrow_column(column: Any) -> Any:
+    """Return the values of a column as an array, as coded text, or as a pandas Series."""
+    from pyarrow import types
+
+    kind = column.type
+    try:
+        if types.is_integer(kind) or types.is_floating(kind):
+            flat = _flat(column)
+            return flat.to_numpy(zero_copy_only=not flat.null_count)
+        if types.is_boolean(kind) and not column.null_count:
+            return _flat(column).to_numpy(zero_copy_only=False)
+        if _is_text(kind):
+            return _coded(_flat(column.dictionary_encode()))
+        if types.is_dictionary(kind) and _is_text(kind.value_type):
+            chunked = hasattr(column, "unify_dictionaries")
+            return _coded(_flat(column.unify_dictionaries() if chunked else column))
+        return column.to_pandas()
+    except (ValueError, TypeError, LookupError, NotImplementedError, OverflowError):
+        raise InvalidData(
+            "the table must have columns of plain types; Arrow cannot hand over one of "
+            "them. Convert it to a pandas DataFrame first."
+        ) from None
+
+
+def without_missing(frame: Any, name: str) -> Any:
+    """Return the rows where a column is known."""
+    from pyarrow import compute
+
+    absent = frame.column(name).is_null(nan_is_null=True)
+    return frame.filter(compute.invert(absent)) if compute.any(absent).as_py() else frame
+
+
+def _flat(column: Any) -> Any:
+    """Return one array for a column in chunks."""
+    if not hasattr(column, "num_chunks"):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind))
+
+
+def _coded(column: Any) -> Coded:
+    """Take over the codes of a dictionary."""
+    if column.dictionary.null_count:
+        column = column.dictionary_decode().dictionary_encode()
+    codes = column.indices
+    if codes.null_count:
+        codes = codes.cast("int64").fill_null(-1)
+    return Coded(codes.to_numpy(zero_copy_only=True), column.dictionary.to_pylist())

@@ -1,0 +1,137 @@
+"""Categories of a design as cells of joint tables.
+
+Several categories share one code per row, a cell of their joint table: a margin then looks
+up one number per table, and a sum over rows counts cells first. Which categories go
+together, and what a cell means, is public and settled before any row is read.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+from confide._types import AnyArray
+
+MOST_CELLS = 2048
+"""A joint table of so many cells stays in the processor's nearest cache."""
+MOST_ENTRIES = 2**16
+"""A table of so many entries is dense: reading it costs less than a block of rows."""
+
+Places: TypeAlias = AnyArray | slice
+"""Which columns of the design."""
+
+
+@dataclass(frozen=True, slots=True)
+class Indicators:
+    """Where the indicators of a category stand in the design, and their height."""
+
+    start: int
+    count: int
+    height: float
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Group:
+    """Some categories: the cell of every row, and what each cell means.
+
+    ``table`` has a line for every cell, which holds the indicators that it sets; they
+    stand at ``places`` of the design. Where the categories are ``joint``, several cells
+    set the same indicator.
+    """
+
+    cells: AnyArray
+    table: Any
+    places: Places
+    joint: bool
+
+    def __getitem__(self, chosen: Any) -> "Group":
+        return replace(self, cells=self.cells[chosen])
+
+    def lookup(self, theta: AnyArray) -> AnyArray:
+        """Return Σ xⱼθⱼ over the indicators, for every cell."""
+        return self.table @ theta[self.places]
+
+    def counted(self, weights: AnyArray) -> AnyArray:
+        """Add up the weights of the rows of every cell."""
+        if weights.dtype != np.longdouble:
+            return np.bincount(self.cells, weights, self.table.shape[0])
+        sums = np.zeros(self.table.shape[0], np.longdouble)
+        np.add.at(sums, self.cells, weights)
+        return sums
+
+    def indicators(self, rows: slice, table: Any) -> AnyArray:
+        """Return the lines of the table that belong to some rows."""
+        if sparse.issparse(table):
+            return np.asarray(table[self.cells[rows].astype(np.intp)].todense())
+        return table.take(self.cells[rows], axis=0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Joint:
+    """The public part of a `Group`: its ``members`` among the categories, and the table."""
+
+    members: slice
+    sizes: tuple[int, ...]
+    table: Any
+    places: Places
+
+    def group(self, codes: Sequence[AnyArray]) -> Group:
+        """Return the cells of rows whose categories have these codes, −1 for none."""
+        mine = codes[self.members]
+        kind = np.min_scalar_type(math.prod(self.sizes) - 1)
+        cells = mine[0].astype(kind)
+        cells += kind.type(1)
+        for code, size in zip(mine[1:], self.sizes[1:], strict=True):
+            cells *= kind.type(size)
+            cells += code.astype(kind)
+            cells += kind.type(1)
+        return Group(cells, self.table, self.places, len(mine) > 1)
+
+
+def joined(columns: Sequence[Indicators], most: int) -> tuple[Joint, ...]:
+    """Join categories, in their order, as long as their cells stay few."""
+    counts = [column.count for column in columns]
+    return tuple(
+        _joint(run, columns[run]) for run in _runs(counts, max(256, min(MOST_CELLS, most)))
+    )
+
+
+def as_places(places: AnyArray) -> Places:
+    """Return a slice instead of places that follow one another: it is quicker."""
+    if len(places) and places[-1] - places[0] == len(places) - 1:
+        return slice(int(places[0]), int(places[-1]) + 1)
+    return places
+
+
+def _runs(counts: list[int], most: int) -> Iterator[slice]:
+    start, cells, width = 0, 1, 0
+    for stop, count in enumerate(counts):
+        cells, width = cells * (count + 1), width + count
+        if start < stop and (cells > most or cells * width > MOST_ENTRIES):
+            yield slice(start, stop)
+            start, cells, width = stop, count + 1, count
+    if counts:
+        yield slice(start, len(counts))
+
+
+def _joint(members: slice, columns: Sequence[Indicators]) -> Joint:
+    sizes = tuple(column.count + 1 for column in columns)
+    places = [np.arange(c.start, c.start + c.count) for c in columns]
+    return Joint(members, sizes, _table(sizes, columns), as_places(np.concatenate(places)))
+
+
+def _table(sizes: tuple[int, ...], columns: Sequence[Indicators]) -> Any:
+    if len(columns) == 1 and sizes[0] ** 2 > MOST_ENTRIES:
+        heights = np.full(columns[0].count, columns[0].height)
+        shape = (sizes[0], columns[0].count)
+        return sparse.diags_array(heights, offsets=-1, shape=shape).tocsr()
+    table = np.zeros((math.prod(sizes), sum(sizes) - len(sizes)))
+    start = 0
+    for digit, column in zip(np.indices(sizes), columns, strict=True):
+        lines = np.flatnonzero(digit)
+        table[lines, start + digit.ravel()[lines] - 1] = column.height
+        start += column.count
+    return table
