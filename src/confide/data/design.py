@@ -59,6 +59,11 @@ class Group:
     def __getitem__(self, chosen: Any) -> "Group":
         return replace(self, cells=self.cells[chosen])
 
+    @property
+    def categories(self) -> int:
+        """How many categories there are: a cell sets one indicator of each at most."""
+        return int((self.table != 0).sum(axis=1).max()) if self.joint else 1
+
     def lookup(self, theta: AnyArray) -> AnyArray:
         """Return Σ xⱼθⱼ over the indicators, for every cell."""
         return self.table @ theta[self.places]
@@ -126,7 +131,13 @@ class Design:
     @property
     def added_rows(self) -> int:
         """How many rows are added up one after the other before sums are added to sums."""
-        return max(512, additions(self.shape[1]) - self.added_cells)
+        cells = self.added_cells
+        return max(512 if cells else 2048, additions(self.shape[1]) - cells)
+
+    @property
+    def entries(self) -> int:
+        """How many entries of a row can differ from zero: one for a number or category."""
+        return len(self.numbers) + sum(group.categories for group in self.groups)
 
     @property
     def terms(self) -> int:

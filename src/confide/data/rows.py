@@ -20,6 +20,7 @@ from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
 from confide._types import AnyArray, Array
+from confide.data import csr
 from confide.data.design import CACHE_BYTES, MOST_ADDED, Design, additions, take_columns
 from confide.errors import InvalidData, PrivacyLeak
 
@@ -30,6 +31,8 @@ Partial: TypeAlias = tuple[Any, ...]
 STRIPES = 16
 RUN = 8
 MANY_BLOCKS = 48
+WIDEST_DENSE = 1500
+"""A sample of a design with more columns keeps its codes."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -136,7 +139,7 @@ class Block:
         """Return the diagonal of the Gram matrix, Σ wᵢxᵢⱼ²."""
         scaled = weights if self.factor is None else weights * self.factor**2
         if sparse.issparse(self.features):
-            total = np.asarray(self.features.multiply(self.features).T @ scaled)
+            total = scaled @ csr.squared(self.features)
         elif isinstance(self.features, Design):
             total = scaled @ self.features.squared()
         else:
@@ -192,6 +195,20 @@ class Rows:
             return self.features.terms
         return min(self.block_rows, self.count) + self.count // self.block_rows + 8
 
+    @property
+    def most_entries(self) -> int:
+        """How many numbers a margin can add up, as far as public facts say."""
+        features = self.features
+        width = features.entries if isinstance(features, Design) else features.shape[1]
+        return int(width) + (1 if self.height else 0)
+
+    @property
+    def entries(self) -> int:
+        """How many numbers a margin adds up at most: private where rows are sparse."""
+        if not sparse.issparse(self.features):
+            return self.most_entries
+        return csr.longest_row(self.features) + (1 if self.height else 0)
+
     def thin(self, stride: int) -> "Rows":
         """Return one row in ``stride``, in single precision, for a first approximation.
 
@@ -212,7 +229,9 @@ class Rows:
         if isinstance(self.features, Design):
             features = self.features.each(
                 lambda column: take(column, "f4" if column.dtype.kind == "f" else None)
-            ).todense(np.float32)
+            )
+            if features.shape[1] <= WIDEST_DENSE:
+                features = features.todense(np.float32)
         else:
             features = take(self.features)
         return Rows(features, take(self.target), factor, self.height)
@@ -304,8 +323,10 @@ def enclose(features: Any, target: Array, row_norm: float, height: float) -> Row
 
     ``features`` is a float array or CSR matrix of two dimensions, already checked for
     type and shape; values that are not finite are refused here, in the same sweep that
-    measures the rows. A `Design` is finite and knows how long its rows can be.
+    measures the rows. A `Design` is finite and knows how long its rows can be. Entries
+    that a sparse matrix holds twice are added up first: a length is about sums.
     """
+    features = csr.without_duplicates(features)
     rows = Rows(features, target, None, height)
     if isinstance(features, Design) and features.reach <= row_norm:
         return rows
@@ -326,7 +347,7 @@ def enclose(features: Any, target: Array, row_norm: float, height: float) -> Row
 def _squared_norms(features: Any) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         if sparse.issparse(features):
-            return np.asarray(features.multiply(features).sum(axis=1)).ravel()
+            return np.asarray(csr.squared(features) @ np.ones(features.shape[1]))
         if isinstance(features, Design):
             return np.asarray(features.squared() @ np.ones(features.shape[1]))
         return np.einsum("ij,ij->i", features, features)
@@ -353,15 +374,7 @@ def _cut(features: Any, cut: slice, dtype: Any) -> Any:
         return features[cut].astype(dtype)
     if not sparse.issparse(features):
         return features[cut].astype(dtype, copy=False)
-    first, last = features.indptr[cut.start], features.indptr[cut.stop]
-    return sparse.csr_array(
-        (
-            features.data[first:last].astype(dtype, copy=False),
-            features.indices[first:last],
-            features.indptr[cut.start : cut.stop + 1] - first,
-        ),
-        shape=(cut.stop - cut.start, features.shape[1]),
-    )
+    return csr.cut(features, cut, dtype)
 
 
 def add_up(partials: Iterable[Partial]) -> Partial:

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from confide._types import AnyArray, Array
+from confide.data import csr
 from confide.data.design import MOST_ADDED, Design
 from confide.data.rows import Block, Partial, Rows, add_up
 from confide.objectives import curvature_bound
@@ -28,12 +29,11 @@ Pieces: TypeAlias = tuple[Any, Any, Any]
 
 
 def can_split(problem: Problem) -> bool:
-    """Whether the rows are dense and few enough columns wide for exact inner products."""
+    """Whether rows hold few enough entries for exact inner products."""
     rows = problem.rows
     return (
-        not sparse.issparse(rows.features)
-        and not (isinstance(rows.features, Design) and rows.factor is not None)
-        and problem.objective.dimension <= MOST_ADDED
+        not (isinstance(rows.features, Design) and rows.factor is not None)
+        and problem.entries <= MOST_ADDED
         and problem.weight == 1.0
     )
 
@@ -50,6 +50,8 @@ def precise_gradient(problem: Problem, theta: Array) -> tuple[Array, float]:
         features, numbers = block.features, block.features
         if isinstance(features, Design):
             numbers = features.numbers.T
+        elif sparse.issparse(features):
+            numbers = csr.scaled(features, block.factor)
         elif block.factor is not None:
             numbers = features * block.factor[:, None]
         pieces = _split(numbers, longest)
@@ -108,7 +110,9 @@ class _Point:
         """Return ⟨x, θ⟩ with the intercept, rounded once."""
         _, lead, rest = pieces
         total = lead @ self.coarse
-        small = lead @ self.fine + rest @ self.slopes
+        small = lead @ self.fine
+        if rest is not None:
+            small += rest @ self.slopes
         for whole, tail in self._found(features):
             after = total + whole
             back = after - total
@@ -129,19 +133,24 @@ def _two_doubles(wide: AnyArray) -> tuple[Array, Array]:
 
 
 def _split(values: Any, longest: float) -> Pieces:
-    """Return numbers, their leading parts and the rest."""
+    """Return numbers, their leading parts and the rest, None if a sparse one is zero."""
     if not sparse.issparse(values):
         lead = _leading(values, longest)
         return values, lead, values - lead
-    lead = values.copy()
-    lead.data = _leading(values.data, longest)
-    return values, lead, values - lead
+    lead = _leading(values.data, longest)
+    rest = values.data - lead
+    if not rest.any():
+        return values, values, None
+    return values, csr.with_values(values, lead), csr.with_values(values, rest)
 
 
 def _pull(pieces: Pieces, strong: Array, weak: Array) -> AnyArray:
     """Return Σ wᵢxᵢ for weights in two parts."""
     numbers, lead, rest = pieces
-    return (strong @ lead).astype(np.longdouble) + (strong @ rest + weak @ numbers)
+    small = weak @ numbers
+    if rest is not None:
+        small += strong @ rest
+    return (strong @ lead).astype(np.longdouble) + small
 
 
 def _leading(values: Array, largest: float) -> Array:
@@ -157,7 +166,8 @@ def _error(problem: Problem, theta: Array, margins: float) -> float:
     """Bound the error: a few roundings per row, and what the small parts lose.
 
     ``margins`` is the sum of |⟨x, θ⟩| over the rows. Every entry of a rest is at most 2⁻²⁰
-    of the largest magnitude, so as a vector it is at most √p times that. The proof is
+    of the largest magnitude, so as a vector it is at most √k times that, where a row holds
+    k entries. The proof is
     docs/proofs/finite-precision.md, split-gradient.
     """
     objective, count = problem.objective, problem.rows.count
@@ -166,7 +176,7 @@ def _error(problem: Problem, theta: Array, margins: float) -> float:
     added = block + (features.added_cells if isinstance(features, Design) else 0)
     unit = float(np.finfo(np.float64).eps) / 2
     extended = float(np.finfo(np.longdouble).eps) / 2
-    length, size = float(np.linalg.norm(theta)), objective.dimension
+    length, size = float(np.linalg.norm(theta)), problem.entries
     bend = curvature_bound(objective.loss, objective.public)
     scale = objective.slope_bound + 2 * (objective.target_bound or 0.0)
     rest = 2.0**-BITS * (math.sqrt(size) + 1)

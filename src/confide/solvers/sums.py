@@ -1,6 +1,6 @@
 """What the solvers ask of the rows: gradients, Hessians, and how far rounding reaches."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from confide.objectives import Objective, curvature_bound, curvature_given
 class Problem:
     """The smooth part of an objective over private rows, with its linear term.
 
-    ``weight`` multiplies the sum of losses: a subsample stands for all rows.
+    ``weight`` multiplies the sum of losses: a subsample stands for all rows. ``entries``
+    is how many numbers a margin adds up at most.
     """
 
     objective: Objective
@@ -22,6 +23,10 @@ class Problem:
     linear: Array
     ridge: Array
     weight: float = 1.0
+    entries: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "entries", self.rows.entries)
 
     def gradient(self, theta: AnyArray) -> tuple[AnyArray, float]:
         """Return ∇f(θ) and a bound on Σ|φ′|, summed in the precision of θ."""
@@ -76,7 +81,7 @@ class Problem:
         terms = self.rows.terms
         slopes = terms * mass + 4 * count * _slope_scale(objective)
         bend = curvature_bound(objective.loss, objective.public)
-        margins = bend * count * (objective.dimension + 3) * objective.row_norm * length
+        margins = bend * count * (self.entries + 3) * objective.row_norm * length
         outside = float(np.linalg.norm(self.linear)) + float(self.ridge.max()) * length
         return unit * (objective.row_norm * (slopes + margins) + 4 * outside)
 
@@ -91,7 +96,7 @@ class Problem:
         def part(block: Block) -> tuple[Any, ...]:
             margin = block.margin(theta.astype(np.float64))
             slope = np.abs(objective.loss.slope(margin, block.target))
-            reach = (objective.dimension + 3) * block.absolute().margin(size)
+            reach = (self.entries + 3) * block.absolute().margin(size)
             error = terms * slope + 4 * _slope_scale(objective) + bend * reach
             return (float(block.lengths() @ error),)
 
@@ -110,7 +115,7 @@ def finest_tolerance(objective: Objective, rows: Rows) -> float:
     if not np.isfinite(bend):
         bend = 1.0
     slopes = objective.slope_bound * rows.terms + 4 * _slope_scale(objective)
-    margins = bend * (objective.dimension + 3) * WIDEST_MARGIN
+    margins = bend * (rows.most_entries + 3) * WIDEST_MARGIN
     per_row = (slopes + margins) * objective.row_norm
     return float(unit * rows.count * per_row / objective.strong_convexity)
 
