@@ -57,7 +57,7 @@ class Group:
     joint: bool
 
     def __getitem__(self, chosen: Any) -> "Group":
-        return replace(self, cells=self.cells[chosen])
+        return Group(self.cells[chosen], self.table, self.places, self.joint)
 
     @property
     def categories(self) -> int:
@@ -132,7 +132,7 @@ class Design:
     def added_rows(self) -> int:
         """How many rows are added up one after the other before sums are added to sums."""
         cells = self.added_cells
-        return max(512 if cells else 2048, additions(self.shape[1]) - cells)
+        return max(512 if cells else 4096, additions(self.shape[1]) - cells)
 
     @property
     def entries(self) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from confide._types import Array
-from confide.data.csr import without_duplicates, with_values
+from confide.data.csr import with_values, without_duplicates
 from confide.data.rows import Rows, refuse_infinite
 from confide.errors import InvalidParameter
 

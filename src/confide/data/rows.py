@@ -227,11 +227,11 @@ class Rows:
 
         factor = None if self.factor is None else take(self.factor)
         if isinstance(self.features, Design):
-            features = self.features.each(
+            coded = self.features.each(
                 lambda column: take(column, "f4" if column.dtype.kind == "f" else None)
             )
-            if features.shape[1] <= WIDEST_DENSE:
-                features = features.todense(np.float32)
+            wide = coded.shape[1] > WIDEST_DENSE
+            features = coded if wide else coded.todense(np.float32)
         else:
             features = take(self.features)
         return Rows(features, take(self.target), factor, self.height)

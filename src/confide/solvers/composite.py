@@ -17,7 +17,7 @@ from confide._types import Array
 from confide.data.rows import Rows
 from confide.errors import NotSolved
 from confide.objectives import Objective, prox
-from confide.solvers.smooth import WIDEST_HESSIAN
+from confide.solvers.descent import WIDEST_HESSIAN
 from confide.solvers.solution import Solution
 from confide.solvers.sums import Problem
 

@@ -42,8 +42,6 @@ def precise_gradient(problem: Problem, theta: Array) -> tuple[Array, float]:
     """Return ∇f(θ) and a bound on the length of its error."""
     objective, rows = problem.objective, problem.rows
     loss, longest, steepest = objective.loss, objective.row_norm, objective.slope_bound
-    groups = rows.features.groups if isinstance(rows.features, Design) else ()
-    tables = [_split(group.table, longest) for group in groups]
     point = _Point.of(rows, theta)
 
     def part(block: Block) -> Partial:
@@ -59,27 +57,36 @@ def precise_gradient(problem: Problem, theta: Array) -> tuple[Array, float]:
         slope = loss.slope(margin, block.target)
         strong = _leading(slope, steepest)
         weak = slope - strong
-        total = _pull(pieces, strong, weak)
-        if isinstance(features, Design):
-            numbers, total = total, np.empty(features.shape[1], np.longdouble)
-            total[features.places] = numbers
-            for group, table in zip(features.groups, tables, strict=True):
-                pulled = _pull(table, group.counted(strong), group.counted(weak))
-                total[group.places] = pulled
-        size = float(np.abs(margin).sum())
-        if not rows.height:
-            return total, size
-        return total, size, np.longdouble(strong.sum()) + weak.sum()
+        groups = features.groups if isinstance(features, Design) else ()
+        cells = (_wide(g.counted(strong)) + g.counted(weak) for g in groups)
+        whole = _wide(strong.sum()) + weak.sum()
+        return float(np.abs(margin).sum()), whole, _pull(pieces, strong, weak), *cells
 
     def whole(block: Block) -> Partial:
         return add_up(part(piece) for _, piece in block.pieces(MOST_ADDED))
 
-    total, size, *last = rows.sum(whole)
-    total = np.append(total, [np.longdouble(rows.height) * one for one in last])
-    wide = theta.astype(np.longdouble)
-    found: Array = (total + problem.ridge * wide + problem.linear).astype(np.float64)
+    size, last, total, *cells = rows.sum(whole)
+    if cells:
+        total = _uncoded(rows.features, total, cells)
+    if rows.height:
+        total = np.append(total, np.longdouble(rows.height) * last)
+    wide: AnyArray = total + problem.ridge * _wide(theta) + problem.linear
+    found: Array = wide.astype(np.float64)
     unit = float(np.finfo(np.float64).eps) / 2
     return found, _error(problem, theta, size) + unit * float(np.linalg.norm(found))
+
+
+def _uncoded(features: Design, numbers: AnyArray, cells: list[AnyArray]) -> AnyArray:
+    """Return sums over rows from those of numbers and of cells, in the extended format."""
+    total = np.empty(features.shape[1], np.longdouble)
+    total[features.places] = numbers
+    for group, counts in zip(features.groups, cells, strict=True):
+        total[group.places] = _wide(group.table.T) @ counts
+    return total
+
+
+def _wide(values: Any) -> Any:
+    return values.astype(np.longdouble)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +104,7 @@ class _Point:
     @classmethod
     def of(cls, rows: Rows, theta: Array) -> "_Point":
         slopes = theta[:-1] if rows.height else theta
-        wide = slopes.astype(np.longdouble)
+        wide = _wide(slopes)
         known = [np.longdouble(rows.height) * theta[-1:]]
         if isinstance(rows.features, Design):
             sums = [group.lookup(wide) for group in rows.features.groups]
@@ -150,7 +157,7 @@ def _pull(pieces: Pieces, strong: Array, weak: Array) -> AnyArray:
     small = weak @ numbers
     if rest is not None:
         small += strong @ rest
-    return (strong @ lead).astype(np.longdouble) + small
+    return _wide(strong @ lead) + small
 
 
 def _leading(values: Array, largest: float) -> Array:
@@ -173,7 +180,7 @@ def _error(problem: Problem, theta: Array, margins: float) -> float:
     objective, count = problem.objective, problem.rows.count
     features = problem.rows.features
     block = min(problem.rows.block_rows, MOST_ADDED)
-    added = block + (features.added_cells if isinstance(features, Design) else 0)
+    cells = features.added_cells if isinstance(features, Design) else 0
     unit = float(np.finfo(np.float64).eps) / 2
     extended = float(np.finfo(np.longdouble).eps) / 2
     length, size = float(np.linalg.norm(theta)), problem.entries
@@ -182,7 +189,7 @@ def _error(problem: Problem, theta: Array, margins: float) -> float:
     rest = 2.0**-BITS * (math.sqrt(size) + 1)
     shrunk = 0 if problem.rows.factor is None else 1
     inner = unit * (shrunk + 4 * (size + 4) * rest) + extended * (size + 2)
-    outer = unit * (shrunk + (added + 3) * rest) + extended * (count // block + 8)
+    outer = unit * (shrunk + (block + 3) * rest) + extended * (count // block + cells + 10)
     per_row = 4 * unit * scale + bend * inner * objective.row_norm * length
     per_row += outer * objective.slope_bound
     whole = count * per_row + unit * bend * margins
