@@ -490,7 +490,8 @@ def test_extended_precision_certifies_where_doubles_cannot(penalty, monkeypatch)
         return plain(self, theta)
 
     monkeypatch.setattr(Problem, "gradient", watched)
-    monkeypatch.setattr("confide.solvers.descent.can_split", lambda task: False)
+    for room in ("descent", "precise"):
+        monkeypatch.setattr(f"confide.solvers.{room}.can_split", lambda task: False)
     found = minimise(objective, rows, np.zeros(3), TOLERANCE)
     reference = newton_in_extended_precision(features, target, 0.02)
     assert np.dtype(np.longdouble) in precisions

@@ -98,14 +98,14 @@ class Block:
         if self.factor is not None:
             scaled = root * self.factor.astype(kind, copy=False)
         if sparse.issparse(self.features):
-            rows = sparse.diags_array(scaled) @ self.features
-            inner = np.asarray((rows.T @ rows).todense(), dtype=np.float64)
+            rows = csr.scaled(self.features.astype(kind, copy=False), scaled)
+            inner = (rows.T @ rows).toarray()
         else:
             rows = self.features.astype(kind)
             rows *= scaled[:, None]
-            inner = (rows.T @ rows).astype(np.float64)
+            inner = rows.T @ rows
         if not self.height:
-            return inner
+            return inner.astype(np.float64, copy=False)
         whole = np.empty((len(inner) + 1, len(inner) + 1))
         whole[:-1, :-1] = inner
         whole[-1, :-1] = whole[:-1, -1] = self.height * np.asarray(root @ rows)

@@ -76,6 +76,14 @@ def precise_gradient(problem: Problem, theta: Array) -> tuple[Array, float]:
     return found, _error(problem, theta, size) + unit * float(np.linalg.norm(found))
 
 
+def careful_gradient(problem: Problem, theta: Array) -> tuple[AnyArray, float]:
+    """Return what `precise_gradient` does, from long doubles where rows do not split."""
+    if can_split(problem):
+        return precise_gradient(problem, theta)
+    wide = _wide(theta)
+    return problem.gradient(wide)[0], problem.careful_rounding(wide)
+
+
 def _uncoded(features: Design, numbers: AnyArray, cells: list[AnyArray]) -> AnyArray:
     """Return sums over rows from those of numbers and of cells, in the extended format."""
     total = np.empty(features.shape[1], np.longdouble)
