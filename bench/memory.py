@@ -27,7 +27,7 @@ def peak(rows, columns):
 
     before = _resident()
     model.fit(X, y)
-    resident = _highest_resident() - before
+    resident = highest_resident() - before
     tracemalloc.start()
     model.fit(X, y)
     _, arrays = tracemalloc.get_traced_memory()
@@ -40,10 +40,10 @@ def _resident():
         Path("/proc/self/clear_refs").write_text("5")
         return _status("VmRSS")
     except OSError:
-        return _highest_resident()
+        return highest_resident()
 
 
-def _highest_resident():
+def highest_resident():
     try:
         return _status("VmHWM")
     except OSError:

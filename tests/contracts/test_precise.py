@@ -1,5 +1,7 @@
 """Gradients by splitting: their error bound holds, and is far below that of doubles."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -13,7 +15,7 @@ from confide.objectives import (
     Poisson,
     Squared,
 )
-from confide.solvers import minimise, precise, smooth
+from confide.solvers import descent, minimise, precise
 from confide.solvers.precise import can_split, precise_gradient
 from confide.solvers.sums import Problem
 
@@ -80,14 +82,73 @@ def test_it_spares_the_solver_extended_precision(monkeypatch):
     found = minimise(task.objective, task.rows, task.linear, 1e-9)
     assert found.distance <= 1e-9
     assert np.dtype(np.longdouble) not in widths
-    monkeypatch.setattr(smooth, "can_split", lambda task: False)
+    monkeypatch.setattr(descent, "can_split", lambda task: False)
     again = minimise(task.objective, task.rows, task.linear, 1e-9)
     assert np.dtype(np.longdouble) in widths
     np.testing.assert_allclose(again.theta, found.theta, atol=2e-9)
 
 
-def test_sparse_rows_are_left_to_extended_precision():
-    task, _ = problem("logistic")
-    rows = enclose(sparse.csr_array(task.rows.features), task.rows.target, 1.0, 0.3)
+def sparse_problem(name, stretch=1.0, height=0.3, full=False, loose=False):
+    """Return rows with few entries; ``full`` is one that holds all, ``loose`` long rows."""
+    rng = np.random.default_rng(5)
+    task, _ = problem(name, columns=30, stretch=stretch, height=height)
+    held = rng.uniform(size=task.rows.features.shape) < 0.2
+    held[17] |= full
+    features = sparse.csr_array(np.where(held, task.rows.features, 0.0))
+    bound = (0.1 if loose else 1.0) * stretch
+    rows = enclose(features, task.rows.target, bound, height * stretch)
+    return Problem(task.objective, rows, task.linear, task.ridge), rng
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("stretch", [1.0, 1e-3, 37.0])
+@pytest.mark.parametrize("height", [0.0, 0.3])
+@pytest.mark.parametrize("loose", [False, True])
+def test_sparse_rows_are_split_as_well(name, stretch, height, loose):
+    task, rng = sparse_problem(name, stretch, height, loose=loose)
+    theta = rng.normal(size=task.objective.dimension) / stretch
     assert can_split(task)
-    assert not can_split(Problem(task.objective, rows, task.linear, task.ridge))
+    assert (task.rows.factor is not None) == loose
+    found, bound = precise_gradient(task, theta)
+    truth, mass = task.gradient(theta.astype(np.longdouble))
+    error = float(np.linalg.norm((truth - found).astype(float)))
+    assert error <= task.rounding(theta.astype(np.longdouble), mass) + bound
+    assert bound < 0.2 * task.rounding(theta, mass)
+
+
+def test_sparse_sums_are_exact_where_entries_lie_on_the_grid():
+    """Rational arithmetic finds the gradient of a squared loss with no error but a slope's.
+
+    Indicators have no rest: a margin is rounded once and then moves a slope.
+    """
+    rng = np.random.default_rng(6)
+    count, columns = 500, 12
+    places = rng.integers(0, 4, (count, 3)) + np.arange(0, columns, 4)
+    parts = (np.ones(3 * count), places.ravel(), np.arange(0, 3 * count + 1, 3))
+    features = sparse.csr_array(parts, shape=(count, columns))
+    target = rng.integers(-3, 4, count).astype(float)
+    objective = Objective(Clipped(Squared(), 50.0), columns, 2.0, 1.0, target_bound=3.0)
+    rows = enclose(features, target, 2.0, 0.0)
+    task = Problem(objective, rows, np.zeros(columns), objective.ridge)
+    theta = rng.normal(size=columns)
+    found, bound = precise_gradient(task, theta)
+    whole = [Fraction(value) for value in theta]
+    exact = list(whole)
+    for row, label in zip(places.tolist(), target, strict=True):
+        slope = sum(whole[j] for j in row) - Fraction(label)
+        for j in row:
+            exact[j] += slope
+    error = [float(Fraction(f) - e) for f, e in zip(found, exact, strict=True)]
+    assert np.linalg.norm(error) <= bound
+    sweep, _ = task.gradient(theta)
+    plain = [float(Fraction(f) - e) for f, e in zip(sweep, exact, strict=True)]
+    assert np.linalg.norm(error) < np.linalg.norm(plain)
+
+
+def test_the_fullest_row_counts_in_the_bounds():
+    few, many = (sparse_problem("logistic", full=full)[0] for full in (False, True))
+    assert few.entries < many.entries == 31
+    theta = np.ones(31)
+    assert few.rounding(theta, 1.0) < many.rounding(theta, 1.0)
+    assert precise_gradient(few, theta)[1] < precise_gradient(many, theta)[1]
+    assert few.rows.most_entries == many.rows.most_entries == 31

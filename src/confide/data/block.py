@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from confide._types import AnyArray, Array
+from confide.data import csr
 from confide.data.design import CACHE_BYTES, MOST_ADDED, Design
 
 Partial: TypeAlias = tuple[Any, ...]
@@ -77,14 +78,14 @@ class Block:
         if self.factor is not None:
             scaled = root * self.factor.astype(kind, copy=False)
         if sparse.issparse(self.features):
-            rows = sparse.diags_array(scaled) @ self.features
-            inner = np.asarray((rows.T @ rows).todense(), dtype=np.float64)
+            rows = csr.scaled(self.features.astype(kind, copy=False), scaled)
+            inner = (rows.T @ rows).toarray()
         else:
             rows = self.features.astype(kind)
             rows *= scaled[:, None]
-            inner = (rows.T @ rows).astype(np.float64)
+            inner = rows.T @ rows
         if not self.height:
-            return inner
+            return inner.astype(np.float64, copy=False)
         whole = np.empty((len(inner) + 1, len(inner) + 1))
         whole[:-1, :-1] = inner
         whole[-1, :-1] = whole[:-1, -1] = self.height * np.asarray(root @ rows)
@@ -118,7 +119,7 @@ class Block:
         """Return the diagonal of the Gram matrix, Σ wᵢxᵢⱼ²."""
         scaled = weights if self.factor is None else weights * self.factor**2
         if sparse.issparse(self.features):
-            total = np.asarray(self.features.multiply(self.features).T @ scaled)
+            total = scaled @ csr.squared(self.features)
         elif isinstance(self.features, Design):
             total = scaled @ self.features.squared()
         else:
@@ -128,11 +129,20 @@ class Block:
         return np.asarray(total, dtype=np.float64)
 
 
+def scaled(features: Any, factor: AnyArray | None) -> Any:
+    """Return every row times its factor, dense or CSR."""
+    if factor is None:
+        return features
+    if sparse.issparse(features):
+        return csr.scaled(features, factor)
+    return features * factor[:, None]
+
+
 def squared_norms(features: Any) -> Array:
     """Return the squared length of every row."""
     with np.errstate(over="ignore", invalid="ignore"):
         if sparse.issparse(features):
-            return np.asarray(features.multiply(features).sum(axis=1)).ravel()
+            return np.asarray(csr.squared(features) @ np.ones(features.shape[1]))
         if isinstance(features, Design):
             return np.asarray(features.squared() @ np.ones(features.shape[1]))
         return np.einsum("ij,ij->i", features, features)

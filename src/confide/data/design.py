@@ -83,14 +83,19 @@ class Design:
     @property
     def added_rows(self) -> int:
         """How many rows are added up one after the other before sums are added to sums."""
-        return max(512, additions(self.shape[1]) - self.added_cells)
+        cells = self.added_cells
+        return max(512 if cells else 4096, additions(self.shape[1]) - cells)
+
+    @property
+    def entries(self) -> int:
+        """How many entries of a row can differ from zero: one for a number or category."""
+        return len(self.numbers) + sum(group.categories for group in self.groups)
 
     @property
     def terms(self) -> int:
-        """How many numbers are added up one after the other in a sum over all rows."""
+        """How many numbers are added up one after the other in a sum over a block."""
         count, block, piece = self.shape[0], self.block_rows, self.added_rows
-        first = min(count, piece + self.added_cells)
-        return first + min(count, block) // piece + count // block + 8
+        return min(count, piece + self.added_cells) + min(count, block) // piece
 
     def __matmul__(self, theta: AnyArray) -> AnyArray:
         if theta.ndim == 2:

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from confide._types import Array
+from confide.data.csr import with_values, without_duplicates
 from confide.data.rows import HeldRows, refuse_infinite
 from confide.errors import InvalidParameter
 
@@ -70,19 +71,9 @@ def enclose_entries(
     if largest > bounds.most:
         clipped = np.clip(np.asarray(values, np.float64), -bounds.most, bounds.most)
         if sparse.issparse(features):
-            parts = (clipped, features.indices, features.indptr)
-            clipped = sparse.csr_array(parts, shape=features.shape)
+            clipped = with_values(features, clipped)
         features = clipped
     return HeldRows(features, target, None, height)
-
-
-def without_duplicates(features: Any) -> Any:
-    """Return a sparse matrix, or a copy of it, with one entry at a place."""
-    if not sparse.issparse(features) or features.has_canonical_format:
-        return features
-    whole = features.copy()
-    whole.sum_duplicates()
-    return whole
 
 
 def _largest_norms(features: Any, few: int) -> Array:

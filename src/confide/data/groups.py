@@ -7,7 +7,7 @@ together, and what a cell means, is public and settled before any row is read.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -48,7 +48,12 @@ class Group:
     joint: bool
 
     def __getitem__(self, chosen: Any) -> "Group":
-        return replace(self, cells=self.cells[chosen])
+        return Group(self.cells[chosen], self.table, self.places, self.joint)
+
+    @property
+    def categories(self) -> int:
+        """How many categories there are: a cell sets one indicator of each at most."""
+        return int((self.table != 0).sum(axis=1).max()) if self.joint else 1
 
     def lookup(self, theta: AnyArray) -> AnyArray:
         """Return Σ xⱼθⱼ over the indicators, for every cell."""

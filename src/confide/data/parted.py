@@ -65,6 +65,9 @@ class Survey:
     count: int
     terms: int
     added: int
+    depth: int
+    entries: int
+    most_entries: int
     pieces: int
     shortened: bool
     layout: Any
@@ -78,6 +81,9 @@ class Survey:
             rows.count,
             rows.terms,
             rows.added,
+            rows.depth,
+            rows.entries,
+            rows.most_entries,
             1,
             rows.shortened,
             rows.layout,
@@ -90,6 +96,9 @@ class Survey:
             self.count + other.count,
             max(self.terms, other.terms),
             max(self.added, other.added),
+            max(self.depth, other.depth),
+            max(self.entries, other.entries),
+            self.most_entries,
             self.pieces + other.pieces,
             self.shortened or other.shortened,
             self.layout,
@@ -131,11 +140,15 @@ class OverBlocks:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PartedRows:
-    """Bounded private rows in parts; use `PartedRows.over` to make them."""
+    """Bounded private rows in parts; use `PartedRows.over` to make them.
+
+    ``chain`` bounds how many sums of pieces are added one after the other.
+    """
 
     parts: Parts
     whole: Survey
     sizes: tuple[int, ...]
+    chain: int
     sample: HeldRows
     height: float
     view: View = View()
@@ -148,8 +161,9 @@ class PartedRows:
         found = parts.survey(max(1, parts.expected // most))
         whole = reduce(add, found)
         sizes = tuple(survey.count for survey in found)
+        chain = max(survey.pieces for survey in found) + len(found)
         sample = joined(whole.sample)
-        return cls(parts, replace(whole, sample=()), sizes, sample, height)
+        return cls(parts, replace(whole, sample=()), sizes, chain, sample, height)
 
     @property
     def count(self) -> int:
@@ -194,9 +208,24 @@ class PartedRows:
         return self.whole.added
 
     @property
+    def depth(self) -> int:
+        """How many of those sums are added to each other one after the other."""
+        return self.whole.depth + self.chain
+
+    @property
     def terms(self) -> int:
         """How many numbers are added up one after the other in a sum over all rows."""
-        return self.whole.terms + self.whole.pieces + len(self.sizes)
+        return self.whole.terms + self.chain
+
+    @property
+    def most_entries(self) -> int:
+        """How many numbers a margin can add up, as far as public facts say."""
+        return self.dimension if self.view.support is not None else self.whole.most_entries
+
+    @property
+    def entries(self) -> int:
+        """How many numbers a margin adds up at most: private where rows are sparse."""
+        return self.dimension if self.view.support is not None else self.whole.entries
 
     def sum(self, fn: Callable[[Block], Partial], dtype: Any = np.float64) -> Partial:
         """Add up ``fn(block)`` over all blocks of all parts."""

@@ -8,6 +8,7 @@ A row longer than the public bound is scaled down to it, record by record. The f
 kept next to the features instead of a scaled copy of them.
 """
 
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +22,8 @@ from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
 from confide._types import AnyArray, Array
-from confide.data.block import Block, Partial, add_up, squared_norms
+from confide.data import csr
+from confide.data.block import Block, Partial, add_up, scaled, squared_norms
 from confide.data.design import CACHE_BYTES, MOST_ADDED, Design, additions, take_columns
 from confide.errors import InvalidData, InvalidParameter, PrivacyLeak
 
@@ -29,7 +31,11 @@ T = TypeVar("T")
 
 STRIPES = 16
 RUN = 8
+A_LITTLE = 1e-14
+"""By so much a shortened row stays below the bound, so that rounding never exceeds it."""
 MANY_BLOCKS = 48
+WIDEST_DENSE = 1500
+"""A sample of a design with more columns keeps its codes."""
 
 
 class Rows(Protocol):
@@ -81,8 +87,23 @@ class Rows(Protocol):
         ...
 
     @property
+    def depth(self) -> int:
+        """How many of those sums are added to each other one after the other."""
+        ...
+
+    @property
     def terms(self) -> int:
         """How many numbers are added up one after the other in a sum over all rows."""
+        ...
+
+    @property
+    def most_entries(self) -> int:
+        """How many numbers a margin can add up, as far as public facts say."""
+        ...
+
+    @property
+    def entries(self) -> int:
+        """How many numbers a margin adds up at most: private where rows are sparse."""
         ...
 
     def sum(self, fn: Callable[[Block], Partial], dtype: Any = np.float64) -> Partial:
@@ -171,11 +192,33 @@ class HeldRows:
         return min(self.block_rows, MOST_ADDED)
 
     @property
+    def depth(self) -> int:
+        """How many of those sums are added to each other one after the other."""
+        pieces = -(-min(self.block_rows, self.count) // MOST_ADDED)
+        stripes = self._stripes
+        return -(-self._blocks // stripes) * max(1, pieces) + stripes
+
+    @property
     def terms(self) -> int:
         """How many numbers are added up one after the other in a sum over all rows."""
+        first = min(self.block_rows, self.count)
         if isinstance(self.features, Design):
-            return self.features.terms
-        return min(self.block_rows, self.count) + self.count // self.block_rows + 8
+            first = self.features.terms
+        return first + self.depth + 8
+
+    @property
+    def most_entries(self) -> int:
+        """How many numbers a margin can add up, as far as public facts say."""
+        features = self.features
+        width = features.entries if isinstance(features, Design) else features.shape[1]
+        return int(width) + (1 if self.height else 0)
+
+    @property
+    def entries(self) -> int:
+        """How many numbers a margin adds up at most: private where rows are sparse."""
+        if not sparse.issparse(self.features):
+            return self.most_entries
+        return csr.longest_row(self.features) + (1 if self.height else 0)
 
     def thin(self, stride: int) -> "HeldRows":
         """Return one row in ``stride``, in single precision, for a first approximation."""
@@ -199,9 +242,11 @@ class HeldRows:
 
         factor = None if self.factor is None else take(self.factor)
         if isinstance(self.features, Design):
-            features = self.features.each(
+            coded = self.features.each(
                 lambda column: take(column, "f4" if column.dtype.kind == "f" else None)
-            ).todense(np.float32)
+            )
+            wide = coded.shape[1] > WIDEST_DENSE
+            features = coded if wide else coded.todense(np.float32)
         else:
             features = take(self.features)
         return HeldRows(features, take(self.target), factor, self.height)
@@ -221,17 +266,20 @@ class HeldRows:
         return HeldRows(chosen, self.target, self.factor, self.height, self.listed)
 
     def blocks(self, start: int, stop: int, dtype: Any = np.float64) -> Iterator[Block]:
-        """Walk over the rows from start to stop, block by block."""
+        """Walk over the rows from start to stop, block by block.
+
+        A row that was shortened is its features times its factor, rounded to doubles: in
+        the extended format that product comes first.
+        """
         step = self.block_rows
+        exact = dtype == np.longdouble and not isinstance(self.features, Design)
         for low in range(start, max(stop, start + 1), step):
             cut = slice(low, min(low + step, stop))
-            yield Block(
-                _cut(self.features, cut, dtype),
-                self.target[cut],
-                None if self.factor is None else self.factor[cut],
-                self.height,
-                low,
-            )
+            factor = None if self.factor is None else self.factor[cut]
+            features = _cut(self.features, cut, np.float64 if exact else dtype)
+            if exact:
+                features, factor = scaled(features, factor).astype(dtype), None
+            yield Block(features, self.target[cut], factor, self.height, low)
 
     def at(self, places: AnyArray) -> "HeldRows":
         """Return the rows that stand at some places, in their order."""
@@ -276,10 +324,17 @@ class HeldRows:
                 return add_up(map(stripe, indices))
             return add_up(_pool(threads).map(stripe, indices))
 
+    @property
+    def _blocks(self) -> int:
+        return -(-self.count // self.block_rows)
+
+    @property
+    def _stripes(self) -> int:
+        """How many sums of blocks are added up in the end; more for very many blocks."""
+        return max(1, min(STRIPES, self._blocks // 4), math.isqrt(self._blocks // 4))
+
     def _stripe_edges(self) -> list[int]:
-        blocks = -(-self.count // self.block_rows)
-        stripes = max(1, min(STRIPES, blocks // 4))
-        per_stripe = -(-blocks // stripes) * self.block_rows
+        per_stripe = -(-self._blocks // self._stripes) * self.block_rows
         return [*range(0, max(1, self.count), max(1, per_stripe)), self.count]
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -306,8 +361,10 @@ def enclose(features: Any, target: Array, row_norm: float, height: float) -> Hel
 
     ``features`` is a float array or CSR matrix of two dimensions, already checked for
     type and shape; values that are not finite are refused here, in the same sweep that
-    measures the rows. A `Design` is finite and knows how long its rows can be.
+    measures the rows. A `Design` is finite and knows how long its rows can be. Entries
+    that a sparse matrix holds twice are added up first: a length is about sums.
     """
+    features = csr.without_duplicates(features)
     rows = HeldRows(features, target, None, height)
     if isinstance(features, Design) and features.reach <= row_norm:
         return rows
@@ -318,7 +375,8 @@ def enclose(features: Any, target: Array, row_norm: float, height: float) -> Hel
         longest = max(longest, float(length.max(initial=0.0)))
         finite = finite and bool(np.isfinite(length.sum()))
         part = factor[low : low + len(length)]
-        np.divide(row_norm, np.maximum(length, row_norm, out=length), out=part)
+        np.divide(row_norm * (1 - A_LITTLE), length, out=part, where=length > row_norm)
+        part[length <= row_norm] = 1.0
         low += len(length)
     if not finite:
         refuse_infinite(features)
@@ -346,15 +404,7 @@ def _cut(features: Any, cut: slice, dtype: Any) -> Any:
         return features[cut].astype(dtype)
     if not sparse.issparse(features):
         return features[cut].astype(dtype, copy=False)
-    first, last = features.indptr[cut.start], features.indptr[cut.stop]
-    return sparse.csr_array(
-        (
-            features.data[first:last].astype(dtype, copy=False),
-            features.indices[first:last],
-            features.indptr[cut.start : cut.stop + 1] - first,
-        ),
-        shape=(cut.stop - cut.start, features.shape[1]),
-    )
+    return csr.cut(features, cut, dtype)
 
 
 @cache

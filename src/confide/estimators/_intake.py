@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from confide._types import AnyArray, Array
 from confide.data import Schema
-from confide.data.entries import without_duplicates
+from confide.data.csr import without_duplicates
 from confide.data.values import check_levels, level_codes
 from confide.errors import InvalidData, InvalidParameter
 

@@ -6,9 +6,9 @@ from confide.errors import InvalidParameter
 from confide.objectives import Hinge, Objective, has_exact_prox
 from confide.solvers.composite import minimise_composite
 from confide.solvers.hinge import minimise_hinge
+from confide.solvers.precise import finest_length
 from confide.solvers.smooth import minimise_smooth
 from confide.solvers.solution import Solution
-from confide.solvers.sums import finest_tolerance
 
 __all__ = ["Solution", "can_certify", "finest_tolerance", "minimise"]
 
@@ -37,3 +37,8 @@ def can_certify(objective: Objective) -> bool:
         plain = objective.kink is None and objective.constraint is None
         return plain and isinstance(objective.loss, Hinge)
     return has_exact_prox(objective.kink, objective.constraint)
+
+
+def finest_tolerance(objective: Objective, rows: Rows) -> float:
+    """Return a distance from the minimiser that can be certified for this many rows."""
+    return finest_length(objective, rows) / objective.strong_convexity

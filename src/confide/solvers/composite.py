@@ -17,7 +17,8 @@ from confide._types import Array
 from confide.data.rows import HeldRows, Rows
 from confide.errors import NotSolved
 from confide.objectives import Objective, prox
-from confide.solvers.smooth import WIDEST_HESSIAN
+from confide.solvers.descent import WIDEST_HESSIAN
+from confide.solvers.precise import careful_gradient
 from confide.solvers.solution import Solution
 from confide.solvers.sums import Problem
 
@@ -60,9 +61,8 @@ def _proximal_newton(problem: Problem, theta: Array, tolerance: float) -> Soluti
         residual = float(np.linalg.norm(ahead + normal))
         floor = problem.rounding(point, mass)
         if residual <= goal / 2 < floor:
-            extended, mass = problem.gradient(point.astype(np.longdouble))
-            floor = problem.careful_rounding(point.astype(np.longdouble))
-            residual = float(np.linalg.norm((extended + normal).astype(np.float64)))
+            careful, floor = careful_gradient(problem, point, goal)
+            residual = float(np.linalg.norm((careful + normal).astype(np.float64)))
         floor += np.finfo(np.float64).eps * steepest * float(np.linalg.norm(point))
         if residual + floor <= goal:
             return Solution(point, (residual + floor) / convexity)
@@ -161,10 +161,9 @@ def _first_order(problem: Problem, theta: Array, tolerance: float) -> Solution:
         floor = problem.rounding(moved, mass)
         residual = float(np.linalg.norm(there - descent + steepest * gap))
         if residual <= goal / 2 < floor:
-            extended, mass = problem.gradient(moved.astype(np.longdouble))
-            floor = problem.careful_rounding(moved.astype(np.longdouble))
+            careful, floor = careful_gradient(problem, moved, goal)
             normal = steepest * gap - descent
-            residual = float(np.linalg.norm((extended + normal).astype(np.float64)))
+            residual = float(np.linalg.norm((careful + normal).astype(np.float64)))
         if residual + floor <= goal:
             return Solution(moved, (residual + floor) / convexity)
         if float(gap @ (moved - point)) > 0:

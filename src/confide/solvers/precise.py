@@ -3,7 +3,8 @@
 Features, coefficients and slopes are split into a leading part on a coarse grid and a
 small rest. Products of leading parts fit a double with room for their sums, so their inner
 products are exact in whatever order they are added; everything else is smaller by 2⁻²⁰.
-What is left is the rounding of one margin and one slope per row.
+What is left is the rounding of one margin and one slope per row. Where even that is too
+much for so many rows, these two are computed in the extended format.
 """
 
 import math
@@ -15,11 +16,12 @@ import numpy as np
 from scipy import sparse
 
 from confide._types import AnyArray, Array
-from confide.data.block import Block, Partial, add_up
+from confide.data import csr
+from confide.data.block import Block, Partial, add_up, scaled
 from confide.data.design import MOST_ADDED, Design
 from confide.data.rows import Rows
-from confide.objectives import curvature_bound
-from confide.solvers.sums import Problem
+from confide.objectives import Objective, curvature_bound
+from confide.solvers.sums import Problem, slope_scale
 
 BITS = 20
 """Leading bits: 2·20 for a product and 13 for a sum of 8192 of them fill a double."""
@@ -29,57 +31,79 @@ Pieces: TypeAlias = tuple[Any, Any, Any]
 
 
 def can_split(problem: Problem) -> bool:
-    """Whether the rows are dense and few enough columns wide for exact inner products."""
-    rows = problem.rows
-    return (
-        not sparse.issparse(rows.layout)
-        and not (isinstance(rows.layout, Design) and rows.shortened)
-        and problem.objective.dimension <= MOST_ADDED
-        and problem.weight == 1.0
-    )
+    """Whether rows hold few enough entries for exact inner products."""
+    return problem.weight == 1.0 and splits(problem.rows, problem.entries)
 
 
-def precise_gradient(problem: Problem, theta: Array) -> tuple[Array, float]:
-    """Return ∇f(θ) and a bound on the length of its error."""
+def splits(rows: Rows, entries: int) -> bool:
+    """Whether rows of so many entries at most are split."""
+    coded = isinstance(rows.layout, Design) and rows.shortened
+    return not coded and entries <= MOST_ADDED
+
+
+def precise_gradient(
+    problem: Problem, theta: Array, goal: float = math.inf
+) -> tuple[Array, float]:
+    """Return ∇f(θ) and a bound on the length of its error.
+
+    Where slopes in doubles could not bring the error below half the ``goal`` they are
+    computed in the extended format.
+    """
+    fine = _Rounding.of(problem, fine=False).slopes(problem) > goal / 4
     objective, rows = problem.objective, problem.rows
     loss, longest, steepest = objective.loss, objective.row_norm, objective.slope_bound
-    layout, height = rows.layout, rows.height
-    groups = layout.groups if isinstance(layout, Design) else ()
-    tables = [_split(group.table, longest) for group in groups]
     point = _Point.of(rows, theta)
 
     def part(block: Block) -> Partial:
         features, numbers = block.features, block.features
         if isinstance(features, Design):
             numbers = features.numbers.T
-        elif block.factor is not None:
-            numbers = features * block.factor[:, None]
+        else:
+            numbers = scaled(features, block.factor)
         pieces = _split(numbers, longest)
-        margin = point.margin(pieces, features)
+        margin = point.margin(pieces, features, fine=fine)
         slope = loss.slope(margin, block.target)
-        strong = _leading(slope, steepest)
-        weak = slope - strong
-        total = _pull(pieces, strong, weak)
-        if isinstance(features, Design):
-            numbers, total = total, np.empty(features.shape[1], np.longdouble)
-            total[features.places] = numbers
-            for group, table in zip(features.groups, tables, strict=True):
-                pulled = _pull(table, group.counted(strong), group.counted(weak))
-                total[group.places] = pulled
-        size = float(np.abs(margin).sum())
-        if not height:
-            return total, size
-        return total, size, np.longdouble(strong.sum()) + weak.sum()
+        strong = _leading(slope.astype(np.float64, copy=False), steepest)
+        weak = (slope - strong).astype(np.float64, copy=False)
+        groups = features.groups if isinstance(features, Design) else ()
+        cells = (_wide(g.counted(strong)) + g.counted(weak) for g in groups)
+        whole = _wide(strong.sum()) + weak.sum()
+        return float(np.abs(margin).sum()), whole, _pull(pieces, strong, weak), *cells
 
     def whole(block: Block) -> Partial:
         return add_up(part(piece) for _, piece in block.pieces(MOST_ADDED))
 
-    total, size, *last = rows.sum(whole)
-    total = np.append(total, [np.longdouble(height) * one for one in last])
-    wide = theta.astype(np.longdouble)
-    found: Array = (total + problem.ridge * wide + problem.linear).astype(np.float64)
+    size, last, total, *cells = rows.sum(whole)
+    if cells:
+        total = _uncoded(rows.layout, total, cells)
+    if rows.height:
+        total = np.append(total, np.longdouble(rows.height) * last)
+    wide: AnyArray = total + problem.ridge * _wide(theta) + problem.linear
+    found: Array = wide.astype(np.float64)
     unit = float(np.finfo(np.float64).eps) / 2
-    return found, _error(problem, theta, size) + unit * float(np.linalg.norm(found))
+    error = _Rounding.of(problem, fine=fine).of_gradient(problem, theta, size)
+    return found, error + unit * float(np.linalg.norm(found))
+
+
+def careful_gradient(problem: Problem, theta: Array, goal: float) -> tuple[AnyArray, float]:
+    """Return what `precise_gradient` does, from long doubles where rows do not split."""
+    if can_split(problem):
+        return precise_gradient(problem, theta, goal)
+    wide = _wide(theta)
+    return problem.gradient(wide)[0], problem.careful_rounding(wide)
+
+
+def _uncoded(features: Design, numbers: AnyArray, cells: list[AnyArray]) -> AnyArray:
+    """Return sums over rows from those of numbers and of cells, in the extended format."""
+    total = np.empty(features.shape[1], np.longdouble)
+    total[features.places] = numbers
+    for group, counts in zip(features.groups, cells, strict=True):
+        total[group.places] = _wide(group.table.T) @ counts
+    return total
+
+
+def _wide(values: Any) -> Any:
+    return values.astype(np.longdouble)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +121,7 @@ class _Point:
     @classmethod
     def of(cls, rows: Rows, theta: Array) -> "_Point":
         slopes = theta[:-1] if rows.height else theta
-        wide = slopes.astype(np.longdouble)
+        wide = _wide(slopes)
         known = [np.longdouble(rows.height) * theta[-1:]]
         layout = rows.layout
         if isinstance(layout, Design):
@@ -108,17 +132,19 @@ class _Point:
         coarse = _leading(slopes, float(np.abs(slopes).max(initial=0.0)))
         return cls(slopes, coarse, slopes - coarse, tuple(map(_two_doubles, known)))
 
-    def margin(self, pieces: Pieces, features: Any) -> Array:
-        """Return ⟨x, θ⟩ with the intercept, rounded once."""
+    def margin(self, pieces: Pieces, features: Any, *, fine: bool) -> AnyArray:
+        """Return ⟨x, θ⟩ with the intercept, rounded once; if fine, in extended format."""
         _, lead, rest = pieces
         total = lead @ self.coarse
-        small = lead @ self.fine + rest @ self.slopes
+        small = lead @ self.fine
+        if rest is not None:
+            small += rest @ self.slopes
         for whole, tail in self._found(features):
             after = total + whole
             back = after - total
             small += (total - (after - back)) + (whole - back) + tail
             total = after
-        return total + small
+        return (_wide(total) if fine else total) + small
 
     def _found(self, features: Any) -> Iterable[tuple[Array, Array]]:
         if not isinstance(features, Design) or not features.groups:
@@ -133,19 +159,24 @@ def _two_doubles(wide: AnyArray) -> tuple[Array, Array]:
 
 
 def _split(values: Any, longest: float) -> Pieces:
-    """Return numbers, their leading parts and the rest."""
+    """Return numbers, their leading parts and the rest, None if a sparse one is zero."""
     if not sparse.issparse(values):
         lead = _leading(values, longest)
         return values, lead, values - lead
-    lead = values.copy()
-    lead.data = _leading(values.data, longest)
-    return values, lead, values - lead
+    lead = _leading(values.data, longest)
+    rest = values.data - lead
+    if not rest.any():
+        return values, values, None
+    return values, csr.with_values(values, lead), csr.with_values(values, rest)
 
 
 def _pull(pieces: Pieces, strong: Array, weak: Array) -> AnyArray:
     """Return Σ wᵢxᵢ for weights in two parts."""
     numbers, lead, rest = pieces
-    return (strong @ lead).astype(np.longdouble) + (strong @ rest + weak @ numbers)
+    small = weak @ numbers
+    if rest is not None:
+        small += strong @ rest
+    return _wide(strong @ lead) + small
 
 
 def _leading(values: Array, largest: float) -> Array:
@@ -157,27 +188,79 @@ def _leading(values: Array, largest: float) -> Array:
     return (values + anchor) - anchor
 
 
-def _error(problem: Problem, theta: Array, margins: float) -> float:
-    """Bound the error: a few roundings per row, and what the small parts lose.
+@dataclass(frozen=True, slots=True)
+class _Rounding:
+    """What roundings cost: of a slope, of a margin, of the small parts of a sum.
 
-    ``margins`` is the sum of |⟨x, θ⟩| over the rows. Every entry of a rest is at most 2⁻²⁰
-    of the largest magnitude, so as a vector it is at most √p times that. The proof is
+    Every entry of a rest is at most 2⁻²⁰ of the largest magnitude, so as a vector it is at
+    most √k times that, where a row holds k entries. The proof is
     docs/proofs/finite-precision.md, split-gradient.
     """
-    objective, count = problem.objective, problem.rows.count
-    layout, block = problem.rows.layout, problem.rows.added
-    added = block + (layout.added_cells if isinstance(layout, Design) else 0)
-    unit = float(np.finfo(np.float64).eps) / 2
-    extended = float(np.finfo(np.longdouble).eps) / 2
-    length, size = float(np.linalg.norm(theta)), objective.dimension
+
+    slope: float
+    margin: float
+    inner: float
+    outer: float
+
+    @classmethod
+    def of(cls, problem: Problem, *, fine: bool) -> "_Rounding":
+        return cls.of_rows(problem.rows, problem.entries, fine=fine)
+
+    @classmethod
+    def of_rows(cls, rows: Rows, entries: int, *, fine: bool) -> "_Rounding":
+        """Return them for rows of a shape, of so many entries at most."""
+        layout = rows.layout
+        coded = isinstance(layout, Design)
+        cells = layout.added_cells if coded else 0
+        looked_up = layout.entries if coded and layout.groups else 0
+        unit = float(np.finfo(np.float64).eps) / 2
+        extended = float(np.finfo(np.longdouble).eps) / 2
+        rest = 2.0**-BITS * (math.sqrt(entries) + 1)
+        return cls(
+            4 * extended + unit * rest if fine else 4 * unit,
+            extended if fine else unit,
+            4 * unit * (entries + 4) * rest + extended * (looked_up + 3),
+            unit * (rows.added + 3) * rest + extended * (rows.depth + cells + 10),
+        )
+
+    def slopes(self, problem: Problem) -> float:
+        """Return what computing the slopes costs, and nothing else."""
+        objective = problem.objective
+        return self.slope * slope_scale(objective) * problem.rows.count * objective.row_norm
+
+    def of_gradient(self, problem: Problem, theta: Array, margins: float) -> float:
+        """Bound the error; ``margins`` is the sum of |⟨x, θ⟩| over the rows."""
+        objective, count = problem.objective, problem.rows.count
+        length = float(np.linalg.norm(theta))
+        bend = curvature_bound(objective.loss, objective.public)
+        reach = objective.row_norm * length
+        per_row = bend * self.inner * reach + self.outer * objective.slope_bound
+        whole = objective.row_norm * (count * per_row + self.margin * bend * margins)
+        outside = float(np.linalg.norm(problem.linear)) + length * float(
+            problem.ridge.max()
+        )
+        extended = float(np.finfo(np.longdouble).eps) / 2
+        return 1.001 * (whole + self.slopes(problem)) + 4 * extended * outside
+
+
+def finest_length(objective: Objective, rows: Rows) -> float:
+    """Return how short a gradient can be certified for this many rows.
+
+    It depends on the shape of the table and on public facts alone: a mechanism can refuse
+    before it spends anything, and a solver never fails because of what the rows say.
+    """
     bend = curvature_bound(objective.loss, objective.public)
-    scale = objective.slope_bound + 2 * (objective.target_bound or 0.0)
-    rest = 2.0**-BITS * (math.sqrt(size) + 1)
-    shrunk = 1 if problem.rows.shortened else 0
-    inner = unit * (shrunk + 4 * (size + 4) * rest) + extended * (size + 2)
-    outer = unit * (shrunk + (added + 3) * rest) + extended * (count // block + 8)
-    per_row = 4 * unit * scale + bend * inner * objective.row_norm * length
-    per_row += outer * objective.slope_bound
-    whole = count * per_row + unit * bend * margins
-    outside = float(np.linalg.norm(problem.linear)) + float(problem.ridge.max()) * length
-    return 1.001 * objective.row_norm * whole + 4 * extended * outside
+    bend = bend if np.isfinite(bend) else 1.0
+    scale, steep = slope_scale(objective), objective.slope_bound
+    unit = float(np.finfo(np.longdouble).eps)
+    margins = bend * (rows.most_entries + 3) * WIDEST_MARGIN
+    per_row = unit * (steep * rows.terms + 4 * scale + margins)
+    if splits(rows, rows.most_entries):
+        cost = _Rounding.of_rows(rows, rows.most_entries, fine=True)
+        margin = bend * (cost.margin + cost.inner) * WIDEST_MARGIN
+        per_row = min(per_row, 2 * (cost.slope * scale + cost.outer * steep + margin))
+    return float(rows.count * per_row * objective.row_norm)
+
+
+WIDEST_MARGIN = 100.0
+"""A margin that no sensible model exceeds; e^100 to one."""

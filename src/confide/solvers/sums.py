@@ -1,6 +1,6 @@
 """What the solvers ask of the rows: gradients, Hessians, and how far rounding reaches."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from confide.objectives import Objective, curvature_bound, curvature_given
 class Problem:
     """The smooth part of an objective over private rows, with its linear term.
 
-    ``weight`` multiplies the sum of losses: a subsample stands for all rows.
+    ``weight`` multiplies the sum of losses: a subsample stands for all rows. ``entries``
+    is how many numbers a margin adds up at most.
     """
 
     objective: Objective
@@ -23,6 +24,10 @@ class Problem:
     linear: Array
     ridge: Array
     weight: float = 1.0
+    entries: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "entries", self.rows.entries)
 
     def gradient(self, theta: AnyArray) -> tuple[AnyArray, float]:
         """Return ∇f(θ) and a bound on Σ|φ′|, summed in the precision of θ."""
@@ -75,16 +80,16 @@ class Problem:
         objective, count = self.objective, self.rows.count
         length = float(np.linalg.norm(theta.astype(np.float64)))
         terms = self.rows.terms
-        slopes = terms * mass + 4 * count * _slope_scale(objective)
+        slopes = terms * mass + 4 * count * slope_scale(objective)
         bend = curvature_bound(objective.loss, objective.public)
-        margins = bend * count * (objective.dimension + 3) * objective.row_norm * length
+        margins = bend * count * (self.entries + 3) * objective.row_norm * length
         outside = float(np.linalg.norm(self.linear)) + float(self.ridge.max()) * length
         return unit * (objective.row_norm * (slopes + margins) + 4 * outside)
 
     def careful_rounding(self, theta: AnyArray) -> float:
         """Return the bound of `rounding` from each row's own length, at a sweep's cost."""
         unit = float(np.finfo(theta.dtype).eps) / 2
-        objective = self.objective
+        objective, entries = self.objective, self.entries
         terms = self.rows.terms
         bend = curvature_bound(objective.loss, objective.public)
         size = np.abs(theta.astype(np.float64))
@@ -92,34 +97,14 @@ class Problem:
         def part(block: Block) -> tuple[Any, ...]:
             margin = block.margin(theta.astype(np.float64))
             slope = np.abs(objective.loss.slope(margin, block.target))
-            reach = (objective.dimension + 3) * block.absolute().margin(size)
-            error = terms * slope + 4 * _slope_scale(objective) + bend * reach
+            reach = (entries + 3) * block.absolute().margin(size)
+            error = terms * slope + 4 * slope_scale(objective) + bend * reach
             return (float(block.lengths() @ error),)
 
         outside = np.linalg.norm(self.linear) + np.linalg.norm(self.ridge * size)
         return unit * (float(self.rows.sum(part)[0]) + 4 * float(outside))
 
 
-def finest_tolerance(objective: Objective, rows: Rows) -> float:
-    """Return a distance that can be certified for this many rows.
-
-    It depends on the shape of the table and on public facts alone: a mechanism can refuse
-    before it spends anything, and a solver never fails because of what the rows say.
-    """
-    unit = float(np.finfo(np.longdouble).eps)
-    bend = curvature_bound(objective.loss, objective.public)
-    if not np.isfinite(bend):
-        bend = 1.0
-    slopes = objective.slope_bound * rows.terms + 4 * _slope_scale(objective)
-    margins = bend * (objective.dimension + 3) * WIDEST_MARGIN
-    per_row = (slopes + margins) * objective.row_norm
-    return float(unit * rows.count * per_row / objective.strong_convexity)
-
-
-def _slope_scale(objective: Objective) -> float:
+def slope_scale(objective: Objective) -> float:
     """Return the largest number that enters a slope: it is a difference at most."""
     return objective.slope_bound + 2 * (objective.target_bound or 0.0)
-
-
-WIDEST_MARGIN = 100.0
-"""A margin that no sensible model exceeds; e^100 to one."""

@@ -1,0 +1,214 @@
+"""What a fit on a wide sparse table costs: memory, sweeps, and a sweep against SciPy's."""
+
+import time
+
+from bench.child import call
+from bench.memory import highest_resident
+from bench.section import Section
+from bench.table import prose, table, verdict
+
+ROWS, COLUMNS, CATEGORIES = 2_000_000, 5_000, 12
+MOST_BYTES = 2e9
+MOST_PAIRS = 3.0
+CSR, SCHEMA = "CSR matrix", "schema of 12 categories"
+
+
+def fit(kind, rows, columns):
+    """Fit once and time every sweep in turns with a pair of SciPy's products."""
+    import numpy as np
+
+    from confide import Approx, LogisticRegression
+
+    features, labels = one_hot(rows, columns)
+    pair = _pair(features)
+    budget = Approx(1, 1e-6)
+    if kind == CSR:
+        given = (features, labels)
+        model = LogisticRegression(budget, row_norm=float(np.sqrt(CATEGORIES)))
+    else:
+        given, schema = _as_table(features, labels)
+        model = LogisticRegression(budget, schema=schema)
+        del features
+    with watched() as sweeps:
+        start = time.process_time()
+        model.fit(*given)
+        total = time.process_time() - start
+    peak = highest_resident()
+    features, _ = one_hot(rows, columns)
+    return {
+        "peak": peak,
+        "total": total,
+        "pair": float(np.median([pair, _pair(features)])),
+        "sweeps": {name: _told(taken) for name, taken in sweeps.items()},
+    }
+
+
+def one_hot(rows, columns, dtype="float64", seed=0):
+    """Return indicators of twelve categories as CSR, and labels 0 or 1.
+
+    Low levels are frequent and high ones rare, as in real tables.
+    """
+    import numpy as np
+    from scipy import sparse
+
+    generator = np.random.default_rng(seed)
+    edges = level_edges(columns)
+    places = np.empty((rows, CATEGORIES), np.int32)
+    for j, (low, high) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+        places[:, j] = low + (high - low) * generator.random(rows) ** 2
+    slopes = 0.5 * generator.standard_normal(columns)
+    labels = np.empty(rows, np.int64)
+    for low in range(0, rows, 10_000):
+        margin = slopes[places[low : low + 10_000]].sum(axis=1)
+        chance = 1 / (1 + np.exp(-margin))
+        labels[low : low + 10_000] = generator.random(len(chance)) < chance
+    ends = np.arange(0, rows * CATEGORIES + 1, CATEGORIES, dtype=np.int32)
+    values = np.ones(rows * CATEGORIES, dtype)
+    parts = (values, places.ravel(), ends)
+    return sparse.csr_array(parts, shape=(rows, columns)), labels
+
+
+def level_edges(columns):
+    """Return where the indicators of each category start, and where the last ones end."""
+    return [round(j * columns / CATEGORIES) for j in range(CATEGORIES + 1)]
+
+
+def _as_table(features, labels):
+    """Return the same rows as a table of categories, and a schema that declares them."""
+    import pandas as pd
+
+    from confide import Category, Schema, Target
+
+    edges = level_edges(features.shape[1])
+    places = features.indices.reshape(-1, CATEGORIES)
+    held, declared = {}, []
+    for j, (low, high) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+        levels = tuple(f"level{k}" for k in range(high - low))
+        held[f"c{j}"] = pd.Categorical.from_codes(places[:, j] - low, categories=levels)
+        declared.append(Category(f"c{j}", levels))
+    held["y"] = labels
+    schema = Schema(tuple(declared), Target("y", labels=(0, 1)))
+    return (pd.DataFrame(held),), schema
+
+
+def _pair(features, repeats=5):
+    """Return the least processor time of X @ theta and X.T @ w."""
+    import numpy as np
+
+    theta, weights = np.ones(features.shape[1]), np.ones(features.shape[0])
+    taken = []
+    for _ in range(repeats):
+        start = time.process_time()
+        features @ theta
+        features.T @ weights
+        taken.append(time.process_time() - start)
+    return min(taken)
+
+
+class watched:  # noqa: N801
+    """Time what a solver asks of the rows, by kind; samples and all rows apart."""
+
+    PLAIN = {"gradient": "gradient", "diagonal": "diagonal"}
+
+    def __enter__(self):
+        from confide.solvers import descent, sums
+
+        self.found = {}
+        self.honest = [
+            (sums.Problem, "gradient", "gradient"),
+            (sums.Problem, "diagonal", "diagonal"),
+            (descent, "precise_gradient", "split gradient"),
+        ]
+        self.honest = [(*entry, getattr(*entry[:2])) for entry in self.honest]
+        for place, name, title, function in self.honest:
+            setattr(place, name, self._timed(title, function))
+        return self.found
+
+    def __exit__(self, *_):
+        for place, name, _, function in self.honest:
+            setattr(place, name, function)
+
+    def _timed(self, title, function):
+        def timed(problem, theta):
+            start = time.process_time()
+            result = function(problem, theta)
+            taken = time.process_time() - start
+            kind = title if problem.weight == 1 else f"sample: {title}"
+            if theta.dtype.itemsize > 8:
+                kind = f"{kind}, extended"
+            self.found.setdefault(kind, []).append(taken)
+            return result
+
+        return timed
+
+
+def _told(taken):
+    from statistics import median
+
+    return {"count": len(taken), "median": median(taken), "total": sum(taken)}
+
+
+def jobs(quick):
+    rows = ROWS // 10 if quick else ROWS
+    return {
+        kind: lambda kind=kind: call(
+            "bench.wide:fit", threads=1, kind=kind, rows=rows, columns=COLUMNS
+        )
+        for kind in (CSR, SCHEMA)
+    }
+
+
+TEXT = f"""
+    `LogisticRegression(Approx(1, 1e-6), row_norm=12**0.5).fit(X, y)` on indicators of
+    {CATEGORIES} categories, {ROWS:,} x {COLUMNS:,}, as a CSR matrix of doubles and as a
+    table with a schema, on one thread. A pair is `X @ theta` and `X.T @ w` of the CSR
+    matrix by SciPy in the same process; the peak is that of the whole process, the table
+    included. Sweeps of a sample are told in pairs of the whole table too.
+"""
+
+
+def page(results):
+    rows = []
+    for name, found in results.items():
+        mean = _gradient_pairs(found)
+        rows.append(
+            (
+                name,
+                f"{found['peak'] / 1e9:.2f}",
+                f"≤ {MOST_BYTES / 1e9:.0f}",
+                verdict(found["peak"], MOST_BYTES),
+                f"{1e3 * found['pair']:.0f}",
+                f"{mean:.1f}",
+                f"≤ {MOST_PAIRS:.0f}",
+                verdict(mean, MOST_PAIRS),
+                f"{found['total'] / found['pair']:.0f}",
+            )
+        )
+    head = ["table", "peak GB", "target", "result", "pair ms"]
+    head += ["pairs a sweep", "target", "result", "pairs in all"]
+    parts = [prose(TEXT), table(head, rows)]
+    parts += [_divided(name, found) for name, found in results.items()]
+    return "\n\n".join(parts)
+
+
+def _gradient_pairs(found):
+    return found["sweeps"]["gradient"]["median"] / found["pair"]
+
+
+def _divided(name, found):
+    head = [name, "sweeps", "pairs each", "share of the fit"]
+    rows = [
+        (
+            kind,
+            told["count"],
+            f"{told['median'] / found['pair']:.2f}",
+            f"{100 * told['total'] / found['total']:.0f} %",
+        )
+        for kind, told in found["sweeps"].items()
+    ]
+    left = found["total"] - sum(told["total"] for told in found["sweeps"].values())
+    share = f"{100 * left / found['total']:.0f} %"
+    return table(head, [*rows, ("all else", "–", "–", share)])
+
+
+SECTION = Section("wide", "Wide sparse tables", jobs, page)
