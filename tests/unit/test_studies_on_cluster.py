@@ -124,16 +124,28 @@ def test_a_cell_that_always_kills_its_worker_fails_alone(client, tmp_path):
     assert "died, and so did those that tried it again" in failure.error
 
 
-def test_when_interrupted_finished_cells_are_kept_and_the_others_given_up(client, tmp_path):
+def test_when_interrupted_finished_cells_are_kept_and_the_others_given_up(
+    client, tmp_path, monkeypatch
+):
+    seen, given_up, cancel = [], [], client.cancel
+
     def stop(progress):
-        if progress.done == 5:
+        seen.append(progress)
+        if progress.done >= 5 and progress.running:
             raise KeyboardInterrupt
 
+    def watched(futures, *, force):
+        given_up.extend(futures)
+        cancel(futures, force=force)
+
+    monkeypatch.setattr(client, "cancel", watched)
     with pytest.raises(KeyboardInterrupt):
         reproduce(HURRIED, cluster=client, folder=tmp_path, progress=stop)
+    assert len(given_up) == len(seen[-1].running) >= 1
+    given_up.clear()
     wait_until(lambda: not client.run_on_scheduler(tasks_there), "cells are given up")
     rest = reproduce(HURRIED, cluster=client, folder=tmp_path)
-    assert (rest.computed, rest.stored) == (25, 5)
+    assert (rest.computed, rest.stored) == (30 - seen[-1].done, seen[-1].done)
 
 
 def test_a_cluster_that_drops_cells_is_named(client, tmp_path):
