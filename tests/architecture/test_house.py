@@ -117,3 +117,11 @@ def test_no_first_party_import_hides_inside_a_function():
                 assert not (
                     isinstance(inner, ast.ImportFrom) and module.startswith("confide")
                 )
+
+
+def test_dask_is_imported_only_where_it_is_asked_for():
+    for path in FILES:
+        for node in ast.parse(path.read_text("utf-8")).body:
+            names = [alias.name for alias in getattr(node, "names", ())]
+            modules = [getattr(node, "module", None) or "", *names]
+            assert not {"dask", "distributed"} & {m.split(".")[0] for m in modules}, path

@@ -16,6 +16,7 @@ from confide.cli.console import (
     print_json,
     wide_console,
 )
+from confide.data.cluster import connected
 from confide.errors import InvalidParameter
 from confide.studies import FOLDER, STUDIES, Layout, Reproduction, records, reproduce
 
@@ -27,6 +28,10 @@ def reproduce_study(
     quick: Annotated[bool, typer.Option("--quick", help="A small grid.")] = False,
     jobs: Annotated[
         int | None, typer.Option(help="Processes; one for every CPU if absent.")
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="Dask scheduler to use instead, such as tcp://host:8786."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for results.")] = FOLDER,
     as_json: AsJson = False,
@@ -40,15 +45,22 @@ def reproduce_study(
         return
     if out.exists() and not out.is_dir():
         raise InvalidParameter("--out", "a folder", str(out), "A file is in its place.")
+    if jobs is not None and cluster is not None:
+        raise InvalidParameter("--jobs", "left out next to --cluster", jobs)
     study = STUDIES.find(name)
     bar = Bar(complaints)
     try:
-        with bar.shown():
+        with connected(address=cluster) as client, bar.shown():
             result = reproduce(
-                study, quick=quick, jobs=jobs, folder=out, progress=bar.watch
+                study,
+                quick=quick,
+                jobs=jobs,
+                cluster=client,
+                folder=out,
+                progress=bar.watch,
             )
     except KeyboardInterrupt:
-        _say_how_to_resume(bar, name, quick, out)
+        _say_how_to_resume(bar, name, quick, out, cluster)
         raise typer.Exit(130) from None
     if as_json:
         print_json(_record(result))
@@ -58,9 +70,12 @@ def reproduce_study(
         raise typer.Exit(1)
 
 
-def _say_how_to_resume(bar: Bar, name: str, quick: bool, out: Path) -> None:
+def _say_how_to_resume(
+    bar: Bar, name: str, quick: bool, out: Path, cluster: str | None
+) -> None:
     words = ["confide", "reproduce", name, *(["--quick"] if quick else [])]
     words += ["--out", str(out)] if out != FOLDER else []
+    words += ["--cluster", cluster] if cluster is not None else []
     complaints.print(
         Text(
             f"Stopped at {bar.latest.done} of {bar.latest.total} cells; what is finished "

@@ -6,7 +6,7 @@ What private rows may meet on the way, and what is done about it:
   characters of the function and its arguments, the exception and its traceback. So a
   function of private rows never raises there: send `quiet(function)`, which returns
   `Failed` in place of an error and shows itself as "<private>", and `unwrap` its result.
-- A value that cannot be pickled is logged whole. Results are to be arrays and numbers.
+- A value that cannot be pickled is logged as text. Results are to be arrays and numbers.
 - A key that Dask makes up holds a digest of the arguments, and schedulers show keys to
   whoever asks. Name tasks yourself, `client.submit(..., key=..., pure=False)`.
 - Workers that are started here log nothing, print nothing, keep no rows on disk when
@@ -41,6 +41,7 @@ _SPAWN_VARIABLES: Final = "distributed.nanny.pre-spawn-environ"
 _LEFT_BEHIND: Final = ("PYTHONHASHSEED", "__DASK_PARENT_PID")
 """Variables that Dask sets in a parent when a worker is born, next to those above."""
 
+_LOGGERS: Final = ("distributed", "distributed.client")
 _SETTINGS: Final = {
     "distributed.worker.multiprocessing-method": "spawn",
     "distributed.worker.memory.target": False,
@@ -150,6 +151,7 @@ def _local(workers: int) -> Iterator[Client]:
     dask = import_module("dask")
     variables = {**dask.config.get(_SPAWN_VARIABLES), **dict.fromkeys(THREAD_LIMITS, "1")}
     with ExitStack() as stack:
+        stack.enter_context(_hushed())
         stack.enter_context(environment_kept([*variables, *_LEFT_BEHIND]))
         with (
             single_threaded(),
@@ -184,8 +186,20 @@ def _started(distributed: ModuleType, workers: int) -> Any:
 @contextmanager
 def _remote(address: str) -> Iterator[Client]:
     distributed = _distributed()
+    with _hushed():
+        client = _answering(distributed, address)
+        try:
+            _check_that_workers_are_there(client, address)
+            yield client
+        finally:
+            client.close()
+
+
+def _answering(distributed: ModuleType, address: str) -> Client:
     try:
-        client = distributed.Client(address, timeout=PATIENCE)
+        # the first is no default: one that cannot connect would stay it for ever
+        distributed.Client(address, timeout=PATIENCE, set_as_default=False).close()
+        return distributed.Client(address, timeout=PATIENCE)
     except (OSError, ValueError, TypeError, RuntimeError) as error:
         raise InvalidParameter(
             "address",
@@ -195,11 +209,6 @@ def _remote(address: str) -> Iterator[Client]:
             "right; for tls:// set distributed.comm.tls in Dask's configuration. "
             f"({type(error).__name__})",
         ) from None
-    try:
-        _check_that_workers_are_there(client, address)
-        yield client
-    finally:
-        client.close()
 
 
 def _check_that_workers_are_there(client: Client, address: str) -> None:
@@ -219,6 +228,20 @@ def _check_that_workers_are_there(client: Client, address: str) -> None:
             address,
             "Install the same version of confide where they run.",
         )
+
+
+@contextmanager
+def _hushed() -> Iterator[None]:
+    """Keep Dask from logging here: it shows whatever it could not send, as text."""
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 def _distributed() -> ModuleType:

@@ -58,7 +58,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A worker died; these cells were at work, and each is tried once more, alone."""
+    """A worker died; these cells were at work, and each is tried again."""
 
     tasks: tuple[Task, ...]
 
@@ -93,7 +93,7 @@ def _drain(
         try:
             while waiting or running:
                 while waiting and len(running) < jobs:
-                    future = submit(_compute, run, waiting[0])
+                    future = submit(compute, run, waiting[0])
                     running[future] = waiting.popleft()
                     yield Started(running[future])
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
@@ -156,7 +156,8 @@ def _exit_with(leash: "connection.Connection[Any, Any]") -> None:
     os._exit(1)
 
 
-def _compute(run: Callable[[Cell, int], list[Row]], task: Task) -> Finished | Failed:
+def compute(run: Callable[[Cell, int], list[Row]], task: Task) -> Finished | Failed:
+    """Compute a cell; an error is a result like any other."""
     start = time.perf_counter()
     try:
         rows = rows_as_text(task.cell, run(task.cell, task.seed))

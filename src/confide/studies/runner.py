@@ -2,19 +2,22 @@
 
 import os
 import pickle
-from collections.abc import Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, assert_never
 
 import pandas as pd
 
 from confide import __version__
-from confide.data import DATASETS
-from confide.errors import ConfideError, DataNotFound, InvalidParameter
+from confide.data.cluster import Client
+from confide.errors import InvalidParameter
 from confide.studies.grid import Task, in_words, rows_from_text, tasks_of
+from confide.studies.needed import check_datasets, check_workers
+from confide.studies.on_cluster import run_on, threads_of
 from confide.studies.outcome import Failure, Progress, Reproduction, Watch
-from confide.studies.pool import Failed, Finished, Lost, Run, Started, run_all
+from confide.studies.pool import Event, Failed, Finished, Lost, Run, Started, run_all
 from confide.studies.publish import publish
 from confide.studies.store import Edition, Results, Stored, opened
 from confide.studies.study import Study
@@ -28,6 +31,7 @@ def reproduce(
     *,
     quick: bool = False,
     jobs: int | None = None,
+    cluster: Client | None = None,
     folder: Path | str = FOLDER,
     progress: Watch | None = None,
 ) -> Reproduction:
@@ -42,6 +46,8 @@ def reproduce(
     jobs
         Number of processes, each with one thread; None takes one for every CPU. The
         results do not depend on it.
+    cluster
+        The client of a Dask cluster that computes instead of processes of our own.
     folder
         Where finished cells, tables and figures go.
     progress
@@ -50,11 +56,11 @@ def reproduce(
     Raises
     ------
     DataNotFound
-        A dataset of the study cannot be had; nothing was computed.
+        A dataset of the study cannot be had where it runs; nothing was computed.
     KeyboardInterrupt
         Ctrl-C was pressed; what was finished is stored.
     """
-    processes = _checked_jobs(jobs)
+    crew = _crew(jobs, cluster)
     _check_that_workers_find(study.run)
     tasks = tasks_of(study, quick)
     place = Path(folder)
@@ -64,9 +70,9 @@ def reproduce(
         todo = [task for task in tasks if task.key not in stored]
         watch(Progress(len(tasks) - len(todo), len(tasks)))
         if todo:
-            _check_datasets(study)
+            crew.check(study)
         failures, notes = _compute(
-            study.run, todo, results, processes, watch=watch, total=len(tasks)
+            study.run, todo, results, crew, watch=watch, total=len(tasks)
         )
         stored = results.all()
     rows = _frame(tasks, stored)
@@ -84,8 +90,32 @@ def reproduce(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Crew:
+    """Who computes: how many cells at once, what must be there, and the events of a run."""
+
+    size: int
+    check: Callable[[Study], None]
+    run_all: Callable[[Run, Iterable[Task]], Generator[Event, None, None]]
+
+
+def _crew(jobs: int | None, cluster: Client | None) -> _Crew:
+    if cluster is None:
+        size = _checked_jobs(jobs)
+        return _Crew(size, check_datasets, lambda run, tasks: run_all(run, tasks, size))
+    if jobs is not None:
+        raise InvalidParameter(
+            "jobs", "left out where a cluster computes", jobs, "Choose one of them."
+        )
+    return _Crew(
+        threads_of(cluster),
+        lambda study: check_workers(cluster, study),
+        lambda run, tasks: run_on(cluster, run, tasks),
+    )
+
+
 def _compute(
-    run: Run, todo: list[Task], results: Results, jobs: int, *, watch: Watch, total: int
+    run: Run, todo: list[Task], results: Results, crew: _Crew, *, watch: Watch, total: int
 ) -> tuple[list[Failure], list[str]]:
     """Compute cells and store each at once; return what failed and what to mention."""
     failures: list[Failure] = []
@@ -93,7 +123,7 @@ def _compute(
     running: dict[str, str] = {}
     seconds = [stored.seconds for stored in results.all().values()]
     done = total - len(todo)
-    with closing(run_all(run, todo, jobs)) as events:
+    with closing(crew.run_all(run, todo)) as events:
         for event in events:
             note = ""
             match event:
@@ -111,10 +141,11 @@ def _compute(
                 case Lost(tasks):
                     note = _lost(tasks)
                     notes.append(note)
-                    running.clear()
+                    for task in tasks:
+                        running.pop(task.key, None)
                 case _:
                     assert_never(event)
-            left = _time_left(seconds, total - done, jobs)
+            left = _time_left(seconds, total - done, crew.size)
             watch(Progress(done, total, tuple(running.values()), left, note))
     return failures, notes
 
@@ -129,7 +160,7 @@ def _lost(tasks: Iterable[Task]) -> str:
     cells = "; ".join(in_words(task.cell) for task in tasks)
     return (
         "A worker process died: killed from outside, crashed, or out of memory. Tried "
-        f"once more, each alone: {cells}."
+        f"again: {cells}."
     )
 
 
@@ -163,20 +194,6 @@ def _check_that_workers_find(run: Run) -> None:
             run,
             f"Workers import it by its name: {error}.",
         ) from None
-
-
-def _check_datasets(study: Study) -> None:
-    for name in study.datasets:
-        if name not in DATASETS:
-            raise InvalidParameter(
-                f"the datasets of {study.name}", f"among {', '.join(DATASETS)}", name
-            )
-        try:
-            DATASETS[name].fetch()
-        except ConfideError as error:
-            raise DataNotFound(
-                f"the study {study.name} needs the dataset {name}. {error}"
-            ) from error
 
 
 def _say_nothing(progress: Progress) -> None:
