@@ -95,7 +95,7 @@ class Design:
     def terms(self) -> int:
         """How many numbers are added up one after the other in a sum over a block."""
         count, block, piece = self.shape[0], self.block_rows, self.added_rows
-        return min(count, piece + self.added_cells) + min(count, block) // piece
+        return min(count, piece + self.added_cells) + min(count, block) // piece + 1
 
     def __matmul__(self, theta: AnyArray) -> AnyArray:
         if theta.ndim == 2:

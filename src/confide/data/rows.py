@@ -9,22 +9,18 @@ kept next to the features instead of a scaled copy of them.
 """
 
 import math
-import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from scipy import sparse
-from threadpoolctl import ThreadpoolController
 
 from confide._types import AnyArray, Array
 from confide.data import csr
 from confide.data.block import Block, Partial, add_up, scaled, squared_norms
 from confide.data.design import CACHE_BYTES, MOST_ADDED, Design, additions, take_columns
+from confide.data.threads import one_blas_thread, pool, threads_to_use
 from confide.errors import InvalidData, InvalidParameter, PrivacyLeak
 
 T = TypeVar("T")
@@ -195,8 +191,7 @@ class HeldRows:
     def depth(self) -> int:
         """How many of those sums are added to each other one after the other."""
         pieces = -(-min(self.block_rows, self.count) // MOST_ADDED)
-        stripes = self._stripes
-        return -(-self._blocks // stripes) * max(1, pieces) + stripes
+        return -(-self._blocks // self._stripes) * max(1, pieces) + self._stripes
 
     @property
     def terms(self) -> int:
@@ -204,7 +199,7 @@ class HeldRows:
         first = min(self.block_rows, self.count)
         if isinstance(self.features, Design):
             first = self.features.terms
-        return first + self.depth + 8
+        return first + -(-self._blocks // self._stripes) + self._stripes + 8
 
     @property
     def most_entries(self) -> int:
@@ -293,7 +288,7 @@ class HeldRows:
     def each(self, parts: Sequence[AnyArray], fn: Callable[["HeldRows"], T]) -> list[T]:
         """Return ``fn`` of the rows at every list of places, computed side by side."""
         with one_blas_thread():
-            return list(_pool(threads_to_use()).map(lambda part: fn(self.at(part)), parts))
+            return list(pool(threads_to_use()).map(lambda part: fn(self.at(part)), parts))
 
     def plain(self) -> tuple[Any, Array]:
         """Return features with their factors multiplied in, dense or CSR, and targets."""
@@ -322,7 +317,7 @@ class HeldRows:
         with one_blas_thread():
             if threads == 1:
                 return add_up(map(stripe, indices))
-            return add_up(_pool(threads).map(stripe, indices))
+            return add_up(pool(threads).map(stripe, indices))
 
     @property
     def _blocks(self) -> int:
@@ -405,31 +400,3 @@ def _cut(features: Any, cut: slice, dtype: Any) -> Any:
     if not sparse.issparse(features):
         return features[cut].astype(dtype, copy=False)
     return csr.cut(features, cut, dtype)
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-@cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="confide")
-
-
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Let products of matrices use one thread each: blocks are worked on side by side."""
-    limit: AbstractContextManager[Any] = _blas().limit(limits=1, user_api="blas")
-    return limit
-
-
-def threads_to_use() -> int:
-    """Return how many threads to use: as OMP_NUM_THREADS says, or one for every core."""
-    asked = os.environ.get("OMP_NUM_THREADS", "")
-    if asked.isdigit() and int(asked) > 0:
-        return int(asked)
-    return os.cpu_count() or 1
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)

@@ -15,7 +15,8 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 from confide.data.block import Partial, add_up
 from confide.data.parted import Survey, View, Work
 from confide.data.progress import Meter
-from confide.data.rows import HeldRows, one_blas_thread, threads_to_use
+from confide.data.rows import HeldRows
+from confide.data.threads import one_blas_thread, threads_to_use
 
 T = TypeVar("T")
 Prepare: TypeAlias = Callable[[Any], HeldRows]
