@@ -20,7 +20,8 @@ CACHE_BYTES = 5 * 2**18
 """So much of a dense matrix stays in the processor's cache while summed."""
 MOST_ADDED = 8192
 """So many rows at most are added up one after the other."""
-CODED_BYTES = 2**23
+CODED_BYTES = 2**22
+"""So much of a design stays in the processor's last cache while summed."""
 MOST_CODED_ROWS = 2**16
 
 
