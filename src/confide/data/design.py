@@ -120,7 +120,9 @@ class Design:
         return replace(self, numbers=self.numbers**2, groups=groups)
 
     def todense(self, dtype: Any = np.float64) -> AnyArray:
-        """Return the same rows as an array, written some at a time."""
+        """Return the same rows as an array; categories are written some rows at a time."""
+        if not self.groups:
+            return self.numbers.T.astype(dtype)
         matrix = np.empty(self.shape, dtype)
         tables = [group.table.astype(dtype) for group in self.groups]
         for low in range(0, self.shape[0], ROWS_AT_ONCE):
