@@ -43,6 +43,7 @@ SCHEMAS = {
         Number("income", -1, 1),
         Category("sex", levels=("f", "m")),
     ),
+    "only numbers": (Number("age", 0, 100), Boolean("member"), Number("income", -1, 1)),
     "no numbers": (
         Category("town", levels=("a", "b", "c")),
         Category("sex", levels=("f", "m")),
@@ -172,7 +173,9 @@ def test_one_long_row_does_not_spoil_the_splitting_of_the_others(monkeypatch):
 
 
 @pytest.mark.parametrize("count", [100, 5000, 100_000, 10**6, 3 * 10**6, 10**8])
-@pytest.mark.parametrize("sizes", [(2, 3), (2, 3, 3, 3, 4, 4, 4, 5), (9,) * 9, (1,) * 12])
+@pytest.mark.parametrize(
+    "sizes", [(), (2, 3), (2, 3, 3, 3, 4, 4, 4, 5), (9,) * 9, (1,) * 12]
+)
 def test_no_sum_is_longer_than_that_of_the_dense_design(sizes, count):
     """What can be certified, and so the largest table that is not refused, stays."""
     columns = tuple(
@@ -221,7 +224,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("kind", ["mixed", "many levels"])
+@pytest.mark.parametrize("kind", ["mixed", "many levels", "only numbers"])
 def test_a_fit_is_that_of_the_dense_design(name, kind, monkeypatch):
     counts = name in {"linear", "poisson"}
     target = Target("y", bound=5.0) if counts else LABELS

@@ -1,6 +1,6 @@
 """Columns of Arrow tables and batches, as far as possible without a copy.
 
-Numbers become views of Arrow's own memory, and text becomes codes of its distinct values.
+Numbers become views of Arrow's own memory, and text codes of its distinct values.
 Everything else goes the way that a table converted to pandas goes.
 """
 
@@ -17,20 +17,20 @@ def is_arrow(frame: Any) -> bool:
 
 def arrow_column(column: Any) -> Any:
     """Return the values of a column as an array, as coded text, or as a pandas Series."""
-    from pyarrow import types
+    from pyarrow import ChunkedArray, types
 
-    kind = column.type
+    kind, chunked = column.type, isinstance(column, ChunkedArray)
     try:
         if types.is_integer(kind) or types.is_floating(kind):
-            flat = _flat(column)
+            flat = _flat(column) if chunked else column
             return flat.to_numpy(zero_copy_only=not flat.null_count)
-        if types.is_boolean(kind) and not column.null_count:
-            return _flat(column).to_numpy(zero_copy_only=False)
+        if types.is_date(kind) or (types.is_boolean(kind) and not column.null_count):
+            return column.to_numpy(zero_copy_only=False)
         if _is_text(kind):
-            return _coded(_flat(column.dictionary_encode()))
+            encoded = column.dictionary_encode()
+            return _coded(_flat(encoded) if chunked else encoded)
         if types.is_dictionary(kind) and _is_text(kind.value_type):
-            chunked = hasattr(column, "unify_dictionaries")
-            return _coded(_flat(column.unify_dictionaries() if chunked else column))
+            return _coded(_flat(column.unify_dictionaries()) if chunked else column)
         return column.to_pandas()
     except (ValueError, TypeError, LookupError, NotImplementedError, OverflowError):
         raise InvalidData(
@@ -49,8 +49,6 @@ def without_missing(frame: Any, name: str) -> Any:
 
 def _flat(column: Any) -> Any:
     """Return one array for a column in chunks."""
-    if not hasattr(column, "num_chunks"):
-        return column
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 

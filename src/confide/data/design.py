@@ -20,7 +20,8 @@ CACHE_BYTES = 5 * 2**18
 """So much of a dense matrix stays in the processor's cache while summed."""
 MOST_ADDED = 8192
 """So many rows at most are added up one after the other."""
-CODED_BYTES = 2**23
+CODED_BYTES = 2**22
+"""So much of a design stays in the processor's last cache while summed."""
 MOST_CODED_ROWS = 2**16
 
 
@@ -136,7 +137,9 @@ class Design:
         return replace(self, numbers=self.numbers**2, groups=groups)
 
     def todense(self, dtype: Any = np.float64) -> AnyArray:
-        """Return the same rows as an array, written some at a time."""
+        """Return the same rows as an array; categories are written some rows at a time."""
+        if not self.groups:
+            return self.numbers.T.astype(dtype)
         matrix = np.empty(self.shape, dtype)
         tables = [group.table.astype(dtype) for group in self.groups]
         for low in range(0, self.shape[0], ROWS_AT_ONCE):

@@ -15,7 +15,7 @@ from confide._types import AnyArray, Array
 
 ROWS_AT_ONCE = 8192
 """NumPy repeats one number along a line of so many without copying it first."""
-COLUMNS_AT_ONCE = 16
+COLUMNS_AT_ONCE = 20
 MOST_NUDGES = 4
 """So often a factor is rounded up. What lies far from zero has coarse ends by itself."""
 
@@ -51,9 +51,10 @@ class Ranges:
             part = out[some]
             for line, values in zip(part, raw[some], strict=True):
                 line[:] = values
-            height = self.height[some]
+            middle, height = self.middle[some], self.height[some]
             with np.errstate(over="ignore"):
-                part -= self.middle[some]
+                if middle.any():
+                    part -= middle
                 part *= self.factor[some]
             np.clip(part, -height, height, out=part)
             if np.isnan(part.max(initial=0.0)):

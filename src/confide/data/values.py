@@ -104,7 +104,7 @@ def level_codes(
     look = _text_places if isinstance(values, Coded) else _places
     places = np.append(look(found, levels, what), -1).astype(small)
     places[:-1][places[:-1] < 0] = other
-    return places[codes]
+    return places.take(codes)
 
 
 def _text_places(texts: list[str], levels: tuple[Any, ...], what: str) -> AnyArray:
@@ -190,7 +190,7 @@ def _one_by_one(
 
 def _spread(found: Array, codes: AnyArray) -> Array:
     """Return the number of every row; code −1 means missing."""
-    spread: Array = np.append(found, np.nan)[codes]
+    spread: Array = np.append(found, np.nan).take(codes)
     return spread
 
 
