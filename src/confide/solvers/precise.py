@@ -46,10 +46,10 @@ def precise_gradient(
 ) -> tuple[Array, float]:
     """Return ∇f(θ) and a bound on the length of its error.
 
-    Where slopes in doubles could not bring the error below half the ``goal`` they are
-    computed in the extended format.
+    Where slopes in doubles would cost more than half the ``goal`` they are computed in the
+    extended format.
     """
-    fine = _Rounding.of(problem, fine=False).slopes(problem) > goal / 4
+    fine = _Rounding.of(problem, fine=False).slopes(problem) > goal / 2
     objective, rows = problem.objective, problem.rows
     loss, longest, steepest = objective.loss, objective.row_norm, objective.slope_bound
     point = _Point.of(rows, theta)
