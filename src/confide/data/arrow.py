@@ -30,7 +30,7 @@ def arrow_column(column: Any) -> Any:
             encoded = column.dictionary_encode()
             return _coded(_flat(encoded) if chunked else encoded)
         if types.is_dictionary(kind) and _is_text(kind.value_type):
-            return _coded(_flat(column.unify_dictionaries()) if chunked else column)
+            return _coded(_flat(_wide(column)) if chunked else column)
         return column.to_pandas()
     except (ValueError, TypeError, LookupError, NotImplementedError, OverflowError):
         raise InvalidData(
@@ -50,6 +50,13 @@ def without_missing(frame: Any, name: str) -> Any:
 def _flat(column: Any) -> Any:
     """Return one array for a column in chunks."""
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _wide(column: Any) -> Any:
+    """Give the codes of chunks room for the values of all their dictionaries."""
+    from pyarrow import dictionary, int32
+
+    return column.cast(dictionary(int32(), column.type.value_type))
 
 
 def _is_text(kind: Any) -> bool:
