@@ -543,13 +543,12 @@ def test_a_forger_who_can_hash_must_also_add_up(ledger, number, column, value, w
         parts = list(row[:-1])
         if row[0] == number:
             parts[column] = value
-        previous = entries._digest(previous, tuple(parts))
+        previous = entries.digest_of(previous, tuple(parts))
         forged.append((*parts, previous))
     tampered(ledger, "DELETE FROM confide_entries")
     with store_at(ledger.place).writing() as run:
         for row in forged:
-            marks = ", ".join("?" * len(row))
-            run(f"INSERT INTO confide_entries VALUES ({marks})", row)  # noqa: S608
+            entries.insert(run, row)
     with pytest.raises(TamperedLedger, match=wrong):
         ledger.verify()
 
@@ -603,8 +602,8 @@ def test_the_database_itself_refuses_to_change_a_line(ledger, statement):
 
 def test_a_newer_format_is_refused(ledger):
     with store_at(ledger.place).writing() as run:
-        run("INSERT INTO confide_meta VALUES (2, 'tomorrow')", ())
-    with pytest.raises(InvalidParameter, match=r"format 2.*upgrade confide"):
+        run("INSERT INTO confide_meta VALUES (3, 'tomorrow')", ())
+    with pytest.raises(InvalidParameter, match=r"format 3.*upgrade confide"):
         Ledger.open(ledger.place)
     with pytest.raises(InvalidParameter, match="upgrade confide"):
         ledger.charge("adult", Pure(1))
@@ -614,11 +613,11 @@ def test_an_older_format_is_brought_up_to_date(file_ledger, monkeypatch):
     book(file_ledger)
     step = ("CREATE TABLE confide_extra (x INTEGER)",)
     monkeypatch.setattr(SqliteStore, "migrations", (*SqliteStore.migrations, step))
-    monkeypatch.setattr(store, "VERSION", 2)
+    monkeypatch.setattr(store, "VERSION", 3)
     file_ledger.close()
     assert file_ledger.verify() == 5
     with store_at(file_ledger.place).reading() as run:
-        assert run("SELECT version FROM confide_meta ORDER BY version", ()) == [(1,), (2,)]
+        assert run("SELECT version FROM confide_meta ORDER BY version", ()) == [(1,), (2,), (3,)]
         assert run("SELECT * FROM confide_extra", ()) == []
 
 

@@ -146,7 +146,7 @@ def test_a_charge_says_what_it_is_for(book, rows):
     noted = pickle.loads(pickle.dumps(book.noting("model.json")))  # noqa: S301
     LogisticRegression(Pure("0.1"), ledger=noted).fit(*rows)
     assert book.entries()[1].what == "LogisticRegression for model.json"
-    book.charge("people", Pure("0.1"))
+    book.charge("people", Pure("0.1"), neighbours="add-remove")
     assert book.entries()[3].what == ""
     with pytest.raises(InvalidParameter, match="note"):
         book.noting("two\nlines")
