@@ -1,5 +1,6 @@
 """A small book, and ways to change one behind its ledger's back."""
 
+from confide.accounting import entries
 from confide.accounting.databases import store_at
 from confide.privacy import Pure
 
@@ -23,3 +24,21 @@ def tampered(ledger, *statements):
     with store_at(ledger.place).writing() as run:
         for statement in (*off, *statements):
             run(statement, ())
+
+
+def forged(ledger, number, changes):
+    """Change one row and every digest from there on, as a forger would who can hash."""
+    with store_at(ledger.place).reading() as run:
+        rows = entries.all_rows(run)
+    previous, written = entries.BEGINNING, []
+    for row in rows:
+        fields = dict(zip(entries.COLUMNS, row, strict=True))
+        if row[0] == number:
+            fields |= changes
+        parts = tuple(fields[name] for name in entries.COLUMNS[:-1])
+        previous = entries.digest_of(previous, parts)
+        written.append((*parts, previous))
+    tampered(ledger, "DELETE FROM confide_entries")
+    with store_at(ledger.place).writing() as run:
+        for row in written:
+            entries.insert(run, row)
