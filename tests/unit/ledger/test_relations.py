@@ -108,6 +108,12 @@ def test_gaussian_releases_cost_the_delta_of_twice_their_shift(epsilon, delta, w
     assert counted.delta < (1 + math.exp(epsilon)) * delta
 
 
+def test_a_delta_that_was_asked_for_is_never_given_back():
+    """Events far smaller than their budget need no delta at 2ε, and yet it counts."""
+    counted = cost(Approx(1, 1e-6), (GaussianEvent(0.01),), ADD, Approx(3, 1e-5), REPLACE)
+    assert counted == Amount.of(Approx(2, 1e-6))
+
+
 def test_so_large_an_epsilon_that_nothing_is_left_is_over_every_limit(file_ledger):
     file_ledger.set_limit("adult", Approx(10**6, 0.9), neighbours=REPLACE)
     for epsilon in (60, 5000):
