@@ -153,6 +153,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             dataset_name(self.schema, self.ledger),
             budget,
             group_events(calibration.events, crowd),
+            neighbours=calibration.guarantee.neighbours,
             what=type(self).__name__,
             status=calibration.guarantee.status,
             private=secret,

@@ -118,7 +118,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 part.rehearse(model)
         seed = self.random_state
         entropy = Entropy.of(self.estimator.random_state if seed is None else seed)
-        receipt = self._pay(budget, promises[0].dataset, secret=entropy.secret)
+        relation, dataset = guarantee.neighbours, promises[0].dataset
+        receipt = self._pay(budget, relation, dataset, secret=entropy.secret)
         for model in models:
             # One charge was made for all, and one source draws for all.
             model.set_params(ledger=None, random_state=None)
@@ -129,7 +130,14 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self._keep(found, settings, promise, budget, receipt)
         return self
 
-    def _pay(self, budget: Budget, dataset: str | None, *, secret: bool) -> Charge | None:
+    def _pay(
+        self,
+        budget: Budget,
+        neighbours: Neighbours,
+        dataset: str | None,
+        *,
+        secret: bool,
+    ) -> Charge | None:
         """Charge the whole search, before anything is drawn."""
         if dataset is None:
             return None
@@ -139,6 +147,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             dataset,
             budget,
             (event_of(budget),),
+            neighbours=neighbours,
             what=f"PrivateSearch of {type(self.estimator).__name__}",
             private=secret,
         )
