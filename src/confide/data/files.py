@@ -6,13 +6,15 @@ from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
+from confide.data.arrow import coded_schema, with_codes
+from confide.data.columns import Category
 from confide.data.delimited import PACKED, explained, in_words, read_header, read_pieces
 from confide.data.schema import Schema, check_columns, declared_columns
 from confide.data.stream import Source
 from confide.data.tables import arrow_dataset, is_parquet
 from confide.errors import InvalidData, InvalidParameter
 
-PIECE_ROWS = 2**14
+PIECE_ROWS = 2**15
 """So many rows of some dozen columns stay in the processor's cache while worked on."""
 TEXT_ROWS = 2**16
 LARGE = 2**28
@@ -101,10 +103,11 @@ class FileTable:
             wanted = declared_columns(schema, names, target=target)
         if self._dataset is None:
             return tuple(TextFile(path, schema, target) for path in self._paths)
+        coded = [] if schema is None else _text_categories(schema, self._dataset.schema)
         return tuple(
-            RowGroup(group, self._dataset.schema, tuple(wanted))
+            RowGroup(group, coded_schema(self._dataset.schema, coded), tuple(wanted))
             for fragment in self._dataset.get_fragments()
-            for group in fragment.split_by_row_group()
+            for group in with_codes(fragment, coded).split_by_row_group()
         )
 
     def __repr__(self) -> str:
@@ -148,6 +151,13 @@ def is_in_parts(source: str | Path) -> bool:
         return True
     path = Path(source)
     return path.is_file() and path.stat().st_size >= LARGE
+
+
+def _text_categories(schema: Schema, arrow_schema: Any) -> list[str]:
+    """Return the categories that a file holds as text: they are read as codes."""
+    names = [column.name for column in schema.columns if isinstance(column, Category)]
+    held = [name for name in (*names, schema.target.column) if name in arrow_schema.names]
+    return [name for name in held if str(arrow_schema.field(name).type) == "string"]
 
 
 def _folder(source: str | Path) -> Path | None:
