@@ -145,7 +145,7 @@ def _approach_without_hessian(problem: Problem) -> Array:
     if stride < LEAST_STRIDE:
         return theta
     level = replace(problem, rows=problem.rows.thin(stride), weight=float(stride))
-    memory = Memory.of(diagonal_metric(level, theta))
+    memory = Memory.of(diagonal_metric(level, theta), size)
     gradient, _ = level.gradient(theta)
     for _ in range(MOST_SAMPLE_STEPS):
         if float(gradient @ memory.metric(gradient)) <= 0.1 * size * stride:
