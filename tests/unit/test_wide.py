@@ -80,7 +80,7 @@ def peak_of(fit):
 
 @pytest.mark.parametrize("kind", ["csr", "schema"])
 def test_a_wide_fit_takes_few_sweeps_and_little_memory(kind, sweeps, monkeypatch):
-    """A dense copy would take 256 MB, one of a sample 21 MB in single precision."""
+    """A dense copy takes 256 MB, one of the sample 11 MB in single precision."""
     monkeypatch.setattr(smooth, "ROWS_PER_COLUMN", 1)
     if kind == "csr":
         given = one_hot()
@@ -155,8 +155,8 @@ def test_a_wide_schema_is_not_refused_for_levels_that_a_row_does_not_set():
     assert finest_tolerance(objective, rows) < 1e-9
 
 
-def test_what_is_refused_for_sparse_rows_depends_on_their_shape():
-    """One row that holds every column changes nothing."""
+def test_one_full_row_changes_nothing_about_what_is_refused():
+    """How many entries the fullest row holds is private."""
     features, labels = one_hot(count=3000)
     full = sparse.vstack([features[:-1], sparse.csr_array(np.full((1, WIDTH), 0.01))])
     found = []

@@ -42,7 +42,7 @@ def precise_gradient(problem: Problem, theta: Array) -> tuple[Array, float]:
     """Return ∇f(θ) and a bound on the length of its error."""
     objective, rows = problem.objective, problem.rows
     loss, longest, steepest = objective.loss, objective.row_norm, objective.slope_bound
-    point = _Point.of(rows, theta)
+    point, most = _Point.of(rows, theta), _rows_of_a_piece(rows)
 
     def part(block: Block) -> Partial:
         features, numbers = block.features, block.features
@@ -64,7 +64,7 @@ def precise_gradient(problem: Problem, theta: Array) -> tuple[Array, float]:
         return float(np.abs(margin).sum()), whole, _pull(pieces, strong, weak), *cells
 
     def whole(block: Block) -> Partial:
-        return add_up(part(piece) for _, piece in block.pieces(MOST_ADDED))
+        return add_up(part(piece) for _, piece in block.pieces(most))
 
     size, last, total, *cells = rows.sum(whole)
     if cells:
@@ -75,6 +75,12 @@ def precise_gradient(problem: Problem, theta: Array) -> tuple[Array, float]:
     found: Array = wide.astype(np.float64)
     unit = float(np.finfo(np.float64).eps) / 2
     return found, _error(problem, theta, size) + unit * float(np.linalg.norm(found))
+
+
+def _rows_of_a_piece(rows: Rows) -> int:
+    """Return how many rows to add up at once: more where there is no product to add up."""
+    coded = isinstance(rows.features, Design) and not len(rows.features.numbers)
+    return rows.block_rows if coded else min(rows.block_rows, MOST_ADDED)
 
 
 def careful_gradient(problem: Problem, theta: Array) -> tuple[AnyArray, float]:
@@ -194,7 +200,7 @@ def _error(problem: Problem, theta: Array, margins: float) -> float:
     """
     objective, count = problem.objective, problem.rows.count
     features = problem.rows.features
-    block = min(problem.rows.block_rows, MOST_ADDED)
+    block = _rows_of_a_piece(problem.rows)
     cells = features.added_cells if isinstance(features, Design) else 0
     unit = float(np.finfo(np.float64).eps) / 2
     extended = float(np.finfo(np.longdouble).eps) / 2
