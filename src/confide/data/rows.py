@@ -185,12 +185,14 @@ class HeldRows:
     @property
     def added(self) -> int:
         """How many rows are added up one after the other before sums are added to sums."""
+        if isinstance(self.features, Design) and not len(self.features.numbers):
+            return self.block_rows
         return min(self.block_rows, MOST_ADDED)
 
     @property
     def depth(self) -> int:
         """How many of those sums are added to each other one after the other."""
-        pieces = -(-min(self.block_rows, self.count) // MOST_ADDED)
+        pieces = -(-min(self.block_rows, self.count) // self.added)
         return -(-self._blocks // self._stripes) * max(1, pieces) + self._stripes
 
     @property

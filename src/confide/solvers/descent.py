@@ -25,7 +25,9 @@ from confide.solvers.solution import Solution
 from confide.solvers.sums import Problem
 
 MOST_SWEEPS = 10_000
-MEMORY = 50
+FEWEST_PAIRS, MOST_PAIRS = 12, 50
+PAIRS_BYTES = 2**27
+"""So much memory the pairs may take where there are more than the fewest."""
 WIDEST_HESSIAN = 1500
 MOST_TRIALS = 40
 MOST_STALLS = 500
@@ -70,9 +72,10 @@ class Memory:
     pairs: deque[tuple[Array, Array, float]]
 
     @classmethod
-    def of(cls, metric: Metric) -> "Memory":
+    def of(cls, metric: Metric, dimension: int) -> "Memory":
         """Return a metric that nothing has corrected yet."""
-        return cls(metric, deque(maxlen=MEMORY))
+        fitting = min(MOST_PAIRS, PAIRS_BYTES // (16 * dimension))
+        return cls(metric, deque(maxlen=max(FEWEST_PAIRS, fitting)))
 
     def direction(self, gradient: Array) -> Array:
         """Return −H⁻¹g for the corrected metric H."""
@@ -98,7 +101,7 @@ def descend(
 ) -> Solution:
     """Take quasi-Newton steps until the gradient certifies the distance."""
     convexity = problem.objective.strong_convexity
-    memory, plain = Memory.of(metric), goal.look(problem)
+    memory, plain = Memory.of(metric, len(theta)), goal.look(problem)
     look, point, patience = plain, theta, _patience(problem)
     best, stalled, before = np.inf, 0, 0.0
     for _ in range(MOST_SWEEPS):

@@ -8,7 +8,7 @@ much for so many rows, these two are computed in the extended format.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -52,11 +52,12 @@ def precise_gradient(
     fine = _Rounding.of(problem, fine=False).slopes(problem) > goal / 2
     objective, rows = problem.objective, problem.rows
     loss, longest, steepest = objective.loss, objective.row_norm, objective.slope_bound
-    point = _Point.of(rows, theta)
+    point, most = _Point.of(rows, theta), rows.added
 
     def part(block: Block) -> Partial:
         features, numbers = block.features, block.features
         if isinstance(features, Design):
+            features = features.unpacked()
             numbers = features.numbers.T
         else:
             numbers = scaled(features, block.factor)
@@ -71,7 +72,7 @@ def precise_gradient(
         return float(np.abs(margin).sum()), whole, _pull(pieces, strong, weak), *cells
 
     def whole(block: Block) -> Partial:
-        return add_up(part(piece) for _, piece in block.pieces(MOST_ADDED))
+        return add_up(part(piece) for _, piece in block.pieces(most))
 
     size, last, total, *cells = rows.sum(whole)
     if cells:
@@ -110,7 +111,8 @@ def _wide(values: Any) -> Any:
 class _Point:
     """Coefficients split in two; those of categories are added up beforehand.
 
-    ``known`` holds such sums, and the intercept's share, as doubles with their rests.
+    ``known`` holds such sums, and the intercept's share, in two parts: the leading ones,
+    of twice as many bits, lie on one grid and add up without error.
     """
 
     slopes: Array
@@ -130,7 +132,7 @@ class _Point:
                 known = [sums[0] + (known[0] if rows.height else 0), *sums[1:]]
             slopes = slopes[layout.places]
         coarse = _leading(slopes, float(np.abs(slopes).max(initial=0.0)))
-        return cls(slopes, coarse, slopes - coarse, tuple(map(_two_doubles, known)))
+        return cls(slopes, coarse, slopes - coarse, tuple(_on_one_grid(known)))
 
     def margin(self, pieces: Pieces, features: Any, *, fine: bool) -> AnyArray:
         """Return ⟨x, θ⟩ with the intercept, rounded once; if fine, in extended format."""
@@ -139,23 +141,28 @@ class _Point:
         small = lead @ self.fine
         if rest is not None:
             small += rest @ self.slopes
-        for whole, tail in self._found(features):
-            after = total + whole
-            back = after - total
-            small += (total - (after - back)) + (whole - back) + tail
-            total = after
-        return (_wide(total) if fine else total) + small
+        known, tails = self._known(features)
+        small += tails
+        after = total + known
+        back = after - total
+        small += (total - (after - back)) + (known - back)
+        return (_wide(after) if fine else after) + small
 
-    def _found(self, features: Any) -> Iterable[tuple[Array, Array]]:
+    def _known(self, features: Any) -> tuple[Array, Array]:
         if not isinstance(features, Design) or not features.groups:
-            return self.known
-        pairs = zip(features.groups, self.known, strict=True)
-        return ((w.take(group.cells), t.take(group.cells)) for group, (w, t) in pairs)
+            return self.known[0]
+        known, tails = np.zeros((2, features.shape[0]))
+        for group, (leads, rests) in zip(features.groups, self.known, strict=True):
+            known += leads.take(group.cells)
+            tails += rests.take(group.cells)
+        return known, tails
 
 
-def _two_doubles(wide: AnyArray) -> tuple[Array, Array]:
-    whole = wide.astype(np.float64)
-    return whole, (wide - whole).astype(np.float64)
+def _on_one_grid(known: list[AnyArray]) -> Iterator[tuple[Array, Array]]:
+    largest = max(float(np.abs(sums).max()) for sums in known)
+    for sums in known:
+        lead = _leading(sums.astype(np.float64), largest, 2 * BITS)
+        yield lead, (sums - lead).astype(np.float64)
 
 
 def _split(values: Any, longest: float) -> Pieces:
@@ -164,26 +171,26 @@ def _split(values: Any, longest: float) -> Pieces:
         lead = _leading(values, longest)
         return values, lead, values - lead
     lead = _leading(values.data, longest)
-    rest = values.data - lead
-    if not rest.any():
+    if np.array_equal(lead, values.data):
         return values, values, None
+    rest = values.data - lead
     return values, csr.with_values(values, lead), csr.with_values(values, rest)
 
 
 def _pull(pieces: Pieces, strong: Array, weak: Array) -> AnyArray:
     """Return Σ wᵢxᵢ for weights in two parts."""
     numbers, lead, rest = pieces
-    small = weak @ numbers
-    if rest is not None:
-        small += strong @ rest
-    return _wide(strong @ lead) + small
+    if rest is None:
+        both = numbers.T @ np.column_stack((strong, weak))
+        return _wide(both[:, 0]) + both[:, 1]
+    return _wide(strong @ lead) + (strong @ rest + weak @ numbers)
 
 
-def _leading(values: Array, largest: float) -> Array:
+def _leading(values: Array, largest: float, bits: int = BITS) -> Array:
     """Round to a grid of 2⁻²⁰ of the largest magnitude, by adding and taking away."""
     if largest == 0:
         return np.zeros_like(values)
-    grid = 2.0 ** (np.ceil(np.log2(largest)) - BITS)
+    grid = 2.0 ** (np.ceil(np.log2(largest)) - bits)
     anchor = 1.5 * 2.0**52 * grid
     return (values + anchor) - anchor
 
