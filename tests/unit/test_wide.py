@@ -60,9 +60,9 @@ def sweeps(monkeypatch):
             found.append(theta.dtype)
         return honest(self, theta)
 
-    def watched_split(problem, theta):
+    def watched_split(problem, theta, goal):
         found.append("split")
-        return split(problem, theta)
+        return split(problem, theta, goal)
 
     monkeypatch.setattr(Problem, "gradient", watched)
     monkeypatch.setattr(descent, "precise_gradient", watched_split)

@@ -42,9 +42,9 @@ def splits(rows: Rows, entries: int) -> bool:
 
 
 def precise_gradient(
-    problem: Problem, theta: Array, goal: float = math.inf
+    problem: Problem, theta: AnyArray, goal: float = math.inf
 ) -> tuple[Array, float]:
-    """Return ∇f(θ) and a bound on the length of its error.
+    """Return ∇f(θ) and a bound on the length of its error; θ may be in extended format.
 
     Where slopes in doubles would cost more than half the ``goal`` they are computed in the
     extended format.
@@ -121,18 +121,19 @@ class _Point:
     known: tuple[tuple[Array, Array], ...]
 
     @classmethod
-    def of(cls, rows: Rows, theta: Array) -> "_Point":
-        slopes = theta[:-1] if rows.height else theta
-        wide = _wide(slopes)
-        known = [np.longdouble(rows.height) * theta[-1:]]
+    def of(cls, rows: Rows, theta: AnyArray) -> "_Point":
+        wide = _wide(theta[:-1] if rows.height else theta)
+        known = [np.longdouble(rows.height) * _wide(theta[-1:])]
         layout = rows.layout
         if isinstance(layout, Design):
             sums = [group.lookup(wide) for group in layout.groups]
             if sums:
                 known = [sums[0] + (known[0] if rows.height else 0), *sums[1:]]
-            slopes = slopes[layout.places]
+            wide = wide[layout.places]
+        slopes = wide.astype(np.float64)
         coarse = _leading(slopes, float(np.abs(slopes).max(initial=0.0)))
-        return cls(slopes, coarse, slopes - coarse, tuple(_on_one_grid(known)))
+        fine = (wide - coarse).astype(np.float64)
+        return cls(slopes, coarse, fine, tuple(_on_one_grid(known)))
 
     def margin(self, pieces: Pieces, features: Any, *, fine: bool) -> AnyArray:
         """Return ⟨x, θ⟩ with the intercept, rounded once; if fine, in extended format."""
@@ -235,10 +236,10 @@ class _Rounding:
         objective = problem.objective
         return self.slope * slope_scale(objective) * problem.rows.count * objective.row_norm
 
-    def of_gradient(self, problem: Problem, theta: Array, margins: float) -> float:
+    def of_gradient(self, problem: Problem, theta: AnyArray, margins: float) -> float:
         """Bound the error; ``margins`` is the sum of |⟨x, θ⟩| over the rows."""
         objective, count = problem.objective, problem.rows.count
-        length = float(np.linalg.norm(theta))
+        length = float(np.linalg.norm(theta.astype(np.float64)))
         bend = curvature_bound(objective.loss, objective.public)
         reach = objective.row_norm * length
         per_row = bend * self.inner * reach + self.outer * objective.slope_bound
