@@ -17,7 +17,7 @@ from scipy import sparse
 
 from confide._types import AnyArray, Array
 from confide.data import csr
-from confide.data.block import Block, Partial, add_up, scaled
+from confide.data.block import Block, Partial, add_up, chain, scaled
 from confide.data.design import MOST_ADDED, Design
 from confide.data.rows import Rows
 from confide.objectives import Objective, curvature_bound
@@ -25,6 +25,9 @@ from confide.solvers.sums import Problem, slope_scale
 
 BITS = 20
 """Leading bits: 2·20 for a product and 13 for a sum of 8192 of them fill a double."""
+
+FEW = 1024
+"""So many rows at most are added up at once where there are very many."""
 
 Pieces: TypeAlias = tuple[Any, Any, Any]
 """Numbers, their leading parts and the rest."""
@@ -52,7 +55,7 @@ def precise_gradient(
     fine = _Rounding.of(problem, fine=False).slopes(problem) > goal / 2
     objective, rows = problem.objective, problem.rows
     loss, longest, steepest = objective.loss, objective.row_norm, objective.slope_bound
-    point, most = _Point.of(rows, theta), rows.added
+    point, most = _Point.of(rows, theta), _rows_of_a_piece(rows, fine=fine)
 
     def part(block: Block) -> Partial:
         features, numbers = block.features, block.features
@@ -84,6 +87,10 @@ def precise_gradient(
     unit = float(np.finfo(np.float64).eps) / 2
     error = _Rounding.of(problem, fine=fine).of_gradient(problem, theta, size)
     return found, error + unit * float(np.linalg.norm(found))
+
+
+def _rows_of_a_piece(rows: Rows, *, fine: bool) -> int:
+    return min(rows.added, FEW) if fine else rows.added
 
 
 def careful_gradient(problem: Problem, theta: Array, goal: float) -> tuple[AnyArray, float]:
@@ -220,15 +227,17 @@ class _Rounding:
         layout = rows.layout
         coded = isinstance(layout, Design)
         cells = layout.added_cells if coded else 0
-        looked_up = layout.entries if coded and layout.groups else 0
+        looked_up = layout.entries + 2 if coded and layout.groups else 1
+        added = _rows_of_a_piece(rows, fine=fine)
+        depth = rows.depth + chain(-(-rows.added // added))
         unit = float(np.finfo(np.float64).eps) / 2
         extended = float(np.finfo(np.longdouble).eps) / 2
         rest = 2.0**-BITS * (math.sqrt(entries) + 1)
         return cls(
             4 * extended + unit * rest if fine else 4 * unit,
             extended if fine else unit,
-            4 * unit * (entries + 4) * rest + extended * (looked_up + 3),
-            unit * (rows.added + 3) * rest + extended * (rows.depth + cells + 10),
+            4 * unit * (entries + 4) * rest + extended * looked_up,
+            unit * (added + 3) * rest + extended * (depth + cells + 10),
         )
 
     def slopes(self, problem: Problem) -> float:
