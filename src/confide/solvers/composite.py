@@ -4,7 +4,8 @@ Proximal Newton: a quadratic model of the smooth part is minimised together with
 penalty and the constraint by an accelerated proximal method, which costs no sweep. Its
 last proximal step is exact and hands over a subgradient w of penalty and constraint at
 the new point θ, so v = ∇f(θ) + w is a subgradient of the whole objective there and
-‖θ − θ*‖ <= ‖v‖/Λ.
+‖θ − θ*‖ <= ‖v‖/Λ. A step that brings ‖v‖ down fourfold is taken as it is; of any other
+the length is searched for.
 """
 
 from collections.abc import Callable
@@ -67,9 +68,12 @@ def _proximal_newton(problem: Problem, theta: Array, tolerance: float) -> Soluti
         residual = float(np.linalg.norm(ahead + normal))
         if residual + floor + slack <= goal:
             return Solution(point, (residual + floor + slack) / convexity)
-        rise = _rise(objective, theta, point)
-        scale, gradient = _step_length(problem, theta, point, (gradient, ahead), rise)
-        theta = theta + scale * (point - theta)
+        if np.isfinite(before) and residual <= before / 4:
+            scale, gradient, theta = 1.0, ahead, point
+        else:
+            rise = _rise(objective, theta, point)
+            scale, gradient = _step_length(problem, theta, point, (gradient, ahead), rise)
+            theta = theta + scale * (point - theta)
         if residual > 0.05 * before or scale < 1:
             gradient, _, hessian = problem.gradient_and_hessian(theta, fine=True)
             steepest = _largest_eigenvalue(hessian)
