@@ -128,9 +128,9 @@ class watched:  # noqa: N801
             setattr(place, name, function)
 
     def _timed(self, title, function):
-        def timed(problem, theta):
+        def timed(problem, theta, *more):
             start = time.process_time()
-            result = function(problem, theta)
+            result = function(problem, theta, *more)
             taken = time.process_time() - start
             kind = title if problem.weight == 1 else f"sample: {title}"
             if theta.dtype.itemsize > 8:
