@@ -20,6 +20,8 @@ from confide.errors import ConfideError
 
 PATIENCE = 0.5
 """Seconds before the first look for lost workers; every look doubles them."""
+GATHERED = 60
+"""So many times as long results may be on their way."""
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -72,11 +74,14 @@ class Homes:
         return [unwrap(result) for result in gathered]
 
     def _gathered(self, submit: Callable[[], Sequence[Any]]) -> Sequence[Any]:
-        gather, sync = self.client.gather, self.client.sync
-        patience, futures = PATIENCE, list(submit())
+        wait, patience = import_module("distributed").wait, PATIENCE
+        futures = list(submit())
         while True:
             try:
-                found: Sequence[Any] = sync(gather, futures, callback_timeout=patience)
+                wait(futures, timeout=patience)
+                found: Sequence[Any] = self.client.sync(
+                    self.client.gather, futures, callback_timeout=GATHERED * patience
+                )
             except TimeoutError:
                 patience *= 2
                 if self._lost():
