@@ -43,7 +43,8 @@ def as_piece(features: Any, target: Any) -> Any:
         return features
     if features.shape[0] != len(target):
         raise InvalidData(
-            "X and the target y must be cut into parts of the same numbers of rows."
+            "X and the target y must be cut into parts of the same numbers of rows. Cut "
+            "both from one collection, or rechunk y like X."
         )
     return features, target
 
@@ -135,17 +136,17 @@ def dask_table(X: Any, y: Any) -> DaskTable:
             "where X is a Dask collection the target y must be one as well, or the name of "
             "a column where X is a data frame."
         )
+    if getattr(X, "ndim", 0) != 2:
+        raise InvalidData("X must have two dimensions; it has another number of them.")
     if is_frame(X):
-        if not hasattr(X, "columns"):
-            raise InvalidData("X must have two dimensions; it is a single column.")
         names = tuple(str(name) for name in X.columns)
         return DaskTable(names, len(names), current_client(), X, None if named else y)
-    if X.ndim != 2:
-        raise InvalidData("X must have two dimensions; it has another number of them.")
     whole = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
     target = y
     if y is not None and hasattr(y, "chunks") and y.chunks[0] != whole.chunks[0]:
         known = not np.isnan([*y.chunks[0], *whole.chunks[0]]).any()
+        if known and y.shape[0] != X.shape[0]:
+            raise InvalidData("X and the target y must have the same number of rows.")
         target = y.rechunk({0: whole.chunks[0]}) if known else y
     if getattr(target, "ndim", 1) == 2 and target.numblocks[1] > 1:
         target = target.rechunk({1: -1})
