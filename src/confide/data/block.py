@@ -1,7 +1,8 @@
 """Some rows, and what is computed from them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -154,8 +155,8 @@ def add_up(partials: Iterable[Partial]) -> Partial:
     How many additions a number goes through says `chain`.
     """
     sums: list[tuple[int, Partial]] = []
-    for partial in partials:
-        level, total = 0, partial
+    for found in partials:
+        level, total = 0, found
         while sums and sums[-1][0] == level:
             total = _plus(sums.pop()[1], total)
             level += 1
@@ -173,3 +174,23 @@ def chain(count: int) -> int:
 
 def _plus(one: Partial, other: Partial) -> Partial:
     return tuple(a + b for a, b in zip(one, other, strict=True))
+
+
+def cutter(features: Any) -> Callable[[slice, Any], Any]:
+    """Return what cuts rows out in some precision: valid until it cuts the next."""
+    if isinstance(features, Design):
+        return lambda cut, dtype: features[cut].astype(dtype)
+    if sparse.issparse(features):
+        return partial(csr.cut, features)
+    room: list[AnyArray] = []
+
+    def dense(cut: slice, dtype: Any) -> AnyArray:
+        part = features[cut]
+        if part.dtype == dtype:
+            return part
+        if not room or room[0].shape != part.shape:
+            room[:] = [np.empty_like(part, dtype)]
+        np.copyto(room[0], part)
+        return room[0]
+
+    return dense

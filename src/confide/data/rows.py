@@ -17,7 +17,7 @@ from scipy import sparse
 
 from confide._types import AnyArray, Array
 from confide.data import csr
-from confide.data.block import Block, Partial, add_up, chain, scaled, squared_norms
+from confide.data.block import Block, Partial, add_up, chain, cutter, scaled, squared_norms
 from confide.data.design import CACHE_BYTES, MOST_ADDED, Design, additions, take_columns
 from confide.data.threads import one_blas_thread, pool, threads_to_use
 from confide.errors import InvalidData, InvalidParameter, PrivacyLeak
@@ -264,15 +264,16 @@ class HeldRows:
     def blocks(self, start: int, stop: int, dtype: Any = np.float64) -> Iterator[Block]:
         """Walk over the rows from start to stop, block by block.
 
-        A row that was shortened is its features times its factor, rounded to doubles: in
-        the extended format that product comes first.
+        Numbers of another type are converted into memory that the next block uses again. A
+        row that was shortened is its features times its factor, rounded to doubles: in the
+        extended format that product comes first.
         """
-        step = self.block_rows
+        step, cut_out = self.block_rows, cutter(self.features)
         exact = dtype == np.longdouble and not isinstance(self.features, Design)
         for low in range(start, max(stop, start + 1), step):
             cut = slice(low, min(low + step, stop))
             factor = None if self.factor is None else self.factor[cut]
-            features = _cut(self.features, cut, np.float64 if exact else dtype)
+            features = cut_out(cut, np.float64 if exact else dtype)
             if exact:
                 features, factor = scaled(features, factor).astype(dtype), None
             yield Block(features, self.target[cut], factor, self.height, low)
@@ -398,11 +399,3 @@ def refuse_infinite(features: Any) -> None:
         "the squared length of every row of X must fit a double; a value is too large. "
         "Bring the columns to a common public range first."
     )
-
-
-def _cut(features: Any, cut: slice, dtype: Any) -> Any:
-    if isinstance(features, Design):
-        return features[cut].astype(dtype)
-    if not sparse.issparse(features):
-        return features[cut].astype(dtype, copy=False)
-    return csr.cut(features, cut, dtype)
