@@ -1,6 +1,6 @@
 """Dask's own tables: data frames and arrays, part by part as Dask cut them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -61,7 +61,11 @@ class DaskTable:
         return
 
     def sources(
-        self, schema: Schema | None, *, target: bool = True, only: str | None = None
+        self,
+        schema: Schema | None,
+        *,
+        target: bool = True,
+        only: str | Sequence[str] | None = None,
     ) -> tuple[Source, ...]:
         """Return the parts, with the columns that a schema declares or with all."""
         features = self._features

@@ -89,14 +89,26 @@ class FileTable:
     _dataset: Any
     _paths: tuple[Path, ...]
 
+    @property
+    def width(self) -> int:
+        """How many columns there are."""
+        return len(self.names)
+
     def sources(
-        self, schema: Schema | None, *, target: bool = True, only: str | None = None
+        self,
+        schema: Schema | None,
+        *,
+        target: bool = True,
+        only: str | Sequence[str] | None = None,
     ) -> tuple[Source, ...]:
-        """Return the parts, with the columns that a schema declares, one alone, or all."""
-        names = list(self.names)
+        """Return the parts, with the columns that a schema declares, some, or all.
+
+        Text is read with all its columns where there is no schema.
+        """
+        wanted = names = list(self.names)
         if only is not None:
-            check_columns(names, [only])
-        wanted = names if only is None else [only]
+            wanted = [only] if isinstance(only, str) else list(only)
+            check_columns(names, wanted)
         if schema is not None:
             wanted = declared_columns(schema, names, target=target)
         if self._dataset is None:

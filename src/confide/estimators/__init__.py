@@ -4,6 +4,7 @@ from confide.estimators._classifiers import LinearSVC, LogisticRegression
 from confide.estimators._load import load_model
 from confide.estimators._model_file import release_hash
 from confide.estimators._multi import MultiResponseRegression
+from confide.estimators._pieces import each_piece
 from confide.estimators._regressors import LinearRegression, PoissonRegression
 from confide.estimators._sparse import SparseLinearRegression
 
@@ -14,6 +15,7 @@ __all__ = [
     "MultiResponseRegression",
     "PoissonRegression",
     "SparseLinearRegression",
+    "each_piece",
     "load_model",
     "release_hash",
 ]

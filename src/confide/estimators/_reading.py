@@ -48,7 +48,7 @@ class Reading(Protocol):
 
 def reading_of(model: Any, X: Any, y: Any) -> Reading:
     """Read a table, or as much of it as must be known before its rows are bounded."""
-    table = _parted_table(X, y)
+    table = parted_table(X, y, schema=model.schema is not None)
     if table is None:
         return _read_whole(model, X, y)
     return _read_in_parts(model, table, y)
@@ -93,13 +93,16 @@ def _read_whole(model: Any, X: Any, y: Any) -> InMemory:
 # ------------------------------------------------------------------------------- in parts
 
 
-def _parted_table(X: Any, y: Any) -> PartedTable | None:
-    """Return a table in parts, or None for what is in memory or small enough for it."""
+def parted_table(X: Any, y: Any, *, schema: bool = True) -> PartedTable | None:
+    """Return a table in parts, or None for what is in memory or small enough for it.
+
+    A file without a ``schema`` is always in parts.
+    """
     if isinstance(X, FileTable):
         return X
     if is_dask(X):
         return dask_table(X, y)
-    if isinstance(X, str | Path) and is_in_parts(X):
+    if isinstance(X, str | Path) and (not schema or is_in_parts(X)):
         return open_table(X)
     return None
 
