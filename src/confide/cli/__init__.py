@@ -14,7 +14,8 @@ from confide import __version__
 from confide.cli.books import budget
 from confide.cli.console import complaints, console
 from confide.cli.inversion import inversion
-from confide.cli.model import fit, predict, report
+from confide.cli.model import fit, report
+from confide.cli.predictions import predict
 from confide.cli.prospect import audit, plan
 from confide.cli.reproduce import reproduce_study
 from confide.cli.schemas import schemas

@@ -1,4 +1,4 @@
-"""A table in files, walked once and in order: every piece is worked on and then forgotten."""
+"""A table in files, walked once and in order; no piece is kept."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -6,6 +6,7 @@ from confide.estimators._model_file import release_hash
 from confide.estimators._multi import MultiResponseRegression
 from confide.estimators._pieces import each_piece
 from confide.estimators._regressors import LinearRegression, PoissonRegression
+from confide.estimators._rehearsal import offers_intervals
 from confide.estimators._sparse import SparseLinearRegression
 
 __all__ = [
@@ -17,5 +18,6 @@ __all__ = [
     "SparseLinearRegression",
     "each_piece",
     "load_model",
+    "offers_intervals",
     "release_hash",
 ]
