@@ -64,8 +64,8 @@ class SweepBar:
             self.whole, self.pace = sweep.rows, sweep.rows / max(sweep.seconds, 1e-9)
         if not self.console.is_terminal and now >= self.printed + BETWEEN_LINES:
             self.printed = now
-            text = f"{self.name()}: {self.rows()}, {self.speed()}".rstrip(", ")
-            self.console.print(Text(text), soft_wrap=True)
+            parts = ", ".join(filter(None, (self.rows(), self.speed(), self.left())))
+            self.console.print(Text(f"{self.name()}: {parts}"), soft_wrap=True)
 
     def picture(self) -> Table:
         """Return the bar as it is now."""
@@ -74,7 +74,8 @@ class SweepBar:
             Text(self.name(), no_wrap=True), self.bar(), Text(self.speed(), no_wrap=True)
         )
         past = f"{span(time.monotonic() - self.born)} since the start"
-        below = "; ".join(filter(None, (self.rows(), past)))
+        parts = ", ".join(filter(None, (self.rows(), self.left())))
+        below = "; ".join(filter(None, (parts, past)))
         whole = Table.grid()
         whole.add_row(line)
         whole.add_row(Text(below, style="dim", overflow="ellipsis", no_wrap=True))
@@ -113,22 +114,28 @@ class SweepBar:
         return f"{sweep.rows:,} of {about}{total:,} rows"
 
     def speed(self) -> str:
-        """Return rows in a second and how long this sweep may still take."""
-        sweep, total = self.latest, self.total()
-        if sweep is None:
+        """Return rows in a second: of this sweep, or of the last one at first."""
+        pace = self._pace()
+        return "" if pace is None else in_a_second(pace)
+
+    def left(self) -> str:
+        """Return how long this sweep may still take; else how long it takes already."""
+        sweep, pace, total = self.latest, self._pace(), self.total()
+        if sweep is None or sweep.over:
             return ""
-        if sweep.over:
-            return "" if self.pace is None else in_a_second(self.pace)
-        pace = self.pace
-        if sweep.rows and (pace is None or sweep.seconds >= STEADY):
-            pace = sweep.rows / max(sweep.seconds, 1e-9)
-        if pace is None or total is None:
-            return ""
-        spent = time.monotonic() - self.heard
-        left = (total - sweep.rows) / pace - spent
-        if not sweep.rows:
-            left -= sweep.seconds
-        return f"{in_a_second(pace)}, {_about(left)} left in this sweep"
+        since = time.monotonic() - self.heard
+        if pace is None or total is None or not sweep.rows:
+            return f"{span(sweep.seconds + since)} in this sweep"
+        rest = (total - sweep.rows) / pace - since
+        words = f"{span(rest) if rest >= 1 else 'under 1 s'} left"
+        return words if self.once else f"{words} in this sweep"
+
+    def _pace(self) -> float | None:
+        sweep, pace = self.latest, self.pace
+        if sweep is None or sweep.over or not sweep.rows:
+            return pace
+        own = sweep.rows / max(sweep.seconds, 1e-9)
+        return own if pace is None or sweep.seconds >= STEADY else pace
 
 
 def in_a_second(rows: float) -> str:
@@ -136,7 +143,3 @@ def in_a_second(rows: float) -> str:
     if rows >= MILLION:
         return f"{rows / MILLION:.1f} million rows/s"
     return f"{float(f'{rows:.2g}'):,.0f} rows/s"
-
-
-def _about(seconds: float) -> str:
-    return span(seconds) if seconds >= 1 else "under 1 s"

@@ -108,7 +108,7 @@ def _on_workers(table: str, way: Way) -> Iterator[Any]:
             client: Any = stack.enter_context(
                 connected(workers=way.workers, address=way.address)
             )
-        where = "of this machine" if way.address is None else f"of {way.address}"
+        where = "on this machine" if way.address is None else f"at {way.address}"
         count = len(client.nthreads())
         who = f"{count} workers {where} read" if count > 1 else f"One worker {where} reads"
         holds = "hold" if count > 1 else "holds"
