@@ -162,6 +162,23 @@ def is_in_parts(source: str | Path) -> bool:
     return path.is_file() and path.stat().st_size >= LARGE
 
 
+def column_names(source: str | Path) -> list[str]:
+    """Return the names of the columns, from the first file and without a value."""
+    paths = _expanded(source)
+    if not is_parquet(paths[0]):
+        return read_header(paths[0])[0]
+    dataset = arrow_dataset(paths[:1], _folder(source))
+    return [str(name) for name in dataset.schema.names]
+
+
+def name_of(source: str | Path) -> str:
+    """Return what a table may be called: like its file, or the folder of its files."""
+    path = Path(source)
+    while has_magic(path.name):
+        path = path.parent
+    return path.name.split(".")[0]
+
+
 def _folder(source: str | Path) -> Path | None:
     path = Path(source)
     return path if path.is_dir() else None
