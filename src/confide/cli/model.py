@@ -109,10 +109,10 @@ def fit(
 ) -> None:
     """Fit a model on a table and release it under differential privacy.
 
-    A table need not fit in memory: large files, folders and patterns such as
-    "visits/*.parquet" are read anew in every sweep over the rows, or held by workers. How
-    many sweeps that takes depends on the data; they are shown on standard error to
-    whoever holds the data, and kept nowhere.
+    A table need not fit in memory: large files, folders and patterns like
+    "visits/*.parquet" are read anew in every sweep, or held by workers.
+    How many sweeps there are depends on the data: they are shown on
+    standard error to whoever holds the data, and kept nowhere.
 
     Example: [bold]confide fit adult.csv --schema adult.toml --epsilon 1 --delta 1e-6
     --intervals auto --ledger budget.db --out model.json[/bold]

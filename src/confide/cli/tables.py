@@ -91,9 +91,10 @@ def opened(table: str, schema: Schema, way: Way) -> Iterator[Any]:
         with _on_workers(table, way) as held:
             yield held
     elif way.streams(table):
+        parts = open_table(table)
         _say(f"{table} is read from the beginning to the end in every sweep.")
-        with SweepBar(complaints, f"opening {Path(table).name}").shown():
-            yield open_table(table)
+        with SweepBar(complaints, "reading the table").shown():
+            yield parts
     else:
         with complaints.status(Text(f"Reading {Path(table).name} ...")):
             rows = read_files(table, schema)
@@ -108,14 +109,15 @@ def _on_workers(table: str, way: Way) -> Iterator[Any]:
             client: Any = stack.enter_context(
                 connected(workers=way.workers, address=way.address)
             )
+        # workers elsewhere have another working directory
+        parts = open_table(Path(table).absolute(), cluster=client)
         where = "on this machine" if way.address is None else f"at {way.address}"
         count = len(client.nthreads())
         who = f"{count} workers {where} read" if count > 1 else f"One worker {where} reads"
         holds = "hold" if count > 1 else "holds"
         _say(f"{who} {table} and {holds} its rows until the fit is over.")
         stack.enter_context(SweepBar(complaints, "workers read the table").shown())
-        # workers elsewhere have another working directory
-        yield open_table(Path(table).absolute(), cluster=client)
+        yield parts
 
 
 def read_files(table: str, schema: Schema | None) -> pd.DataFrame:
