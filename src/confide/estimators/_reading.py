@@ -96,15 +96,16 @@ def _read_whole(model: Any, X: Any, y: Any) -> InMemory:
 def parted_table(X: Any, y: Any, *, schema: bool = True) -> PartedTable | None:
     """Return a table in parts, or None for what is in memory or small enough for it.
 
-    A file without a ``schema`` is always in parts.
+    A file without a ``schema`` is always in parts; text that names none is no table.
     """
     if isinstance(X, FileTable):
         return X
     if is_dask(X):
         return dask_table(X, y)
-    if isinstance(X, str | Path) and (not schema or is_in_parts(X)):
-        return open_table(X)
-    return None
+    if not isinstance(X, str | Path):
+        return None
+    alone = not schema and (isinstance(X, Path) or Path(X).is_file())
+    return open_table(X) if alone or is_in_parts(X) else None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
