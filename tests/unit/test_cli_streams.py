@@ -150,6 +150,17 @@ def test_a_line_with_too_many_fields_is_refused_whether_streamed_or_not(folder):
         assert "must be a table" in str(run("fit", *words, *FIT).exception)
 
 
+def test_a_fit_that_is_stopped_says_what_that_means(folder, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sweeps.SweepBar, "watch", stop)
+    stopped = run("fit", "visits", *FIT, "--out", "model.json")
+    assert stopped.exit_code == 130
+    assert "no model was released" in stopped.stderr
+    assert not (folder / "model.json").exists()
+
+
 # --------------------------------------------------------------------------- predictions
 
 

@@ -3,6 +3,7 @@
 They are read whole, streamed, or held by workers.
 """
 
+import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -87,6 +88,19 @@ class Way:
 @contextmanager
 def opened(table: str, schema: Schema, way: Way) -> Iterator[Any]:
     """Yield a table to fit on, and show on standard error what is done to it."""
+    try:
+        with _opened(table, schema, way) as rows:
+            yield rows
+    except KeyboardInterrupt:
+        if way.on_workers:
+            # what waited for a cluster would complain when it is thrown away
+            logging.getLogger("asyncio").setLevel(logging.CRITICAL + 1)
+        _say("Stopped: no model was released. What a ledger was charged stays charged.")
+        raise typer.Exit(130) from None
+
+
+@contextmanager
+def _opened(table: str, schema: Schema, way: Way) -> Iterator[Any]:
     if way.on_workers:
         with _on_workers(table, way) as held:
             yield held
