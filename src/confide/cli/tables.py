@@ -92,9 +92,6 @@ def opened(table: str, schema: Schema, way: Way) -> Iterator[Any]:
         with _opened(table, schema, way) as rows:
             yield rows
     except KeyboardInterrupt:
-        if way.on_workers:
-            # what waited for a cluster would complain when it is thrown away
-            logging.getLogger("asyncio").setLevel(logging.CRITICAL + 1)
         _say("Stopped: no model was released. What a ledger was charged stays charged.")
         raise typer.Exit(130) from None
 
@@ -131,7 +128,12 @@ def _on_workers(table: str, way: Way) -> Iterator[Any]:
         holds = "hold" if count > 1 else "holds"
         _say(f"{who} {table} and {holds} its rows until the fit is over.")
         stack.enter_context(SweepBar(complaints, "workers read the table").shown())
-        yield parts
+        try:
+            yield parts
+        except KeyboardInterrupt:
+            # what waits for the cluster would complain when it is thrown away
+            logging.getLogger("asyncio").setLevel(logging.CRITICAL + 1)
+            raise
 
 
 def read_files(table: str, schema: Schema | None) -> pd.DataFrame:
