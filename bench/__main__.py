@@ -12,12 +12,23 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from bench import adult, cost, csv_fit, imports, memory, poisson, regression, speed, wide
+from bench import (
+    adult,
+    cost,
+    csv_fit,
+    imports,
+    memory,
+    poisson,
+    regression,
+    scale,
+    speed,
+    wide,
+)
 from bench.child import ChildFailed
 from bench.machine import describe
 from bench.page import PAGE, load, save
 
-MODULES = (speed, csv_fit, memory, wide, imports, adult, poisson, regression, cost)
+MODULES = (speed, csv_fit, memory, wide, scale, imports, adult, poisson, regression, cost)
 SECTIONS = tuple(module.SECTION for module in MODULES)
 
 

@@ -1,5 +1,6 @@
 """What a fit on a wide sparse table costs: memory, sweeps, and a sweep against SciPy's."""
 
+import itertools
 import time
 
 from bench.child import call
@@ -54,7 +55,7 @@ def one_hot(rows, columns, dtype="float64", seed=0):
     generator = np.random.default_rng(seed)
     edges = level_edges(columns)
     places = np.empty((rows, CATEGORIES), np.int32)
-    for j, (low, high) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+    for j, (low, high) in enumerate(itertools.pairwise(edges)):
         places[:, j] = low + (high - low) * generator.random(rows) ** 2
     slopes = 0.5 * generator.standard_normal(columns)
     labels = np.empty(rows, np.int64)
@@ -82,7 +83,7 @@ def _as_table(features, labels):
     edges = level_edges(features.shape[1])
     places = features.indices.reshape(-1, CATEGORIES)
     held, declared = {}, []
-    for j, (low, high) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+    for j, (low, high) in enumerate(itertools.pairwise(edges)):
         levels = tuple(f"level{k}" for k in range(high - low))
         held[f"c{j}"] = pd.Categorical.from_codes(places[:, j] - low, categories=levels)
         declared.append(Category(f"c{j}", levels))
@@ -108,8 +109,6 @@ def _pair(features, repeats=5):
 class watched:  # noqa: N801
     """Time what a solver asks of the rows, by kind; samples and all rows apart."""
 
-    PLAIN = {"gradient": "gradient", "diagonal": "diagonal"}
-
     def __enter__(self):
         from confide.solvers import descent, sums
 
@@ -129,9 +128,9 @@ class watched:  # noqa: N801
             setattr(place, name, function)
 
     def _timed(self, title, function):
-        def timed(problem, theta):
+        def timed(problem, theta, *more):
             start = time.process_time()
-            result = function(problem, theta)
+            result = function(problem, theta, *more)
             taken = time.process_time() - start
             kind = title if problem.weight == 1 else f"sample: {title}"
             if theta.dtype.itemsize > 8:
@@ -163,14 +162,15 @@ TEXT = f"""
     {CATEGORIES} categories, {ROWS:,} x {COLUMNS:,}, as a CSR matrix of doubles and as a
     table with a schema, on one thread. A pair is `X @ theta` and `X.T @ w` of the CSR
     matrix by SciPy in the same process; the peak is that of the whole process, the table
-    included. Sweeps of a sample are told in pairs of the whole table too.
+    included. The slowest kind of sweep is told in pairs; sweeps of a sample are told in
+    pairs of the whole table too.
 """
 
 
 def page(results):
     rows = []
     for name, found in results.items():
-        mean = _gradient_pairs(found)
+        slowest = _slowest_pairs(found)
         rows.append(
             (
                 name,
@@ -178,21 +178,21 @@ def page(results):
                 f"≤ {MOST_BYTES / 1e9:.0f}",
                 verdict(found["peak"], MOST_BYTES),
                 f"{1e3 * found['pair']:.0f}",
-                f"{mean:.1f}",
+                f"{slowest:.1f}",
                 f"≤ {MOST_PAIRS:.0f}",
-                verdict(mean, MOST_PAIRS),
+                verdict(slowest, MOST_PAIRS),
                 f"{found['total'] / found['pair']:.0f}",
             )
         )
     head = ["table", "peak GB", "target", "result", "pair ms"]
-    head += ["pairs a sweep", "target", "result", "pairs in all"]
+    head += ["slowest sweep", "target", "result", "pairs in all"]
     parts = [prose(TEXT), table(head, rows)]
     parts += [_divided(name, found) for name, found in results.items()]
     return "\n\n".join(parts)
 
 
-def _gradient_pairs(found):
-    return found["sweeps"]["gradient"]["median"] / found["pair"]
+def _slowest_pairs(found):
+    return max(told["median"] for told in found["sweeps"].values()) / found["pair"]
 
 
 def _divided(name, found):

@@ -7,6 +7,7 @@
     ├── UnmetNeeds            a mechanism cannot treat this objective; lists every reason
     ├── Unproved              a mechanism's guarantee is refuted or only claimed
     ├── MixedBudgets          two kinds of budget met unconverted (also a TypeError)
+    ├── MixedNeighbours       a charge says nothing under a limit's neighbours
     ├── BudgetExceeded        a charge would go over a limit; nothing was spent
     ├── TamperedLedger        the entries of a ledger do not fit together any more
     ├── PrivacyLeak           something tried to look at or copy what must not leave
@@ -89,6 +90,10 @@ class Unproved(ConfideError, ValueError):
 
 class MixedBudgets(ConfideError, TypeError):
     """Budgets of different kinds met; convert one of them by name first."""
+
+
+class MixedNeighbours(ConfideError, ValueError):
+    """A charge was proved for neighbours about which a limit does not speak."""
 
 
 class BudgetExceeded(ConfideError):

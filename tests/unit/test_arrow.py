@@ -158,6 +158,20 @@ def test_a_dictionary_is_compared_with_the_levels_once_per_entry():
     np.testing.assert_array_equal(found, [1, -1, -1, -1])
 
 
+def test_chunks_may_have_more_values_together_than_their_codes_can_count():
+    names = [f"v{k}" for k in range(300)]
+    kind = pa.dictionary(pa.int8(), pa.string())
+    chunks = [
+        pa.array(names[low : low + 100]).dictionary_encode().cast(kind)
+        for low in (0, 200, 100)
+    ]
+    column = Category("v", levels=tuple(names))
+    schema = Schema(columns=(column,), target=SIGNS)
+    found = schema.encode(pa.table({"v": pa.chunked_array(chunks)}))
+    order = np.r_[:100, 200:300, 100:200]
+    np.testing.assert_array_equal(found, np.eye(300)[order])
+
+
 @pytest.mark.parametrize(
     "y",
     [

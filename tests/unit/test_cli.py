@@ -9,11 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 from confide import MultiResponseRegression, cli, load_model
-from confide.accounting import multiplier_for
+from confide.accounting import Ledger, multiplier_for
 from confide.mechanisms import MECHANISMS, MpAdmm
 from confide.noise import Entropy
 from confide.objectives import LOSSES
-from confide.privacy import Approx
+from confide.privacy import Approx, Pure
 
 runner = CliRunner()
 SCHEMA = """
@@ -101,6 +101,57 @@ def test_the_ledger_refuses_what_is_over_the_limit(folder, monkeypatch, capsys):
     assert book["accounts"][0]["spent"] == "ε = 0.6"
     assert [entry["kind"] for entry in book["entries"]] == ["limit", "charge", "release"]
     assert book["verified"] == 3
+
+
+def test_a_book_says_for_which_neighbours_it_counts(folder, monkeypatch, capsys):
+    limit = ("budget", "book.db", "--dataset", "loans")
+    assert "by the first charge" in run(*limit, "--epsilon", "8").output
+    fit = (*FIT, "--ledger", "book.db", "--epsilon", "1")
+    assert "left: ε = 7, add-remove neighbours" in run(*fit).output
+    replaced = (*fit, "--neighbours", "replace-one")
+    code, text = run_main(monkeypatch, capsys, *replaced)
+    assert code == 3
+    assert "Fit with --neighbours add-remove" in text.err
+    assert run(*limit, "--neighbours", "replace-one").exit_code == 0
+    assert run(*replaced).exit_code == 0
+    counted = "Charged ε = 1 to loans, counted for replace-one: a removal and an addition"
+    assert counted in run(*fit, "--out", "model.json").output.replace("\n", " ")
+    shown = json.loads(run("budget", "book.db", "--entries", "--verify", "--json").output)
+    account = shown["accounts"][0]
+    assert (account["neighbours"], account["spent"]) == ("replace-one", "ε = 5")
+    charges = [e for e in shown["entries"] if e["kind"] == "charge"]
+    assert [(e["neighbours"], e["counted"]) for e in charges] == [
+        ("add-remove", "ε = 1"),
+        ("replace-one", "ε = 1"),
+        ("add-remove", "ε = 2"),
+    ]
+    assert shown["verified"] == 8
+    run("report", "model.json", "--ledger", "book.db", "--card", "card.md")
+    for name in ("report.html", "card.md"):
+        text = (folder / name).read_text("utf-8")
+        assert "spent ε = 5, counted for replace-one neighbours." in text
+
+
+def test_charges_without_a_record_are_shown_and_spoken_for(folder, monkeypatch, capsys):
+    book = Ledger.open("book.db")
+    book.set_limit("loans", Pure(8))
+    book.charge("loans", Pure(1))
+    book.close()
+    assert run("budget", "book.db", "--entries").output.count("not recorded") == 2
+    fit = (*FIT, "--ledger", "book.db", "--epsilon", "1")
+    code, text = run_main(monkeypatch, capsys, *fit)
+    assert code == 3
+    assert "--neighbours add-remove --earlier add-remove" in text.err
+    limit = ("budget", "book.db", "--dataset", "loans", "--neighbours", "add-remove")
+    code, text = run_main(monkeypatch, capsys, *limit)
+    assert code == 3
+    assert "by --earlier add-remove" in text.err
+    assert run(*limit, "--earlier", "add-remove").exit_code == 0
+    assert run(*fit).exit_code == 0
+    assert "earlier ones: add-remove" in run("budget", "book.db", "--entries").output
+    code, text = run_main(monkeypatch, capsys, *limit[:2], "--neighbours", "add-remove")
+    assert code == 2
+    assert "--dataset must be named" in text.err
 
 
 def test_a_template_holds_names_and_no_values(folder):

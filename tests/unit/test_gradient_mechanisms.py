@@ -384,7 +384,7 @@ def test_a_private_number_of_targets_is_not_taken_for_public(name, tmp_path):
     whole = pd.DataFrame({"age": np.arange(80.0), "y": ["no", "yes"] * 40})
     holes = whole.assign(y=[None, *whole["y"][1:]])
     book = Ledger.open(tmp_path / "book.db").for_dataset("people")
-    book.set_limit("people", Approx(20, 1e-3))
+    book.set_limit("people", Approx(20, 1e-3), neighbours="replace-one")
     settings = {"mechanism": QUICK[name], "schema": schema, "ledger": book}
     for frame in (whole, holes):
         with pytest.raises(InvalidParameter, match="drop such rows before the fit"):

@@ -24,8 +24,10 @@ from confide.errors import (
     InvalidData,
     InvalidParameter,
     MixedBudgets,
+    MixedNeighbours,
 )
 from confide.mechanisms import ObjectivePerturbation
+from confide.selection import PrivateSearch
 
 
 @pytest.fixture
@@ -146,7 +148,7 @@ def test_a_charge_says_what_it_is_for(book, rows):
     noted = pickle.loads(pickle.dumps(book.noting("model.json")))  # noqa: S301
     LogisticRegression(Pure("0.1"), ledger=noted).fit(*rows)
     assert book.entries()[1].what == "LogisticRegression for model.json"
-    book.charge("people", Pure("0.1"))
+    book.charge("people", Pure("0.1"), neighbours="add-remove")
     assert book.entries()[3].what == ""
     with pytest.raises(InvalidParameter, match="note"):
         book.noting("two\nlines")
@@ -165,6 +167,33 @@ def test_kinds_are_converted_where_a_theorem_allows(tmp_path, rows):
     with pytest.raises(MixedBudgets):
         LogisticRegression(Approx(1, 1e-6), ledger=book).fit(*rows)
     book.close()
+
+
+def test_every_fit_records_for_which_neighbours_it_is(book, rows):
+    book.set_limit("people", Pure(2), neighbours="replace-one")
+    LogisticRegression(Pure("0.2"), ledger=book).fit(*rows)
+    LogisticRegression(Pure("0.2"), neighbours="replace-one", ledger=book).fit(*rows)
+    model, grid = LogisticRegression(classes=[0, 1], ledger=book), {"l2": [9.0, 99.0]}
+    twice = (np.concatenate([part, part]) for part in rows)
+    PrivateSearch(model, grid, Pure("0.2")).fit(*twice)
+    charges = [entry for entry in book.entries() if entry.kind == "charge"]
+    assert [(str(e.neighbours), str(e.counted)) for e in charges] == [
+        ("add-remove", "ε = 0.4"),
+        ("replace-one", "ε = 0.2"),
+        ("add-remove", "ε = 0.4"),
+    ]
+
+
+def test_a_fit_for_other_neighbours_is_refused_before_noise_is_drawn(
+    book, rows, monkeypatch
+):
+    LogisticRegression(Pure("0.2"), ledger=book).fit(*rows)
+    monkeypatch.setattr("confide.noise.entropy._system_words", _no_draws)
+    model = LogisticRegression(Pure("0.2"), neighbours="replace-one", ledger=book)
+    with pytest.raises(MixedNeighbours, match="Nothing was spent"):
+        model.fit(*rows)
+    assert not hasattr(model, "release_")
+    assert len(book.entries()) == 3
 
 
 def test_what_is_no_ledger_is_refused(rows):

@@ -192,6 +192,16 @@ def test_any_budget_can_be_put_into_words(budget, neighbours, status, fresh):
     Reader(report_page(a_summary(guarantee), spent=budget, limit=budget))
 
 
+def test_what_is_spent_is_stated_for_a_relation():
+    spent = {"spent": Pure("1.5"), "limit": Pure(4)}
+    for counted_for, words in (
+        (Neighbours.REPLACE_ONE, "spent ε = 1.5, counted for replace-one neighbours."),
+        (None, "spent ε = 1.5, for neighbours that the budget book does not record."),
+    ):
+        for write in (model_card, report_page):
+            assert words in write(a_summary(), **spent, counted_for=counted_for)
+
+
 def test_the_card_says_what_is_promised_and_what_is_not():
     card = model_card(
         a_summary(), dataset="clinic", spent=Pure("1.5"), limit=Pure(4), version="9.8.7"

@@ -13,7 +13,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from confide.accounting.store import FIRST_WORD, PATIENCE, TABLES, Row, Store, shown
+from confide.accounting.store import (
+    FIRST_WORD,
+    PATIENCE,
+    RELATIONS,
+    TABLES,
+    Row,
+    Store,
+    shown,
+)
 from confide.errors import ConfideError, InvalidParameter, TamperedLedger
 
 _SQLITE_TRIGGERS = (
@@ -43,7 +51,7 @@ class SqliteStore(Store):
     The file must lie on a local disk: SQLite's locks are not reliable over a network.
     """
 
-    migrations = ((*TABLES, *_SQLITE_TRIGGERS),)
+    migrations = ((*TABLES, *_SQLITE_TRIGGERS), RELATIONS)
     meta_exists = "SELECT 1 FROM sqlite_master WHERE name = 'confide_meta'"
 
     def __init__(self, place: str) -> None:
@@ -137,7 +145,7 @@ class SqliteStore(Store):
 class PostgresStore(Store):
     """A PostgreSQL database, through psycopg 3."""
 
-    migrations = ((*TABLES, *_POSTGRES_TRIGGERS),)
+    migrations = ((*TABLES, *_POSTGRES_TRIGGERS), RELATIONS)
     meta_exists = """SELECT 1 FROM pg_catalog.pg_class
         WHERE relname = 'confide_meta' AND pg_catalog.pg_table_is_visible(oid)"""
 

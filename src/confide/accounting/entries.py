@@ -1,4 +1,4 @@
-"""The lines of a ledger: how they are written, chained by digests, read and checked."""
+"""The lines of a ledger: how they are written, chained by digests, and read."""
 
 import hashlib
 import json
@@ -16,20 +16,31 @@ from confide.accounting.tally import (
     read_events,
 )
 from confide.errors import TamperedLedger
-from confide.privacy import Budget, Status
+from confide.privacy import Budget, Neighbours, Status
 
 EntryKind: TypeAlias = Literal["limit", "charge", "release"]
 
 BEGINNING = "0" * 64
 """The digest before the first entry."""
+FORMAT_1 = (
+    *("number", "kind", "dataset", "at", "who", "what", "status", "private", "budget"),
+    *("events", "counted", "spent", "charge", "release_hash"),
+)
+"""What the digest of an entry covers that names no relation, as of format 1."""
+COLUMNS = (*FORMAT_1, "neighbours", "earlier", "digest")
+"""A row, in the order of `Entry`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One line of the book.
 
-    ``spent`` is the running total after a charge; ``charge`` is the number of the charge
-    that a release belongs to; ``digest`` covers this entry and all before it.
+    ``spent`` is the running total after a charge, and after a limit that counts earlier
+    charges anew; ``charge`` is the number of the charge that a release belongs to;
+    ``neighbours`` is the relation that a charge was proved for, None if nobody recorded
+    it, or the one that a limit is for, None if the first charge decides; ``earlier`` is
+    what a limit says of the charges before it that record none; ``digest`` covers this
+    entry and all before it.
     """
 
     number: int
@@ -46,25 +57,9 @@ class Entry:
     spent: Amount | None = None
     charge: int | None = None
     release_hash: str | None = None
+    neighbours: Neighbours | None = None
+    earlier: Neighbours | None = None
     digest: str = ""
-
-
-def standing(run: Run, dataset: str) -> tuple[Budget | None, Amount | None]:
-    """Return the limit in force and the running total, by two look-ups in the index."""
-    limit = run(
-        "SELECT number, budget FROM confide_entries WHERE dataset = ? AND kind = 'limit' "
-        "ORDER BY number DESC LIMIT 1",
-        (dataset,),
-    )
-    spent = run(
-        "SELECT number, spent FROM confide_entries WHERE dataset = ? AND kind = 'charge' "
-        "ORDER BY number DESC LIMIT 1",
-        (dataset,),
-    )
-    return (
-        _readable(read_budget, *limit[0]) if limit else None,
-        _readable(read_amount, *spent[0]) if spent else None,
-    )
 
 
 def known_datasets(run: Run) -> tuple[str, ...]:
@@ -83,10 +78,15 @@ def head(run: Run) -> tuple[int, str]:
 
 def all_rows(run: Run) -> list[Row]:
     """Return every row in the order of their numbers, fields as in `Entry`."""
+    return run(f"SELECT {', '.join(COLUMNS)} FROM confide_entries ORDER BY number", ())  # noqa: S608 - no value in it
+
+
+def rows_of(run: Run, dataset: str) -> list[Row]:
+    """Return the rows of one dataset in the order of their numbers."""
+    listed = ", ".join(COLUMNS)
     return run(
-        "SELECT number, kind, dataset, at, who, what, status, private, budget, events, "
-        "counted, spent, charge, release_hash, digest FROM confide_entries ORDER BY number",
-        (),
+        f"SELECT {listed} FROM confide_entries WHERE dataset = ? ORDER BY number",  # noqa: S608 - the value is bound
+        (dataset,),
     )
 
 
@@ -108,16 +108,27 @@ def append(run: Run, entry: Entry) -> int:
         None if entry.spent is None else amount_text(entry.spent),
         entry.charge,
         entry.release_hash,
+        None if entry.neighbours is None else entry.neighbours.value,
+        None if entry.earlier is None else entry.earlier.value,
     )
-    run(
-        "INSERT INTO confide_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (*row, _digest(previous, row)),
-    )
+    insert(run, (*row, digest_of(previous, row)))
     return last + 1
 
 
-def _digest(previous: str, row: Row) -> str:
-    """Return the SHA-256 of the digest before and the row as canonical JSON."""
+def insert(run: Run, row: Row) -> None:
+    """Write a row, fields as in `Entry`."""
+    marks = ", ".join("?" * len(COLUMNS))
+    run(f"INSERT INTO confide_entries ({', '.join(COLUMNS)}) VALUES ({marks})", row)  # noqa: S608 - values are bound
+
+
+def digest_of(previous: str, row: Row) -> str:
+    """Return the SHA-256 of the digest before and the row as canonical JSON.
+
+    The row has all fields but the digest. Where it names no relation, those are left
+    out: books of format 1 keep their digests.
+    """
+    if row[len(FORMAT_1) :] == (None, None):
+        row = row[: len(FORMAT_1)]
     try:
         text = json.dumps(row, separators=(",", ":"))
     except TypeError:
@@ -127,12 +138,12 @@ def _digest(previous: str, row: Row) -> str:
 
 def read_entry(row: Row) -> Entry:
     """Return the entry that a row holds."""
-    return _readable(_parsed, row[0], row)
+    return readable(_parsed, row[0], row)
 
 
 def _parsed(row: Row) -> Entry:
     number, kind, dataset, at, who, what, status, private, *rest, digest = row
-    budget, events, counted, spent, charge, release_hash = rest
+    budget, events, counted, spent, charge, release_hash, neighbours, earlier = rest
     if not all(isinstance(text, str) for text in (kind, dataset, at, who, what, digest)):
         raise TypeError("a text is none")
     if kind not in get_args(EntryKind):
@@ -152,8 +163,15 @@ def _parsed(row: Row) -> Entry:
         spent=None if spent is None else read_amount(spent),
         charge=charge,
         release_hash=release_hash,
+        neighbours=read_relation(neighbours),
+        earlier=read_relation(earlier),
         digest=digest,
     )
+
+
+def read_relation(text: Any) -> Neighbours | None:
+    """Read the name of a relation; none is none."""
+    return None if text is None else Neighbours(text)
 
 
 _UNREADABLE = (
@@ -166,7 +184,7 @@ _UNREADABLE = (
 )
 
 
-def _readable(read: Any, number: Any, value: Any) -> Any:
+def readable(read: Any, number: Any, value: Any) -> Any:
     """Read a stored value; what cannot be read was not written by a ledger."""
     try:
         return read(value)
@@ -175,57 +193,3 @@ def _readable(read: Any, number: Any, value: Any) -> Any:
             f"entry {number} cannot be read: somebody changed this ledger. Go back to a "
             "copy that you trust, and add what was spent since."
         ) from error
-
-
-class Audit:
-    """Reads a book from its beginning and stops at the first entry that does not fit."""
-
-    def __init__(self) -> None:
-        self.number, self.digest = 0, BEGINNING
-        self.limits: dict[str, Budget] = {}
-        self.spent: dict[str, Amount] = {}
-        self.unreleased: dict[int, str] = {}
-
-    def take(self, row: Row) -> None:
-        """Check the next row of the book."""
-        self.number += 1
-        if row[0] != self.number:
-            raise self._wrong("is missing")
-        if row[-1] != _digest(self.digest, row[:-1]):
-            raise self._wrong("was changed")
-        entry, self.digest = read_entry(row), row[-1]
-        match entry.kind:
-            case "limit":
-                self._take_limit(entry)
-            case "charge":
-                self._take_charge(entry)
-            case "release":
-                if self.unreleased.pop(entry.charge or 0, None) != entry.dataset:
-                    raise self._wrong("is a release without its charge")
-
-    def _take_limit(self, entry: Entry) -> None:
-        spent = self.spent.get(entry.dataset)
-        if entry.budget is None:
-            raise self._wrong("sets no limit")
-        if spent is not None and not spent.within(Amount.of(entry.budget)):
-            raise self._wrong("sets a limit below what was spent")
-        self.limits[entry.dataset] = entry.budget
-
-    def _take_charge(self, entry: Entry) -> None:
-        limit = self.limits.get(entry.dataset)
-        if limit is None or entry.counted is None:
-            raise self._wrong("is a charge without a limit")
-        before = self.spent.get(entry.dataset, Amount.nothing(type(limit)))
-        total = before + entry.counted
-        if entry.spent != total:
-            raise self._wrong("has a wrong running total")
-        if not total.within(Amount.of(limit)):
-            raise self._wrong("goes over the limit")
-        self.spent[entry.dataset] = total
-        self.unreleased[entry.number] = entry.dataset
-
-    def _wrong(self, what: str) -> TamperedLedger:
-        return TamperedLedger(
-            f"entry {self.number} {what}: somebody changed this ledger. Go back to a copy "
-            "that you trust, and add what was spent since."
-        )

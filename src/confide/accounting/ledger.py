@@ -4,62 +4,77 @@ Entries are only ever appended. A charge is on disk before `Ledger.charge` retur
 release can exist only if its charge does, and a crash after the charge stays charged.
 """
 
-import getpass
-import json
-import math
-import shlex
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from confide.accounting.asked import (
+    checked_events,
+    checked_name,
+    checked_status,
+    one_line,
+    person,
+    relation,
+    resolved,
+)
+from confide.accounting.audit import Audit
 from confide.accounting.databases import store_at
 from confide.accounting.entries import (
-    Audit,
     Entry,
     all_rows,
     append,
     head,
     known_datasets,
     read_entry,
-    standing,
+    rows_of,
 )
-from confide.accounting.events import SAMPLINGS, Event
-from confide.accounting.store import shown
-from confide.accounting.tally import Amount, amount_text, count
+from confide.accounting.events import Event
+from confide.accounting.refusals import no_limit, no_place, no_statement, over_limit
+from confide.accounting.relations import cost
+from confide.accounting.standing import recounted, standing
+from confide.accounting.store import Run, shown
+from confide.accounting.tally import Amount, amount_text
 from confide.errors import (
     BudgetExceeded,
     InvalidParameter,
     MixedBudgets,
-    PrivacyLeak,
+    MixedNeighbours,
     TamperedLedger,
-    did_you_mean,
 )
-from confide.privacy import Budget, Status, check_budget
+from confide.privacy import Budget, Neighbours, Status, check_budget
 
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """A receipt: what was asked, what it counts in the limit's kind, what is left."""
+    """A receipt: what was asked, what it counts against the limit, what is left.
+
+    ``neighbours`` is the relation for which ``counted`` and ``left`` are.
+    """
 
     number: int
     dataset: str
     budget: Budget
     counted: Amount
     left: Amount
+    neighbours: Neighbours | None
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """How a dataset stands."""
+    """How a dataset stands, under the relation that its limit is for.
+
+    ``neighbours`` is None as long as the first charge is to decide it, and where the
+    charges do not record it.
+    """
 
     dataset: str
     limit: Budget
     spent: Amount
     left: Amount
     charges: int
+    neighbours: Neighbours | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,45 +93,76 @@ class Ledger:
     @classmethod
     def open(cls, place: str | Path) -> "Ledger":
         """Open the book at a path or a ``postgresql://`` URL; make it if there is none."""
-        ledger = cls(_resolved(place))
+        ledger = cls(resolved(place))
         store_at(ledger.place).create()
         return ledger
 
     def for_dataset(self, name: str) -> "Ledger":
         """Return a handle on the same book under whose name a fit without schema pays."""
-        return replace(self, dataset=_name(name))
+        return replace(self, dataset=checked_name(name))
 
     def noting(self, note: str) -> "Ledger":
         """Return a handle on the same book whose charges say what they are for.
 
         Such as the file that a model is going to be written to.
         """
-        return replace(self, note=_text(note, "note"))
+        return replace(self, note=one_line(note, "note"))
 
     def close(self) -> None:
         """Close this process's connection; the handle opens a new one when used again."""
         store_at(self.place).disconnect()
 
-    def set_limit(self, dataset: str, limit: Budget, *, who: str | None = None) -> None:
+    def set_limit(
+        self,
+        dataset: str,
+        limit: Budget,
+        *,
+        neighbours: Neighbours | str | None = None,
+        earlier: Neighbours | str | None = None,
+        who: str | None = None,
+    ) -> None:
         """Fix what may be spent on a dataset; a later limit replaces an earlier one.
 
         The limit is what is guaranteed: change it only for reasons that do not come from
         the releases. Its kind stays once something was charged.
+
+        Parameters
+        ----------
+        dataset : str
+            The dataset's name.
+        limit : Pure, Approx or Zcdp
+            What all releases together may cost.
+        neighbours : "add-remove", "replace-one" or None
+            The relation that the limit is for. None keeps the one in force; a new limit
+            takes over that of the first charge. Charges are counted anew under another:
+            for replace-one, which takes the number of rows as public, one for add-remove
+            is a removal and an addition; for add-remove all charges must be for it.
+        earlier : "add-remove", "replace-one" or None
+            Your word on the charges so far that do not record their relation. Without it
+            they count as the dearer of the two.
+        who : str
+            For the record: by default the user's login name.
         """
-        name, limit = _name(dataset), check_budget(limit)
-        entry = Entry(0, "limit", name, _now(), _person(who), budget=limit)
+        name, limit = checked_name(dataset), check_budget(limit)
+        wished, known = relation(neighbours), relation(earlier)
+        entry = Entry(0, "limit", name, _now(), person(who), budget=limit, earlier=known)
         with store_at(self.place).writing() as run:
-            _, spent = standing(run, name)
+            before = standing(run, name)
+            spent, kept = before.spent, before.neighbours if wished is None else wished
             if spent is not None and spent.kind is not type(limit):
                 raise MixedBudgets(
                     f"the limit of {name!r} must stay of kind {spent.kind.__name__}, "
                     f"because {spent} is already spent; got {limit!r}."
                 )
+            moved = kept is not before.neighbours or known is not None
+            fresh = _counted_anew(run, entry, kept) if spent and moved else None
+            spent = fresh or spent
             if spent is not None and not spent.within(Amount.of(limit)):
+                under = f", for {kept}" if fresh else ""
                 raise InvalidParameter(
-                    "limit", f"at least what is spent already ({spent})", str(limit)
+                    "limit", f"at least what is spent already ({spent}{under})", str(limit)
                 )
-            append(run, entry)
+            append(run, replace(entry, neighbours=kept, spent=fresh))
 
     def charge(
         self,
@@ -124,6 +170,7 @@ class Ledger:
         budget: Budget,
         events: Sequence[Event] = (),
         *,
+        neighbours: Neighbours | str | None = None,
         who: str | None = None,
         what: str = "",
         status: Status = Status.PROVED,
@@ -140,6 +187,9 @@ class Ledger:
             where a theorem allows, with the help of ``events``.
         events : sequence of Event
             What the release will consist of.
+        neighbours : "add-remove", "replace-one" or None
+            The relation for which budget and events are proved. None is booked as not
+            recorded, and counts like add-remove where the limit is for replace-one.
         who, what : str
             For the record: by default the user's login name, and nothing.
         status : Status
@@ -153,42 +203,49 @@ class Ledger:
             If the limit would be exceeded, by however little, or is not set.
         MixedBudgets
             If the budget cannot be converted to the limit's kind.
+        MixedNeighbours
+            If the charge says nothing under the limit's relation.
         PrivacyLeak
             If the status is REFUTED.
         """
-        name, budget = _name(dataset), check_budget(budget)
+        name, budget = checked_name(dataset), check_budget(budget)
+        proved_for = relation(neighbours)
         entry = Entry(
             number=0,
             kind="charge",
             dataset=name,
             at=_now(),
-            who=_person(who),
-            what=_text(" for ".join(filter(None, (what, self.note))), "what"),
-            status=_checked_status(status),
+            who=person(who),
+            what=one_line(" for ".join(filter(None, (what, self.note))), "what"),
+            status=checked_status(status),
             private=bool(private),
             budget=budget,
-            events=_checked_events(events),
+            events=checked_events(events, proved_for),
+            neighbours=proved_for,
         )
         with store_at(self.place).writing() as run:
-            limit, spent = standing(run, name)
+            before = standing(run, name)
+            limit, under = before.limit, before.relation_with(proved_for)
             if limit is None:
-                raise BudgetExceeded(_no_limit(self.place, name, known_datasets(run)))
-            cap, spent = Amount.of(limit), spent or Amount.nothing(type(limit))
-            counted = count(budget, entry.events, limit)
+                raise BudgetExceeded(no_limit(self.place, name, known_datasets(run)))
+            counted = cost(budget, entry.events, proved_for, limit, under)
+            if counted is None or not before.admits(proved_for):
+                raise MixedNeighbours(no_place(self.place, name, before, proved_for))
+            cap, spent = Amount.of(limit), before.spent or Amount.nothing(type(limit))
             total = spent + counted
             if not total.within(cap):
-                raise BudgetExceeded(_refusal(name, counted, spent, cap))
+                raise BudgetExceeded(over_limit(name, counted, spent, cap))
             number = append(run, replace(entry, counted=counted, spent=total))
-        return Charge(number, name, budget, counted, cap - total)
+        return Charge(number, name, budget, counted, cap - total, under)
 
     def record(self, charge: Charge, release_hash: str) -> None:
         """Append that the release paid for by a charge was made; once per charge."""
         if not isinstance(charge, Charge):
             raise InvalidParameter("charge", "what ledger.charge returned", charge)
-        digest = _text(release_hash, "release_hash")
+        digest = one_line(release_hash, "release_hash")
         if not digest:
             raise InvalidParameter("release_hash", "the hash of a release", release_hash)
-        entry = Entry(0, "release", charge.dataset, _now(), _person(None))
+        entry = Entry(0, "release", charge.dataset, _now(), person(None))
         with store_at(self.place).writing() as run:
             found = run(
                 "SELECT kind, dataset, counted FROM confide_entries WHERE number = ?",
@@ -209,21 +266,23 @@ class Ledger:
 
     def account(self, dataset: str) -> Account:
         """Return limit, spent and left of a dataset."""
-        name = _name(dataset)
+        name = checked_name(dataset)
         with store_at(self.place).reading() as run:
-            limit, spent = standing(run, name)
+            found = standing(run, name)
             known = known_datasets(run)
             charges = run(
                 "SELECT count(*) FROM confide_entries "
                 "WHERE dataset = ? AND kind = 'charge'",
                 (name,),
             )[0][0]
+        limit = found.limit
         if limit is None:
             raise InvalidParameter(
-                "dataset", "one with a limit", name, _no_limit(self.place, name, known)
+                "dataset", "one with a limit", name, no_limit(self.place, name, known)
             )
-        spent = spent or Amount.nothing(type(limit))
-        return Account(name, limit, spent, Amount.of(limit) - spent, charges)
+        spent = found.spent or Amount.nothing(type(limit))
+        left = Amount.of(limit) - spent
+        return Account(name, limit, spent, left, charges, found.neighbours)
 
     def datasets(self) -> tuple[str, ...]:
         """Return the names of all datasets, sorted."""
@@ -258,8 +317,8 @@ class Ledger:
             rows = all_rows(run)
             for row in rows:
                 audit.take(row)
-            for name, limit in audit.limits.items():
-                if standing(run, name) != (limit, audit.spent.get(name)):
+            for name, found in audit.standings.items():
+                if standing(run, name) != found:
                     raise TamperedLedger(f"the index of {name!r} hides entries.")
         return len(rows)
 
@@ -277,95 +336,18 @@ class Ledger:
         return f"Ledger({shown(self.place)!r}{named})"
 
 
-def _resolved(place: Any) -> str:
-    if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")):
-        return "postgresql://" + place.partition("://")[2]
-    wrong = not isinstance(place, str | Path) or not str(place).isprintable()
-    if wrong or not str(place) or "://" in str(place):
-        raise InvalidParameter(
-            "place", "a path or a URL like postgresql://host/database", place
-        )
-    path = Path(place).resolve()
-    if path.is_dir() or not path.parent.is_dir():
-        raise InvalidParameter("place", "a file in a folder that exists", str(place))
-    return str(path)
-
-
-def _name(dataset: Any) -> str:
-    name = _text(dataset, "dataset")
-    if not name or name != name.strip():
-        raise InvalidParameter("dataset", "a name without spaces around it", dataset)
-    return name
-
-
-def _text(value: Any, name: str) -> str:
-    if not isinstance(value, str) or not value.isprintable() or len(value) > 1000:
-        raise InvalidParameter(name, "one line of text", value)
-    return value
-
-
-def _person(who: Any) -> str:
-    if who is not None:
-        return _text(who, "who")
-    try:
-        login = getpass.getuser()
-    except (ImportError, KeyError, OSError):
-        return "unknown"
-    return login if login.isprintable() else "unknown"
-
-
-def _checked_events(events: Any) -> tuple[Event, ...]:
-    if not isinstance(events, Sequence):
-        raise InvalidParameter("events", "a sequence of events", events)
-    for event in events:
-        if not isinstance(event, Event) or not all(map(_is_size, astuple(event))):
-            raise InvalidParameter("events", "events of confide.accounting", event)
-    return tuple(events)
-
-
-def _is_size(value: Any) -> bool:
-    if isinstance(value, str):
-        return value in SAMPLINGS
-    return isinstance(value, Fraction | int | float) and 0 <= value < math.inf
-
-
-def _checked_status(status: Any) -> Status:
-    if not isinstance(status, Status):
-        raise InvalidParameter("status", "a Status such as Status.PROVED", status)
-    if status is Status.REFUTED:
-        raise PrivacyLeak(
-            "a ledger pays only for guarantees that hold; this mechanism's was REFUTED, so "
-            "no budget covers its release. Use a PROVED mechanism."
-        )
-    return status
-
-
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
-def _no_limit(place: str, dataset: str, known: tuple[str, ...]) -> str:
-    listed = f" It has limits for {', '.join(map(repr, known[:12]))}." if known else ""
-    hint = did_you_mean(dataset, known)
-    return (
-        f"{dataset!r} has no limit in this ledger, so nothing may be spent on it."
-        f"{listed}{' ' + hint if hint else ''} Set one: confide budget "
-        f"{shlex.quote(shown(place))} --dataset {shlex.quote(dataset)} --epsilon 3 "
-        f"--delta 1e-5, or in Python ledger.set_limit({json.dumps(dataset)}, "
-        "Approx(3, 1e-5)). Nothing was spent."
-    )
-
-
-def _refusal(dataset: str, counted: Amount, spent: Amount, cap: Amount) -> str:
-    """Name the parts of the limit that do not suffice, and those only."""
-    left = cap - spent
-    over = [name for name in cap.kind.fields if left.part(name) < counted.part(name)]
-    excess, asked, rest, whole = (
-        amount.text(over) for amount in (counted.excess(left), counted, left, cap)
-    )
-    gone = all(left.part(name) == 0 for name in over)
-    return (
-        f"the limit of {dataset!r} would be exceeded by {excess}: asked {asked}, left "
-        f"{rest}, of a limit of {whole}. Nothing was spent. "
-        + ("It is used up." if gone else "Ask for at most what is left.")
-    )
+def _counted_anew(run: Run, limit: Entry, neighbours: Neighbours | None) -> Amount:
+    """Return what all charges of a dataset cost under the relation of a new limit."""
+    if limit.budget is None or neighbours is None:
+        raise InvalidParameter(
+            "neighbours", "given with earlier: the relation that the limit is for", None
+        )
+    history = [read_entry(row) for row in rows_of(run, limit.dataset)]
+    total = recounted(history, limit.budget, neighbours, limit.earlier)
+    if total is None:
+        raise MixedNeighbours(no_statement(limit.dataset, neighbours))
+    return total

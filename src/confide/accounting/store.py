@@ -20,7 +20,7 @@ Row: TypeAlias = tuple[Any, ...]
 Run: TypeAlias = Callable[[str, Sequence[Any]], list[Row]]
 """Runs one statement, with ``?`` for its values, and returns the rows."""
 
-VERSION = 1
+VERSION = 2
 PATIENCE = 30.0
 """Seconds to wait for another process that is writing."""
 FIRST_WORD, NEXT_WORD = 2.0, 5.0
@@ -40,6 +40,11 @@ TABLES = (
     "CREATE INDEX confide_latest ON confide_entries (dataset, kind, number)",
     "CREATE UNIQUE INDEX confide_one_release ON confide_entries (charge)",
 )
+RELATIONS = (
+    "ALTER TABLE confide_entries ADD COLUMN neighbours TEXT",
+    "ALTER TABLE confide_entries ADD COLUMN earlier TEXT",
+)
+"""From format 1 to 2: entries say for which neighbours they are."""
 
 
 class Store(ABC):

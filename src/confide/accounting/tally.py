@@ -79,6 +79,10 @@ class Amount:
     def __sub__(self, other: "Amount") -> "Amount":
         return Amount(self.kind, tuple(a - b for a, b in self._pairs(other)))
 
+    def scaled(self, factor: Fraction | int) -> "Amount":
+        """Return so many times this amount."""
+        return Amount(self.kind, tuple(factor * part for part in self.parts))
+
     def within(self, other: "Amount") -> bool:
         """Say whether no part is larger than the other's."""
         return all(a <= b for a, b in self._pairs(other))

@@ -21,7 +21,13 @@ from confide.cli.reproduce import reproduce_study
 from confide.cli.schemas import schemas
 from confide.cli.show import demo, list_parts
 from confide.cli.wording import in_options
-from confide.errors import BudgetExceeded, ConfideError, NotSolved, TamperedLedger
+from confide.errors import (
+    BudgetExceeded,
+    ConfideError,
+    MixedNeighbours,
+    NotSolved,
+    TamperedLedger,
+)
 
 __all__ = ["app", "main"]
 
@@ -65,7 +71,7 @@ def main() -> None:
     """Run the command line; errors of use end in one sentence, never in a traceback."""
     try:
         app(prog_name="confide")
-    except (BudgetExceeded, TamperedLedger) as error:
+    except (BudgetExceeded, MixedNeighbours, TamperedLedger) as error:
         _complain("refused", error, 3)
     except NotSolved as error:
         _complain("defect, please report it", error, 1)

@@ -18,7 +18,9 @@ from confide.cli.console import (
     read_budget,
 )
 from confide.errors import InvalidParameter, did_you_mean
-from confide.privacy import Budget
+from confide.privacy import Budget, Neighbours
+
+UNRECORDED = "not recorded"
 
 
 def budget(
@@ -29,6 +31,17 @@ def budget(
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
+    neighbours: Annotated[
+        str | None,
+        typer.Option(
+            help="What the limit is for: add-remove or replace-one; the first charge "
+            "decides if absent. Earlier charges are counted anew."
+        ),
+    ] = None,
+    earlier: Annotated[
+        str | None,
+        typer.Option(help="Your word on what charges without a record were proved for."),
+    ] = None,
     entries: Annotated[bool, typer.Option(help="Show every entry.")] = False,
     verify: Annotated[bool, typer.Option(help="Check the chain of entries.")] = False,
     as_json: AsJson = False,
@@ -37,19 +50,26 @@ def budget(
 
     Example: [bold]confide budget budget.db --dataset adult --epsilon 3 --delta 1e-5[/bold]
     """
-    setting = any(part is not None for part in (epsilon, delta, rho))
+    numbers = any(part is not None for part in (epsilon, delta, rho))
+    setting = numbers or neighbours is not None or earlier is not None
     if setting and not dataset:
         raise InvalidParameter(
             "--dataset",
-            "named when a limit is set",
+            "named when a limit or its neighbours are set",
             dataset,
             "It is the name at the beginning of the schema.",
         )
-    book = Ledger.open(ledger) if setting else open_existing(ledger)
-    if setting:
-        _set_limit(book, dataset, read_budget(epsilon, delta, rho), quiet=as_json)
-    elif dataset and dataset not in book.datasets():
+    wish = read_budget(epsilon, delta, rho) if numbers else None
+    book = Ledger.open(ledger) if numbers else open_existing(ledger)
+    if wish is None and dataset and dataset not in book.datasets():
         raise _unknown(ledger, dataset, book.datasets())
+    if setting:
+        others = book.datasets()
+        before = book.account(dataset).limit if dataset in others else None
+        limit = book.account(dataset).limit if wish is None else wish
+        book.set_limit(dataset, limit, neighbours=neighbours, earlier=earlier)
+        if not as_json:
+            _mention(dataset, limit, before, others)
     checked = book.verify() if verify else None
     names = (dataset,) if dataset else book.datasets()
     accounts = [book.account(name) for name in names]
@@ -70,16 +90,23 @@ def budget(
         )
     else:
         print_table(
-            ("dataset", "limit", "spent", "left", "charges"),
+            ("dataset", "limit", "neighbours", "spent", "left", "charges"),
             [
-                (a.dataset, str(a.limit), _amount(a.spent), _amount(a.left), str(a.charges))
+                (
+                    a.dataset,
+                    str(a.limit),
+                    _relation(a),
+                    _amount(a.spent),
+                    _amount(a.left),
+                    str(a.charges),
+                )
                 for a in accounts
             ],
         )
     if listed:
         console.print()
         print_table(
-            ("entry", "when", "who", "what", "budget"),
+            ("entry", "when", "who", "what", "budget", "neighbours"),
             [
                 (
                     f"{e.number} {e.kind} {e.dataset}",
@@ -87,6 +114,7 @@ def budget(
                     e.who,
                     e.what or (f"charge {e.charge}" if e.charge else ""),
                     _amount(e.budget),
+                    _relation_of_entry(e),
                 )
                 for e in listed
             ],
@@ -95,18 +123,15 @@ def budget(
         console.print(f"\n{checked} entries verified.")
 
 
-def _set_limit(book: Ledger, dataset: str, limit: Budget, *, quiet: bool) -> None:
-    """Set a limit, and mention what it replaces or may have been meant instead."""
-    others = book.datasets()
-    before = book.account(dataset).limit if dataset in others else None
-    book.set_limit(dataset, limit)
-    if quiet:
-        return
-    if before is not None:
-        console.print(f"The limit of {dataset} was {before} before.", markup=False)
-    elif did_you_mean(dataset, others):
-        hint = did_you_mean(dataset, others)
+def _mention(
+    dataset: str, limit: Budget, before: Budget | None, others: tuple[str, ...]
+) -> None:
+    """Mention what a new limit replaces, or what may have been meant instead."""
+    hint = did_you_mean(dataset, others)
+    if before is None and hint:
         console.print(f"{dataset} is new in this ledger. {hint}", markup=False)
+    elif before is not None and before != limit:
+        console.print(f"The limit of {dataset} was {before} before.", markup=False)
 
 
 def _unknown(ledger: str, dataset: str, known: tuple[str, ...]) -> InvalidParameter:
@@ -123,10 +148,29 @@ def _amount(budget: Any) -> str:
     return "" if budget is None else str(budget)
 
 
+def _relation(account: Account) -> str:
+    if account.neighbours is not None:
+        return str(account.neighbours)
+    return UNRECORDED if account.charges else "by the first charge"
+
+
+def _relation_of_entry(entry: Entry) -> str:
+    if entry.earlier is not None:
+        return f"{entry.neighbours} (earlier ones: {entry.earlier})"
+    if entry.neighbours is not None:
+        return str(entry.neighbours)
+    return UNRECORDED if entry.kind == "charge" else ""
+
+
+def _name(neighbours: Neighbours | None) -> str | None:
+    return None if neighbours is None else str(neighbours)
+
+
 def _account_record(account: Account) -> dict[str, Any]:
     return {
         "dataset": account.dataset,
         "limit": str(account.limit),
+        "neighbours": _name(account.neighbours),
         "spent": _amount(account.spent),
         "left": _amount(account.left),
         "charges": account.charges,
@@ -142,6 +186,9 @@ def _entry_record(entry: Entry) -> dict[str, Any]:
         "who": entry.who,
         "what": entry.what,
         "budget": _amount(entry.budget),
+        "neighbours": _name(entry.neighbours),
+        "earlier": _name(entry.earlier),
+        "counted": _amount(entry.counted),
         "release": entry.release_hash,
         "digest": entry.digest,
     }

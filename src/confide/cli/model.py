@@ -49,7 +49,7 @@ from confide.estimators import (
     offers_intervals,
 )
 from confide.inference import Summary
-from confide.privacy import Approx, Budget
+from confide.privacy import Approx, Budget, Guarantee
 from confide.reporting import model_card, report_page
 
 MODELS: dict[str, type[Any]] = {
@@ -160,11 +160,20 @@ def fit(
         console.print("[dim]No ledger was given: this spending is booked nowhere.[/dim]")
     else:
         account = book.account(public.name)
-        console.print(f"Charged {budget} to {public.name}; left: {account.left}.")
+        _print_charge(summary.guarantee, account)
     if out is None:
         console.print("[dim]No --out was given: the model is on this screen only.[/dim]")
     else:
         console.print(f"Written to {out}. Next: confide report {out}{quoted}")
+
+
+def _print_charge(guarantee: Guarantee, account: Account) -> None:
+    """Say what was paid and what is left, and for which neighbours."""
+    proved_for, under = guarantee.neighbours, account.neighbours
+    paid = f"Charged {guarantee.budget} to {account.dataset}"
+    if proved_for is not under:
+        paid += f", counted for {under}: a removal and an addition"
+    console.print(f"{paid}; left: {account.left}, {under} neighbours.", markup=False)
 
 
 def _print_release(
@@ -207,18 +216,25 @@ def report(
     account = _account(ledger, dataset)
     spent = None if account is None else _as_budget(account.spent)
     limit = None if account is None else account.limit
+    under = None if account is None else account.neighbours
     page = report_page(
         summary,
         title=_title(estimator),
         dataset=dataset,
         spent=spent,
         limit=limit,
+        counted_for=under,
         version=__version__,
     )
     out.write_text(page, encoding="utf-8")
     if card is not None:
         text = model_card(
-            summary, dataset=dataset, spent=spent, limit=limit, version=__version__
+            summary,
+            dataset=dataset,
+            spent=spent,
+            limit=limit,
+            counted_for=under,
+            version=__version__,
         )
         card.write_text(text, encoding="utf-8")
     if as_json:

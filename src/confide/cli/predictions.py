@@ -14,8 +14,7 @@ from confide._types import AnyArray
 from confide.cli.console import AsJson, ModelFile, complaints, console, print_json
 from confide.cli.sweeps import SweepBar
 from confide.cli.tables import TableName, check_table
-from confide.data.delimited import PACKED
-from confide.data.tables import PARQUET
+from confide.data.delimited import PACKED, PARQUET
 from confide.errors import InvalidParameter
 from confide.estimators import each_piece, load_model
 

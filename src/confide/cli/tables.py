@@ -20,6 +20,7 @@ from confide.cli.sweeps import SweepBar
 from confide.data import Schema, read_table
 from confide.data.cluster import connected
 from confide.data.files import is_in_parts, open_table
+from confide.data.tables import local_path
 from confide.data.walk import as_frame
 from confide.errors import InvalidParameter
 
@@ -48,7 +49,7 @@ ClusterAddress = Annotated[
 
 def check_table(table: str) -> None:
     """Refuse, before anything else is done, a name that stands for no file."""
-    if not has_magic(table) and not Path(table).exists():
+    if not local_path(table).exists() and not has_magic(table):
         raise InvalidParameter(
             "the table",
             'a file, a folder, or a pattern in quotes such as "visits/*.parquet"',

@@ -6,7 +6,7 @@ from confide.errors import InvalidParameter
 
 OPTIONS = {
     **{name: f"--{name}" for name in ("epsilon", "delta", "rho", "l1", "l2", "seed")},
-    **{name: f"--{name}" for name in ("model", "mechanism", "neighbours")},
+    **{name: f"--{name}" for name in ("model", "mechanism", "neighbours", "earlier")},
     **{name: f"--{name}" for name in ("rows", "columns", "width", "runs", "dimension")},
     **{name: f"--{name}" for name in ("intervals", "level", "attribute", "scale")},
     "slope_bound": "--slope-bound",
@@ -19,7 +19,7 @@ OPTIONS = {
 """What the command line calls the parameters that it sets."""
 _PHRASES = (
     (r"Leave it at 'auto', or try", "Leave it out, or try"),
-    (r"\b(mechanism|model|neighbours)='([\w-]+)'", r"--\1 \2"),
+    (r"\b(mechanism|model|neighbours|earlier)='([\w-]+)'", r"--\1 \2"),
     (r" or coef_norm\b|, coef_norm\b|, or set classes\b", ""),
     (r"set target_bound \([^)]*\), or declare", "declare"),
     (r"\b(slope|target)_bound\b", r"--\1-bound"),

@@ -4,6 +4,7 @@ Numbers become views of Arrow's own memory, and text codes of its distinct value
 Everything else goes the way that a table converted to pandas goes.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from confide.data.values import Coded
@@ -30,7 +31,7 @@ def arrow_column(column: Any) -> Any:
             encoded = column.dictionary_encode()
             return _coded(_flat(encoded) if chunked else encoded)
         if types.is_dictionary(kind) and _is_text(kind.value_type):
-            return _coded(_flat(column.unify_dictionaries()) if chunked else column)
+            return _coded(_flat(_wide(column)) if chunked else column)
         return column.to_pandas()
     except (ValueError, TypeError, LookupError, NotImplementedError, OverflowError):
         raise InvalidData(
@@ -52,6 +53,13 @@ def _flat(column: Any) -> Any:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
+def _wide(column: Any) -> Any:
+    """Give the codes of chunks room for the values of all their dictionaries."""
+    from pyarrow import dictionary, int32
+
+    return column.cast(dictionary(int32(), column.type.value_type))
+
+
 def _is_text(kind: Any) -> bool:
     from pyarrow import types
 
@@ -66,3 +74,25 @@ def _coded(column: Any) -> Coded:
     if codes.null_count:
         codes = codes.cast("int64").fill_null(-1)
     return Coded(codes.to_numpy(zero_copy_only=True), column.dictionary.to_pylist())
+
+
+def coded_schema(schema: Any, names: Sequence[str]) -> Any:
+    """Return a schema that has columns of text as codes and a dictionary."""
+    import pyarrow as pa
+
+    for name in names:
+        kind = pa.dictionary(pa.int32(), pa.string())
+        schema = schema.set(schema.get_field_index(name), pa.field(name, kind))
+    return schema
+
+
+def with_codes(fragment: Any, names: Sequence[str]) -> Any:
+    """Return a Parquet file whose columns of text are read as codes and a dictionary."""
+    from pyarrow import dataset
+
+    if not names:
+        return fragment
+    kind = dataset.ParquetFileFormat(dictionary_columns=set(names))
+    return kind.make_fragment(
+        fragment.path, fragment.filesystem, fragment.partition_expression
+    )

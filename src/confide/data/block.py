@@ -149,10 +149,27 @@ def squared_norms(features: Any) -> Array:
 
 
 def add_up(partials: Iterable[Partial]) -> Partial:
-    """Add partial results one after the other."""
-    iterator = iter(partials)
-    total = list(next(iterator))
-    for partial in iterator:
-        for i, value in enumerate(partial):
-            total[i] = total[i] + value
-    return tuple(total)
+    """Add partial results in their order: two by two, then those sums, and so on.
+
+    How many additions a number goes through says `chain`.
+    """
+    sums: list[tuple[int, Partial]] = []
+    for partial in partials:
+        level, total = 0, partial
+        while sums and sums[-1][0] == level:
+            total = _plus(sums.pop()[1], total)
+            level += 1
+        sums.append((level, total))
+    _, total = sums.pop()
+    while sums:
+        total = _plus(sums.pop()[1], total)
+    return total
+
+
+def chain(count: int) -> int:
+    """Return how many additions a number goes through when so many are added up."""
+    return 2 * count.bit_length()
+
+
+def _plus(one: Partial, other: Partial) -> Partial:
+    return tuple(a + b for a, b in zip(one, other, strict=True))

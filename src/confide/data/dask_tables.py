@@ -6,9 +6,10 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from confide.data.cluster import current_client
-from confide.data.schema import Schema, declared_columns
+from confide.data.schema import Schema, check_columns, declared_columns
 from confide.data.stream import Source
 from confide.errors import InvalidData
 
@@ -36,11 +37,14 @@ class DaskPart:
 
 def as_piece(features: Any, target: Any) -> Any:
     """Return a table, or a pair of features and target that belong together."""
+    if isinstance(features, tuple):
+        features, target = features
     if target is None:
         return features
     if features.shape[0] != len(target):
         raise InvalidData(
-            "X and the target y must be cut into parts of the same numbers of rows."
+            "X and the target y must be cut into parts of the same numbers of rows. Cut "
+            "both from one collection, or rechunk y like X."
         )
     return features, target
 
@@ -76,19 +80,53 @@ class DaskTable:
                     "dask.dataframe."
                 )
             features = features[declared_columns(schema, list(self.names), target=target)]
-        blocks = np.ravel(features.to_delayed()).tolist()
+        elif only is not None:
+            wanted = [only] if isinstance(only, str) else list(only)
+            check_columns(self.names, wanted)
+            features = features[wanted]
         if self._target is None:
+            blocks = np.ravel(features.to_delayed()).tolist()
             return tuple(DaskPart(block, None) for block in blocks)
-        beside = np.ravel(self._target.to_delayed()).tolist()
-        if len(beside) != len(blocks):
+        if _parts(features) != _parts(self._target):
             raise InvalidData(
                 "X and the target y must be cut into the same number of parts. Rechunk or "
                 "repartition one like the other."
             )
-        return tuple(map(DaskPart, blocks, beside))
+        if is_frame(features) and is_frame(self._target):
+            frames = import_module("dask.dataframe")
+            # As one collection: apart, Dask may join parts of the one and not of the other.
+            pairs = frames.map_partitions(
+                _pair,
+                features,
+                self._target,
+                meta=pd.DataFrame(),
+                align_dataframes=False,
+                enforce_metadata=False,
+            )
+            return tuple(DaskPart(pair, None) for pair in pairs.to_delayed())
+        return tuple(map(DaskPart, _as_cut(features), _as_cut(self._target)))
 
     def __repr__(self) -> str:
         return f"<table in parts, {self.width} columns>"
+
+
+def is_frame(value: Any) -> bool:
+    """Whether a Dask collection is a data frame or a column of one."""
+    return hasattr(value, "npartitions") and not hasattr(value, "numblocks")
+
+
+def _parts(collection: Any) -> int:
+    return int(collection.npartitions)
+
+
+def _as_cut(collection: Any) -> list[Any]:
+    """Return the parts as they were cut, none joined."""
+    found: list[Any] = np.ravel(collection.to_delayed(optimize_graph=False)).tolist()
+    return found
+
+
+def _pair(features: Any, target: Any) -> tuple[Any, Any]:
+    return features, target
 
 
 def is_dask(value: Any) -> bool:
@@ -98,17 +136,23 @@ def is_dask(value: Any) -> bool:
 
 def dask_table(X: Any, y: Any) -> DaskTable:
     """Take a Dask collection for a table; the active client, if any, holds its parts."""
-    if y is not None and not is_dask(y):
-        raise InvalidData("where X is a Dask collection the target y must be one as well.")
-    if hasattr(X, "columns"):
-        names = tuple(str(name) for name in X.columns)
-        return DaskTable(names, len(names), current_client(), X, y)
-    if X.ndim != 2:
+    named = isinstance(y, str) and is_frame(X)
+    if y is not None and not (named or is_dask(y)):
+        raise InvalidData(
+            "where X is a Dask collection the target y must be one as well, or the name of "
+            "a column where X is a data frame."
+        )
+    if getattr(X, "ndim", 0) != 2:
         raise InvalidData("X must have two dimensions; it has another number of them.")
+    if is_frame(X):
+        names = tuple(str(name) for name in X.columns)
+        return DaskTable(names, len(names), current_client(), X, None if named else y)
     whole = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
     target = y
     if y is not None and hasattr(y, "chunks") and y.chunks[0] != whole.chunks[0]:
         known = not np.isnan([*y.chunks[0], *whole.chunks[0]]).any()
+        if known and y.shape[0] != X.shape[0]:
+            raise InvalidData("X and the target y must have the same number of rows.")
         target = y.rechunk({0: whole.chunks[0]}) if known else y
     if getattr(target, "ndim", 1) == 2 and target.numblocks[1] > 1:
         target = target.rechunk({1: -1})

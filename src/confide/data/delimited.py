@@ -33,6 +33,7 @@ MISSING = frozenset(
     ("", "#N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
 )
 """Text that stands for a missing value, unless it is a declared level."""
+PARQUET = (".parquet", ".pq")
 PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _CANNOT_UNPACK = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
 
@@ -221,6 +222,11 @@ def in_words(path: Path) -> Iterator[None]:
 
 
 def _no_table(path: Path) -> InvalidData:
+    if path.suffix.lower() in PARQUET:
+        return InvalidData(
+            f"{path} must be a whole Parquet file, with columns of the same types as in "
+            "other files of the table; it is not. Write it again."
+        )
     return InvalidData(
         f"{path} must be a table: a line of column names, then in every line as many "
         "fields, quoted rightly. A line holds more, or a quote does not end."

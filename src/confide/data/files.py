@@ -6,13 +6,16 @@ from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
+from confide.data.arrow import coded_schema, with_codes
+from confide.data.columns import Category
+from confide.data.dask_tables import is_dask
 from confide.data.delimited import PACKED, explained, in_words, read_header, read_pieces
 from confide.data.schema import Schema, check_columns, declared_columns
 from confide.data.stream import Source
-from confide.data.tables import arrow_dataset, is_parquet
+from confide.data.tables import arrow_dataset, is_parquet, local_path
 from confide.errors import InvalidData, InvalidParameter
 
-PIECE_ROWS = 2**14
+PIECE_ROWS = 2**15
 """So many rows of some dozen columns stay in the processor's cache while worked on."""
 TEXT_ROWS = 2**16
 LARGE = 2**28
@@ -113,10 +116,11 @@ class FileTable:
             wanted = declared_columns(schema, names, target=target)
         if self._dataset is None:
             return tuple(TextFile(path, schema, target) for path in self._paths)
+        coded = [] if schema is None else _text_categories(schema, self._dataset.schema)
         return tuple(
-            RowGroup(group, self._dataset.schema, tuple(wanted))
+            RowGroup(group, coded_schema(self._dataset.schema, coded), tuple(wanted))
             for fragment in self._dataset.get_fragments()
-            for group in fragment.split_by_row_group()
+            for group in with_codes(fragment, coded).split_by_row_group()
         )
 
     def __repr__(self) -> str:
@@ -144,22 +148,42 @@ def open_table(source: str | Path, *, cluster: Any = None) -> FileTable:
     paths = _expanded(source)
     kinds = {is_parquet(path) for path in paths}
     if len(kinds) > 1:
-        raise InvalidParameter("table", "files of one kind", "Parquet and text")
+        raise InvalidParameter(
+            "table",
+            "files of one kind",
+            "Parquet and text",
+            "Choose one kind by a pattern, such as 'visits/*.parquet'.",
+        )
     if kinds == {False}:
         return _text_table(paths, cluster)
     dataset = arrow_dataset(paths, _folder(source))
-    with explained(paths[0]):
-        rows = sum(fragment.metadata.num_rows for fragment in dataset.get_fragments())
-        names = tuple(str(name) for name in dataset.schema.names)
+    rows, first = 0, None
+    for fragment in dataset.get_fragments():
+        with in_words(Path(fragment.path)):
+            rows += fragment.metadata.num_rows
+            held = {*fragment.physical_schema.names}
+        first = held if first is None else first
+        if held != first:
+            _refuse_other_columns(held ^ first)
+    names = tuple(str(name) for name in dataset.schema.names)
     return FileTable(names, rows, cluster, dataset, tuple(paths))
 
 
-def is_in_parts(source: str | Path) -> bool:
-    """Whether a table is better read piece by piece: many files, or a large one."""
-    if has_magic(str(source)) or Path(source).is_dir():
-        return True
-    path = Path(source)
-    return path.is_file() and path.stat().st_size >= LARGE
+def is_in_parts(source: Any) -> bool:
+    """Whether a table is in parts, or better read so: many files, or a large one."""
+    if not isinstance(source, str | Path):
+        return isinstance(source, FileTable) or is_dask(source)
+    path = local_path(source)
+    if path.is_file():
+        return path.stat().st_size >= LARGE
+    return path.is_dir() or has_magic(str(source))
+
+
+def _text_categories(schema: Schema, arrow_schema: Any) -> list[str]:
+    """Return the categories that a file holds as text: they are read as codes."""
+    names = [column.name for column in schema.columns if isinstance(column, Category)]
+    held = [name for name in (*names, schema.target.column) if name in arrow_schema.names]
+    return [name for name in held if str(arrow_schema.field(name).type) == "string"]
 
 
 def column_names(source: str | Path) -> list[str]:
@@ -180,7 +204,7 @@ def name_of(source: str | Path) -> str:
 
 
 def _folder(source: str | Path) -> Path | None:
-    path = Path(source)
+    path = local_path(source)
     return path if path.is_dir() else None
 
 
@@ -195,7 +219,12 @@ def _expanded(source: str | Path) -> list[Path]:
     else:
         return [Path(source)]
     if not found:
-        raise InvalidParameter("table", "one file or more", f"{source}, which holds none")
+        raise InvalidParameter(
+            "table",
+            "one file or more",
+            f"{source}, which holds none",
+            "Names that begin with a dot or an underscore do not count.",
+        )
     return found
 
 
@@ -207,9 +236,19 @@ def _is_shown(path: Path, folder: Path) -> bool:
 def _text_table(paths: Sequence[Path], cluster: Any) -> FileTable:
     heads = [read_header(path) for path in paths]
     if any(head != heads[0] for head in heads):
-        raise InvalidData("all files of a table must begin with the same line of names.")
+        names = {*heads[0][0]}
+        differ = set().union(*(names ^ {*head[0]} for head in heads))
+        _refuse_other_columns(differ)
     rows = sum(map(_about_rows, paths))
     return FileTable(tuple(heads[0][0]), rows, cluster, None, tuple(paths))
+
+
+def _refuse_other_columns(differ: set[str]) -> None:
+    found = f"some lack {sorted(differ)}" if differ else "their order or separator differs"
+    raise InvalidData(
+        f"all files of a table must hold the same columns; {found}. Write them alike, or "
+        "fit on those that are."
+    )
 
 
 def _about_rows(path: Path) -> int:

@@ -11,15 +11,18 @@ from functools import partial
 from typing import Any, TypeVar
 from uuid import uuid4
 
+from scipy import sparse
+
 from confide._types import AnyArray
 from confide.data.block import Partial, add_up
 from confide.data.cluster import quiet, unwrap
 from confide.data.dask_tables import DaskPart, as_piece
+from confide.data.design import Design
+from confide.data.homes import Homes
 from confide.data.parted import Survey, View, Work, joined
 from confide.data.progress import Meter
 from confide.data.rows import HeldRows
 from confide.data.stream import Prepare, Source
-from confide.errors import ConfideError
 
 T = TypeVar("T")
 FAN_IN = 8
@@ -45,6 +48,11 @@ class Carried:
         """Put them together again."""
         return HeldRows(self.features, self.target, self.factor, self.height, self.listed)
 
+    def __sizeof__(self) -> int:
+        """Let Dask know how much there is to hold, and to move."""
+        own = (self.target, *(() if self.factor is None else (self.factor,)))
+        return sum(array.nbytes for array in (*own, *_arrays(self.features)))
+
     def __repr__(self) -> str:
         return "<private rows>"
 
@@ -56,14 +64,14 @@ class ClusterParts:
     ``seen`` is how many rows they have, once somebody looked: for whoever watches.
     """
 
-    client: Any
-    held: tuple[Any, ...]
+    homes: Homes
     seen: list[int] = field(default_factory=list)
 
     @classmethod
     def of(cls, client: Any, sources: Sequence[Source], prepare: Prepare) -> "ClusterParts":
         """Let workers read all parts, bound their rows and hold them."""
-        return cls(client, _on_parts(client, "hold", sources, partial(_held, prepare)))
+        held = _on_parts(client, "hold", sources, partial(_held, prepare))
+        return cls(Homes(client, held))
 
     @property
     def pickable(self) -> bool:
@@ -73,53 +81,51 @@ class ClusterParts:
     @property
     def expected(self) -> int:
         """How many rows there are."""
-        return sum(self._collect(self._map("count", _counted, self.held)))
+        return sum(self.homes.results(lambda: self.homes.map("count", _counted)))
 
     def sum(self, work: Work | Sequence[Work]) -> Partial:
         """Add up what is done to every part, along a tree."""
         known = sum(self.seen) if callable(work) else 0
         meter = Meter.start(known or None)
-        if callable(work):
-            partials = self._map("sum", partial(_worked, work), self.held)
-        else:
-            partials = self._map("sum", _worked_alone, self.held, work)
-        while len(partials) > 1:
-            groups = [partials[i : i + FAN_IN] for i in range(0, len(partials), FAN_IN)]
-            partials = self._map("add", _added, groups)
-        result: Partial = self._collect(partials)[0]
+        result: Partial = self.homes.results(lambda: self._tree(work))[0]
         meter.add(known)
         meter.stop()
         return result
 
+    def _tree(self, work: Work | Sequence[Work]) -> list[Any]:
+        if callable(work):
+            partials = self.homes.map("sum", partial(_worked, work))
+        else:
+            partials = self.homes.map("sum", _worked_alone, work)
+        while len(partials) > 1:
+            groups = [partials[i : i + FAN_IN] for i in range(0, len(partials), FAN_IN)]
+            partials = self._map("add", _added, groups)
+        return partials
+
     def survey(self, stride: int) -> Sequence[Survey]:
         """Look at every part once."""
-        found = self._collect(self._map("look", partial(_surveyed, stride), self.held))
+        found = self.homes.results(
+            lambda: self.homes.map("look", partial(_surveyed, stride))
+        )
         self.seen[:] = [one.listed for one, _ in found]
         return [replace(one, sample=tuple(s.rows() for s in own)) for one, own in found]
 
     def each(self, picks: Sequence[Sequence[View]], fn: Callable[[HeldRows], T]) -> list[T]:
         """Return ``fn`` of rows picked together from all parts, for every list of picks."""
-        groups = [self._map("pick", _picked, self.held, views) for views in picks]
-        return self._collect(self._map("each", partial(_on_picked, fn), groups))
 
-    def _map(self, name: str, work: Callable[..., Any], *given: Sequence[Any]) -> list[Any]:
-        """Do work on workers, quietly, under names that tell nothing."""
+        def submit() -> list[Any]:
+            groups = [self.homes.map("pick", _picked, views) for views in picks]
+            return self._map("each", partial(_on_picked, fn), groups)
+
+        return self.homes.results(submit)
+
+    def _map(self, name: str, work: Callable[..., Any], given: Sequence[Any]) -> list[Any]:
+        """Do work on results, anywhere, quietly, under names that tell nothing."""
         token = uuid4().hex
-        keys = [f"confide-{name}-{token}-{place}" for place in range(len(given[0]))]
-        found: list[Any] = self.client.map(quiet(work), *given, key=keys, pure=False)
+        keys = [f"confide-{name}-{token}-{place}" for place in range(len(given))]
+        client = self.homes.client
+        found: list[Any] = client.map(quiet(work), given, key=keys, pure=False)
         return found
-
-    def _collect(self, futures: Sequence[Any]) -> list[Any]:
-        """Wait for results, and raise here what went wrong there."""
-        try:
-            results = self.client.gather(list(futures))
-        except Exception as error:  # noqa: BLE001
-            raise ConfideError(
-                "the cluster could not finish a sum over the rows "
-                f"({type(error).__name__}). Rows that only one worker had are lost with "
-                "it: fit on files or on a collection that can be computed again."
-            ) from None
-        return [unwrap(result) for result in results]
 
     def __repr__(self) -> str:
         return "<private rows>"
@@ -128,7 +134,7 @@ class ClusterParts:
 def collected(client: Any, sources: Sequence[Source], fn: Callable[[Any], T]) -> list[T]:
     """Return a function of every part of a table, computed by workers, which keep none."""
     futures = _on_parts(client, "read", sources, fn)
-    return [unwrap(result) for result in client.gather(list(futures))]
+    return Homes(client, futures).results(lambda: futures)
 
 
 def _on_parts(
@@ -158,6 +164,14 @@ def _of_source(fn: Callable[[Any], T], source: Source) -> T:
 
 def _of_piece(fn: Callable[[Any], T], features: Any, target: Any) -> T:
     return fn(as_piece(features, target))
+
+
+def _arrays(features: Any) -> tuple[AnyArray, ...]:
+    if isinstance(features, Design):
+        return features.numbers, *(group.cells for group in features.groups)
+    if sparse.issparse(features):
+        return features.data, features.indices, features.indptr
+    return (features,)
 
 
 def _held(prepare: Prepare, piece: Any) -> Carried:

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from confide._types import AnyArray, Array
-from confide.data.block import Block, Partial, add_up
+from confide.data.block import Block, Partial, add_up, chain
 from confide.data.design import Design, take_columns
 from confide.data.rows import HeldRows
 from confide.errors import PrivacyLeak
@@ -142,13 +142,13 @@ class OverBlocks:
 class PartedRows:
     """Bounded private rows in parts; use `PartedRows.over` to make them.
 
-    ``chain`` bounds how many sums of pieces are added one after the other.
+    ``links`` bounds how many additions the sum of a piece goes through.
     """
 
     parts: Parts
     whole: Survey
     sizes: tuple[int, ...]
-    chain: int
+    links: int
     sample: HeldRows
     height: float
     view: View = View()
@@ -161,9 +161,10 @@ class PartedRows:
         found = parts.survey(max(1, parts.expected // most))
         whole = reduce(add, found)
         sizes = tuple(survey.count for survey in found)
-        chain = max(survey.pieces for survey in found) + len(found)
+        most = max(survey.pieces for survey in found)
+        links = chain(most) + 2 * chain(len(found))
         sample = joined(whole.sample)
-        return cls(parts, replace(whole, sample=()), sizes, chain, sample, height)
+        return cls(parts, replace(whole, sample=()), sizes, links, sample, height)
 
     @property
     def count(self) -> int:
@@ -210,12 +211,12 @@ class PartedRows:
     @property
     def depth(self) -> int:
         """How many of those sums are added to each other one after the other."""
-        return self.whole.depth + self.chain
+        return self.whole.depth + self.links
 
     @property
     def terms(self) -> int:
         """How many numbers are added up one after the other in a sum over all rows."""
-        return self.whole.terms + self.chain
+        return self.whole.terms + self.links
 
     @property
     def most_entries(self) -> int:

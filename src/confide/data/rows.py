@@ -8,7 +8,6 @@ A row longer than the public bound is scaled down to it, record by record. The f
 kept next to the features instead of a scaled copy of them.
 """
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -18,7 +17,7 @@ from scipy import sparse
 
 from confide._types import AnyArray, Array
 from confide.data import csr
-from confide.data.block import Block, Partial, add_up, scaled, squared_norms
+from confide.data.block import Block, Partial, add_up, chain, scaled, squared_norms
 from confide.data.design import CACHE_BYTES, MOST_ADDED, Design, additions, take_columns
 from confide.data.threads import one_blas_thread, pool, threads_to_use
 from confide.errors import InvalidData, InvalidParameter, PrivacyLeak
@@ -185,13 +184,15 @@ class HeldRows:
     @property
     def added(self) -> int:
         """How many rows are added up one after the other before sums are added to sums."""
+        if isinstance(self.features, Design) and not len(self.features.numbers):
+            return self.block_rows
         return min(self.block_rows, MOST_ADDED)
 
     @property
     def depth(self) -> int:
         """How many of those sums are added to each other one after the other."""
-        pieces = -(-min(self.block_rows, self.count) // MOST_ADDED)
-        return -(-self._blocks // self._stripes) * max(1, pieces) + self._stripes
+        pieces = -(-min(self.block_rows, self.count) // self.added)
+        return chain(pieces) + self._chain
 
     @property
     def terms(self) -> int:
@@ -199,7 +200,7 @@ class HeldRows:
         first = min(self.block_rows, self.count)
         if isinstance(self.features, Design):
             first = self.features.terms
-        return first + -(-self._blocks // self._stripes) + self._stripes + 8
+        return first + self._chain + 8
 
     @property
     def most_entries(self) -> int:
@@ -325,8 +326,13 @@ class HeldRows:
 
     @property
     def _stripes(self) -> int:
-        """How many sums of blocks are added up in the end; more for very many blocks."""
-        return max(1, min(STRIPES, self._blocks // 4), math.isqrt(self._blocks // 4))
+        """How many sums of blocks are added up in the end."""
+        return max(1, min(STRIPES, self._blocks // 4))
+
+    @property
+    def _chain(self) -> int:
+        """How many additions the sum of a block goes through."""
+        return chain(-(-self._blocks // self._stripes)) + chain(self._stripes)
 
     def _stripe_edges(self) -> list[int]:
         per_stripe = -(-self._blocks // self._stripes) * self.block_rows

@@ -5,12 +5,11 @@ from typing import Any
 
 import pandas as pd
 
-from confide.data.delimited import PACKED, explained, read_delimited
+from confide.data.delimited import PACKED, PARQUET, explained, read_delimited
 from confide.data.schema import Schema, declared_columns
 from confide.errors import InvalidData, InvalidParameter
 
 DELIMITED = (".csv", ".tsv", ".tab", ".txt", ".data", "")
-PARQUET = (".parquet", ".pq")
 
 
 def read_table(
@@ -40,7 +39,7 @@ def read_table(
     if isinstance(source, pd.DataFrame):
         return source
     if isinstance(source, str | Path):
-        path = Path(source)
+        path = local_path(source)
         read = _read_parquet if is_parquet(path) else read_delimited
         return read(path, schema, target=target)
     if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__"):
@@ -49,6 +48,19 @@ def read_table(
         "the data must be a table with named columns. Pass a DataFrame, or a path to a CSV "
         "or Parquet file."
     )
+
+
+def local_path(source: str | Path) -> Path:
+    """Return the path of a file; an address elsewhere is refused."""
+    if "://" in str(source):
+        raise InvalidParameter(
+            "table",
+            "a file that this machine reads by its path",
+            str(source),
+            "Copy it to a disk, or pass a collection that Dask makes of the address, as by "
+            "dask.dataframe.read_parquet.",
+        )
+    return Path(source)
 
 
 def is_parquet(path: Path) -> bool:

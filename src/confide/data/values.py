@@ -30,6 +30,11 @@ class Coded:
     def __len__(self) -> int:
         return len(self.codes)
 
+    @property
+    def missing(self) -> bool:
+        """Whether a row holds none."""
+        return bool((self.codes < 0).any())
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
         return np.array([*self.texts, None], dtype=object)[self.codes]
 

@@ -30,8 +30,8 @@ from confide.estimators._bounding import (
 from confide.estimators._groups import group_events, per_person
 from confide.estimators._intake import check_count_is_public, read_features, read_number
 from confide.estimators._model_file import release_hash, write_model
-from confide.estimators._pieces import Margins, margins_in_parts
-from confide.estimators._reading import parted_table, reading_of
+from confide.estimators._pieces import Margins, margins_in_parts, table_to_predict
+from confide.estimators._reading import reading_of
 from confide.estimators._rehearsal import Ready, Rehearsal, rehearsed
 from confide.estimators._selection import (
     check_penalty,
@@ -154,6 +154,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             dataset_name(self.schema, self.ledger),
             budget,
             group_events(calibration.events, crowd),
+            neighbours=calibration.guarantee.neighbours,
             what=type(self).__name__,
             status=calibration.guarantee.status,
             private=secret,
@@ -278,7 +279,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             self._slopes,
             self._levels,
         )
-        table = parted_table(X, None, schema=self.schema is not None)
+        table = table_to_predict(X, schema=self.schema is not None)
         if table is not None:
             return margins_in_parts(table, margins)
         if self.schema is not None:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_array, column_or_1d, validate_data
 from confide._types import AnyArray, Array
 from confide.data import Schema
 from confide.data.csr import without_duplicates
-from confide.data.values import check_levels, level_codes
+from confide.data.values import Coded, check_levels, level_codes
 from confide.errors import InvalidData, InvalidParameter
 
 
@@ -87,8 +87,9 @@ def read_target(y: Any, count: int) -> AnyArray:
             "fit requires y to be passed, but the target y is None. Call fit(X, y), or "
             "fit(table) with a schema, which names the target."
         )
+    plain = isinstance(y, np.ndarray) and y.ndim == 1
     try:
-        column = np.asarray(column_or_1d(y, warn=True))
+        column = y if plain else np.asarray(column_or_1d(y, warn=True))
     except (ValueError, TypeError):
         raise InvalidData(
             "the target y must be one dense column of real numbers or of labels: y should "
@@ -105,7 +106,7 @@ def read_target(y: Any, count: int) -> AnyArray:
         )
     if column.dtype.kind == "f" and np.isinf(column).any():
         raise InvalidData("the target y must be finite in every row; it contains infinity.")
-    if pd.isna(column).any():
+    if column.dtype.kind not in "biu" and pd.isna(column).any():
         raise InvalidData(
             "the target y must be known in every row; it contains NaN or other missing "
             "values. Drop those rows."
@@ -165,7 +166,7 @@ def check_several(labels: AnyArray) -> AnyArray:
 
 def label_places(y: Any, count: int, classes: tuple[Any, ...]) -> AnyArray:
     """Return each row's position among the classes; for one of none −1, or not 1 of two."""
-    if _is_text(y, count):
+    if _is_text(y, count) or (isinstance(y, Coded) and len(y) == count and not y.missing):
         return level_codes(y, classes, "the target y")
     column = _label_column(y, count)
     whole = all(isinstance(label, int) for label in classes)

@@ -14,11 +14,12 @@ from confide.data.arrow import is_arrow
 from confide.data.files import open_table
 from confide.data.on_cluster import collected
 from confide.data.schema import check_columns
+from confide.data.tables import local_path
 from confide.data.walk import as_frame, walk
 from confide.errors import InvalidData
 from confide.estimators._bounding import Bounding
 from confide.estimators._intake import read_matrix
-from confide.estimators._reading import PartedTable
+from confide.estimators._reading import PartedTable, parted_table
 
 T = TypeVar("T")
 
@@ -57,6 +58,13 @@ class Margins:
             part = block.features @ table
             parts.append(part if block.factor is None else part * block.factor[:, None])
         return np.concatenate(parts) + self.levels
+
+
+def table_to_predict(X: Any, *, schema: bool) -> PartedTable | None:
+    """Return a table in parts, or None; without a schema every file is in parts."""
+    if not schema and isinstance(X, str | Path) and local_path(X).is_file():
+        return open_table(X)
+    return parted_table(X, None)
 
 
 def margins_in_parts(table: PartedTable, margins: Margins) -> Array:

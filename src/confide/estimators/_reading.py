@@ -48,7 +48,7 @@ class Reading(Protocol):
 
 def reading_of(model: Any, X: Any, y: Any) -> Reading:
     """Read a table, or as much of it as must be known before its rows are bounded."""
-    table = parted_table(X, y, schema=model.schema is not None)
+    table = parted_table(X, y)
     if table is None:
         return _read_whole(model, X, y)
     return _read_in_parts(model, table, y)
@@ -78,6 +78,11 @@ class InMemory:
 
 def _read_whole(model: Any, X: Any, y: Any) -> InMemory:
     schema: Schema | None = model.schema
+    if isinstance(X, str | Path) and (schema is None or isinstance(y, str)):
+        _check_name(schema, y)
+        X, name = read_table(X, schema), y
+        check_columns(X.columns, [name])
+        X, y = (X.drop(columns=name), X[name]) if schema is None else (X, None)
     if schema is not None:
         X = table = read_table(X, schema, target=y is None)
         X = schema.kept(X) if y is None else X
@@ -90,22 +95,29 @@ def _read_whole(model: Any, X: Any, y: Any) -> InMemory:
     return InMemory(task, features, task.read(y, features.shape[0]), count)
 
 
+def _check_name(schema: Schema | None, y: Any) -> None:
+    """Refuse what does not name the target of a table that holds it."""
+    if schema is None and isinstance(y, str):
+        return
+    if schema is not None and (y is None or y == schema.target.column):
+        return
+    must = "left out, for the schema names the target"
+    if schema is None:
+        must = "the name of the target's column in the table"
+    got = y if y is None or isinstance(y, str) else type(y).__name__
+    raise InvalidParameter("y", must, got)
+
+
 # ------------------------------------------------------------------------------- in parts
 
 
-def parted_table(X: Any, y: Any, *, schema: bool = True) -> PartedTable | None:
-    """Return a table in parts, or None for what is in memory or small enough for it.
-
-    A file without a ``schema`` is always in parts; text that names none is no table.
-    """
-    if isinstance(X, FileTable):
-        return X
+def parted_table(X: Any, y: Any) -> PartedTable | None:
+    """Return a table in parts, or None for what is in memory or small enough for it."""
+    if not is_in_parts(X):
+        return None
     if is_dask(X):
         return dask_table(X, y)
-    if not isinstance(X, str | Path):
-        return None
-    alone = not schema and (isinstance(X, Path) or Path(X).is_file())
-    return open_table(X) if alone or is_in_parts(X) else None
+    return X if isinstance(X, FileTable) else open_table(X)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -120,7 +132,8 @@ class InParts:
     def enclose(self, bounding: Bounding) -> PartedRows:
         """Read all parts once, bound every row, and hold them where they can be held."""
         prepare = Bounded(self.split, self.task.read, bounding)
-        sources = self.table.sources(self.split.schema)
+        split = self.split
+        sources = self.table.sources(split.schema, target=not split.beside)
         parts: Parts
         if self.table.cluster is None:
             parts = Stream(sources, prepare, self.table.expected)
@@ -136,11 +149,13 @@ class InParts:
 class Split:
     """How a piece of a table is taken apart.
 
-    By a schema, or by the name of the target; features and target may be a pair already.
+    By a schema, or by the name of the target; features and target may be a pair already,
+    where the target is a collection ``beside`` the features.
     """
 
     schema: Schema | None
     target: str | None
+    beside: bool
 
     def __call__(self, piece: Any) -> tuple[Any, Any, int]:
         """Return features, target and the number of rows with or without a target."""
@@ -179,16 +194,15 @@ class Bounded:
 def _read_in_parts(model: Any, table: PartedTable, y: Any) -> InParts:
     schema: Schema | None = model.schema
     named = isinstance(y, str)
-    if schema is None and y is None:
+    if named or isinstance(table, FileTable):
+        _check_name(schema, y)
+    elif schema is None and y is None:
         raise InvalidData(
-            "fit requires y to be passed: the name of the target's column, or for a Dask "
-            "collection another one; or a schema, which names the target."
+            "fit requires y to be passed: for a Dask collection another one, or the name "
+            "of a column; or a schema, which names the target."
         )
-    if isinstance(table, FileTable) and y is not None and not named:
-        raise InvalidParameter(
-            "y", "the name of a column of the table, or left out with a schema", type(y)
-        )
-    split = Split(schema, y if named else None)
+    beside = not (named or y is None)
+    split = Split(schema, y if named else None, beside=beside)
     task = model._task(_found_in_parts(model, table, split, y))  # noqa: SLF001
     width = _width(model, table, split)
     return InParts(task, width, table, split)
@@ -217,13 +231,18 @@ def _found_in_parts(model: Any, table: PartedTable, split: Split, y: Any) -> Fou
     responses = int(y.shape[1]) if getattr(y, "ndim", 1) == 2 else 1
     if not model._seeks_labels():  # noqa: SLF001
         return Found(responses=responses)
-    sources = table.sources(split.schema, only=split.target)
+    sources = table.sources(split.schema, target=not split.beside, only=split.target)
     look = Labels(split.target)
     if table.cluster is None:
         found = [look(piece) for source in sources for piece in source.read()]
     else:
         found = collected(table.cluster, sources, look)
-    return Found(np.unique(np.concatenate([part for part in found if len(part)] or found)))
+    labels = [part for part in found if len(part)] or found
+    if len({part.dtype.kind in "iufb" for part in labels}) > 1:
+        # Together they would all become text: numbers and text are not one type.
+        labels = [part.astype(object) for part in labels]
+        return Found(found_labels(np.concatenate(labels), sum(map(len, labels))))
+    return Found(np.unique(np.concatenate(labels)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from confide._types import Array
 from confide.accounting import event_of
-from confide.data.rows import Rows
+from confide.data.rows import Rows, held
 from confide.errors import InvalidParameter, PrivacyLeak, Unproved
 from confide.mechanisms.base import Calibration, exactly, released
 from confide.mechanisms.napp_augment import AugmentedStep, check_augmentation
@@ -49,6 +49,15 @@ NO_PENALTY = Need(
     lambda objective: objective.penalty is None,
     "describe the penalty by Napp(target=...)",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class NappCalibration(Calibration):
+    """Noise and floor of NAPP, which reweights all rows at once."""
+
+    def check_rows(self, rows: Rows) -> None:
+        """Refuse rows in parts, before anything is spent."""
+        held(rows, "NAPP")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +147,7 @@ class Napp:
         part = float(self.share * each.epsilon)
         noise = _published_noise(fixed.lipschitz, part, each)
         kept = self.status is not Status.REFUTED
-        return Calibration(
+        return NappCalibration(
             fixed,
             budget,
             neighbours,

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from confide.inference import Summary
-from confide.privacy import Budget, Guarantee
+from confide.privacy import Budget, Guarantee, Neighbours
 from confide.reporting.about_intervals import about_intervals, not_in_intervals
 from confide.reporting.plain_words import standing_budget, theorem_text, word
-from confide.reporting.spending import spending
+from confide.reporting.spending import Spending, spending
 from confide.reporting.text import markdown
 
 
@@ -94,6 +94,7 @@ def model_card(
     dataset: str = "",
     spent: Budget | None = None,
     limit: Budget | None = None,
+    counted_for: Neighbours | None = None,
     version: str = "",
 ) -> str:
     """Return a model card in Markdown, ready to be published with the coefficients.
@@ -107,6 +108,8 @@ def model_card(
     spent, limit : Budget, optional
         What all releases from this dataset have spent together, and what they may; of
         one kind.
+    counted_for : Neighbours, optional
+        The relation for which these are; None if it is not recorded.
     version : str
         The version of confide that made the release.
 
@@ -115,13 +118,14 @@ def model_card(
     str
         Markdown in which text of the user is never taken for markup.
     """
-    sections = card_sections(summary, dataset, spent, limit, version)
+    budget = spending(spent, limit, counted_for)
+    sections = card_sections(summary, dataset, budget, version)
     title = f"# Model card: {markdown(summary.title)}"
     return "\n\n".join([title, *map(_markdown, sections)]) + "\n"
 
 
 def card_sections(
-    summary: Summary, dataset: str, spent: Budget | None, limit: Budget | None, version: str
+    summary: Summary, dataset: str, budget: Spending | None, version: str
 ) -> tuple[Section, ...]:
     """Return the card in parts, for whoever sets them in type."""
     guarantee = summary.guarantee
@@ -144,7 +148,6 @@ def card_sections(
         Section("Intended use", items=INTENDED if holds else NOT_INTENDED),
         Section("How to cite the guarantee", paragraphs=(citation(guarantee, version),)),
     ]
-    budget = spending(spent, limit)
     if budget is not None:
         shares = tuple(Item(str(share)) for share in budget.shares)
         sections.append(

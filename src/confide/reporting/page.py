@@ -7,14 +7,14 @@ import math
 from collections.abc import Iterable, Sequence
 
 from confide.inference import Coefficient, Summary
-from confide.privacy import Budget, Guarantee
+from confide.privacy import Budget, Guarantee, Neighbours
 from confide.reporting.about_intervals import about_intervals, not_in_intervals
 from confide.reporting.card import Item, Section, card_sections, caution_text
 from confide.reporting.numbers import short
 from confide.reporting.paid import PaidPlot, paid_picture
 from confide.reporting.picture import MOST_SHOWN, picture
 from confide.reporting.plain_words import standing_budget, word
-from confide.reporting.spending import Share, spending
+from confide.reporting.spending import Share, Spending, spending
 from confide.reporting.style import STYLE
 from confide.reporting.text import html
 
@@ -28,6 +28,7 @@ def report_page(
     dataset: str = "",
     spent: Budget | None = None,
     limit: Budget | None = None,
+    counted_for: Neighbours | None = None,
     card: bool = True,
     version: str = "",
     paid_plots: tuple[PaidPlot, ...] = (),
@@ -45,6 +46,8 @@ def report_page(
     spent, limit : Budget, optional
         What all releases from this dataset have spent together, and what they may; of
         one kind.
+    counted_for : Neighbours, optional
+        The relation for which these are; None if it is not recorded.
     card : bool
         Whether to fold the model card in at the end.
     version : str
@@ -58,15 +61,15 @@ def report_page(
     str
         HTML text, to be written as UTF-8.
     """
-    heading = title or summary.title
+    heading, budget = title or summary.title, spending(spent, limit, counted_for)
     parts = [
         _header(heading, dataset, summary.about),
         _promise(summary.guarantee),
         _coefficients(summary),
         *(_paid(plot, number) for number, plot in enumerate(paid_plots)),
         _facts(summary.facts),
-        _budget(spent, limit),
-        _card(card_sections(summary, dataset, spent, limit, version)) if card else "",
+        _budget(budget),
+        _card(card_sections(summary, dataset, budget, version)) if card else "",
         _footer(version),
     ]
     full_title = " – ".join(filter(None, (heading, dataset)))
@@ -246,8 +249,7 @@ def _facts(facts: tuple[tuple[str, str], ...]) -> str:
     )
 
 
-def _budget(spent: Budget | None, limit: Budget | None) -> str:
-    known = spending(spent, limit)
+def _budget(known: Spending | None) -> str:
     if known is None:
         return ""
     return (

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from confide.errors import MixedBudgets
-from confide.privacy import Budget, check_budget
+from confide.privacy import Budget, Neighbours, check_budget
 from confide.reporting.numbers import percent_of
 
 SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
@@ -43,14 +43,17 @@ class Spending:
     shares: tuple[Share, ...]
 
 
-def spending(spent: Budget | None, limit: Budget | None) -> Spending | None:
+def spending(
+    spent: Budget | None, limit: Budget | None, counted_for: Neighbours | None
+) -> Spending | None:
     """Return what can be said; nothing where nothing was given."""
     for given in (spent, limit):
         if given is not None:
             check_budget(given)
     if spent is None:
         return None if limit is None else Spending(f"The limit is {limit}.", ())
-    total = f"All releases from this dataset so far have together spent {spent}."
+    under = _under(counted_for)
+    total = f"All releases from this dataset so far have together spent {spent}, {under}."
     if limit is None:
         return Spending(f"{total} No limit was stated.", ())
     if type(spent) is not type(limit):
@@ -63,3 +66,9 @@ def spending(spent: Budget | None, limit: Budget | None) -> Spending | None:
         for name in spent.fields
     )
     return Spending(f"{total} The limit is {limit}.", shares)
+
+
+def _under(counted_for: Neighbours | None) -> str:
+    if counted_for is None:
+        return "for neighbours that the budget book does not record"
+    return f"counted for {counted_for} neighbours"

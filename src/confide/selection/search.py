@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting import Charge, Ledger, event_of
+from confide.data.files import is_in_parts
 from confide.errors import InvalidParameter
 from confide.mechanisms import Release
 from confide.noise import Entropy
@@ -89,6 +91,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         """Search privately; with a schema, ``X`` is a table that holds the target."""
         budget, method, settings = self._budget(), self._method(), self._candidates()
         schema = self.estimator.schema
+        _check_in_memory(X, named=schema is not None)
         crowd = 1 if schema is None else schema.rows_per_person
         score = score_for(self.scoring, self.estimator)
         plan = method.plan(budget, len(settings), crowd)
@@ -118,7 +121,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 part.rehearse(model)
         seed = self.random_state
         entropy = Entropy.of(self.estimator.random_state if seed is None else seed)
-        receipt = self._pay(budget, promises[0].dataset, secret=entropy.secret)
+        relation, dataset = guarantee.neighbours, promises[0].dataset
+        receipt = self._pay(budget, relation, dataset, secret=entropy.secret)
         for model in models:
             # One charge was made for all, and one source draws for all.
             model.set_params(ledger=None, random_state=None)
@@ -129,7 +133,14 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self._keep(found, settings, promise, budget, receipt)
         return self
 
-    def _pay(self, budget: Budget, dataset: str | None, *, secret: bool) -> Charge | None:
+    def _pay(
+        self,
+        budget: Budget,
+        neighbours: Neighbours,
+        dataset: str | None,
+        *,
+        secret: bool,
+    ) -> Charge | None:
         """Charge the whole search, before anything is drawn."""
         if dataset is None:
             return None
@@ -139,6 +150,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             dataset,
             budget,
             (event_of(budget),),
+            neighbours=neighbours,
             what=f"PrivateSearch of {type(self.estimator).__name__}",
             private=secret,
         )
@@ -304,3 +316,14 @@ def _whole(
     for line in assumed:
         promise = promise.assuming(line)
     return promise
+
+
+def _check_in_memory(X: Any, *, named: bool) -> None:
+    """Refuse tables of which no candidate could be given rows of its own."""
+    if is_in_parts(X) or (isinstance(X, str | Path) and not named):
+        raise InvalidParameter(
+            "table",
+            "in memory for a search, which hands out rows to its candidates",
+            "a table in files or in parts",
+            "Read it whole, as by confide.data.read_table, if it fits.",
+        )

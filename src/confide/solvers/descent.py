@@ -25,7 +25,9 @@ from confide.solvers.solution import Solution
 from confide.solvers.sums import Problem
 
 MOST_SWEEPS = 10_000
-MEMORY = 50
+FEWEST_PAIRS, MOST_PAIRS = 12, 50
+PAIRS_BYTES = 2**27
+"""So much memory the pairs may take where there are more than the fewest."""
 WIDEST_HESSIAN = 1500
 MOST_TRIALS = 40
 MOST_STALLS = 500
@@ -70,9 +72,10 @@ class Memory:
     pairs: deque[tuple[Array, Array, float]]
 
     @classmethod
-    def of(cls, metric: Metric) -> "Memory":
+    def of(cls, metric: Metric, dimension: int) -> "Memory":
         """Return a metric that nothing has corrected yet."""
-        return cls(metric, deque(maxlen=MEMORY))
+        fitting = min(MOST_PAIRS, PAIRS_BYTES // (16 * dimension))
+        return cls(metric, deque(maxlen=max(FEWEST_PAIRS, fitting)))
 
     def direction(self, gradient: Array) -> Array:
         """Return −H⁻¹g for the corrected metric H."""
@@ -97,23 +100,22 @@ def descend(
     problem: Problem, goal: Goal, theta: Array, sweep: Sweep, metric: Metric
 ) -> Solution:
     """Take quasi-Newton steps until the gradient certifies the distance."""
-    convexity = problem.objective.strong_convexity
-    memory, plain = Memory.of(metric), goal.look(problem)
+    memory, plain = Memory.of(metric, len(theta)), goal.look(problem)
     look, point, patience = plain, theta, _patience(problem)
     best, stalled, before = np.inf, 0, 0.0
     for _ in range(MOST_SWEEPS):
         gradient, floor = sweep
         bound = float(np.linalg.norm(gradient.astype(np.float64)))
-        if bound <= goal.length / 2 < floor:
+        split = look is not plain
+        if bound <= goal.length / 2 < floor and not split:
             bound, floor = _looked_at_closer(problem, goal, point, (bound, floor))
-        if bound + floor <= goal.length:
-            return Solution(point.astype(np.float64), (bound + floor) / convexity)
+        if _rounded(problem, point, bound + floor) <= goal.length:
+            return _solved(problem, point, bound + floor)
         if stalled > MOST_STALLS:
             break
         best, stalled = (bound, 0) if bound < best / 2 else (best, stalled + 1)
         if not goal.certified and stalled > SPLIT_STALLS:
             return Solution(point.astype(np.float64), np.inf)
-        split = look is not plain
         if split and (stalled > SPLIT_STALLS or floor > goal.length / 2):
             look, point = plain, point.astype(np.longdouble)
             sweep, best, stalled = look(point), np.inf, 0
@@ -145,9 +147,10 @@ def _more_careful(
     problem: Problem, goal: Goal, plain: Look, point: AnyArray
 ) -> tuple[Look, AnyArray]:
     """Return the next better arithmetic, and the point as it needs it."""
+    wide = point.astype(np.longdouble)
     if can_split(problem):
-        return lambda theta: precise_gradient(problem, theta, goal.length), point
-    return plain, point.astype(np.longdouble)
+        return lambda theta: precise_gradient(problem, theta, goal.length), wide
+    return plain, wide
 
 
 def _looked_at_closer(
@@ -169,12 +172,26 @@ def _last_step(
     """Try a step that promises to be the last one, and certify it at once."""
     if not can_split(problem):
         return None
-    trial = point + memory.direction(gradient)
+    trial = point.astype(np.longdouble) + memory.direction(gradient)
     exact, error = precise_gradient(problem, trial, goal.length)
     bound = float(np.linalg.norm(exact)) + error
-    if bound > goal.length:
+    if _rounded(problem, trial, bound) > goal.length:
         return None
-    return Solution(trial, bound / problem.objective.strong_convexity)
+    return _solved(problem, trial, bound)
+
+
+def _rounded(problem: Problem, point: AnyArray, bound: float) -> float:
+    """Add what it costs to round a point in extended format to doubles in the end."""
+    if point.dtype == np.float64:
+        return bound
+    length = float(np.linalg.norm(point.astype(np.float64)))
+    unit = float(np.finfo(np.float64).eps)
+    return bound + unit * length * problem.objective.strong_convexity
+
+
+def _solved(problem: Problem, point: AnyArray, bound: float) -> Solution:
+    distance = _rounded(problem, point, bound) / problem.objective.strong_convexity
+    return Solution(point.astype(np.float64), distance)
 
 
 def advance(

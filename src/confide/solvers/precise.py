@@ -8,7 +8,7 @@ much for so many rows, these two are computed in the extended format.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -17,7 +17,7 @@ from scipy import sparse
 
 from confide._types import AnyArray, Array
 from confide.data import csr
-from confide.data.block import Block, Partial, add_up, scaled
+from confide.data.block import Block, Partial, add_up, chain, scaled
 from confide.data.design import MOST_ADDED, Design
 from confide.data.rows import Rows
 from confide.objectives import Objective, curvature_bound
@@ -25,6 +25,9 @@ from confide.solvers.sums import Problem, slope_scale
 
 BITS = 20
 """Leading bits: 2·20 for a product and 13 for a sum of 8192 of them fill a double."""
+
+FEW = 1024
+"""So many rows at most are added up at once where there are very many."""
 
 Pieces: TypeAlias = tuple[Any, Any, Any]
 """Numbers, their leading parts and the rest."""
@@ -42,21 +45,22 @@ def splits(rows: Rows, entries: int) -> bool:
 
 
 def precise_gradient(
-    problem: Problem, theta: Array, goal: float = math.inf
+    problem: Problem, theta: AnyArray, goal: float = math.inf
 ) -> tuple[Array, float]:
-    """Return ∇f(θ) and a bound on the length of its error.
+    """Return ∇f(θ) and a bound on the length of its error; θ may be in extended format.
 
-    Where slopes in doubles could not bring the error below half the ``goal`` they are
-    computed in the extended format.
+    Where slopes in doubles would cost more than half the ``goal`` they are computed in the
+    extended format.
     """
-    fine = _Rounding.of(problem, fine=False).slopes(problem) > goal / 4
+    fine = _Rounding.of(problem, fine=False).slopes(problem) > goal / 2
     objective, rows = problem.objective, problem.rows
     loss, longest, steepest = objective.loss, objective.row_norm, objective.slope_bound
-    point = _Point.of(rows, theta)
+    point, most = _Point.of(rows, theta), _rows_of_a_piece(rows, fine=fine)
 
     def part(block: Block) -> Partial:
         features, numbers = block.features, block.features
         if isinstance(features, Design):
+            features = features.unpacked()
             numbers = features.numbers.T
         else:
             numbers = scaled(features, block.factor)
@@ -71,7 +75,7 @@ def precise_gradient(
         return float(np.abs(margin).sum()), whole, _pull(pieces, strong, weak), *cells
 
     def whole(block: Block) -> Partial:
-        return add_up(part(piece) for _, piece in block.pieces(MOST_ADDED))
+        return add_up(part(piece) for _, piece in block.pieces(most))
 
     size, last, total, *cells = rows.sum(whole)
     if cells:
@@ -83,6 +87,10 @@ def precise_gradient(
     unit = float(np.finfo(np.float64).eps) / 2
     error = _Rounding.of(problem, fine=fine).of_gradient(problem, theta, size)
     return found, error + unit * float(np.linalg.norm(found))
+
+
+def _rows_of_a_piece(rows: Rows, *, fine: bool) -> int:
+    return min(rows.added, FEW) if fine else rows.added
 
 
 def careful_gradient(problem: Problem, theta: Array, goal: float) -> tuple[AnyArray, float]:
@@ -110,7 +118,8 @@ def _wide(values: Any) -> Any:
 class _Point:
     """Coefficients split in two; those of categories are added up beforehand.
 
-    ``known`` holds such sums, and the intercept's share, as doubles with their rests.
+    ``known`` holds such sums, and the intercept's share, in two parts: the leading ones,
+    of twice as many bits, lie on one grid and add up without error.
     """
 
     slopes: Array
@@ -119,18 +128,19 @@ class _Point:
     known: tuple[tuple[Array, Array], ...]
 
     @classmethod
-    def of(cls, rows: Rows, theta: Array) -> "_Point":
-        slopes = theta[:-1] if rows.height else theta
-        wide = _wide(slopes)
-        known = [np.longdouble(rows.height) * theta[-1:]]
+    def of(cls, rows: Rows, theta: AnyArray) -> "_Point":
+        wide = _wide(theta[:-1] if rows.height else theta)
+        known = [np.longdouble(rows.height) * _wide(theta[-1:])]
         layout = rows.layout
         if isinstance(layout, Design):
             sums = [group.lookup(wide) for group in layout.groups]
             if sums:
                 known = [sums[0] + (known[0] if rows.height else 0), *sums[1:]]
-            slopes = slopes[layout.places]
+            wide = wide[layout.places]
+        slopes = wide.astype(np.float64)
         coarse = _leading(slopes, float(np.abs(slopes).max(initial=0.0)))
-        return cls(slopes, coarse, slopes - coarse, tuple(map(_two_doubles, known)))
+        fine = (wide - coarse).astype(np.float64)
+        return cls(slopes, coarse, fine, tuple(_on_one_grid(known)))
 
     def margin(self, pieces: Pieces, features: Any, *, fine: bool) -> AnyArray:
         """Return ⟨x, θ⟩ with the intercept, rounded once; if fine, in extended format."""
@@ -139,23 +149,28 @@ class _Point:
         small = lead @ self.fine
         if rest is not None:
             small += rest @ self.slopes
-        for whole, tail in self._found(features):
-            after = total + whole
-            back = after - total
-            small += (total - (after - back)) + (whole - back) + tail
-            total = after
-        return (_wide(total) if fine else total) + small
+        known, tails = self._known(features)
+        small += tails
+        after = total + known
+        back = after - total
+        small += (total - (after - back)) + (known - back)
+        return (_wide(after) if fine else after) + small
 
-    def _found(self, features: Any) -> Iterable[tuple[Array, Array]]:
+    def _known(self, features: Any) -> tuple[Array, Array]:
         if not isinstance(features, Design) or not features.groups:
-            return self.known
-        pairs = zip(features.groups, self.known, strict=True)
-        return ((w.take(group.cells), t.take(group.cells)) for group, (w, t) in pairs)
+            return self.known[0]
+        known, tails = np.zeros((2, features.shape[0]))
+        for group, (leads, rests) in zip(features.groups, self.known, strict=True):
+            known += leads.take(group.cells)
+            tails += rests.take(group.cells)
+        return known, tails
 
 
-def _two_doubles(wide: AnyArray) -> tuple[Array, Array]:
-    whole = wide.astype(np.float64)
-    return whole, (wide - whole).astype(np.float64)
+def _on_one_grid(known: list[AnyArray]) -> Iterator[tuple[Array, Array]]:
+    largest = max(float(np.abs(sums).max()) for sums in known)
+    for sums in known:
+        lead = _leading(sums.astype(np.float64), largest, 2 * BITS)
+        yield lead, (sums - lead).astype(np.float64)
 
 
 def _split(values: Any, longest: float) -> Pieces:
@@ -164,26 +179,26 @@ def _split(values: Any, longest: float) -> Pieces:
         lead = _leading(values, longest)
         return values, lead, values - lead
     lead = _leading(values.data, longest)
-    rest = values.data - lead
-    if not rest.any():
+    if np.array_equal(lead, values.data):
         return values, values, None
+    rest = values.data - lead
     return values, csr.with_values(values, lead), csr.with_values(values, rest)
 
 
 def _pull(pieces: Pieces, strong: Array, weak: Array) -> AnyArray:
     """Return Σ wᵢxᵢ for weights in two parts."""
     numbers, lead, rest = pieces
-    small = weak @ numbers
-    if rest is not None:
-        small += strong @ rest
-    return _wide(strong @ lead) + small
+    if rest is None:
+        both = numbers.T @ np.column_stack((strong, weak))
+        return _wide(both[:, 0]) + both[:, 1]
+    return _wide(strong @ lead) + (strong @ rest + weak @ numbers)
 
 
-def _leading(values: Array, largest: float) -> Array:
+def _leading(values: Array, largest: float, bits: int = BITS) -> Array:
     """Round to a grid of 2⁻²⁰ of the largest magnitude, by adding and taking away."""
     if largest == 0:
         return np.zeros_like(values)
-    grid = 2.0 ** (np.ceil(np.log2(largest)) - BITS)
+    grid = 2.0 ** (np.ceil(np.log2(largest)) - bits)
     anchor = 1.5 * 2.0**52 * grid
     return (values + anchor) - anchor
 
@@ -212,15 +227,17 @@ class _Rounding:
         layout = rows.layout
         coded = isinstance(layout, Design)
         cells = layout.added_cells if coded else 0
-        looked_up = layout.entries if coded and layout.groups else 0
+        looked_up = layout.entries + 2 if coded and layout.groups else 1
+        added = _rows_of_a_piece(rows, fine=fine)
+        depth = rows.depth + chain(-(-rows.added // added))
         unit = float(np.finfo(np.float64).eps) / 2
         extended = float(np.finfo(np.longdouble).eps) / 2
         rest = 2.0**-BITS * (math.sqrt(entries) + 1)
         return cls(
             4 * extended + unit * rest if fine else 4 * unit,
             extended if fine else unit,
-            4 * unit * (entries + 4) * rest + extended * (looked_up + 3),
-            unit * (rows.added + 3) * rest + extended * (rows.depth + cells + 10),
+            4 * unit * (entries + 4) * rest + extended * looked_up,
+            unit * (added + 3) * rest + extended * (depth + cells + 10),
         )
 
     def slopes(self, problem: Problem) -> float:
@@ -228,10 +245,10 @@ class _Rounding:
         objective = problem.objective
         return self.slope * slope_scale(objective) * problem.rows.count * objective.row_norm
 
-    def of_gradient(self, problem: Problem, theta: Array, margins: float) -> float:
+    def of_gradient(self, problem: Problem, theta: AnyArray, margins: float) -> float:
         """Bound the error; ``margins`` is the sum of |⟨x, θ⟩| over the rows."""
         objective, count = problem.objective, problem.rows.count
-        length = float(np.linalg.norm(theta))
+        length = float(np.linalg.norm(theta.astype(np.float64)))
         bend = curvature_bound(objective.loss, objective.public)
         reach = objective.row_norm * length
         per_row = bend * self.inner * reach + self.outer * objective.slope_bound

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from confide._types import Array
-from confide.data.rows import Rows
+from confide.data.rows import HeldRows, Rows
 from confide.objectives import Objective
 from confide.solvers.descent import (
     WIDEST_HESSIAN,
@@ -62,21 +62,23 @@ def minimise_smooth(
         return descend(problem, goal, start, sweep, cholesky_metric(hessian))
     theta, metric, sample = _approach(problem)
     sweep = look(theta)
-    if _worth_a_hessian(objective.dimension, sample, rows.count):
+    if _worth_a_hessian(objective.dimension, sample, rows):
         theta, sweep, metric = _sharpen(problem, goal, theta, sweep, metric)
     return descend(problem, goal, theta, sweep, metric)
 
 
-def _worth_a_hessian(dimension: int, sample: int, count: int) -> bool:
+def _worth_a_hessian(dimension: int, sample: int, rows: Rows) -> bool:
     """Whether one Hessian of all rows saves more sweeps than it costs.
 
     A metric from a sample contracts the error by about √(p/sample) in every sweep; with a
-    Hessian of all rows three more sweeps are enough.
+    Hessian of all rows three more sweeps are enough. Next to reading rows anew from where
+    they lie a Hessian costs little.
     """
-    if sample == count:
+    if sample == rows.count:
         return False
     sweeps = 1.5 + 20 / max(0.1, 0.5 * np.log(sample / dimension))
-    return bool(sweeps > 6 + dimension / 50)
+    spare = 6 if isinstance(rows, HeldRows) else 4
+    return bool(sweeps > spare + dimension / 50)
 
 
 def _sharpen(
@@ -143,7 +145,7 @@ def _approach_without_hessian(problem: Problem) -> Array:
     if stride < LEAST_STRIDE:
         return theta
     level = replace(problem, rows=problem.rows.thin(stride), weight=float(stride))
-    memory = Memory.of(diagonal_metric(level, theta))
+    memory = Memory.of(diagonal_metric(level, theta), size)
     gradient, _ = level.gradient(theta)
     for _ in range(MOST_SAMPLE_STEPS):
         if float(gradient @ memory.metric(gradient)) <= 0.1 * size * stride:
