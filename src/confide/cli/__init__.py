@@ -1,7 +1,7 @@
 """The command line.
 
 Exit codes: 0 done; 1 a defect of confide, or a study with gaps; 2 wrong use or bad
-input; 3 a ledger refused; 130 a study was interrupted.
+input; 3 a ledger refused; 130 a fit or a study was interrupted.
 """
 
 import sys
@@ -14,7 +14,8 @@ from confide import __version__
 from confide.cli.books import budget
 from confide.cli.console import complaints, console
 from confide.cli.inversion import inversion
-from confide.cli.model import fit, predict, report
+from confide.cli.model import fit, report
+from confide.cli.predictions import predict
 from confide.cli.prospect import audit, plan
 from confide.cli.reproduce import reproduce_study
 from confide.cli.schemas import schemas
@@ -34,7 +35,7 @@ app = typer.Typer(
     help="Private linear models with error bars.",
     epilog="Example to begin with: [bold]confide demo[/bold]\n\n"
     "Exit codes: 0 done, 1 a defect of confide or a study with gaps, 2 wrong use "
-    "or bad input, 3 a ledger refused, 130 a study was interrupted.",
+    "or bad input, 3 a ledger refused, 130 a fit or a study was interrupted.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",

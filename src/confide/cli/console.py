@@ -43,6 +43,9 @@ Level = Annotated[
     float | None,
     typer.Option("--level", help="How often intervals hold; 0.95 if absent."),
 ]
+ModelFile = Annotated[
+    Path, typer.Argument(help="Model file of a fit.", exists=True, dir_okay=False)
+]
 UNFOLDED = 4096
 """Columns where there is no terminal to fold lines for."""
 MARK = " *"

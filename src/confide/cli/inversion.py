@@ -6,8 +6,15 @@ from typing import Annotated
 import typer
 
 from confide.attacks import evaluate_inversion
-from confide.cli.console import AsJson, console, print_json, print_note, print_table
-from confide.cli.model import ModelFile, TableFile
+from confide.cli.console import (
+    AsJson,
+    ModelFile,
+    console,
+    print_json,
+    print_note,
+    print_table,
+)
+from confide.cli.tables import TableName, check_table, read_files
 from confide.estimators import load_model
 
 NOT_PRIVATE = (
@@ -18,7 +25,7 @@ NOT_PRIVATE = (
 
 def inversion(
     model: ModelFile,
-    table: TableFile,
+    table: TableName,
     attribute: Annotated[
         str, typer.Option(help="Column to guess: a category, or yes or no.")
     ],
@@ -33,7 +40,10 @@ def inversion(
     Example: [bold]confide audit inversion model.json patients.csv --attribute
     genotype[/bold]
     """
-    found = evaluate_inversion(load_model(model), table, attribute, scale=scale)
+    check_table(table)
+    released = load_model(model)
+    rows = read_files(table, released.schema)
+    found = evaluate_inversion(released, rows, attribute, scale=scale)
     if as_json:
         computed = {"advantage": found.advantage, "standard_error": found.standard_error}
         print_json({**asdict(found), **computed, "private": False})

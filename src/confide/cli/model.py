@@ -1,21 +1,19 @@
-"""`confide fit`, `confide predict` and `confide report`."""
+"""`confide fit` and `confide report`."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
-import pandas as pd
 import typer
 from rich.markup import escape
 
 from confide import __version__
-from confide._types import AnyArray
 from confide.accounting import Account, Amount, Ledger
 from confide.cli.console import (
     AsJson,
     Delta,
     Epsilon,
     Level,
+    ModelFile,
     Rho,
     WithIntervals,
     check_new_file,
@@ -31,7 +29,16 @@ from confide.cli.console import (
     read_intervals,
     summary_record,
 )
-from confide.data import UNNAMED, Category, Schema, read_table
+from confide.cli.tables import (
+    ClusterAddress,
+    Streamed,
+    TableName,
+    Way,
+    Workers,
+    check_table,
+    opened,
+)
+from confide.data import UNNAMED, Category, Schema
 from confide.errors import InvalidParameter, did_you_mean
 from confide.estimators import (
     LinearRegression,
@@ -39,6 +46,7 @@ from confide.estimators import (
     LogisticRegression,
     PoissonRegression,
     load_model,
+    offers_intervals,
 )
 from confide.inference import Summary
 from confide.privacy import Approx, Budget, Guarantee
@@ -50,25 +58,16 @@ MODELS: dict[str, type[Any]] = {
     "linear": LinearRegression,
     "poisson": PoissonRegression,
 }
-DIGITS = 5
-"""Significant digits of a predicted number."""
-CHANCE_DIGITS = 4
 TITLES = {
     "LogisticRegression": "Logistic regression",
     "LinearSVC": "Support-vector machine",
     "LinearRegression": "Linear regression",
     "PoissonRegression": "Poisson regression",
 }
-TableFile = Annotated[
-    Path, typer.Argument(help="CSV or Parquet file.", exists=True, dir_okay=False)
-]
-ModelFile = Annotated[
-    Path, typer.Argument(help="Model file of a fit.", exists=True, dir_okay=False)
-]
 
 
 def fit(
-    table: TableFile,
+    table: TableName,
     schema: Annotated[
         Path, typer.Option(help="Schema file (TOML).", exists=True, dir_okay=False)
     ],
@@ -103,13 +102,23 @@ def fit(
         Path | None, typer.Option(help="Picture of the coefficients to write.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Repeatable, and not private.")] = None,
+    stream: Streamed = None,
+    workers: Workers = None,
+    cluster: ClusterAddress = None,
     as_json: AsJson = False,
 ) -> None:
     """Fit a model on a table and release it under differential privacy.
 
+    A table need not fit in memory: large files, folders and patterns like
+    "visits/*.parquet" are read anew in every sweep, or held by workers.
+    How many sweeps there are depends on the data: they are shown on
+    standard error to whoever holds the data, and kept nowhere.
+
     Example: [bold]confide fit adult.csv --schema adult.toml --epsilon 1 --delta 1e-6
     --intervals auto --ledger budget.db --out model.json[/bold]
     """
+    check_table(table)
+    way = Way(stream, workers, cluster)
     budget = read_budget(epsilon, delta, rho)
     wish = read_intervals(intervals, level)
     public = Schema.from_toml(schema)
@@ -133,9 +142,7 @@ def fit(
     if slope_bound is not None:
         settings["slope_bound"] = slope_bound
     estimator = kind(budget, **settings)
-    with console.status(f"Reading {table.name} ..."):
-        rows = read_table(table, public)
-    with console.status("Fitting ..."):
+    with opened(table, public, way) as rows:
         estimator.fit(rows)
     if out is not None:
         estimator.save(out)
@@ -147,7 +154,7 @@ def fit(
         written = {name: None if at is None else str(at) for name, at in files.items()}
         print_json({**summary_record(summary), **written})
         return
-    _print_release(summary, public, plot)
+    _print_release(summary, public, plot, payable=offers_intervals(estimator))
     quoted = "" if ledger is None else f" --ledger {ledger}"
     if book is None:
         console.print("[dim]No ledger was given: this spending is booked nowhere.[/dim]")
@@ -169,63 +176,25 @@ def _print_charge(guarantee: Guarantee, account: Account) -> None:
     console.print(f"{paid}; left: {account.left}, {under} neighbours.", markup=False)
 
 
-def _print_release(summary: Summary, public: Schema, plot: Path | None) -> None:
-    """Print the promise, the coefficients, and how to read them."""
+def _print_release(
+    summary: Summary, public: Schema, plot: Path | None, *, payable: bool
+) -> None:
+    """Print the promise, the coefficients, and how to read them.
+
+    ``payable`` says whether intervals could have been had for the same budget.
+    """
     print_guarantee(summary.guarantee)
     print_coefficients(summary)
     selected = dict(summary.facts).get("Selected")
     if selected is not None:
         console.print(f"\nSelected {escape(selected)}.")
     console.print(f"\n[dim]{_footnote(public)}[/dim]")
-    if summary.level is None:
+    if summary.level is None and payable:
         print_note(
             "Without error bars: --intervals auto pays for them from the same budget."
         )
     if plot is not None:
         console.print(f"Picture written to {plot}.", markup=False, soft_wrap=True)
-
-
-def predict(
-    model: ModelFile,
-    table: TableFile,
-    out: Annotated[
-        Path | None, typer.Option(help="CSV to write; printed if absent.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Predict the target of every row of a table by a released model.
-
-    Example: [bold]confide predict model.json new.csv --out predictions.csv[/bold]
-    """
-    estimator = load_model(model)
-    rows = read_table(table, estimator.schema, target=False)
-    guesses = estimator.predict(rows)
-    labelled = hasattr(estimator, "classes_")
-    columns: dict[str, Any] = {"prediction": guesses}
-    if guesses.ndim == 2:
-        columns = {f"y{j}": _rounded(column) for j, column in enumerate(guesses.T)}
-    elif not labelled:
-        columns = {"prediction": _rounded(guesses)}
-    if hasattr(estimator, "predict_proba"):
-        chances = estimator.predict_proba(rows)
-        for label, chance in zip(estimator.classes_, chances.T, strict=True):
-            columns[f"probability of {label}"] = np.round(chance, CHANCE_DIGITS)
-    result = pd.DataFrame(columns)
-    if out is not None:
-        result.to_csv(out, index=False)
-        if as_json:
-            print_json({"rows": len(result), "out": str(out)})
-        else:
-            console.print(f"{len(result)} predictions written to {out}.")
-    elif as_json:
-        print_json(result.to_dict(orient="list"))
-    else:
-        print(result.to_csv(index=False), end="")
-
-
-def _rounded(predictions: AnyArray) -> AnyArray:
-    """Return numbers with as many digits as a noisy model can stand for."""
-    return np.array([float(f"{value:.{DIGITS}g}") for value in predictions])
 
 
 def report(

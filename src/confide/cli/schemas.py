@@ -1,5 +1,6 @@
 """`confide schema`: write a schema, proofread it, hold a table against it."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,10 +12,13 @@ from rich.markup import escape
 from confide.cli.console import (
     AsJson,
     check_new_file,
+    complaints,
     console,
     print_json,
     print_table,
 )
+from confide.cli.sweeps import SweepBar
+from confide.cli.tables import TableName, check_table
 from confide.data import (
     UNKNOWN,
     Comparison,
@@ -43,9 +47,7 @@ COUNTS = ("missing", "unreadable", "outside", "undeclared")
 
 @schemas.command("init")
 def schema_init(
-    table: Annotated[
-        Path, typer.Argument(help="CSV or Parquet file.", exists=True, dir_okay=False)
-    ],
+    table: TableName,
     out: Annotated[
         Path | None, typer.Option(help="File to write; printed if absent.")
     ] = None,
@@ -62,6 +64,7 @@ def schema_init(
 
     Example: [bold]confide schema init adult.csv --target income --out adult.toml[/bold]
     """
+    check_table(table)
     text = schema_template(table, target, column or ())
     if out is None:
         print(text, end="")
@@ -70,7 +73,8 @@ def schema_init(
     out.write_text(text, encoding="utf-8")
     console.print(
         f"Written to {out}. Fill in kinds and ranges with an editor, then:\n"
-        f"confide schema check {out} --table {table}",
+        f"confide schema check {out} --table {shlex.quote(table)}",
+        markup=False,
         soft_wrap=True,
     )
 
@@ -81,11 +85,10 @@ def schema_check(
         Path, typer.Argument(help="Schema file (TOML).", exists=True, dir_okay=False)
     ],
     table: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            help="Hold this table against it. For the data holder only: not private.",
-            exists=True,
-            dir_okay=False,
+            help="Hold this table against it (a file, a folder, or a pattern in quotes). "
+            "For the data holder only: not private."
         ),
     ] = None,
     as_json: AsJson = False,
@@ -102,7 +105,10 @@ def schema_check(
     if table is None:
         _print_features(public, as_json=as_json)
         return
-    found = compare_table(public, table)
+    check_table(table)
+    bar = SweepBar(complaints, f"opening {Path(table).name}", once="checking")
+    with bar.shown():
+        found = compare_table(public, table)
     if as_json:
         record = {**asdict(found), "refused": found.refused}
         print_json({"notice": NOT_PRIVATE, "schema": public.name, **record})
@@ -126,9 +132,9 @@ def _print_features(public: Schema, *, as_json: bool) -> None:
     print_table(("feature", "share of the row length"), lines)
 
 
-def _print_comparison(found: Comparison, public: Schema, table: Path) -> None:
+def _print_comparison(found: Comparison, public: Schema, table: str) -> None:
     console.print(NOT_PRIVATE, style="bold red")
-    console.print(f"\n{table.name} holds {found.rows:,} rows.", markup=False)
+    console.print(f"\n{table} holds {found.rows:,} rows.", markup=False)
     for name, near in found.absent:
         hint = "" if near is None else f" Is it {near!r}?"
         console.print(f"It misses the declared column {name!r}.{hint}", markup=False)

@@ -12,6 +12,8 @@ OPTIONS = {
     "slope_bound": "--slope-bound",
     "target_bound": "--target-bound",
     "random_state": "--seed",
+    "workers": "--workers",
+    "address": "--cluster",
     "place": "the ledger",
 }
 """What the command line calls the parameters that it sets."""
@@ -22,6 +24,7 @@ _PHRASES = (
     (r"set target_bound \([^)]*\), or declare", "declare"),
     (r"\b(slope|target)_bound\b", r"--\1-bound"),
     (r"\bRaise l2\b", "Raise --l2"),
+    (r"\bread the table whole\b", "read the table whole (--no-stream)"),
     (r", or in Python [^)]*\)\)", ""),
 )
 

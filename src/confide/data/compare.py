@@ -4,8 +4,10 @@ A fit says nothing about what it clamps or does not know, for that would tell ab
 records. Here they are counted, and undeclared values named: what comes out is not private.
 """
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +16,17 @@ import pandas as pd
 
 from confide._types import AnyArray
 from confide.data.columns import Category, Column, Date, Number
-from confide.data.delimited import read_header
+from confide.data.files import open_table
 from confide.data.schema import Schema
-from confide.data.tables import is_parquet, parquet_names, read_table
 from confide.data.target import Target
 from confide.data.values import as_days, as_truths, level_codes
+from confide.data.walk import as_frame, walk
 from confide.errors import InvalidData, closest
 
 MOST_NAMED = 20
 """So many undeclared values of a column are named, the most frequent ones."""
+MOST_KEPT = 2**16
+"""So many of them are counted one by one; beyond that the rarest are let go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +72,14 @@ class Comparison:
         return bool(self.absent) or any(finding.refused for finding in self.findings)
 
 
-def compare_table(schema: Schema, path: str | Path) -> Comparison:
-    """Count what in a table is not as its schema says.
+def compare_table(schema: Schema, source: str | Path) -> Comparison:
+    """Count what in a table is not as its schema says, piece by piece.
 
     Reads private values, spends nothing, and guarantees nothing: the result is for the
-    person who holds the data.
+    person who holds the data. A table is a file, a folder or a pattern.
     """
-    path = Path(path)
-    held = parquet_names(path) if is_parquet(path) else read_header(path)[0]
+    table = open_table(source)
+    held = table.names
     parts: tuple[Column | Target, ...] = (*schema.columns, schema.target)
     present = [part for part in parts if _name(part) in held]
     declared = {_name(part) for part in parts}
@@ -85,16 +89,48 @@ def compare_table(schema: Schema, path: str | Path) -> Comparison:
     )
     if not present:
         return Comparison(0, absent, extra, ())
-    frame = _as_text(path, present)
-    findings = tuple(_finding(part, frame[_name(part)]) for part in present)
-    return Comparison(len(frame), absent, extra, findings)
+
+    def look(piece: Any) -> tuple[int, list[Tally]]:
+        frame = as_frame(piece)
+        return len(frame), [_tally(part, frame[_name(part)]) for part in present]
+
+    rows, tallies = 0, [Tally() for _ in present]
+    sources = table.sources(_as_text(present), target=False)
+    for count, found in walk(sources, look, table.expected):
+        rows += count
+        tallies = [whole + piece for whole, piece in zip(tallies, found, strict=True)]
+    findings = map(_finding, present, tallies)
+    return Comparison(rows, absent, extra, tuple(findings))
 
 
-def _as_text(path: Path, parts: Sequence[Column | Target]) -> pd.DataFrame:
-    """Read columns so that nothing is refused: what is no category is read as text."""
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Counts of one column; ``strange`` counts every undeclared value by itself."""
+
+    missing: int = 0
+    unreadable: int = 0
+    outside: int = 0
+    undeclared: int = 0
+    strange: Counter[Any] = field(default_factory=Counter)
+
+    def __add__(self, other: "Tally") -> "Tally":
+        strange = self.strange + other.strange
+        if len(strange) > MOST_KEPT:
+            strange = Counter(dict(strange.most_common(MOST_KEPT // 2)))
+        return Tally(
+            self.missing + other.missing,
+            self.unreadable + other.unreadable,
+            self.outside + other.outside,
+            self.undeclared + other.undeclared,
+            strange,
+        )
+
+
+def _as_text(parts: Sequence[Column | Target]) -> Schema:
+    """Declare columns so that nothing is refused: what is no category is read as text."""
     columns = tuple(_readable(part) for part in parts)
     unused = Target("\0".join(column.name for column in columns) + "\0", bound=1)
-    return read_table(path, Schema(columns, unused), target=False)
+    return Schema(columns, unused)
 
 
 def _readable(part: Column | Target) -> Category:
@@ -102,40 +138,49 @@ def _readable(part: Column | Target) -> Category:
     return Category(_name(part), levels or ("\0",))
 
 
-def _finding(part: Column | Target, values: pd.Series) -> Finding:
-    name, kind = _name(part), _kind(part)
+def _finding(part: Column | Target, tally: Tally) -> Finding:
+    """Say what a fit makes of a column that was counted."""
+    levels = _levels(part)
+    return Finding(
+        _name(part),
+        _kind(part),
+        tally.missing,
+        tally.unreadable,
+        tally.outside,
+        tally.undeclared,
+        tuple(
+            Undeclared(str(value), rows, _nearest(value, levels))
+            for value, rows in tally.strange.most_common(MOST_NAMED)
+        ),
+        bool(tally.unreadable) or (bool(tally.missing) and part.missing == "refuse"),
+    )
+
+
+def _tally(part: Column | Target, values: pd.Series) -> Tally:
+    """Count what in some rows of a column is not as declared."""
     missing = int(values.isna().sum())
-    refused = bool(missing) and part.missing == "refuse"
-    counts = _counts(values, name)
-    distinct, rows = counts.index, counts.to_numpy()
+    distinct, rows = _distinct(part, values)
     levels = _levels(part)
     if levels:
-        strange = _strange(distinct, levels, name)
-        named = tuple(
-            Undeclared(str(value), int(count), _nearest(value, levels))
-            for value, count in zip(distinct[strange], rows[strange], strict=True)
+        strange = _strange(distinct, levels, _name(part))
+        counts = Counter(
+            dict(zip(distinct[strange].tolist(), rows[strange].tolist(), strict=True))
         )
-        total = int(rows[strange].sum())
-        return Finding(
-            name,
-            kind,
-            missing,
-            undeclared=total,
-            named=named[:MOST_NAMED],
-            refused=refused,
-        )
+        return Tally(missing, undeclared=counts.total(), strange=counts)
     numbers = _numbers(part, distinct)
     unreadable = np.isnan(numbers)
     lower, upper = _ends(part)
     outside = (numbers < lower) | (numbers > upper)
-    return Finding(
-        name,
-        kind,
-        missing,
-        unreadable=int(rows[unreadable].sum()),
-        outside=int(rows[outside].sum()),
-        refused=refused or bool(unreadable.any()),
-    )
+    return Tally(missing, int(rows[unreadable].sum()), int(rows[outside].sum()))
+
+
+def _distinct(part: Column | Target, values: pd.Series) -> tuple[Any, AnyArray]:
+    """Return distinct values and how often each occurs; of mere numbers all of them."""
+    if isinstance(part, Number) and values.dtype.kind in "iuf":
+        known = pd.Index(values.dropna())
+        return known, np.ones(len(known), dtype=np.int64)
+    counts = _counts(values, _name(part))
+    return counts.index, counts.to_numpy()
 
 
 def _counts(values: pd.Series, name: str) -> pd.Series:
@@ -167,6 +212,8 @@ def _numbers(part: Column | Target, distinct: Any) -> AnyArray:
             return np.full(len(distinct), np.nan)
         return np.array(pd.to_numeric(distinct, errors="coerce"), dtype=np.float64)
     read = as_days if isinstance(part, Date) else as_truths
+    with suppress(InvalidData):
+        return np.array(read(distinct.tolist(), part.name), dtype=np.float64)
     return np.array([_one(read, value, part.name) for value in distinct], dtype=np.float64)
 
 

@@ -1,6 +1,6 @@
 """Dask's own tables: data frames and arrays, part by part as Dask cut them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -65,7 +65,11 @@ class DaskTable:
         return
 
     def sources(
-        self, schema: Schema | None, *, target: bool = True, only: str | None = None
+        self,
+        schema: Schema | None,
+        *,
+        target: bool = True,
+        only: str | Sequence[str] | None = None,
     ) -> tuple[Source, ...]:
         """Return the parts, with the columns that a schema declares or with all."""
         features = self._features
@@ -77,10 +81,12 @@ class DaskTable:
                 )
             features = features[declared_columns(schema, list(self.names), target=target)]
         elif only is not None:
-            check_columns(self.names, [only])
-            features = features[[only]]
+            wanted = [only] if isinstance(only, str) else list(only)
+            check_columns(self.names, wanted)
+            features = features[wanted]
         if self._target is None:
-            return tuple(DaskPart(block, None) for block in features.to_delayed())
+            blocks = np.ravel(features.to_delayed()).tolist()
+            return tuple(DaskPart(block, None) for block in blocks)
         if _parts(features) != _parts(self._target):
             raise InvalidData(
                 "X and the target y must be cut into the same number of parts. Rechunk or "

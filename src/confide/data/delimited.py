@@ -121,7 +121,7 @@ def read_pieces(
         settings |= {
             "header": 0,
             "names": _distinct_names(names),
-            "usecols": wanted,
+            "usecols": None if len(wanted) == len(names) else wanted,
             "dtype": {name: str for name in wanted if not _is_free(schema, name)},
             "keep_default_na": False,
             "na_values": {name: sorted(MISSING - _levels(schema, name)) for name in wanted},

@@ -92,14 +92,26 @@ class FileTable:
     _dataset: Any
     _paths: tuple[Path, ...]
 
+    @property
+    def width(self) -> int:
+        """How many columns there are."""
+        return len(self.names)
+
     def sources(
-        self, schema: Schema | None, *, target: bool = True, only: str | None = None
+        self,
+        schema: Schema | None,
+        *,
+        target: bool = True,
+        only: str | Sequence[str] | None = None,
     ) -> tuple[Source, ...]:
-        """Return the parts, with the columns that a schema declares, one alone, or all."""
-        names = list(self.names)
+        """Return the parts, with the columns that a schema declares, some, or all.
+
+        Text is read with all its columns where there is no schema.
+        """
+        wanted = names = list(self.names)
         if only is not None:
-            check_columns(names, [only])
-        wanted = names if only is None else [only]
+            wanted = [only] if isinstance(only, str) else list(only)
+            check_columns(names, wanted)
         if schema is not None:
             wanted = declared_columns(schema, names, target=target)
         if self._dataset is None:
@@ -172,6 +184,23 @@ def _text_categories(schema: Schema, arrow_schema: Any) -> list[str]:
     names = [column.name for column in schema.columns if isinstance(column, Category)]
     held = [name for name in (*names, schema.target.column) if name in arrow_schema.names]
     return [name for name in held if str(arrow_schema.field(name).type) == "string"]
+
+
+def column_names(source: str | Path) -> list[str]:
+    """Return the names of the columns, from the first file and without a value."""
+    paths = _expanded(source)
+    if not is_parquet(paths[0]):
+        return read_header(paths[0])[0]
+    dataset = arrow_dataset(paths[:1], _folder(source))
+    return [str(name) for name in dataset.schema.names]
+
+
+def name_of(source: str | Path) -> str:
+    """Return what a table may be called: like its file, or the folder of its files."""
+    path = Path(source)
+    while has_magic(path.name):
+        path = path.parent
+    return path.name.split(".")[0]
 
 
 def _folder(source: str | Path) -> Path | None:

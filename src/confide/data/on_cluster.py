@@ -6,7 +6,7 @@ again from its source, by Dask, elsewhere. All tasks keep quiet: see cluster.py.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -59,9 +59,13 @@ class Carried:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ClusterParts:
-    """Parts of a table that workers hold."""
+    """Parts of a table that workers hold.
+
+    ``seen`` is how many rows they have, once somebody looked: for whoever watches.
+    """
 
     homes: Homes
+    seen: list[int] = field(default_factory=list)
 
     @classmethod
     def of(cls, client: Any, sources: Sequence[Source], prepare: Prepare) -> "ClusterParts":
@@ -81,8 +85,10 @@ class ClusterParts:
 
     def sum(self, work: Work | Sequence[Work]) -> Partial:
         """Add up what is done to every part, along a tree."""
-        meter = Meter.start(None)
+        known = sum(self.seen) if callable(work) else 0
+        meter = Meter.start(known or None)
         result: Partial = self.homes.results(lambda: self._tree(work))[0]
+        meter.add(known)
         meter.stop()
         return result
 
@@ -98,10 +104,11 @@ class ClusterParts:
 
     def survey(self, stride: int) -> Sequence[Survey]:
         """Look at every part once."""
-        seen = self.homes.results(
+        found = self.homes.results(
             lambda: self.homes.map("look", partial(_surveyed, stride))
         )
-        return [replace(one, sample=tuple(s.rows() for s in own)) for one, own in seen]
+        self.seen[:] = [one.listed for one, _ in found]
+        return [replace(one, sample=tuple(s.rows() for s in own)) for one, own in found]
 
     def each(self, picks: Sequence[Sequence[View]], fn: Callable[[HeldRows], T]) -> list[T]:
         """Return ``fn`` of rows picked together from all parts, for every list of picks."""

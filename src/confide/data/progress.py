@@ -62,7 +62,9 @@ class Meter:
         watched = _watched.get()
         if watched is not None:
             watched.sweeps += 1
-        return cls(expected, watched)
+        meter = cls(expected, watched)
+        meter._tell(over=False)
+        return meter
 
     def add(self, rows: int) -> None:
         """Count rows."""

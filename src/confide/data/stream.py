@@ -86,7 +86,7 @@ class Stream:
                 )
             else:
                 found = [
-                    add_up(_ahead(pool, done, part.read(), 2 * threads))
+                    add_up(ahead(pool, done, part.read(), 2 * threads))
                     for part in self.sources
                 ]
         meter.stop()
@@ -104,7 +104,7 @@ def _surveyed(stride: int, rows: HeldRows) -> Partial:
     return (Survey.of(rows, stride),)
 
 
-def _ahead(
+def ahead(
     pool: ThreadPoolExecutor, done: Callable[[Any], T], pieces: Iterable[Any], most: int
 ) -> Iterator[T]:
     """Yield results in order while few pieces at a time are in work."""

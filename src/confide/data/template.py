@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from confide.data.declare import UNKNOWN
-from confide.data.delimited import read_header
+from confide.data.files import column_names, name_of
 from confide.data.schema import UNNAMED
-from confide.data.tables import is_parquet, parquet_names
 from confide.data.toml import quoted, quoted_key
 from confide.errors import InvalidData, did_you_mean
 
@@ -58,14 +57,13 @@ def schema_template(
     ----------
     path
         A CSV file, of which the first line is read, or a Parquet file, of which its own
-        schema is read. Never a value.
+        schema is read. Never a value. Of a folder or a pattern the first file is looked at.
     target
         The column to predict, where it is known already.
     columns
         The columns to predict it from, where they are known; all others by default.
     """
-    path = Path(path)
-    names = parquet_names(path) if is_parquet(path) else read_header(path)[0]
+    names = column_names(path)
     _refuse_values(path, names)
     for wanted in (target, *columns):
         if wanted not in (UNKNOWN, *names):
@@ -78,13 +76,13 @@ def schema_template(
         for name in names
         if name.strip() and name != target and name in (columns or names)
     ]
-    stem = path.name.split(".")[0]
+    stem = name_of(path)
     name = UNKNOWN if stem in ("", UNNAMED) else stem
     head = _HEAD.format(unknown=UNKNOWN, name=quoted(name), target=quoted(target))
     return head + "".join(sections)
 
 
-def _refuse_values(path: Path, names: list[str]) -> None:
+def _refuse_values(path: str | Path, names: list[str]) -> None:
     """Refuse a first line that is a record: its values must not enter a schema."""
     if any(_is_number(name) for name in names) or not any(map(str.strip, names)):
         raise InvalidData(

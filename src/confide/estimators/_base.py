@@ -30,6 +30,7 @@ from confide.estimators._bounding import (
 from confide.estimators._groups import group_events, per_person
 from confide.estimators._intake import check_count_is_public, read_features, read_number
 from confide.estimators._model_file import release_hash, write_model
+from confide.estimators._pieces import Margins, margins_in_parts, table_to_predict
 from confide.estimators._reading import reading_of
 from confide.estimators._rehearsal import Ready, Rehearsal, rehearsed
 from confide.estimators._selection import (
@@ -269,17 +270,21 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
     def _margins(self, X: Any) -> Array:
         """Return the linear predictor of every row, one column per coding."""
         check_is_fitted(self, "release_")
+        names = getattr(self, "feature_names_in_", None)
+        margins = Margins(
+            self.schema,
+            None if names is None else tuple(names),
+            self.n_features_in_,
+            self._bounding,
+            self._slopes,
+            self._levels,
+        )
+        table = table_to_predict(X, schema=self.schema is not None)
+        if table is not None:
+            return margins_in_parts(table, margins)
         if self.schema is not None:
             X = read_table(X, self.schema, target=False)
-        features = read_features(self, X, self.schema, reset=False)
-        nothing = np.zeros(features.shape[0])
-        rows = self._bounding.enclose(features, nothing, constant=False)
-        table = self._slopes.T
-        parts = []
-        for block in rows.blocks(0, rows.count):
-            part = block.features @ table
-            parts.append(part if block.factor is None else part * block.factor[:, None])
-        return np.concatenate(parts) + self._levels
+        return margins.of(read_features(self, X, self.schema, reset=False))
 
     def _feature_names(self) -> tuple[str, ...]:
         if self.schema is not None:

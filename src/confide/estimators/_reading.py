@@ -48,7 +48,7 @@ class Reading(Protocol):
 
 def reading_of(model: Any, X: Any, y: Any) -> Reading:
     """Read a table, or as much of it as must be known before its rows are bounded."""
-    table = _parted_table(X, y)
+    table = parted_table(X, y)
     if table is None:
         return _read_whole(model, X, y)
     return _read_in_parts(model, table, y)
@@ -111,7 +111,7 @@ def _check_name(schema: Schema | None, y: Any) -> None:
 # ------------------------------------------------------------------------------- in parts
 
 
-def _parted_table(X: Any, y: Any) -> PartedTable | None:
+def parted_table(X: Any, y: Any) -> PartedTable | None:
     """Return a table in parts, or None for what is in memory or small enough for it."""
     if not is_in_parts(X):
         return None

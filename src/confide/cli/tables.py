@@ -1,0 +1,149 @@
+"""Tables as commands take them: a file, a folder or a pattern.
+
+They are read whole, streamed, or held by workers.
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from glob import has_magic
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+import typer
+from rich.text import Text
+
+from confide.cli.console import complaints
+from confide.cli.sweeps import SweepBar
+from confide.data import Schema, read_table
+from confide.data.cluster import connected
+from confide.data.files import is_in_parts, open_table
+from confide.data.tables import local_path
+from confide.data.walk import as_frame
+from confide.errors import InvalidParameter
+
+TableName = Annotated[
+    str,
+    typer.Argument(help="CSV or Parquet: a file, a folder, or a pattern in quotes."),
+]
+Streamed = Annotated[
+    bool | None,
+    typer.Option(
+        "--stream/--no-stream",
+        help="Read the table anew in every sweep, or hold it in memory; by size if absent.",
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option("--workers", help="Processes to start that read and hold the rows."),
+]
+ClusterAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster", help="Dask scheduler whose workers do so, like tcp://host:8786."
+    ),
+]
+
+
+def check_table(table: str) -> None:
+    """Refuse, before anything else is done, a name that stands for no file."""
+    if not local_path(table).exists() and not has_magic(table):
+        raise InvalidParameter(
+            "the table",
+            'a file, a folder, or a pattern in quotes such as "visits/*.parquet"',
+            f"{table}, which does not exist",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a table comes to a fit."""
+
+    stream: bool | None
+    workers: int | None
+    address: str | None
+
+    def __post_init__(self) -> None:
+        if self.workers is not None and self.address is not None:
+            raise InvalidParameter("--workers", "left out next to --cluster", self.workers)
+        if self.stream is False and self.on_workers:
+            option = "--cluster" if self.workers is None else "--workers"
+            raise InvalidParameter(
+                "--no-stream",
+                f"left out next to {option}, where workers hold the rows",
+                "both",
+            )
+
+    @property
+    def on_workers(self) -> bool:
+        """Whether worker processes hold the rows."""
+        return self.workers is not None or self.address is not None
+
+    def streams(self, table: str) -> bool:
+        """Whether a table is read anew in every sweep: as asked for, or by its size."""
+        return is_in_parts(table) if self.stream is None else self.stream
+
+
+@contextmanager
+def opened(table: str, schema: Schema, way: Way) -> Iterator[Any]:
+    """Yield a table to fit on, and show on standard error what is done to it."""
+    try:
+        with _opened(table, schema, way) as rows:
+            yield rows
+    except KeyboardInterrupt:
+        _say("Stopped: no model was released. What a ledger was charged stays charged.")
+        raise typer.Exit(130) from None
+
+
+@contextmanager
+def _opened(table: str, schema: Schema, way: Way) -> Iterator[Any]:
+    if way.on_workers:
+        with _on_workers(table, way) as held:
+            yield held
+    elif way.streams(table):
+        parts = open_table(table)
+        _say(f"{table} is read from the beginning to the end in every sweep.")
+        with SweepBar(complaints, "reading the table").shown():
+            yield parts
+    else:
+        with complaints.status(Text(f"Reading {Path(table).name} ...")):
+            rows = read_files(table, schema)
+        with complaints.status("Fitting ..."):
+            yield rows
+
+
+@contextmanager
+def _on_workers(table: str, way: Way) -> Iterator[Any]:
+    with ExitStack() as stack:
+        with complaints.status("Waiting for workers ..."):
+            client: Any = stack.enter_context(
+                connected(workers=way.workers, address=way.address)
+            )
+        # workers elsewhere have another working directory
+        parts = open_table(Path(table).absolute(), cluster=client)
+        where = "on this machine" if way.address is None else f"at {way.address}"
+        count = len(client.nthreads())
+        who = f"{count} workers {where} read" if count > 1 else f"One worker {where} reads"
+        holds = "hold" if count > 1 else "holds"
+        _say(f"{who} {table} and {holds} its rows until the fit is over.")
+        stack.enter_context(SweepBar(complaints, "workers read the table").shown())
+        try:
+            yield parts
+        except KeyboardInterrupt:
+            # what waits for the cluster would complain when it is thrown away
+            logging.getLogger("asyncio").setLevel(logging.CRITICAL + 1)
+            raise
+
+
+def read_files(table: str, schema: Schema | None) -> pd.DataFrame:
+    """Read all files of a table into memory."""
+    if Path(table).is_file():
+        return read_table(table, schema)
+    parts = open_table(table).sources(schema)
+    return pd.concat([as_frame(part.whole()) for part in parts], ignore_index=True)
+
+
+def _say(text: str) -> None:
+    complaints.print(Text(text, style="dim"), soft_wrap=True)
