@@ -79,7 +79,7 @@ def enclose_entries(
 def _largest_norms(features: Any, few: int) -> Array:
     """Return how long the few largest entries of every row are together."""
     if not sparse.issparse(features):
-        rows = range(0, features.shape[0], ROWS_AT_ONCE)
+        rows = range(0, max(1, features.shape[0]), ROWS_AT_ONCE)
         parts = [_dense_norms(features[low : low + ROWS_AT_ONCE], few) for low in rows]
         return np.concatenate(parts)
     counts = np.diff(features.indptr)
