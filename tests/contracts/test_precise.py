@@ -2,11 +2,13 @@
 
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import sparse
 
 from confide.data import enclose
+from confide.data.block import add_up, chain
 from confide.objectives import (
     Clipped,
     HuberizedHinge,
@@ -152,3 +154,59 @@ def test_the_fullest_row_counts_in_the_bounds():
     assert few.rounding(theta, 1.0) < many.rounding(theta, 1.0)
     assert precise_gradient(few, theta)[1] < precise_gradient(many, theta)[1]
     assert few.rows.most_entries == many.rows.most_entries == 31
+
+
+@pytest.mark.skipif(
+    np.finfo(np.longdouble).eps == np.finfo(np.float64).eps, reason="no extended format"
+)
+@pytest.mark.parametrize("wide", [False, True], ids=["double", "extended"])
+def test_slopes_in_the_extended_format_keep_their_bound(wide):
+    """Against logistic gradients of 60 digits, for coefficients of either format."""
+    mpmath.mp.dps = 60
+    task, rng = problem("logistic", count=300, columns=5)
+    theta = rng.normal(size=6).astype(np.longdouble)
+    theta += 1e-17 * rng.normal(size=6) if wide else 0
+    theta = theta if wide else theta.astype(float)
+    coarse, usual = precise_gradient(task, theta)
+    found, bound = precise_gradient(task, theta, goal=1e-30)
+    exact = _exact_gradient(task, theta)
+    for gradient, most in ((coarse, usual), (found, bound)):
+        gaps = [float(mpmath.mpf(g) - e) for g, e in zip(gradient, exact, strict=True)]
+        assert np.linalg.norm(gaps) <= most
+    unit = np.finfo(float).eps / 2 * np.linalg.norm(found)
+    assert bound - unit < 0.05 * (usual - unit)
+
+
+def _exact_gradient(task, theta):
+    def number(value):
+        high = float(value)
+        return mpmath.mpf(high) + mpmath.mpf(float(value - high))
+
+    point = [number(value) for value in theta]
+    total = [r * t + b for r, t, b in zip(task.ridge, point, task.linear, strict=True)]
+    factor = task.rows.factor
+    scaled = task.rows.features if factor is None else task.rows.features * factor[:, None]
+    for row, label in zip(scaled, task.rows.target, strict=True):
+        entries = [mpmath.mpf(value) for value in (*row, task.rows.height)]
+        margin = sum(x * t for x, t in zip(entries, point, strict=True))
+        slope = -label / (1 + mpmath.exp(label * margin))
+        total = [t + slope * x for t, x in zip(total, entries, strict=True)]
+    return total
+
+
+class Counted:
+    """A number that knows how many additions it went through."""
+
+    def __init__(self, places, additions=0):
+        self.places, self.additions = places, additions
+
+    def __add__(self, other):
+        deeper = max(self.additions, other.additions) + 1
+        return Counted(self.places + other.places, deeper)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 8, 9, 100, 1023, 1024, 1025])
+def test_sums_keep_their_order_and_no_number_goes_through_many_additions(count):
+    (total,) = add_up((Counted([place]),) for place in range(count))
+    assert total.places == list(range(count))
+    assert total.additions <= chain(count)
