@@ -87,7 +87,7 @@ def read_target(y: Any, count: int) -> AnyArray:
             "fit requires y to be passed, but the target y is None. Call fit(X, y), or "
             "fit(table) with a schema, which names the target."
         )
-    plain = isinstance(y, np.ndarray) and y.ndim == 1
+    plain = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biuf"
     try:
         column = y if plain else np.asarray(column_or_1d(y, warn=True))
     except (ValueError, TypeError):
