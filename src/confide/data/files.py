@@ -13,7 +13,7 @@ from confide.data.delimited import PACKED, explained, in_words, read_header, rea
 from confide.data.schema import Schema, check_columns, declared_columns
 from confide.data.stream import Source
 from confide.data.tables import arrow_dataset, is_parquet, local_path
-from confide.errors import InvalidData, InvalidParameter
+from confide.errors import ConfideError, InvalidData, InvalidParameter
 
 PIECE_ROWS = 2**15
 """So many rows of some dozen columns stay in the processor's cache while worked on."""
@@ -25,6 +25,30 @@ SQUEEZED = 4
 LOOKED_AT = 2**16
 
 
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """A file as it was when a fit began: all sweeps must see the same rows."""
+
+    path: Path
+    size: int
+    changed: int
+
+    @classmethod
+    def of(cls, path: Path) -> "Stamp":
+        """Look at a file."""
+        with in_words(path):
+            found = path.stat()
+        return cls(path, found.st_size, found.st_mtime_ns)
+
+    def check(self) -> None:
+        """Refuse to go on with another file."""
+        if Stamp.of(self.path) != self:
+            raise ConfideError(
+                f"{self.path} must stay as it is while a model is fitted; somebody wrote "
+                "to it. Fit again, on a copy that nobody writes to."
+            )
+
+
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class RowGroup:
     """Some consecutive rows of a Parquet file."""
@@ -32,10 +56,12 @@ class RowGroup:
     fragment: Any
     arrow_schema: Any
     names: tuple[str, ...]
+    stamp: Stamp
 
     def read(self) -> Iterator[Any]:
         """Yield Arrow's batches."""
         found = False
+        self.stamp.check()
         with in_words(Path(self.fragment.path)):
             for batch in self.fragment.to_batches(
                 schema=self.arrow_schema,
@@ -53,6 +79,7 @@ class RowGroup:
 
     def whole(self) -> Any:
         """Return one Arrow table."""
+        self.stamp.check()
         with in_words(Path(self.fragment.path)):
             return self.fragment.to_table(
                 schema=self.arrow_schema, columns=list(self.names), use_threads=False
@@ -63,13 +90,15 @@ class RowGroup:
 class TextFile:
     """A file of delimited text."""
 
-    path: Path
     schema: Schema | None
     target: bool
+    stamp: Stamp
 
     def read(self) -> Iterator[Any]:
         """Yield data frames."""
-        yield from read_pieces(self.path, self.schema, target=self.target, rows=TEXT_ROWS)
+        self.stamp.check()
+        path = self.stamp.path
+        yield from read_pieces(path, self.schema, target=self.target, rows=TEXT_ROWS)
 
     def whole(self) -> Any:
         """Return one data frame."""
@@ -115,11 +144,14 @@ class FileTable:
         if schema is not None:
             wanted = declared_columns(schema, names, target=target)
         if self._dataset is None:
-            return tuple(TextFile(path, schema, target) for path in self._paths)
+            stamps = map(Stamp.of, self._paths)
+            return tuple(TextFile(schema, target, stamp) for stamp in stamps)
         coded = [] if schema is None else _text_categories(schema, self._dataset.schema)
+        schema_read = coded_schema(self._dataset.schema, coded)
         return tuple(
-            RowGroup(group, coded_schema(self._dataset.schema, coded), tuple(wanted))
+            RowGroup(group, schema_read, tuple(wanted), stamp)
             for fragment in self._dataset.get_fragments()
+            for stamp in (Stamp.of(Path(fragment.path)),)
             for group in with_codes(fragment, coded).split_by_row_group()
         )
 

@@ -18,7 +18,7 @@ from confide._types import AnyArray, Array
 from confide.data.block import Block, Partial, add_up, chain
 from confide.data.design import Design, take_columns
 from confide.data.rows import HeldRows
-from confide.errors import PrivacyLeak
+from confide.errors import ConfideError, PrivacyLeak
 
 T = TypeVar("T")
 Work: TypeAlias = Callable[[HeldRows], Partial]
@@ -132,10 +132,11 @@ class OverBlocks:
     view: View
 
     def __call__(self, rows: HeldRows) -> Partial:
-        """Add up the function over the blocks of a part."""
+        """Return how many rows a part has, and the function added up over its blocks."""
         seen = self.view(rows)
         with np.errstate(over="ignore"):
-            return add_up(map(self.fn, seen.blocks(0, seen.count, self.dtype)))
+            found = add_up(map(self.fn, seen.blocks(0, seen.count, self.dtype)))
+        return seen.count, *found
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -230,10 +231,18 @@ class PartedRows:
 
     def sum(self, fn: Callable[[Block], Partial], dtype: Any = np.float64) -> Partial:
         """Add up ``fn(block)`` over all blocks of all parts."""
-        if self.picked is None:
-            return self.parts.sum(OverBlocks(fn, dtype, self.view))
-        views = [replace(self.view, places=places) for places in self.picked]
-        return self.parts.sum([OverBlocks(fn, dtype, view) for view in views])
+        work: Work | list[Work] = OverBlocks(fn, dtype, self.view)
+        if self.picked is not None:
+            views = [replace(self.view, places=places) for places in self.picked]
+            work = [OverBlocks(fn, dtype, view) for view in views]
+        count, *total = self.parts.sum(work)
+        if count != self.count:
+            raise ConfideError(
+                "all sweeps over a table must find the same rows; one found another number "
+                "of them. Fit on a copy that nobody writes to, or on a collection that is "
+                "the same each time it is computed."
+            )
+        return tuple(total)
 
     def thin(self, stride: int) -> HeldRows:
         """Return the sample, or about one row in ``stride`` where those are fewer."""
