@@ -18,7 +18,7 @@ from confide.data.files import FileTable, is_in_parts, open_table
 from confide.data.on_cluster import ClusterParts, collected
 from confide.data.parted import Parts
 from confide.data.schema import check_columns
-from confide.data.stream import Stream
+from confide.data.stream import Source, Stream
 from confide.errors import InvalidData, InvalidParameter
 from confide.estimators._bounding import Bounding
 from confide.estimators._intake import found_labels, read_features, read_matrix
@@ -133,16 +133,25 @@ class InParts:
         """Read all parts once, bound every row, and hold them where they can be held."""
         prepare = Bounded(self.split, self.task.read, bounding)
         split = self.split
-        sources = self.table.sources(split.schema, target=not split.beside)
+        sources = _checked(self.table.sources(split.schema, target=not split.beside))
         parts: Parts
         if self.table.cluster is None:
             parts = Stream(sources, prepare, self.table.expected)
         else:
             parts = ClusterParts.of(self.table.cluster, sources, prepare)
         rows = PartedRows.over(parts, bounding.height, self.width)
-        if not rows.table_count:
-            raise InvalidData("the table must hold one row or more; it is empty.")
+        _refuse_no_rows(not rows.table_count)
         return rows
+
+
+def _checked(sources: tuple[Source, ...]) -> tuple[Source, ...]:
+    _refuse_no_rows(not sources)
+    return sources
+
+
+def _refuse_no_rows(empty: bool) -> None:
+    if empty:
+        raise InvalidData("the table must hold one row or more; it is empty.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +240,8 @@ def _found_in_parts(model: Any, table: PartedTable, split: Split, y: Any) -> Fou
     responses = int(y.shape[1]) if getattr(y, "ndim", 1) == 2 else 1
     if not model._seeks_labels():  # noqa: SLF001
         return Found(responses=responses)
-    sources = table.sources(split.schema, target=not split.beside, only=split.target)
+    within = not split.beside
+    sources = _checked(table.sources(split.schema, target=within, only=split.target))
     look = Labels(split.target)
     if table.cluster is None:
         found = [look(piece) for source in sources for piece in source.read()]
