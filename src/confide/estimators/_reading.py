@@ -240,8 +240,11 @@ def _found_in_parts(model: Any, table: PartedTable, split: Split, y: Any) -> Fou
     responses = int(y.shape[1]) if getattr(y, "ndim", 1) == 2 else 1
     if not model._seeks_labels():  # noqa: SLF001
         return Found(responses=responses)
-    within = not split.beside
-    sources = _checked(table.sources(split.schema, target=within, only=split.target))
+    if isinstance(table, DaskTable) and split.beside:
+        sources = table.targets()
+    else:
+        sources = table.sources(split.schema, only=split.target)
+    _checked(sources)
     look = Labels(split.target)
     if table.cluster is None:
         found = [look(piece) for source in sources for piece in source.read()]
@@ -257,13 +260,13 @@ def _found_in_parts(model: Any, table: PartedTable, split: Split, y: Any) -> Fou
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The labels that a piece of a table holds."""
+    """The labels that a piece of a table holds; without a name it is the target itself."""
 
     target: str | None
 
     def __call__(self, piece: Any) -> AnyArray:
         """Return them in their order."""
-        if isinstance(piece, tuple):
-            return found_labels(piece[1], len(piece[1]))
+        if self.target is None:
+            return found_labels(piece, len(piece))
         frame = piece if isinstance(piece, pd.DataFrame) else piece.to_pandas()
         return found_labels(frame[self.target], len(frame))
