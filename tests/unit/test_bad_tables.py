@@ -153,13 +153,17 @@ def test_what_is_in_parts(folder):
 def test_the_target_of_a_file_is_named_once(folder):
     for table in (folder / "a.csv", open_table(folder / "a.csv")):
         assert "the name of the target's column" in refusal(InvalidParameter, table)
-        said = refusal(InvalidParameter, table, TABLE["y"], classes=[0, 1])
-        assert "got 'Series'" in said
         said = refusal(InvalidData, table, "why")
         assert "misses ['why']" in said
         said = refusal(InvalidParameter, table, "a", schema=SCHEMA)
         assert "left out, for the schema names the target" in said
         assert model(schema=SCHEMA).fit(table, "y").coef_.shape == (1, 3)
+
+
+def test_the_target_of_a_file_is_in_it(folder):
+    said = refusal(InvalidParameter, open_table(folder / "a.csv"), TABLE["y"])
+    assert "got 'Series'" in said
+    assert refusal(InvalidData, folder / "a.csv", TABLE["y"])
 
 
 def test_labels_of_two_types_in_two_files(folder):

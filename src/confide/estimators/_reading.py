@@ -78,7 +78,8 @@ class InMemory:
 
 def _read_whole(model: Any, X: Any, y: Any) -> InMemory:
     schema: Schema | None = model.schema
-    if isinstance(X, str | Path) and (schema is None or isinstance(y, str)):
+    unnamed = schema is None and y is None
+    if isinstance(X, str | Path) and (unnamed or isinstance(y, str)):
         _check_name(schema, y)
         X, name = read_table(X, schema), y
         check_columns(X.columns, [name])
