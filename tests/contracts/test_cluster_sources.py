@@ -44,6 +44,7 @@ from confide.mechanisms import MomentumDescent
 
 distributed = pytest.importorskip("distributed")
 pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
 
 SECRET = 123456.789
 QUICK = [
@@ -271,7 +272,7 @@ def assert_silent(client, text):
 
     def remembered(dask_scheduler):
         tasks = dask_scheduler.tasks.values()
-        events = [dask_scheduler.get_events(topic) for topic in ("all",)]
+        events = dask_scheduler.get_events("all")
         return f"{[(t.key, t.exception_text, t.traceback_text) for t in tasks]} {events}"
 
     logs = f"{client.get_worker_logs()} {client.get_scheduler_logs()}"
@@ -308,7 +309,7 @@ def many_parts(tmp_path):
     for place in range(8):
         part = table.iloc[100 * place : 100 * (place + 1)]
         part.to_parquet(tmp_path / f"{place}.parquet")
-    frame = dd.read_parquet(tmp_path)
+    frame = dd.read_parquet(tmp_path / "*.parquet")
     return table, frame[NAMES], frame["signs"]
 
 
@@ -322,7 +323,7 @@ def test_a_worker_that_dies_changes_nothing_but_time(
     _, features, target = many_parts(tmp_path)
     passed = (features, target)
     if source == "files":
-        passed = (open_table(tmp_path, cluster=three), "signs")
+        passed = (open_table(str(tmp_path / "*.parquet"), cluster=three), "signs")
     chosen = CASES["sgd"].model.mechanism if mechanism == "sgd" else mechanism
     model = LogisticRegression(
         BUDGET, mechanism=chosen, classes=[0, 1], random_state=5, ledger=book

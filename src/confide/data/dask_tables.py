@@ -106,6 +106,10 @@ class DaskTable:
             return tuple(DaskPart(pair, None) for pair in pairs.to_delayed())
         return tuple(map(DaskPart, _as_cut(features), _as_cut(self._target)))
 
+    def targets(self) -> tuple[Source, ...]:
+        """Return the parts of a target that is beside the features, alone."""
+        return tuple(DaskPart(block, None) for block in np.ravel(self._target.to_delayed()))
+
     def __repr__(self) -> str:
         return f"<table in parts, {self.width} columns>"
 

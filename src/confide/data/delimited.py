@@ -111,24 +111,11 @@ def read_pieces(
     path: Path, schema: Schema | None, *, target: bool, rows: int
 ) -> Iterator[pd.DataFrame]:
     """Yield what `read_delimited` returns, so many rows at a time; one piece at least."""
-    names, separator = read_header(path)
-    settings: dict[str, Any] = {"sep": separator, "index_col": False, "chunksize": rows}
-    wanted = names
-    if schema is None:
-        settings["skipinitialspace"] = True
-    else:
-        wanted = declared_columns(schema, names, target=target)
-        settings |= {
-            "header": 0,
-            "names": _distinct_names(names),
-            "usecols": None if len(wanted) == len(names) else wanted,
-            "dtype": {name: str for name in wanted if not _is_free(schema, name)},
-            "keep_default_na": False,
-            "na_values": {name: sorted(MISSING - _levels(schema, name)) for name in wanted},
-            "skipinitialspace": _may_be_padded(path, separator),
-        }
-    with explained(path):
-        pieces = pd.read_csv(path, **settings)
+    with _reading:
+        names, separator = read_header(path)
+        wanted, settings = _settings_for(path, names, separator, schema, target=target)
+        with explained(path):
+            pieces = pd.read_csv(path, chunksize=rows, **settings)
     with pieces:
         frame = _next_piece(path, pieces)
         if frame is None:
@@ -138,6 +125,25 @@ def read_pieces(
             frame = _next_piece(path, pieces)
 
 
+def _settings_for(
+    path: Path, names: list[str], separator: str, schema: Schema | None, *, target: bool
+) -> tuple[list[str], dict[str, Any]]:
+    """Return the columns to read from a file, and how to read them piece by piece."""
+    settings: dict[str, Any] = {"sep": separator, "index_col": False}
+    if schema is None:
+        return names, settings | {"skipinitialspace": True}
+    wanted = declared_columns(schema, names, target=target)
+    return wanted, settings | {
+        "header": 0,
+        "names": _distinct_names(names),
+        "usecols": None if len(wanted) == len(names) else wanted,
+        "dtype": {name: str for name in wanted if not _is_free(schema, name)},
+        "keep_default_na": False,
+        "na_values": {name: sorted(MISSING - _levels(schema, name)) for name in wanted},
+        "skipinitialspace": _may_be_padded(path, separator),
+    }
+
+
 def _next_piece(path: Path, pieces: Any) -> pd.DataFrame | None:
     """Read on, one thread at a time: warnings are turned into errors for all threads."""
     with _reading, explained(path):
@@ -145,6 +151,7 @@ def _next_piece(path: Path, pieces: Any) -> pd.DataFrame | None:
 
 
 _reading = threading.Lock()
+"""Whoever changes what becomes of warnings changes it for all threads."""
 
 
 def _may_be_padded(path: Path, separator: str) -> bool:

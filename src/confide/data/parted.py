@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from confide._types import AnyArray, Array
-from confide.data.block import Block, Partial, add_up, chain
+from confide.data.block import Block, Partial, chain
 from confide.data.design import Design, take_columns
 from confide.data.rows import HeldRows
 from confide.errors import ConfideError, PrivacyLeak
@@ -27,6 +27,7 @@ Work: TypeAlias = Callable[[HeldRows], Partial]
 SAMPLE_ROWS = 2**18
 SAMPLE_BYTES = 2**26
 FEWEST_SAMPLED = 2**10
+SPARE = 8
 
 
 class Parts(Protocol):
@@ -69,6 +70,7 @@ class Survey:
     entries: int
     most_entries: int
     pieces: int
+    largest: int
     shortened: bool
     layout: Any
     sample: tuple[HeldRows, ...]
@@ -85,6 +87,7 @@ class Survey:
             rows.entries,
             rows.most_entries,
             1,
+            rows.count,
             rows.shortened,
             rows.layout,
             (rows.sampled(stride),),
@@ -100,6 +103,7 @@ class Survey:
             max(self.entries, other.entries),
             self.most_entries,
             self.pieces + other.pieces,
+            max(self.largest, other.largest),
             self.shortened or other.shortened,
             self.layout,
             (*self.sample, *other.sample),
@@ -134,9 +138,7 @@ class OverBlocks:
     def __call__(self, rows: HeldRows) -> Partial:
         """Return how many rows a part has, and the function added up over its blocks."""
         seen = self.view(rows)
-        with np.errstate(over="ignore"):
-            found = add_up(map(self.fn, seen.blocks(0, seen.count, self.dtype)))
-        return seen.count, *found
+        return seen.count, *seen.sum_here(self.fn, self.dtype)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -163,7 +165,7 @@ class PartedRows:
         whole = reduce(add, found)
         sizes = tuple(survey.count for survey in found)
         most = max(survey.pieces for survey in found)
-        links = chain(most) + 2 * chain(len(found))
+        links = chain(most) + 2 * chain(len(found)) + SPARE
         sample = joined(whole.sample)
         return cls(parts, replace(whole, sample=()), sizes, links, sample, height)
 
@@ -207,17 +209,17 @@ class PartedRows:
     @property
     def added(self) -> int:
         """How many rows are added up one after the other before sums are added to sums."""
-        return self.whole.added
+        return self._sums.added
 
     @property
     def depth(self) -> int:
         """How many of those sums are added to each other one after the other."""
-        return self.whole.depth + self.links
+        return self._sums.depth + self.links
 
     @property
     def terms(self) -> int:
         """How many numbers are added up one after the other in a sum over all rows."""
-        return self.whole.terms + self.links
+        return self._sums.terms + self.links
 
     @property
     def most_entries(self) -> int:
@@ -228,6 +230,18 @@ class PartedRows:
     def entries(self) -> int:
         """How many numbers a margin adds up at most: private where rows are sparse."""
         return self.dimension if self.view.support is not None else self.whole.entries
+
+    @property
+    def _sums(self) -> Survey | HeldRows:
+        """What knows how rows of a piece are added up: some columns are dense ones.
+
+        Fewer rows can be added in a few steps more than many: for that ``links`` has room.
+        """
+        if self.view.support is None:
+            return self.whole
+        rows, columns = self.whole.largest, len(self.view.support)
+        nothing = np.broadcast_to(0.0, (rows, columns))
+        return HeldRows(nothing, np.broadcast_to(0.0, rows), None, self.height)
 
     def sum(self, fn: Callable[[Block], Partial], dtype: Any = np.float64) -> Partial:
         """Add up ``fn(block)`` over all blocks of all parts."""

@@ -10,6 +10,7 @@ kept next to the features instead of a scaled copy of them.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -320,6 +321,15 @@ class HeldRows:
             if threads == 1:
                 return add_up(map(stripe, indices))
             return add_up(pool(threads).map(stripe, indices))
+
+    def sum_here(self, fn: Callable[[Block], Partial], dtype: Any = np.float64) -> Partial:
+        """Add up as `sum` does, number by number, in this thread."""
+        edges = self._stripe_edges()
+        with np.errstate(over="ignore"):
+            return add_up(
+                add_up(map(fn, self.blocks(start, stop, dtype)))
+                for start, stop in pairwise(edges)
+            )
 
     @property
     def _blocks(self) -> int:

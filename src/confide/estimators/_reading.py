@@ -18,7 +18,7 @@ from confide.data.files import FileTable, is_in_parts, open_table
 from confide.data.on_cluster import ClusterParts, collected
 from confide.data.parted import Parts
 from confide.data.schema import check_columns
-from confide.data.stream import Stream
+from confide.data.stream import Source, Stream
 from confide.errors import InvalidData, InvalidParameter
 from confide.estimators._bounding import Bounding
 from confide.estimators._intake import found_labels, read_features, read_matrix
@@ -78,7 +78,8 @@ class InMemory:
 
 def _read_whole(model: Any, X: Any, y: Any) -> InMemory:
     schema: Schema | None = model.schema
-    if isinstance(X, str | Path) and (schema is None or isinstance(y, str)):
+    unnamed = schema is None and y is None
+    if isinstance(X, str | Path) and (unnamed or isinstance(y, str)):
         _check_name(schema, y)
         X, name = read_table(X, schema), y
         check_columns(X.columns, [name])
@@ -133,16 +134,25 @@ class InParts:
         """Read all parts once, bound every row, and hold them where they can be held."""
         prepare = Bounded(self.split, self.task.read, bounding)
         split = self.split
-        sources = self.table.sources(split.schema, target=not split.beside)
+        sources = _checked(self.table.sources(split.schema, target=not split.beside))
         parts: Parts
         if self.table.cluster is None:
             parts = Stream(sources, prepare, self.table.expected)
         else:
             parts = ClusterParts.of(self.table.cluster, sources, prepare)
         rows = PartedRows.over(parts, bounding.height, self.width)
-        if not rows.table_count:
-            raise InvalidData("the table must hold one row or more; it is empty.")
+        _refuse_no_rows(not rows.table_count)
         return rows
+
+
+def _checked(sources: tuple[Source, ...]) -> tuple[Source, ...]:
+    _refuse_no_rows(not sources)
+    return sources
+
+
+def _refuse_no_rows(empty: bool) -> None:
+    if empty:
+        raise InvalidData("the table must hold one row or more; it is empty.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +241,11 @@ def _found_in_parts(model: Any, table: PartedTable, split: Split, y: Any) -> Fou
     responses = int(y.shape[1]) if getattr(y, "ndim", 1) == 2 else 1
     if not model._seeks_labels():  # noqa: SLF001
         return Found(responses=responses)
-    sources = table.sources(split.schema, target=not split.beside, only=split.target)
+    if isinstance(table, DaskTable) and split.beside:
+        sources = table.targets()
+    else:
+        sources = table.sources(split.schema, only=split.target)
+    _checked(sources)
     look = Labels(split.target)
     if table.cluster is None:
         found = [look(piece) for source in sources for piece in source.read()]
@@ -247,13 +261,13 @@ def _found_in_parts(model: Any, table: PartedTable, split: Split, y: Any) -> Fou
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The labels that a piece of a table holds."""
+    """The labels that a piece of a table holds; without a name it is the target itself."""
 
     target: str | None
 
     def __call__(self, piece: Any) -> AnyArray:
         """Return them in their order."""
-        if isinstance(piece, tuple):
-            return found_labels(piece[1], len(piece[1]))
+        if self.target is None:
+            return found_labels(piece, len(piece))
         frame = piece if isinstance(piece, pd.DataFrame) else piece.to_pandas()
         return found_labels(frame[self.target], len(frame))

@@ -1,0 +1,302 @@
+"""Rows in parts are the rows: however they are cut, and whatever is asked of them."""
+
+import os
+import pickle
+import subprocess
+import sys
+from dataclasses import dataclass
+from datetime import date
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from confide import Category, Date, Number, Schema, Target
+from confide.data import parted
+from confide.data.block import add_up
+from confide.data.on_cluster import Carried
+from confide.data.parted import PartedRows, Survey, joined
+from confide.data.rows import HeldRows, enclose
+from confide.data.stream import Stream
+from confide.errors import PrivacyLeak
+
+SCHEMA = Schema(
+    (
+        Number("n", 0, 1),
+        Category("c", tuple("abc")),
+        Date("d", date(2000, 1, 1), date(2000, 12, 31)),
+    ),
+    Target("y", bound=1.0),
+)
+HEIGHT = 0.5
+
+
+def matrix(kind, count):
+    rng = np.random.default_rng(count)
+    if kind == "design":
+        table = {
+            "n": rng.random(count),
+            "c": rng.choice([*"abc"], count),
+            "d": pd.Timestamp("2000-01-01") + pd.to_timedelta(np.arange(count) % 366, "D"),
+        }
+        return SCHEMA.compact_design(pd.DataFrame(table))
+    dense = rng.normal(size=(count, 4)) * (rng.random((count, 4)) < 0.7)
+    return sparse.csr_array(dense) if kind == "csr" else dense
+
+
+def whole_of(kind, count):
+    return enclose(matrix(kind, count), np.arange(count) / max(1, count), 1.0, HEIGHT)
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """A part that is read in pieces, from memory."""
+
+    pieces: tuple
+
+    def read(self):
+        yield from self.pieces
+
+    def whole(self):
+        return joined(self.pieces)
+
+
+@dataclass(frozen=True)
+class Near:
+    """Parts of which rows can be picked, in this process: what workers do, without them."""
+
+    held: tuple
+    pickable: bool = True
+
+    @property
+    def expected(self):
+        return sum(rows.count for rows in self.held)
+
+    def sum(self, work):
+        works = [work] * len(self.held) if callable(work) else work
+        return add_up(each(rows) for each, rows in zip(works, self.held, strict=True))
+
+    def survey(self, stride):
+        return [Survey.of(rows, stride) for rows in self.held]
+
+    def each(self, picks, fn):
+        return [
+            fn(joined([view(rows) for view, rows in zip(views, self.held, strict=True)]))
+            for views in picks
+        ]
+
+
+def pieces_of(rows, cuts):
+    edges = [0, *sorted(cuts), rows.count]
+    return tuple(rows.at(np.arange(low, high)) for low, high in pairwise(edges))
+
+
+def streamed(rows, cuts, inner):
+    """Return rows as a stream of parts, each of which is read in pieces."""
+    parts = pieces_of(rows, cuts)
+    sources = tuple(
+        Pieces(pieces_of(part, [c for c in inner if c <= part.count])) for part in parts
+    )
+    return PartedRows.over(Stream(sources, lambda piece: piece, None), HEIGHT, 4)
+
+
+def near(rows, cuts):
+    return PartedRows.over(Near(pieces_of(rows, cuts)), HEIGHT, 4)
+
+
+def figures(block):
+    ones = np.ones(len(block.target))
+    theta = np.linspace(-1, 1, block.features.shape[1] + 1)
+    margin = block.margin(theta)
+    return (
+        float((margin * block.target).sum()),
+        block.pull(block.target),
+        block.gram(ones, fine=True),
+        block.squares(ones),
+        len(block.target),
+    )
+
+
+def close(ours, theirs):
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-12)
+
+
+kinds = st.sampled_from(["dense", "csr", "design"])
+counts = st.integers(1, 40)
+
+
+@st.composite
+def cuttings(draw):
+    kind, count = draw(kinds), draw(counts)
+    places = st.lists(st.integers(0, count), max_size=5)
+    return kind, count, draw(places), draw(places)
+
+
+@settings(max_examples=40)
+@given(cuttings(), st.booleans())
+def test_any_cutting_gives_the_same_sums(cutting, on_disk):
+    kind, count, cuts, inner = cutting
+    rows = whole_of(kind, count)
+    cut = streamed(rows, cuts, inner) if on_disk else near(rows, cuts)
+    close(cut.sum(figures), rows.sum(figures))
+    assert (cut.count, cut.table_count) == (count, count)
+    assert cut.dimension == rows.dimension
+    assert cut.most_entries == rows.most_entries
+    assert cut.entries == rows.entries
+    assert cut.shortened == rows.shortened
+    assert type(cut.layout) is type(rows.layout)
+    assert cut.pickable is not on_disk
+    assert cut.thin(1).count == count, "a small table is sampled whole"
+
+
+@settings(max_examples=40)
+@given(cuttings(), st.data())
+def test_picked_rows_and_columns_are_those_of_memory(cutting, data):
+    kind, count, cuts, _ = cutting
+    rows = whole_of(kind, count)
+    cut = near(rows, cuts)
+    width = rows.dimension - 1
+    support = data.draw(st.lists(st.integers(0, width - 1), min_size=1, unique=True))
+    close(cut.columns(support).sum(figures), rows.columns(support).sum(figures))
+    assert cut.columns(support).dimension == len(support) + 1
+    twice = cut.columns(range(width)).columns(support)
+    close(twice.sum(figures), rows.columns(support).sum(figures))
+    chosen = st.lists(st.integers(0, count - 1), unique=True)
+    lots = [np.array(data.draw(chosen), dtype=np.int64) for _ in range(2)]
+    close(cut.at(lots[0]).sum(figures), rows.at(lots[0]).sum(figures))
+    assert cut.at(lots[0]).count == len(lots[0])
+    found = cut.each(lots, lambda some: some.sum(figures))
+    for places, sums in zip(lots, found, strict=True):
+        close(sums, rows.at(places).sum(figures))
+    signs = cut.labelled(np.sign)
+    close(signs.at(lots[1]).sum(figures), rows.labelled(np.sign).at(lots[1]).sum(figures))
+
+
+def test_a_sample_is_some_of_the_rows_and_no_more_than_asked(monkeypatch):
+    monkeypatch.setattr(parted, "SAMPLE_ROWS", 1024)
+    count = 20_000
+    rows = enclose(np.ones((count, 4)), np.arange(count, dtype=float), 9.0, HEIGHT)
+    found = PartedRows.over(Near(pieces_of(rows, [9_000, 9_001, 15_000])), HEIGHT, 4)
+    sample = found.thin(1)
+    assert 900 <= sample.count <= 1200
+    assert sample.features.dtype == np.float32
+    assert set(sample.target.tolist()) <= set(range(count))
+    assert len(set(sample.target.tolist())) == sample.count
+    assert 350 <= found.thin(50).count <= 600
+
+
+# --------------------------------------------------------------- how sums are added up
+
+
+class Steps:
+    """A number that knows how many additions, one after the other, it went through."""
+
+    def __init__(self, made):
+        self.made = made
+
+    def __add__(self, other):
+        return Steps(max(self.made, other.made) + 1)
+
+
+COUNT = 5_000
+
+
+def steps(block):
+    return (Steps(len(block.target)),)
+
+
+@pytest.mark.parametrize("width", [3, 100, 1000])
+@pytest.mark.parametrize("cuts", [[], [100, 101], [1_000] * 3], ids=str)
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_no_more_additions_follow_one_another_than_the_rows_say(width, cuts, on_disk):
+    rows = HeldRows(np.zeros((COUNT, width)), np.zeros(COUNT), None, HEIGHT)
+    cut = streamed(rows, cuts, [500, 3_000]) if on_disk else near(rows, cuts)
+    for seen in (cut, cut.columns([0]), cut.columns(range(3))):
+        assert seen.sum(steps)[0].made <= seen.terms
+        assert seen.terms <= COUNT + 100, "a bound that says something"
+
+
+def test_parts_are_walked_in_the_order_of_memory():
+    rows = HeldRows(np.random.default_rng(1).random((9_000, 300)), np.ones(9_000), None, 0)
+    one = PartedRows.over(Near((rows,)), 0.0, 300)
+    for ours, theirs in zip(one.sum(figures_flat), rows.sum(figures_flat), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def figures_flat(block):
+    return block.pull(block.target), float(block.features.sum())
+
+
+# ------------------------------------------------------------------- what must not leave
+
+
+def test_rows_in_parts_do_not_show_or_copy_themselves():
+    cut = near(whole_of("dense", 10), [3])
+    assert repr(cut) == "<private rows>"
+    with pytest.raises(PrivacyLeak):
+        pickle.dumps(cut)
+
+
+def test_dask_is_told_how_much_a_part_weighs():
+    for kind in ("dense", "csr", "design"):
+        rows = whole_of(kind, 1000)
+        carried = Carried.of(rows)
+        weight = sys.getsizeof(carried)
+        assert 1000 * 8 <= weight <= 1000 * 80
+        same = Carried.rows(carried)
+        close(same.sum(figures), rows.sum(figures))
+        assert repr(carried) == "<private rows>"
+
+
+# ------------------------------------------------------------------------------ memory
+
+STREAMED = """
+import resource, sys, threading
+from confide import Approx, LogisticRegression
+from confide.data.files import open_table
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+model = LogisticRegression(Approx(1, "1e-6"), classes=[0, 1], random_state=1)
+model.fit(open_table(sys.argv[1]), "y")
+before = peak()
+model.fit(open_table(sys.argv[2]), "y")
+print(peak() - before)
+"""
+
+
+SIZES = ("small", "large")
+
+
+@pytest.mark.slow
+def test_a_stream_holds_a_few_pieces_and_a_sample(tmp_path):
+    """A table of 168 MB; the sample of 2^18 rows in single precision has 21 MB."""
+    pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(0)
+    names = [f"x{j}" for j in range(20)]
+    table = pd.DataFrame(rng.normal(size=(1_000_000, 20)) / 5, columns=names)
+    table["y"] = (table["x0"] > 0).astype(int)
+    table.head(40_000).to_parquet(tmp_path / "small.parquet", row_group_size=2**17)
+    table.to_parquet(tmp_path / "large.parquet", row_group_size=2**17)
+    del table
+    found = subprocess.run(  # noqa: S603
+        [
+            sys.executable,
+            "-c",
+            STREAMED,
+            tmp_path / "small.parquet",
+            tmp_path / "large.parquet",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ,
+    )
+    grown = int(found.stdout)
+    assert grown < 130e6, f"{grown / 1e6:.0f} MB"
