@@ -18,6 +18,8 @@ ROWS_AT_ONCE = 1024
 """So many rows of a dense matrix stay in the processor's cache while written."""
 CACHE_BYTES = 5 * 2**18
 """So much of a dense matrix stays in the processor's cache while summed."""
+FEW_ADDED = 1024
+"""So few rows of numbers alone: their sums lose less to rounding, at hardly any cost."""
 MOST_ADDED = 8192
 """So many rows at most are added up one after the other."""
 CODED_BYTES = 2**22
@@ -91,6 +93,8 @@ class Design:
     @property
     def added_rows(self) -> int:
         """How many rows are added up one after the other before sums are added to sums."""
+        if not self.groups:
+            return FEW_ADDED
         cells = self.added_cells
         return max(512 if cells else 4096, additions(self.shape[1]) - cells)
 

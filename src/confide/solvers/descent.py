@@ -20,6 +20,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from confide._types import AnyArray, Array
 from confide.errors import NotSolved
+from confide.solvers.bend import Bend
 from confide.solvers.precise import can_split, precise_gradient
 from confide.solvers.solution import Solution
 from confide.solvers.sums import Problem
@@ -32,6 +33,7 @@ WIDEST_HESSIAN = 1500
 MOST_TRIALS = 40
 MOST_STALLS = 500
 SPLIT_STALLS = 40
+MUCH_NEARER = 2e-11
 
 Metric: TypeAlias = Callable[[Array], Array]
 """Solves H d = g for some approximation H of the Hessian."""
@@ -45,10 +47,14 @@ Look: TypeAlias = Callable[[AnyArray], Sweep]
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """How short a gradient must be. Unless it is ``certified``, rounding does not count."""
+    """How short a gradient must be. Unless it is ``certified``, rounding does not count.
+
+    ``bend`` is what is known of the curvature beyond that of the ridge.
+    """
 
     length: float
     certified: bool
+    bend: Bend | None = None
 
     def look(self, problem: Problem) -> Look:
         """Return gradients in the precision of the point."""
@@ -109,8 +115,9 @@ def descend(
         split = look is not plain
         if bound <= goal.length / 2 < floor and not split:
             bound, floor = _looked_at_closer(problem, goal, point, (bound, floor))
-        if _rounded(problem, point, bound + floor) <= goal.length:
-            return _solved(problem, point, bound + floor)
+        found = _certified(problem, goal, point, (bound, floor))
+        if found is not None:
+            return found
         if stalled > MOST_STALLS:
             break
         best, stalled = (bound, 0) if bound < best / 2 else (best, stalled + 1)
@@ -126,12 +133,33 @@ def descend(
                 sweep, best, stalled = look(point), np.inf, 0
                 continue
             promised = bound**2 <= before * goal.length / 8
-            found = promised and _last_step(problem, goal, memory, point, gradient)
-            if found:
-                return found
+            last = promised and _last_step(problem, goal, memory, point, gradient)
+            if last:
+                return last
         before = bound
         point, sweep = advance(problem, memory, point, gradient, look)
     raise NotSolved("the smooth solver could not certify its answer")
+
+
+def _certified(
+    problem: Problem, goal: Goal, point: AnyArray, sweep: tuple[float, float]
+) -> Solution | None:
+    """Return a point if its gradient is short enough, by the ridge or by the curvature.
+
+    By the curvature it must be nearer than asked for, rounding aside: whoever adds in
+    another order then ends at the same point for all purposes.
+    """
+    bound, floor = sweep
+    if _rounded(problem, point, bound + floor) <= goal.length:
+        return _solved(problem, point, bound + floor)
+    if goal.bend is None or not goal.certified or point.dtype != np.float64:
+        return None
+    distance = goal.bend.distance(point, bound + floor)
+    near = MUCH_NEARER * float(np.linalg.norm(point))
+    enough = distance * problem.objective.strong_convexity <= goal.length
+    if enough and goal.bend.distance(point, bound) <= near:
+        return Solution(point, distance)
+    return None
 
 
 def _patience(problem: Problem) -> int:

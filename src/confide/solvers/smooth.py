@@ -15,6 +15,7 @@ import numpy as np
 from confide._types import Array
 from confide.data.rows import HeldRows, Rows
 from confide.objectives import Objective
+from confide.solvers.bend import Bend
 from confide.solvers.descent import (
     WIDEST_HESSIAN,
     Goal,
@@ -63,7 +64,8 @@ def minimise_smooth(
     theta, metric, sample = _approach(problem)
     sweep = look(theta)
     if _worth_a_hessian(objective.dimension, sample, rows):
-        theta, sweep, metric = _sharpen(problem, goal, theta, sweep, metric)
+        theta, sweep, metric, bend = _sharpen(problem, goal, theta, sweep, metric)
+        goal = replace(goal, bend=bend)
     return descend(problem, goal, theta, sweep, metric)
 
 
@@ -83,14 +85,19 @@ def _worth_a_hessian(dimension: int, sample: int, rows: Rows) -> bool:
 
 def _sharpen(
     problem: Problem, goal: Goal, theta: Array, sweep: Sweep, metric: Metric
-) -> tuple[Array, Sweep, Metric]:
+) -> tuple[Array, Sweep, Metric, Bend | None]:
     """Take one step on all rows, then measure the Hessian where it leads."""
     gradient, _ = sweep
     trial = theta - metric(gradient)
     ahead, mass, hessian = problem.gradient_and_hessian(trial)
     if ahead @ metric(ahead) < gradient @ metric(gradient):
         theta, sweep = trial, (ahead, goal.floor(problem, trial, mass))
-    return theta, sweep, cholesky_metric(hessian)
+    return (
+        theta,
+        sweep,
+        cholesky_metric(hessian),
+        Bend.of(problem, trial, hessian),
+    )
 
 
 def _approach(problem: Problem) -> tuple[Array, Metric, int]:
