@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -16,13 +17,13 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from confide import Category, Date, Number, Schema, Target
-from confide.data import parted
+from confide.data import homes, parted
 from confide.data.block import add_up
-from confide.data.on_cluster import Carried
+from confide.data.on_cluster import Carried, ClusterParts
 from confide.data.parted import PartedRows, Survey, joined
 from confide.data.rows import HeldRows, enclose
 from confide.data.stream import Stream
-from confide.errors import PrivacyLeak
+from confide.errors import ConfideError, PrivacyLeak
 
 SCHEMA = Schema(
     (
@@ -251,6 +252,38 @@ def test_dask_is_told_how_much_a_part_weighs():
         same = Carried.rows(carried)
         close(same.sum(figures), rows.sum(figures))
         assert repr(carried) == "<private rows>"
+
+
+class Dying:
+    """A client all of whose workers die under every task."""
+
+    submitted = 0
+
+    def nthreads(self):
+        return {"tcp://survivor": 1}
+
+    def who_has(self, held):
+        return {future.key: ("tcp://gone",) for future in held}
+
+    def map(self, work, held, **settings):
+        assert settings["workers"] == ["tcp://gone"], "tied to who holds the part"
+        assert repr(work) == "<private>"
+        self.submitted += 1
+        return list(held)
+
+
+def test_a_sum_that_kills_its_workers_comes_to_an_end(monkeypatch):
+    def wait(_futures, timeout=None):
+        if timeout is not None:
+            raise TimeoutError
+
+    monkeypatch.setattr(homes, "import_module", lambda _name: SimpleNamespace(wait=wait))
+    client = Dying()
+    client.sync = client.gather = None
+    parts = ClusterParts(homes.Homes(client, (SimpleNamespace(key="a"),)))
+    with pytest.raises(ConfideError, match="die again and again"):
+        parts.sum(figures)
+    assert client.submitted == homes.MOST_LOSSES + 1
 
 
 # ------------------------------------------------------------------------------ memory
