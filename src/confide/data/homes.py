@@ -22,6 +22,8 @@ PATIENCE = 0.5
 """Seconds before the first look for lost workers; every look doubles them."""
 GATHERED = 60
 """So many times as long results may be on their way."""
+MOST_LOSSES = 10
+"""So often workers may die under one sum: what kills them may be the sum itself."""
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -53,9 +55,7 @@ class Homes:
 
     def find(self) -> None:
         """Wait until all parts are there, lost ones made again, and see where they are."""
-        distributed = import_module("distributed")
-
-        distributed.wait(self.held)
+        import_module("distributed").wait(self.held)
         known = self.client.who_has(self.held)
         self.workers = tuple(next(iter(known.get(f.key, ())), None) for f in self.held)
 
@@ -75,7 +75,7 @@ class Homes:
 
     def _gathered(self, submit: Callable[[], Sequence[Any]]) -> Sequence[Any]:
         wait, patience = import_module("distributed").wait, PATIENCE
-        futures = list(submit())
+        futures, losses = list(submit()), 0
         while True:
             try:
                 wait(futures, timeout=patience)
@@ -85,6 +85,13 @@ class Homes:
             except TimeoutError:
                 patience *= 2
                 if self._lost():
+                    losses += 1
+                    if losses > MOST_LOSSES:
+                        raise ConfideError(
+                            "workers must outlive a sum over the rows that they hold; they "
+                            "die again and again. Give them more memory, or cut the table "
+                            "into more and smaller parts."
+                        ) from None
                     self.find()
                     futures = list(submit())
             else:

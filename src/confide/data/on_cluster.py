@@ -26,7 +26,7 @@ from confide.data.stream import Prepare, Source
 
 T = TypeVar("T")
 FAN_IN = 8
-"""So many sums are added in one task of the tree."""
+"""So many sums are added in one task of the tree, and so many at most come here."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -84,20 +84,20 @@ class ClusterParts:
         return sum(self.homes.results(lambda: self.homes.map("count", _counted)))
 
     def sum(self, work: Work | Sequence[Work]) -> Partial:
-        """Add up what is done to every part, along a tree."""
+        """Add up what is done to every part, along a tree whose root is here."""
         known = sum(self.seen) if callable(work) else 0
         meter = Meter.start(known or None)
-        result: Partial = self.homes.results(lambda: self._tree(work))[0]
+        result = add_up(self.homes.results(lambda: self._branches(work)))
         meter.add(known)
         meter.stop()
         return result
 
-    def _tree(self, work: Work | Sequence[Work]) -> list[Any]:
+    def _branches(self, work: Work | Sequence[Work]) -> list[Any]:
         if callable(work):
             partials = self.homes.map("sum", partial(_worked, work))
         else:
             partials = self.homes.map("sum", _worked_alone, work)
-        while len(partials) > 1:
+        while len(partials) > FAN_IN:
             groups = [partials[i : i + FAN_IN] for i in range(0, len(partials), FAN_IN)]
             partials = self._map("add", _added, groups)
         return partials
