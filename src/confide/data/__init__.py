@@ -7,6 +7,7 @@ from confide.data.datasets import DATASETS, Dataset, load, load_a9a
 from confide.data.declare import UNKNOWN
 from confide.data.display import INTERCEPT, INTERCEPT_HEIGHT, Display
 from confide.data.entries import EntryBounds, enclose_entries
+from confide.data.files import open_table
 from confide.data.parted import PartedRows
 from confide.data.rows import HeldRows, Rows, enclose
 from confide.data.schema import UNNAMED, Schema
@@ -44,6 +45,7 @@ __all__ = [
     "load",
     "load_a9a",
     "load_warfarin",
+    "open_table",
     "read_table",
     "schema_template",
 ]
