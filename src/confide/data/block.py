@@ -169,7 +169,7 @@ def add_up(partials: Iterable[Partial]) -> Partial:
 
 def chain(count: int) -> int:
     """Return how many additions a number goes through when so many are added up."""
-    return 2 * count.bit_length()
+    return count.bit_length()
 
 
 def _plus(one: Partial, other: Partial) -> Partial:
