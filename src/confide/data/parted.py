@@ -16,7 +16,7 @@ from scipy import sparse
 
 from confide._types import AnyArray, Array
 from confide.data.block import Block, Partial, add_up, chain
-from confide.data.design import Design, take_columns
+from confide.data.design import MOST_ADDED, Design, take_columns
 from confide.data.rows import HeldRows
 from confide.errors import ConfideError, PrivacyLeak
 
@@ -27,6 +27,7 @@ Work: TypeAlias = Callable[[HeldRows], Partial]
 SAMPLE_ROWS = 2**18
 SAMPLE_BYTES = 2**26
 FEWEST_SAMPLED = 2**10
+FEWEST_IN_A_BLOCK = 64
 
 
 class Parts(Protocol):
@@ -207,17 +208,30 @@ class PartedRows:
     @property
     def added(self) -> int:
         """How many rows are added up one after the other before sums are added to sums."""
-        return self.whole.added
+        return MOST_ADDED if self._recut else self.whole.added
 
     @property
     def depth(self) -> int:
         """How many of those sums are added to each other one after the other."""
-        return self.whole.depth + self.links
+        return (self._chain if self._recut else self.whole.depth) + self.links
 
     @property
     def terms(self) -> int:
         """How many numbers are added up one after the other in a sum over all rows."""
-        return self.whole.terms + self.links
+        if not self._recut:
+            return self.whole.terms + self.links
+        return min(self.count, MOST_ADDED) + self._chain + self.links + 8
+
+    @property
+    def _recut(self) -> bool:
+        """Whether blocks may hold other numbers of rows than those that were looked at."""
+        picked = self.picked is not None and sparse.issparse(self.whole.layout)
+        return picked or self.view.support is not None
+
+    @property
+    def _chain(self) -> int:
+        """How many additions the sum of a block goes through, whatever blocks hold."""
+        return chain(1) + chain(-(-self.count // FEWEST_IN_A_BLOCK))
 
     @property
     def most_entries(self) -> int:
