@@ -78,7 +78,7 @@ class InOnePlace:
 
 
 def test_parts_seen_through_other_columns_count_the_additions_of_those_blocks():
-    """Few columns make long blocks: a sum goes through more rows than one of all columns."""
+    """Few columns make long blocks: a sum goes through more rows than with all columns."""
     features = np.zeros((3000, 600))
     held = enclose(features, np.ones(3000), 1.0, 0.5)
     parted = PartedRows.over(InOnePlace([held]), 0.5, 600)

@@ -203,8 +203,9 @@ def _subgradient(
         inside = np.clip(-gradient, -weight, weight)
         found = np.where(point == 0, inside, weight * np.sign(point))
         return found, unit * float(np.linalg.norm(found))
+    units = 3 if kink is None or isinstance(kink, L1) else 3 + point.size
     moved = steepest * float(np.linalg.norm(point))
-    return normal, unit * (moved + 3 * float(np.linalg.norm(normal)))
+    return normal, unit * (moved + units * float(np.linalg.norm(normal)))
 
 
 def _rise(objective: Objective, theta: Array, point: Array) -> float:
