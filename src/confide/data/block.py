@@ -140,12 +140,12 @@ def scaled(features: Any, factor: AnyArray | None) -> Any:
 
 
 def squared_norms(features: Any) -> Array:
-    """Return the squared length of every row."""
+    """Return the squared length of every row, each rounded as if there were no other."""
     with np.errstate(over="ignore", invalid="ignore"):
         if sparse.issparse(features):
             return np.asarray(csr.squared(features) @ np.ones(features.shape[1]))
         if isinstance(features, Design):
-            return np.asarray(features.squared() @ np.ones(features.shape[1]))
+            return np.asarray(features.squared().alone(np.ones(features.shape[1])))
         return np.einsum("ij,ij->i", features, features)
 
 

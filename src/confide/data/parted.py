@@ -16,7 +16,7 @@ from scipy import sparse
 
 from confide._types import AnyArray, Array
 from confide.data.block import Block, Partial, chain
-from confide.data.design import Design, take_columns
+from confide.data.design import MOST_ADDED, Design, take_columns
 from confide.data.rows import HeldRows
 from confide.errors import ConfideError, PrivacyLeak
 
@@ -27,7 +27,7 @@ Work: TypeAlias = Callable[[HeldRows], Partial]
 SAMPLE_ROWS = 2**18
 SAMPLE_BYTES = 2**26
 FEWEST_SAMPLED = 2**10
-SPARE = 8
+FEWEST_IN_A_BLOCK = 64
 
 
 class Parts(Protocol):
@@ -70,7 +70,6 @@ class Survey:
     entries: int
     most_entries: int
     pieces: int
-    largest: int
     shortened: bool
     layout: Any
     sample: tuple[HeldRows, ...]
@@ -87,7 +86,6 @@ class Survey:
             rows.entries,
             rows.most_entries,
             1,
-            rows.count,
             rows.shortened,
             rows.layout,
             (rows.sampled(stride),),
@@ -103,7 +101,6 @@ class Survey:
             max(self.entries, other.entries),
             self.most_entries,
             self.pieces + other.pieces,
-            max(self.largest, other.largest),
             self.shortened or other.shortened,
             self.layout,
             (*self.sample, *other.sample),
@@ -165,7 +162,7 @@ class PartedRows:
         whole = reduce(add, found)
         sizes = tuple(survey.count for survey in found)
         most = max(survey.pieces for survey in found)
-        links = chain(most) + 2 * chain(len(found)) + SPARE
+        links = chain(most) + 2 * chain(len(found))
         sample = joined(whole.sample)
         return cls(parts, replace(whole, sample=()), sizes, links, sample, height)
 
@@ -209,17 +206,30 @@ class PartedRows:
     @property
     def added(self) -> int:
         """How many rows are added up one after the other before sums are added to sums."""
-        return self._sums.added
+        return MOST_ADDED if self._recut else self.whole.added
 
     @property
     def depth(self) -> int:
         """How many of those sums are added to each other one after the other."""
-        return self._sums.depth + self.links
+        return (self._chain if self._recut else self.whole.depth) + self.links
 
     @property
     def terms(self) -> int:
         """How many numbers are added up one after the other in a sum over all rows."""
-        return self._sums.terms + self.links
+        if not self._recut:
+            return self.whole.terms + self.links
+        return min(self.count, MOST_ADDED) + self._chain + self.links + 8
+
+    @property
+    def _recut(self) -> bool:
+        """Whether blocks may hold other numbers of rows than those that were looked at."""
+        picked = self.picked is not None and sparse.issparse(self.whole.layout)
+        return picked or self.view.support is not None
+
+    @property
+    def _chain(self) -> int:
+        """How many additions the sum of a block goes through, whatever blocks hold."""
+        return chain(1) + chain(-(-self.count // FEWEST_IN_A_BLOCK))
 
     @property
     def most_entries(self) -> int:
@@ -230,18 +240,6 @@ class PartedRows:
     def entries(self) -> int:
         """How many numbers a margin adds up at most: private where rows are sparse."""
         return self.dimension if self.view.support is not None else self.whole.entries
-
-    @property
-    def _sums(self) -> Survey | HeldRows:
-        """What knows how rows of a piece are added up: some columns are dense ones.
-
-        Fewer rows can be added in a few steps more than many: for that ``links`` has room.
-        """
-        if self.view.support is None:
-            return self.whole
-        rows, columns = self.whole.largest, len(self.view.support)
-        nothing = np.broadcast_to(0.0, (rows, columns))
-        return HeldRows(nothing, np.broadcast_to(0.0, rows), None, self.height)
 
     def sum(self, fn: Callable[[Block], Partial], dtype: Any = np.float64) -> Partial:
         """Add up ``fn(block)`` over all blocks of all parts."""

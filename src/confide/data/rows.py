@@ -28,7 +28,8 @@ T = TypeVar("T")
 STRIPES = 16
 RUN = 8
 A_LITTLE = 1e-14
-"""By so much a shortened row stays below the bound, so that rounding never exceeds it."""
+"""By so much, and a unit in the last place for every column, a shortened row stays below
+the bound, so that rounding never exceeds it."""
 MANY_BLOCKS = 48
 WIDEST_DENSE = 1500
 """A sample of a design with more columns keeps its codes."""
@@ -381,13 +382,14 @@ def enclose(features: Any, target: Array, row_norm: float, height: float) -> Hel
     if isinstance(features, Design) and features.reach <= row_norm:
         return rows
     factor = np.empty(rows.count)
+    below = row_norm * (1 - A_LITTLE - float(np.finfo(np.float64).eps) * features.shape[1])
     low, finite, longest = 0, True, 0.0
     for block in rows.blocks(0, rows.count):
         length = np.sqrt(squared_norms(block.features))
         longest = max(longest, float(length.max(initial=0.0)))
         finite = finite and bool(np.isfinite(length.sum()))
         part = factor[low : low + len(length)]
-        np.divide(row_norm * (1 - A_LITTLE), length, out=part, where=length > row_norm)
+        np.divide(below, length, out=part, where=length > row_norm)
         part[length <= row_norm] = 1.0
         low += len(length)
     if not finite:

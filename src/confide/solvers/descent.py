@@ -23,7 +23,7 @@ from confide.errors import NotSolved
 from confide.solvers.bend import Bend
 from confide.solvers.precise import can_split, precise_gradient
 from confide.solvers.solution import Solution
-from confide.solvers.sums import Problem
+from confide.solvers.sums import Problem, longest
 
 MOST_SWEEPS = 10_000
 FEWEST_PAIRS, MOST_PAIRS = 12, 50
@@ -111,7 +111,7 @@ def descend(
     best, stalled, before = np.inf, 0, 0.0
     for _ in range(MOST_SWEEPS):
         gradient, floor = sweep
-        bound = float(np.linalg.norm(gradient.astype(np.float64)))
+        bound = longest(gradient)
         split = look is not plain
         if bound <= goal.length / 2 < floor and not split:
             bound, floor = _looked_at_closer(problem, goal, point, (bound, floor))
@@ -189,8 +189,8 @@ def _looked_at_closer(
         return found[0], problem.careful_rounding(point)
     if can_split(problem):
         exact, error = precise_gradient(problem, point, goal.length)
-        if float(np.linalg.norm(exact)) + error <= goal.length:
-            return float(np.linalg.norm(exact)), error
+        if longest(exact) + error <= goal.length:
+            return longest(exact), error
     return found
 
 
@@ -202,7 +202,7 @@ def _last_step(
         return None
     trial = point.astype(np.longdouble) + memory.direction(gradient)
     exact, error = precise_gradient(problem, trial, goal.length)
-    bound = float(np.linalg.norm(exact)) + error
+    bound = longest(exact) + error
     if _rounded(problem, trial, bound) > goal.length:
         return None
     return _solved(problem, trial, bound)

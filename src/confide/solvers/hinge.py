@@ -2,7 +2,8 @@
 
 For any s in [0, 1]ⁿ the point θ(s) = (Σ sᵢyᵢxᵢ − b)/Λ has the gap
 Σ [max(0, 1 − mᵢ) − sᵢ(1 − mᵢ)] with margins mᵢ = yᵢ⟨xᵢ, θ(s)⟩: a sum of terms that are
-never negative, so nothing cancels, and ‖θ − θ*‖ <= √(2·gap/Λ).
+never negative, so nothing cancels, and ‖θ − θ*‖ <= √(2·gap/Λ). A point that rounding moved
+away from θ(s) has its own sum, and ½Λ times the square of that distance besides.
 
 The multipliers s come from huberised hinges of falling width; rows inside the band are
 then put exactly on the margin by solving for their multipliers.
@@ -72,15 +73,20 @@ def _on_the_margin(
     def gap_off_the_band(block: Block) -> tuple[float]:
         share = multipliers(block)
         short = 1 - block.target * block.margin(point)
-        gap = np.where(share >= 1, np.maximum(-short, 0), np.maximum(short, 0))
+        gap = np.maximum(np.where(share >= 1, -short, short) + blur, 0)
         return (float(gap[(share <= 0) | (share >= 1)].sum()),)
 
-    short = 1 - signed @ point
-    gap = float((np.maximum(short, 0) - share * short).sum())
-    gap += float(rows.sum(gap_off_the_band)[0])
     unit = float(np.finfo(np.float64).eps)
-    rounding = unit * (len(share) + 1) * (4 + objective.dimension * np.abs(point).sum())
-    return Solution(point, float(np.sqrt(2 * (gap + rounding) / ridge.min())))
+    reach = objective.row_norm * float(np.linalg.norm(point))
+    blur = unit * (2 + (rows.entries + 4) * reach)
+    short = 1 - signed @ point
+    loose = blur + 2 * unit * np.abs(short)
+    gap = float((np.maximum(short, 0) - share * short + loose).sum())
+    gap += float(rows.sum(gap_off_the_band)[0])
+    added = rows.count * rows.terms + len(share) * (len(share) + 4)
+    pull = objective.row_norm * added + 4 * float(np.linalg.norm(linear))
+    astray = unit * pull / ridge.min()
+    return Solution(point, float(np.sqrt(2 * gap / ridge.min() + astray**2)))
 
 
 @dataclass(frozen=True, slots=True)

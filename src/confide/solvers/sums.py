@@ -105,6 +105,12 @@ class Problem:
         return unit * (float(self.rows.sum(part)[0]) + 4 * float(outside))
 
 
+def longest(vector: AnyArray) -> float:
+    """Return a length that the exact one does not exceed."""
+    units = float(np.finfo(np.float64).eps) * (vector.size + 4)
+    return (1 + units) * float(np.linalg.norm(vector.astype(np.float64)))
+
+
 def slope_scale(objective: Objective) -> float:
     """Return the largest number that enters a slope: it is a difference at most."""
     return objective.slope_bound + 2 * (objective.target_bound or 0.0)

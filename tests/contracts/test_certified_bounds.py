@@ -1,0 +1,140 @@
+"""Bounds that certificates rest on, against rational arithmetic."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from confide.data import enclose
+from confide.data.block import squared_norms
+from confide.data.design import Design
+from confide.data.parted import PartedRows, Survey
+from confide.objectives import Hinge, L1Ball, Logistic, Objective
+from confide.solvers import minimise, precise
+from confide.solvers.composite import _subgradient
+from confide.solvers.hinge import _on_the_margin
+from confide.solvers.sums import longest
+
+
+@pytest.mark.parametrize("stretch", [2.0**-10, 2.0**10])
+def test_a_hinge_certificate_does_not_depend_on_the_unit_of_features(stretch):
+    """Features times 2ᵏ and a ridge times 4ᵏ divide all numbers by 2ᵏ without rounding."""
+    rng = np.random.default_rng(8)
+    features = rng.normal(size=(200, 3)) / 4
+    target = np.sign(features[:, 0] + 0.2 * rng.normal(size=200))
+
+    def solved(unit):
+        objective = Objective(Hinge(), 3, 1.0 * unit, 2.0 * unit**2)
+        rows = enclose(features * unit, target, unit, 0.0)
+        return minimise(objective, rows, np.zeros(3), 1e-5 / unit)
+
+    usual, other = solved(1.0), solved(stretch)
+    np.testing.assert_allclose(other.theta * stretch, usual.theta, rtol=1e-6)
+    assert other.distance * stretch == pytest.approx(usual.distance, rel=0.05)
+
+
+def test_a_hinge_certificate_counts_the_rounding_of_its_own_sum():
+    """Every row is short of the margin and all cancel: 0 is the minimiser, exactly."""
+    rng = np.random.default_rng(9)
+    half = rng.uniform(0.5, 1, 5000)
+    features = np.concatenate([half, -rng.permutation(half)])[:, None]
+    objective = Objective(Hinge(), 1, 1.0, 1e-11)
+    rows = enclose(features, np.ones(len(features)), 1.0, 0.0)
+    found = _on_the_margin(objective, rows, np.zeros(1), np.zeros(1), 0.1)
+    assert 0 < abs(found.theta[0]) <= found.distance
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_shortened_rows_of_many_entries_stay_below_the_bound(kind):
+    """Squares of half a unit in the last place vanish next to that of the first entry."""
+    row = np.full((1, 8192), math.sqrt(0.99 * 2.0**-53))
+    row[0, 0] = 1 + 2.0**-40
+    rows = enclose(kind(row), np.ones(1), 1.0, 0.0)
+    assert rows.factor is not None
+    assert sum(Fraction(x) ** 2 for x in row[0] * rows.factor[0]) <= 1
+
+
+def test_the_length_of_a_row_does_not_depend_on_its_place():
+    rng = np.random.default_rng(0)
+    for width in range(2, 33):
+        numbers = np.repeat(rng.normal(size=(width, 1)), 37, axis=1)
+        coded = Design(numbers, np.arange(width), (), (37, width), 100.0)
+        assert len(set(squared_norms(coded).tolist())) == 1
+
+
+class InOnePlace:
+    """Parts of a table that are all in memory."""
+
+    pickable = True
+
+    def __init__(self, pieces):
+        self.pieces = pieces
+        self.expected = sum(piece.count for piece in pieces)
+
+    def survey(self, stride):
+        return [Survey.of(piece, stride) for piece in self.pieces]
+
+
+def test_parts_seen_through_other_columns_count_the_additions_of_those_blocks():
+    """Few columns make long blocks: a sum goes through more rows than with all columns."""
+    features = np.zeros((3000, 600))
+    held = enclose(features, np.ones(3000), 1.0, 0.5)
+    parted = PartedRows.over(InOnePlace([held]), 0.5, 600)
+    assert parted.terms >= held.terms
+    few, seen = held.columns([1, 2]), parted.columns([1, 2])
+    assert few.terms > parted.terms
+    assert seen.terms >= few.terms
+    assert seen.added >= few.added
+    assert seen.depth >= few.depth
+
+
+def test_sparse_parts_count_the_additions_of_picked_rows():
+    full = np.arange(2000) % 2 == 0
+    table = sparse.csr_array(np.where(full[:, None], np.ones((2000, 700)), np.eye(1, 700)))
+    held = enclose(table, np.ones(2000), 30.0, 0.0)
+    parted = PartedRows.over(InOnePlace([held]), 0.0, 700)
+    thin = np.flatnonzero(~full)
+    few, seen = held.at(thin), parted.at(thin)
+    assert few.terms > parted.terms
+    assert seen.terms >= few.terms
+    assert seen.depth >= few.depth
+
+
+def test_what_a_proximal_step_leaves_over_is_as_wrong_as_it_is_long():
+    """A subgradient of length 10⁸ cannot be known to 10⁻⁹ in doubles."""
+    objective = Objective(Logistic(), 2, 1.0, 1.0, constraint=L1Ball(1.0))
+    push = np.array([1e8, 1e8 / 3])
+    _, slack = _subgradient(objective, np.array([1e-9, 0.0]), -push, push, 1.0)
+    assert slack >= 5 * 2.0**-53 * float(np.linalg.norm(push))
+
+
+def test_wide_composite_certificates_hold_where_the_gradient_is_long(monkeypatch):
+    """The minimiser over an l1 ball of a linear term and a ridge is a projection.
+
+    Rows are empty but might be long, so gradients in doubles are not enough.
+    """
+    monkeypatch.setattr(precise, "can_split", lambda task: False)
+    width = 1501
+    rng = np.random.default_rng(3)
+    linear = np.zeros(width)
+    linear[:5] = -1e7 / 3 + rng.uniform(-0.1, 0.1, 5)
+    objective = Objective(Logistic(), width, 1e4, 1.0, constraint=L1Ball(1.0))
+    rows = enclose(np.zeros((300, width)), np.ones(300), 1e4, 0.0)
+    found = minimise(objective, rows, linear, 1e-8)
+    exact = [Fraction(-value) for value in linear[:5]]
+    level = (sum(exact) - 1) / 5
+    gaps = [
+        float(Fraction(t) - (e - level)) for t, e in zip(found.theta, exact, strict=False)
+    ]
+    assert min(exact) > level
+    assert np.linalg.norm(gaps) <= found.distance
+
+
+def test_a_length_is_never_below_the_exact_one():
+    rng = np.random.default_rng(7)
+    for width in (1, 3, 50, 1000):
+        vector = rng.normal(size=width)
+        whole = sum(Fraction(value) ** 2 for value in vector)
+        assert Fraction(longest(vector)) ** 2 >= whole
