@@ -66,7 +66,13 @@ def read_delimited(path: Path, schema: Schema | None, *, target: bool) -> pd.Dat
     names, separator = read_header(path)
     if schema is None:
         with explained(path):
-            return pd.read_csv(path, sep=separator, index_col=False, skipinitialspace=True)
+            return pd.read_csv(
+                path,
+                sep=separator,
+                index_col=False,
+                skipinitialspace=True,
+                low_memory=False,
+            )
     wanted = declared_columns(schema, names, target=target)
     missing = {name: sorted(MISSING - _levels(schema, name)) for name in wanted}
     padded = _may_be_padded(path, separator)
@@ -99,10 +105,11 @@ def _as_declared(frame: pd.DataFrame, schema: Schema, wanted: list[str]) -> pd.D
     """Turn text into the numbers and levels that it denotes."""
     for name in wanted:
         levels = _levels(schema, name)
-        is_text = isinstance(frame[name].dtype, pd.StringDtype)
-        if is_text and not all(isinstance(level, str) for level in levels):
-            frame[name] = _as_levels(frame[name], levels)
-        elif _kind(schema, name) == "number" and frame[name].dtype.kind not in "iuf":
+        if frame[name].dtype.kind in "iuf":
+            continue
+        if not all(isinstance(level, str) for level in levels):
+            frame[name] = _as_levels(frame[name].astype("str"), levels)
+        elif _kind(schema, name) == "number":
             frame[name] = as_numbers(frame[name], name)
     return frame
 
@@ -113,6 +120,8 @@ def read_pieces(
     """Yield what `read_delimited` returns, so many rows at a time; one piece at least."""
     names, separator = read_header(path)
     settings: dict[str, Any] = {"sep": separator, "index_col": False, "chunksize": rows}
+    # A piece has one type: else a word makes text of the numbers near it, and of no others.
+    settings["low_memory"] = False
     wanted = names
     if schema is None:
         settings["skipinitialspace"] = True
