@@ -152,7 +152,7 @@ class FileTable:
             RowGroup(group, schema_read, tuple(wanted), stamp)
             for fragment in self._dataset.get_fragments()
             for stamp in (Stamp.of(Path(fragment.path)),)
-            for group in with_codes(fragment, coded).split_by_row_group()
+            for group in _row_groups(with_codes(fragment, coded))
         )
 
     def __repr__(self) -> str:
@@ -209,6 +209,11 @@ def is_in_parts(source: Any) -> bool:
     if path.is_file():
         return path.stat().st_size >= LARGE
     return path.is_dir() or has_magic(str(source))
+
+
+def _row_groups(fragment: Any) -> list[Any]:
+    """Return the row groups of a file, or the file itself where it has none."""
+    return fragment.split_by_row_group() or [fragment]
 
 
 def _text_categories(schema: Schema, arrow_schema: Any) -> list[str]:
