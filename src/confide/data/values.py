@@ -155,7 +155,7 @@ def check_levels(what: str, levels: Any, least: int) -> tuple[Any, ...]:
         raise InvalidParameter(
             what, f"a list of {count}, each once and none missing", levels
         )
-    real = [level for level in found if isinstance(level, numbers.Real)]
+    real: list[Any] = [level for level in found if isinstance(level, numbers.Real)]
     far = [level for level in real if not -BEYOND_DOUBLES < level < BEYOND_DOUBLES]
     if any(level not in (math.inf, -math.inf) for level in far):
         raise InvalidParameter(
