@@ -23,6 +23,7 @@ from confide.data.delimited import read_pieces
 from confide.data.files import open_table
 from confide.errors import ConfideError, InvalidData, InvalidParameter
 from confide.estimators import LogisticRegression
+from confide.estimators._targets import Places
 from confide.privacy import Approx, Pure
 
 GRADES = Schema(
@@ -178,3 +179,16 @@ def test_a_row_counts_once_whatever_scipy_remembers() -> None:
         dense = rows.plain()[0].toarray()
         assert np.abs(dense).max() <= 1.0
     assert np.linalg.norm(enclose(features, np.zeros(1), 1.0, 0.0).plain()[0].data) <= 1.0
+
+
+def test_a_label_that_is_a_word_changes_no_other_label_on_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("confide.data.files.TEXT_ROWS", 4)
+    lines = [f".{i},{i % 2}" for i in range(7)]
+    path = written(tmp_path / "t.csv", [*lines, ".7,word"], "age,y")
+    (source,) = open_table(path).sources(None)
+    whole = source.whole()
+    assert {type(label) for label in whole["y"]} == {str}
+    with pytest.raises(InvalidData, match="holds text"):
+        Places((0, 1))(whole["y"], len(whole))

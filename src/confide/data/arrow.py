@@ -98,3 +98,8 @@ def with_codes(fragment: Any, names: Sequence[str]) -> Any:
     return kind.make_fragment(
         fragment.path, fragment.filesystem, fragment.partition_expression
     )
+
+
+def row_groups(fragment: Any) -> list[Any]:
+    """Return the row groups of a Parquet file, or the file itself where it has none."""
+    return fragment.split_by_row_group() or [fragment]

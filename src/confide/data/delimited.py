@@ -148,12 +148,8 @@ def read_pieces(
 
 
 def _next_piece(path: Path, pieces: Any) -> pd.DataFrame | None:
-    """Read on, one thread at a time: warnings are turned into errors for all threads."""
-    with _reading, explained(path):
+    with explained(path):
         return next(pieces, None)
-
-
-_reading = threading.Lock()
 
 
 def _may_be_padded(path: Path, separator: str) -> bool:
@@ -162,7 +158,7 @@ def _may_be_padded(path: Path, separator: str) -> bool:
         return True
     begins = np.frombuffer(f"{separator}\r\n".encode(), np.uint8)
     before = b"\n"
-    with explained(path), path.open("rb", buffering=0) as stream:
+    with in_words(path), path.open("rb", buffering=0) as stream:
         while piece := stream.read(PIECE):
             if b" " in piece:
                 text = np.frombuffer(before + piece, np.uint8)
@@ -199,11 +195,17 @@ def _distinct_names(names: list[str]) -> list[str]:
     ]
 
 
+_explaining = threading.RLock()
+
+
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn whatever reading a file can raise into words without a value."""
+    """Turn whatever reading a file can raise into words without a value.
+
+    One thread at a time: warnings are turned into errors for all threads.
+    """
     try:
-        with warnings.catch_warnings():
+        with _explaining, warnings.catch_warnings():
             warnings.simplefilter("error", ParserWarning)
             warnings.simplefilter("ignore", DtypeWarning)
             with in_words(path):
