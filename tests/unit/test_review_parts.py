@@ -192,3 +192,24 @@ def test_a_label_that_is_a_word_changes_no_other_label_on_workers(
     assert {type(label) for label in whole["y"]} == {str}
     with pytest.raises(InvalidData, match="holds text"):
         Places((0, 1))(whole["y"], len(whole))
+
+
+@pytest.mark.parametrize("size", [1e39, 1e150])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_a_record_too_large_for_single_precision_fails_no_fit(
+    size: float, kind: Any
+) -> None:
+    rng = np.random.default_rng(0)
+    table, target = rng.normal(size=(40_000, 3)), rng.integers(0, 2, 40_000)
+    for count in (300, len(table)):
+        features = table[:count].copy()
+        features[::7] *= size
+        model = LogisticRegression(Pure(1), classes=(0, 1), random_state=0)
+        model.fit(kind(features), target[:count])
+        rows = enclose(kind(features), np.zeros(count), 1.0, 0.0)
+        assert np.isfinite(rows.sampled(2).lengths()).all()
+        (gram,) = rows.sum(lambda block: (block.gram(np.ones(len(block.target))),))
+        (fine,) = rows.sum(
+            lambda block: (block.gram(np.ones(len(block.target)), fine=True),)
+        )
+        assert np.allclose(gram, fine, rtol=1e-4, atol=1e-2)
