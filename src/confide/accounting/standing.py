@@ -10,6 +10,8 @@ from confide.accounting.store import Run
 from confide.accounting.tally import Amount, read_amount, read_budget
 from confide.privacy import Budget, Neighbours
 
+FIRST, LATEST = "ORDER BY number ASC", "ORDER BY number DESC"
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
@@ -43,29 +45,32 @@ class Standing:
 
 
 def standing(run: Run, dataset: str) -> Standing:
-    """Return how a dataset stands, by three look-ups in the index at most."""
-    limit = _one(run, dataset, "limit", "budget, neighbours, spent", "DESC")
-    charge = _one(run, dataset, "charge", "spent", "DESC")
+    """Return how a dataset stands, by a few look-ups in the index.
+
+    The total is the latest that was written, by a charge or by a limit that counted anew;
+    limits that came after it and counted nothing leave it as it is.
+    """
+    limit = _one(run, dataset, "limit", "budget, neighbours", LATEST)
     if limit is None:
         return Standing()
-    number, budget, relation, recounted = limit
+    number, budget, relation = limit
+    charge = _one(run, dataset, "charge", "spent", LATEST)
+    anew = _one(run, dataset, "limit", "spent", f"AND spent IS NOT NULL {LATEST}")
     if relation is None and charge is not None:
-        first = _one(run, dataset, "charge", "neighbours", "ASC")
+        first = _one(run, dataset, "charge", "neighbours", FIRST)
         relation = None if first is None else first[1]
-    spent = charge
-    if recounted is not None and (charge is None or charge[0] < number):
-        spent = (number, recounted)
+    totals = [found for found in (charge, anew) if found is not None]
     return Standing(
         readable(read_budget, number, budget),
         readable(read_relation, number, relation),
-        None if spent is None else readable(read_amount, *spent),
+        readable(read_amount, *max(totals)) if totals else None,
     )
 
 
-def _one(run: Run, dataset: str, kind: str, columns: str, order: str) -> Any:
+def _one(run: Run, dataset: str, kind: str, columns: str, which: str) -> Any:
     found = run(
         f"SELECT number, {columns} FROM confide_entries "  # noqa: S608 - values are bound
-        f"WHERE dataset = ? AND kind = ? ORDER BY number {order} LIMIT 1",
+        f"WHERE dataset = ? AND kind = ? {which} LIMIT 1",
         (dataset, kind),
     )
     return found[0] if found else None

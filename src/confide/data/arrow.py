@@ -10,6 +10,11 @@ from typing import Any
 from confide.data.values import Coded
 from confide.errors import InvalidData
 
+CANNOT_HAND_OVER = (
+    "the table must have columns of plain types; Arrow cannot hand over one of them. "
+    "Convert it to a pandas DataFrame first."
+)
+
 
 def is_arrow(frame: Any) -> bool:
     """Tell a table or batch of Arrow without importing it."""
@@ -34,10 +39,7 @@ def arrow_column(column: Any) -> Any:
             return _coded(_flat(_wide(column)) if chunked else column)
         return column.to_pandas()
     except (ValueError, TypeError, LookupError, NotImplementedError, OverflowError):
-        raise InvalidData(
-            "the table must have columns of plain types; Arrow cannot hand over one of "
-            "them. Convert it to a pandas DataFrame first."
-        ) from None
+        raise InvalidData(CANNOT_HAND_OVER) from None
 
 
 def without_missing(frame: Any, name: str) -> Any:
@@ -96,3 +98,8 @@ def with_codes(fragment: Any, names: Sequence[str]) -> Any:
     return kind.make_fragment(
         fragment.path, fragment.filesystem, fragment.partition_expression
     )
+
+
+def row_groups(fragment: Any) -> list[Any]:
+    """Return the row groups of a Parquet file, or the file itself where it has none."""
+    return fragment.split_by_row_group() or [fragment]

@@ -75,15 +75,14 @@ class Block:
             )
             return np.asarray(sum(grams))
         root = np.sqrt(weights).astype(kind, copy=False)
-        scaled = root
-        if self.factor is not None:
-            scaled = root * self.factor.astype(kind, copy=False)
-        if sparse.issparse(self.features):
-            rows = csr.scaled(self.features.astype(kind, copy=False), scaled)
+        # A row that was shortened may hold numbers too large for single precision.
+        bounded = scaled(self.features, self.factor)
+        if sparse.issparse(bounded):
+            rows = csr.scaled(bounded.astype(kind, copy=False), root)
             inner = (rows.T @ rows).toarray()
         else:
-            rows = self.features.astype(kind)
-            rows *= scaled[:, None]
+            rows = bounded.astype(kind)
+            rows *= root[:, None]
             inner = rows.T @ rows
         if not self.height:
             return inner.astype(np.float64, copy=False)

@@ -46,9 +46,15 @@ def longest_row(features: Any) -> int:
 
 
 def without_duplicates(features: Any) -> Any:
-    """Return a sparse matrix, or a copy of it, with one entry at a place."""
-    if not sparse.issparse(features) or features.has_canonical_format:
+    """Return a sparse matrix, or a copy of it, with one entry at a place.
+
+    SciPy remembers what it once found; whoever wrote into the arrays since made it untrue.
+    """
+    if not sparse.issparse(features):
         return features
-    whole = features.copy()
+    afresh = with_values(features, features.data)
+    if afresh.has_canonical_format:
+        return features
+    whole = afresh.copy()
     whole.sum_duplicates()
     return whole

@@ -66,7 +66,13 @@ def read_delimited(path: Path, schema: Schema | None, *, target: bool) -> pd.Dat
     names, separator = read_header(path)
     if schema is None:
         with explained(path):
-            return pd.read_csv(path, sep=separator, index_col=False, skipinitialspace=True)
+            return pd.read_csv(
+                path,
+                sep=separator,
+                index_col=False,
+                skipinitialspace=True,
+                low_memory=False,
+            )
     wanted = declared_columns(schema, names, target=target)
     missing = {name: sorted(MISSING - _levels(schema, name)) for name in wanted}
     padded = _may_be_padded(path, separator)
@@ -99,10 +105,11 @@ def _as_declared(frame: pd.DataFrame, schema: Schema, wanted: list[str]) -> pd.D
     """Turn text into the numbers and levels that it denotes."""
     for name in wanted:
         levels = _levels(schema, name)
-        is_text = isinstance(frame[name].dtype, pd.StringDtype)
-        if is_text and not all(isinstance(level, str) for level in levels):
-            frame[name] = _as_levels(frame[name], levels)
-        elif _kind(schema, name) == "number" and frame[name].dtype.kind not in "iuf":
+        if frame[name].dtype.kind in "iuf":
+            continue
+        if not all(isinstance(level, str) for level in levels):
+            frame[name] = _as_levels(frame[name].astype("str"), levels)
+        elif _kind(schema, name) == "number":
             frame[name] = as_numbers(frame[name], name)
     return frame
 
@@ -111,11 +118,10 @@ def read_pieces(
     path: Path, schema: Schema | None, *, target: bool, rows: int
 ) -> Iterator[pd.DataFrame]:
     """Yield what `read_delimited` returns, so many rows at a time; one piece at least."""
-    with _reading:
-        names, separator = read_header(path)
-        wanted, settings = _settings_for(path, names, separator, schema, target=target)
-        with explained(path):
-            pieces = pd.read_csv(path, chunksize=rows, **settings)
+    names, separator = read_header(path)
+    wanted, settings = _settings_for(path, names, separator, schema, target=target)
+    with explained(path):
+        pieces = pd.read_csv(path, chunksize=rows, **settings)
     with pieces:
         frame = _next_piece(path, pieces)
         if frame is None:
@@ -130,6 +136,8 @@ def _settings_for(
 ) -> tuple[list[str], dict[str, Any]]:
     """Return the columns to read from a file, and how to read them piece by piece."""
     settings: dict[str, Any] = {"sep": separator, "index_col": False}
+    # A piece has one type: else a word makes text of the numbers near it, and of no others.
+    settings["low_memory"] = False
     if schema is None:
         return names, settings | {"skipinitialspace": True}
     wanted = declared_columns(schema, names, target=target)
@@ -145,13 +153,8 @@ def _settings_for(
 
 
 def _next_piece(path: Path, pieces: Any) -> pd.DataFrame | None:
-    """Read on, one thread at a time: warnings are turned into errors for all threads."""
-    with _reading, explained(path):
+    with explained(path):
         return next(pieces, None)
-
-
-_reading = threading.Lock()
-"""Whoever changes what becomes of warnings changes it for all threads."""
 
 
 def _may_be_padded(path: Path, separator: str) -> bool:
@@ -160,7 +163,7 @@ def _may_be_padded(path: Path, separator: str) -> bool:
         return True
     begins = np.frombuffer(f"{separator}\r\n".encode(), np.uint8)
     before = b"\n"
-    with explained(path), path.open("rb", buffering=0) as stream:
+    with in_words(path), path.open("rb", buffering=0) as stream:
         while piece := stream.read(PIECE):
             if b" " in piece:
                 text = np.frombuffer(before + piece, np.uint8)
@@ -197,11 +200,17 @@ def _distinct_names(names: list[str]) -> list[str]:
     ]
 
 
+_explaining = threading.RLock()
+
+
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn whatever reading a file can raise into words without a value."""
+    """Turn whatever reading a file can raise into words without a value.
+
+    One thread at a time: warnings are turned into errors for all threads.
+    """
     try:
-        with warnings.catch_warnings():
+        with _explaining, warnings.catch_warnings():
             warnings.simplefilter("error", ParserWarning)
             warnings.simplefilter("ignore", DtypeWarning)
             with in_words(path):

@@ -61,7 +61,7 @@ def enclose_entries(
     """
     features = without_duplicates(features)
     values = features.data if sparse.issparse(features) else features
-    largest = np.abs(values).max(initial=0.0)
+    largest = float(np.abs(values).max(initial=0.0))
     if not np.isfinite(largest):
         refuse_infinite(features)
     if bounds.length is not None:
@@ -84,7 +84,7 @@ def _largest_norms(features: Any, few: int) -> Array:
         return np.concatenate(parts)
     counts = np.diff(features.indptr)
     row = np.repeat(np.arange(len(counts)), counts)
-    size = np.abs(features.data)
+    size = np.abs(features.data).astype(np.float64, copy=False)
     order = np.lexsort((-size, row))
     rank = np.arange(len(order)) - np.repeat(features.indptr[:-1], counts)
     with np.errstate(over="ignore"):

@@ -6,10 +6,17 @@ from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
-from confide.data.arrow import coded_schema, with_codes
+from confide.data.arrow import coded_schema, row_groups, with_codes
 from confide.data.columns import Category
 from confide.data.dask_tables import is_dask
-from confide.data.delimited import PACKED, explained, in_words, read_header, read_pieces
+from confide.data.delimited import (
+    PACKED,
+    explained,
+    in_words,
+    read_delimited,
+    read_header,
+    read_pieces,
+)
 from confide.data.schema import Schema, check_columns, declared_columns
 from confide.data.stream import Source
 from confide.data.tables import arrow_dataset, is_parquet, local_path
@@ -101,10 +108,9 @@ class TextFile:
         yield from read_pieces(path, self.schema, target=self.target, rows=TEXT_ROWS)
 
     def whole(self) -> Any:
-        """Return one data frame."""
-        import pandas as pd
-
-        return pd.concat(list(self.read()), ignore_index=True)
+        """Return one data frame: without a schema, a column must have one type in it."""
+        self.stamp.check()
+        return read_delimited(self.stamp.path, self.schema, target=self.target)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -152,7 +158,7 @@ class FileTable:
             RowGroup(group, schema_read, tuple(wanted), stamp)
             for fragment in self._dataset.get_fragments()
             for stamp in (Stamp.of(Path(fragment.path)),)
-            for group in with_codes(fragment, coded).split_by_row_group()
+            for group in row_groups(with_codes(fragment, coded))
         )
 
     def __repr__(self) -> str:

@@ -245,8 +245,11 @@ class HeldRows:
             )
             wide = coded.shape[1] > WIDEST_DENSE
             features = coded if wide else coded.todense(np.float32)
-        else:
+        elif self.factor is None:
             features = take(self.features)
+        else:
+            whole = take(self.features, np.float64), take(self.factor, np.float64)
+            features, factor = scaled(*whole).astype(np.float32), None
         return HeldRows(features, take(self.target), factor, self.height)
 
     def labelled(self, code: Callable[[AnyArray], Array]) -> "HeldRows":
@@ -267,11 +270,12 @@ class HeldRows:
         """Walk over the rows from start to stop, block by block.
 
         Numbers of another type are converted into memory that the next block uses again. A
-        row that was shortened is its features times its factor, rounded to doubles: in the
-        extended format that product comes first.
+        row that was shortened is its features times its factor, rounded to doubles: in
+        other formats that product comes first, for single precision may not hold the rest.
         """
         step, cut_out = self.block_rows, cutter(self.features)
-        exact = dtype == np.longdouble and not isinstance(self.features, Design)
+        exact = self.factor is not None and dtype != np.float64
+        exact = exact and not isinstance(self.features, Design)
         for low in range(start, max(stop, start + 1), step):
             cut = slice(low, min(low + step, stop))
             factor = None if self.factor is None else self.factor[cut]

@@ -5,6 +5,7 @@ missing becomes NaN or −1. Errors name the column and never a value.
 """
 
 import math
+import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -16,6 +17,8 @@ import pandas as pd
 from confide._types import AnyArray, Array
 from confide.errors import InvalidData, InvalidParameter
 
+BEYOND_DOUBLES = 2**53
+"""From here on whole numbers share doubles: one missing value would blur a column."""
 TRUTHS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 """Words that say yes or no, in any case; numbers do as well."""
 
@@ -151,6 +154,12 @@ def check_levels(what: str, levels: Any, least: int) -> tuple[Any, ...]:
         count = "one level or more" if least == 1 else "two labels or more"
         raise InvalidParameter(
             what, f"a list of {count}, each once and none missing", levels
+        )
+    real: list[Any] = [level for level in found if isinstance(level, numbers.Real)]
+    far = [level for level in real if not -BEYOND_DOUBLES < level < BEYOND_DOUBLES]
+    if any(level not in (math.inf, -math.inf) for level in far):
+        raise InvalidParameter(
+            what, "numbers below 2**53, or text", levels, "Declare longer ones as text."
         )
     return found
 

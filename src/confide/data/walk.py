@@ -6,9 +6,11 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
+from confide.data.arrow import CANNOT_HAND_OVER
 from confide.data.progress import Meter
 from confide.data.stream import Source, ahead
 from confide.data.threads import one_blas_thread, threads_to_use
+from confide.errors import InvalidData
 
 T = TypeVar("T")
 
@@ -39,5 +41,8 @@ def as_frame(piece: Any) -> pd.DataFrame:
     """Return a piece of a table as a data frame, in the types of a file read whole."""
     if isinstance(piece, pd.DataFrame):
         return piece
-    frame: pd.DataFrame = piece.to_pandas(ignore_metadata=True)
+    try:
+        frame: pd.DataFrame = piece.to_pandas(ignore_metadata=True)
+    except (ValueError, TypeError, LookupError, NotImplementedError, OverflowError):
+        raise InvalidData(CANNOT_HAND_OVER) from None
     return frame

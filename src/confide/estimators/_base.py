@@ -105,7 +105,8 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             wish=wish,
             rows=0 if rows is None else rows.table_count,
         )
-        if y is None and calibration.takes_count_as_public:
+        in_table = y is None or isinstance(y, str)
+        if in_table and calibration.takes_count_as_public:
             check_count_is_public(self.schema)
         rows = reading.enclose(bounding) if rows is None else rows
         calibration.check_rows(rows)

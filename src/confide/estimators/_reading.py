@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-import pandas as pd
 
 from confide._types import AnyArray
 from confide.data import HeldRows, PartedRows, Schema, read_table
@@ -19,6 +18,7 @@ from confide.data.on_cluster import ClusterParts, collected
 from confide.data.parted import Parts
 from confide.data.schema import check_columns
 from confide.data.stream import Source, Stream
+from confide.data.walk import as_frame
 from confide.errors import InvalidData, InvalidParameter
 from confide.estimators._bounding import Bounding
 from confide.estimators._intake import found_labels, read_features, read_matrix
@@ -132,7 +132,7 @@ class InParts:
 
     def enclose(self, bounding: Bounding) -> PartedRows:
         """Read all parts once, bound every row, and hold them where they can be held."""
-        prepare = Bounded(self.split, self.task.read, bounding)
+        prepare = Bounded(self.split, self.task.read, bounding, self.width)
         split = self.split
         sources = _checked(self.table.sources(split.schema, target=not split.beside))
         parts: Parts
@@ -177,7 +177,7 @@ class Split:
             piece = self.schema.kept(piece)
             features = self.schema.compact_design(piece)
             return features, self.schema.target_column(piece), listed
-        frame = piece if isinstance(piece, pd.DataFrame) else piece.to_pandas()
+        frame = as_frame(piece)
         return self._features(frame.drop(columns=self.target)), frame[self.target], listed
 
     def _features(self, table: Any) -> Any:
@@ -193,10 +193,16 @@ class Bounded:
     split: Split
     read: ReadTarget
     bounding: Bounding
+    width: int
 
     def __call__(self, piece: Any) -> HeldRows:
         """Read, bound and close one piece."""
         features, target, listed = self.split(piece)
+        if features.shape[1] != self.width:
+            raise InvalidData(
+                f"every part of a table must have its {self.width} features; one has "
+                f"{features.shape[1]}."
+            )
         kept = self.read(target, features.shape[0])
         return replace(self.bounding.enclose(features, kept), listed=listed)
 
@@ -269,5 +275,5 @@ class Labels:
         """Return them in their order."""
         if self.target is None:
             return found_labels(piece, len(piece))
-        frame = piece if isinstance(piece, pd.DataFrame) else piece.to_pandas()
+        frame = as_frame(piece)
         return found_labels(frame[self.target], len(frame))

@@ -180,6 +180,46 @@ def test_a_limit_changes_its_relation_and_back(ledger):
     assert ledger.verify() == 5
 
 
+def test_a_second_limit_takes_nothing_back_that_the_first_counted_anew(ledger):
+    ledger.set_limit("people", Pure(2))
+    ledger.charge("people", Pure("1/2"), neighbours="add-remove")
+    ledger.set_limit("people", Pure(2), neighbours="replace-one")
+    ledger.set_limit("people", Pure(3))
+    ledger.set_limit("people", Pure("7/4"))
+    assert ledger.account("people").spent.epsilon == 1
+    with pytest.raises(BudgetExceeded):
+        ledger.charge("people", Pure(1), neighbours="replace-one")
+    ledger.charge("people", Pure("3/4"), neighbours="replace-one")
+    assert ledger.account("people").left.epsilon == 0
+    assert ledger.verify() == 6
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_no_order_of_limits_and_charges_makes_a_total_too_small(data):
+    relation = st.sampled_from([None, *Neighbours])
+    steps = st.lists(st.tuples(st.booleans(), relation), min_size=4, max_size=8)
+    with tempfile.TemporaryDirectory() as folder:
+        book = Ledger.open(Path(folder) / "book.db")
+        book.set_limit("people", Pure(9), neighbours=data.draw(relation))
+        paid = []
+        for pays, neighbours in data.draw(steps):
+            try:
+                if pays:
+                    book.charge("people", Pure("1/4"), neighbours=neighbours)
+                    paid.append(neighbours)
+                else:
+                    book.set_limit("people", Pure(9), neighbours=neighbours)
+            except MixedNeighbours:
+                continue
+        book.verify()
+        found = book.account("people")
+        book.close()
+    least = [cost(Pure("1/4"), (), one, Pure(9), found.neighbours) for one in paid]
+    assert None not in least
+    assert sum(one.epsilon for one in least) == found.spent.epsilon
+
+
 def test_charges_without_a_record_count_as_the_dearer_until_somebody_knows(ledger):
     ledger.set_limit("adult", Pure(2))
     ledger.charge("adult", Pure("0.5"))
