@@ -13,6 +13,7 @@ from confide.data.columns import Category, Column, NumberLike, refuse_missing
 from confide.data.design import Design, additions
 from confide.data.groups import Indicators, Joint, Places, as_places, joined
 from confide.data.scale import Ranges, pieces
+from confide.data.scratch import room
 
 ROWS_AT_ONCE = 4096
 """So many rows of the design matrix stay in the processor's cache while written."""
@@ -97,7 +98,7 @@ class Encoder:
         codes: list[AnyArray] = []
         for column, found in zip(self.columns, read, strict=True):
             (codes if isinstance(column, Category) else raw).append(found)
-        numbers = np.empty((len(raw), count))
+        numbers = room((len(raw), count))
 
         def write(rows: slice) -> None:
             cut = [column[rows] for column in raw]

@@ -67,6 +67,8 @@ class RowGroup:
 
     def read(self) -> Iterator[Any]:
         """Yield Arrow's batches."""
+        from pyarrow.dataset import ParquetFragmentScanOptions
+
         found = False
         self.stamp.check()
         with in_words(Path(self.fragment.path)):
@@ -75,8 +77,9 @@ class RowGroup:
                 columns=list(self.names),
                 batch_size=PIECE_ROWS,
                 use_threads=False,
-                batch_readahead=1,
+                batch_readahead=0,
                 fragment_readahead=0,
+                fragment_scan_options=ParquetFragmentScanOptions(pre_buffer=False),
             ):
                 if batch.num_rows:
                     found = True

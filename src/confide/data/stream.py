@@ -16,6 +16,7 @@ from confide.data.block import Partial, add_up
 from confide.data.parted import Survey, View, Work
 from confide.data.progress import Meter
 from confide.data.rows import HeldRows
+from confide.data.scratch import reused
 from confide.data.threads import one_blas_thread, threads_to_use
 
 T = TypeVar("T")
@@ -73,8 +74,9 @@ class Stream:
         meter = Meter.start(self.about)
 
         def done(piece: Any) -> Partial:
-            rows = self.prepare(piece)
-            result = work(rows)
+            with reused():
+                rows = self.prepare(piece)
+                result = work(rows)
             meter.add(rows.table_count)
             return result
 
