@@ -14,7 +14,7 @@ from bench.memory import highest_resident
 from bench.section import Section
 from bench.table import prose, table, verdict
 
-COLUMNS, GROUP = 20, 2**20
+COLUMNS, GROUP = 20, 2**18
 SIZES = (1_000_000, 10_000_000, 50_000_000)
 BYTES_PER_ROW = 100
 MOST_READS, MOST_SWEEPS, MOST_BYTES = 1.5, 8, 1.5e9

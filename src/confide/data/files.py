@@ -22,7 +22,7 @@ from confide.data.stream import Source
 from confide.data.tables import arrow_dataset, is_parquet, local_path
 from confide.errors import ConfideError, InvalidData, InvalidParameter
 
-PIECE_ROWS = 2**15
+PIECE_ROWS = 2**16
 """So many rows of some dozen columns stay in the processor's cache while worked on."""
 TEXT_ROWS = 2**16
 LARGE = 2**28
