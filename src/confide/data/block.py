@@ -10,7 +10,7 @@ from scipy import sparse
 
 from confide._types import AnyArray, Array
 from confide.data import csr
-from confide.data.design import CACHE_BYTES, MOST_ADDED, Design
+from confide.data.design import CACHE_BYTES, FEW_ADDED, MOST_ADDED, Design
 
 Partial: TypeAlias = tuple[Any, ...]
 """What a function of a block returns: arrays or numbers that can be added."""
@@ -64,9 +64,11 @@ class Block:
     def gram(self, weights: AnyArray, *, fine: bool = False) -> Array:
         """Return Σ wᵢxᵢxᵢᵀ for weights not negative, in single precision unless fine."""
         kind = np.float64 if fine else np.float32
+        if isinstance(self.features, Design) and self._is_plain:
+            return self._gram_by_columns(weights, fine=fine)
         if isinstance(self.features, Design):
             most = max(64, CACHE_BYTES // (4 * self.features.shape[1]))
-            most = min(most, MOST_ADDED)
+            most = min(most, self.features.added_rows if fine else MOST_ADDED)
             grams = (
                 replace(piece, features=piece.features.todense(kind)).gram(
                     weights[cut], fine=fine
@@ -91,6 +93,26 @@ class Block:
         whole[-1, :-1] = whole[:-1, -1] = self.height * np.asarray(root @ rows)
         whole[-1, -1] = self.height**2 * float(weights.sum())
         return whole
+
+    @property
+    def _is_plain(self) -> bool:
+        return not self.features.groups and self.factor is None
+
+    def _gram_by_columns(self, weights: AnyArray, *, fine: bool) -> Array:
+        """Return the same of rows that are kept column by column, as they lie."""
+        kind, most = (np.float64, FEW_ADDED) if fine else (np.float32, MOST_ADDED)
+        numbers, bare = self.features.numbers, len(self.features.numbers)
+        size = bare + (1 if self.height else 0)
+        total = np.zeros((size, size))
+        for low in range(0, len(weights), most):
+            cut = slice(low, low + most)
+            root = np.sqrt(weights[cut]).astype(kind, copy=False)
+            lines = np.empty((size, len(root)), kind)
+            lines[:bare] = numbers[:, cut]
+            lines[bare:] = self.height
+            lines *= root
+            total += lines @ lines.T
+        return total
 
     def pieces(self, most: int) -> Iterator[tuple[slice, "Block"]]:
         """Walk over the rows, so many at most at a time."""

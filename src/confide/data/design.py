@@ -169,7 +169,7 @@ class Design:
 
 
 def _by_few(numbers: AnyArray, weights: AnyArray) -> AnyArray:
-    """Return Σ wᵢxᵢ, few rows at a time, in one step that other threads need not wait for."""
+    """Return Σ wᵢxᵢ, few rows at a time, in one step: threads need not wait for others."""
     count = len(weights) // FEW_ADDED * FEW_ADDED
     rest = numbers[:, count:] @ weights[count:]
     if not count:

@@ -14,7 +14,7 @@ import numpy as np
 from confide._types import AnyArray, Array
 
 ROWS_AT_ONCE = 2**15
-"""Fewer stay nearer to the processor, but threads then wait for each other at every step."""
+"""Fewer stay nearer to the processor, but threads wait for each other at every step."""
 COLUMNS_AT_ONCE = 20
 MOST_NUDGES = 4
 """So often a factor is rounded up. What lies far from zero has coarse ends by itself."""
