@@ -162,6 +162,7 @@ def refused(act):
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [LogisticRegression, LinearRegression])
 def test_intervals_are_offered_exactly_where_they_are_not_refused(kind, table):
     labelled = Target("length", labels=(0, 1))

@@ -77,12 +77,14 @@ def test_the_numbers_are_those_of_one_process(client, tmp_path):
     assert reproduce(SMALL, cluster=client, folder=tmp_path).stored == 6
 
 
+@pytest.mark.slow
 def test_cells_use_one_thread_each(client, tmp_path):
     study = replace(SMALL, run=small_studies.threads, table=small_studies.same, figure=None)
     result = reproduce(study, quick=True, cluster=client, folder=tmp_path)
     assert set(result.rows["threads"]) == {1}
 
 
+@pytest.mark.slow
 def test_the_command_names_failures_as_with_processes(client, tmp_path):
     place = client.scheduler.address
     shown = run("trouble", "--out", tmp_path, "--cluster", place)
@@ -95,6 +97,7 @@ def test_the_command_names_failures_as_with_processes(client, tmp_path):
     assert "--jobs must be left out next to --cluster" in str(both.exception)
 
 
+@pytest.mark.slow
 def test_a_cell_whose_worker_dies_is_tried_again_and_costs_no_other(client, tmp_path):
     marker = str(tmp_path / "marker")
     cells = [
@@ -124,6 +127,7 @@ def test_a_cell_that_always_kills_its_worker_fails_alone(client, tmp_path):
     assert "died, and so did those that tried it again" in failure.error
 
 
+@pytest.mark.slow
 def test_when_interrupted_finished_cells_are_kept_and_the_others_given_up(
     client, tmp_path, monkeypatch
 ):
@@ -148,6 +152,7 @@ def test_when_interrupted_finished_cells_are_kept_and_the_others_given_up(
     assert (rest.computed, rest.stored) == (30 - seen[-1].done, seen[-1].done)
 
 
+@pytest.mark.slow
 def test_a_cluster_that_drops_cells_is_named(client, tmp_path):
     def drop(progress):
         if progress.running:
@@ -167,6 +172,7 @@ def test_data_that_workers_lack_are_named_before_anything_starts(client, tmp_pat
         reproduce(replace(SMALL, datasets=("x",)), cluster=client, folder=tmp_path)
 
 
+@pytest.mark.slow
 def test_workers_must_have_the_study_and_the_same_confide(client, tmp_path, monkeypatch):
     absent = ModuleType("absent_from_workers")
     exec("def run(cell, seed): return []", vars(absent))  # noqa: S102

@@ -171,6 +171,10 @@ class HeldRows:
     @property
     def layout(self) -> Any:
         """The features of no row at all: what kind of matrix they are."""
+        if isinstance(self.features, np.ndarray):
+            return np.empty((0, self.features.shape[1]), self.features.dtype)
+        if isinstance(self.features, Design):
+            return self.features[np.empty(0, np.intp)]
         return self.features[:0]
 
     @property

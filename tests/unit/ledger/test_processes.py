@@ -157,6 +157,7 @@ def told(story, place):
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 def test_eight_processes_forked_from_an_open_ledger_get_exactly_the_limit(ledger):
     assert told(EIGHT_PROCESSES, ledger.place) == "800"
     account = ledger.account("adult")
