@@ -35,6 +35,7 @@ SMALLEST_SAMPLE = 1024
 ROWS_PER_COLUMN = 12
 GROWTH = 12
 LEAST_STRIDE = 4
+MANY_ROWS = 2**20
 MOST_SAMPLE_STEPS = 30
 
 
@@ -73,13 +74,14 @@ def _worth_a_hessian(dimension: int, sample: int, rows: Rows) -> bool:
     """Whether one Hessian of all rows saves more sweeps than it costs.
 
     A metric from a sample contracts the error by about √(p/sample) in every sweep; with a
-    Hessian of all rows three more sweeps are enough. Next to reading rows anew from where
-    they lie a Hessian costs little.
+    Hessian of all rows three more sweeps are enough. It costs little next to reading rows
+    anew from where they lie, or to a last gradient that certifies very many of them.
     """
     if sample == rows.count:
         return False
     sweeps = 1.5 + 20 / max(0.1, 0.5 * np.log(sample / dimension))
-    spare = 6 if isinstance(rows, HeldRows) else 4
+    at_hand = isinstance(rows, HeldRows) and rows.count < MANY_ROWS
+    spare = 6 if at_hand else 4
     return bool(sweeps > spare + dimension / 50)
 
 
