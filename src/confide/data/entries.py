@@ -14,7 +14,8 @@ from scipy import sparse
 
 from confide._types import Array
 from confide.data.csr import with_values, without_duplicates
-from confide.data.rows import HeldRows, refuse_infinite
+from confide.data.finite import refuse_infinite
+from confide.data.rows import HeldRows
 from confide.errors import InvalidParameter
 
 

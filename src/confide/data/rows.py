@@ -20,8 +20,9 @@ from confide._types import AnyArray, Array
 from confide.data import csr
 from confide.data.block import Block, Partial, add_up, chain, cutter, scaled, squared_norms
 from confide.data.design import CACHE_BYTES, MOST_ADDED, Design, additions, take_columns
+from confide.data.finite import refuse_infinite
 from confide.data.threads import one_blas_thread, pool, threads_to_use
-from confide.errors import InvalidData, InvalidParameter, PrivacyLeak
+from confide.errors import InvalidParameter, PrivacyLeak
 
 T = TypeVar("T")
 
@@ -403,19 +404,3 @@ def enclose(features: Any, target: Array, row_norm: float, height: float) -> Hel
     if not finite:
         refuse_infinite(features)
     return HeldRows(features, target, factor if longest > row_norm else None, height)
-
-
-def refuse_infinite(features: Any) -> None:
-    """Say what is wrong with values of which some are not finite, and quote none."""
-    values = features.data if sparse.issparse(features) else features
-    if np.isnan(values).any():
-        raise InvalidData(
-            "X must hold finite numbers; it contains NaN. Fill or drop missing values "
-            "by a rule chosen before looking at them."
-        )
-    if not np.isfinite(values).all():
-        raise InvalidData("X must hold finite numbers; it contains infinity.")
-    raise InvalidData(
-        "the squared length of every row of X must fit a double; a value is too large. "
-        "Bring the columns to a common public range first."
-    )
