@@ -37,6 +37,16 @@ def test_it_holds_where_the_curvature_falls_off(centre, apart, ridge):
     assert bend.distance(np.array([point]), abs(slope(point))) >= abs(apart) * (1 - 1e-9)
 
 
+def test_without_the_fall_of_curvature_it_would_not_hold():
+    """The same points, with the curvature of the centre taken for that of all of space."""
+    count, apart = 1000, 0.3
+    slope, lowest = on_a_line(count, 1.0)
+    length = abs(slope(lowest + apart))
+    assert length / (count / 4 + 1) < 0.2 * apart
+    bend = Bend(np.zeros(1), count / 4 + 1, 1.0)
+    assert bend.distance(np.array([lowest + apart]), length) >= apart
+
+
 def test_it_is_sharp_next_to_the_centre():
     slope, lowest = on_a_line(1000, 1.0)
     share = 1 / (1 + math.exp(-lowest))

@@ -1,6 +1,7 @@
 """The progress of a study on standard error: a bar, or lines where there is no terminal."""
 
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,17 @@ BETWEEN_LINES = 10.0
 """Seconds between two lines where there is no terminal."""
 
 
+def drawn(console: Console, picture: Callable[[], Table]) -> Live:
+    """Keep a picture on the terminal, drawn anew all the time; it leaves no trace."""
+    return Live(
+        console=console,
+        get_renderable=picture,
+        refresh_per_second=4,
+        transient=True,
+        redirect_stdout=False,
+    )
+
+
 @dataclass(slots=True)
 class Bar:
     """Shows the latest progress; between two of them the clock goes on."""
@@ -31,13 +43,7 @@ class Bar:
         """Keep the bar on the terminal for a while; it leaves no trace."""
         if not self.console.is_terminal:
             return nullcontext()
-        return Live(
-            console=self.console,
-            get_renderable=self.picture,
-            refresh_per_second=4,
-            transient=True,
-            redirect_stdout=False,
-        )
+        return drawn(self.console, self.picture)
 
     def watch(self, progress: Progress) -> None:
         """Take note of progress."""

@@ -10,12 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from rich.console import Console
-from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from confide.cli.bar import BETWEEN_LINES, span
+from confide.cli.bar import BETWEEN_LINES, drawn, span
 from confide.data.progress import Sweep, watching
 
 STEADY = 0.5
@@ -47,13 +46,7 @@ class SweepBar:
             if not self.console.is_terminal:
                 yield
                 return
-            with Live(
-                console=self.console,
-                get_renderable=self.picture,
-                refresh_per_second=4,
-                transient=True,
-                redirect_stdout=False,
-            ):
+            with drawn(self.console, self.picture):
                 yield
 
     def watch(self, sweep: Sweep) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 from confide.data.values import Coded
 from confide.errors import InvalidData
 
+ARROW_FAULTS = (ValueError, TypeError, LookupError, NotImplementedError, OverflowError)
+"""What Arrow raises where it cannot convert a column; its errors are kinds of these."""
 CANNOT_HAND_OVER = (
     "the table must have columns of plain types; Arrow cannot hand over one of them. "
     "Convert it to a pandas DataFrame first."
@@ -38,7 +40,7 @@ def arrow_column(column: Any) -> Any:
         if types.is_dictionary(kind) and _is_text(kind.value_type):
             return _coded(_flat(_wide(column)) if chunked else column)
         return column.to_pandas()
-    except (ValueError, TypeError, LookupError, NotImplementedError, OverflowError):
+    except ARROW_FAULTS:
         raise InvalidData(CANNOT_HAND_OVER) from None
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from confide.errors import ConfideError
+
 THREAD_LIMITS: Final = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -15,6 +17,14 @@ THREAD_LIMITS: Final = (
     "NUMEXPR_NUM_THREADS",
 )
 """Read when NumPy is imported, so they are set when a worker is born."""
+
+
+def cannot_start(what: str) -> ConfideError:
+    """Say why worker processes die at birth, as they do below no guard in a script."""
+    return ConfideError(
+        f"worker processes must be able to start, and die at once. In a script, {what} "
+        'below `if __name__ == "__main__":`, for workers import the script.'
+    )
 
 
 @contextmanager

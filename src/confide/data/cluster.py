@@ -27,7 +27,12 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, Final, TypeAlias
 
-from confide.data.births import THREAD_LIMITS, environment_kept, single_threaded
+from confide.data.births import (
+    THREAD_LIMITS,
+    cannot_start,
+    environment_kept,
+    single_threaded,
+)
 from confide.errors import ConfideError, InvalidParameter, restored
 
 Client: TypeAlias = Any
@@ -183,10 +188,7 @@ def _started(distributed: ModuleType, workers: int) -> Any:
             silence_logs=logging.CRITICAL,
         )
     except RuntimeError as error:
-        raise ConfideError(
-            "worker processes must be able to start, and die at once. In a script, start "
-            'them below `if __name__ == "__main__":`, for workers import the script.'
-        ) from error
+        raise cannot_start("start them") from error
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """Rows on disk, read from the beginning to the end in every sweep.
 
-A part is read by one thread, piece by piece: decoded, bounded and summed while it is in the
-processor's cache. Where there are fewer parts than threads one thread reads and the others
-do the rest. Sums are added in the order of the rows, so they do not depend on threads.
+A part is read by one thread, piece by piece: decoded, bounded and summed before the next
+one. Where there are fewer parts than threads one thread reads and the others do the rest.
+Sums are added in the order of the rows, so they do not depend on threads.
 """
 
 from collections import deque

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from confide.data.arrow import CANNOT_HAND_OVER
+from confide.data.arrow import ARROW_FAULTS, CANNOT_HAND_OVER
 from confide.data.progress import Meter
 from confide.data.stream import Source, ahead
 from confide.data.threads import one_blas_thread, threads_to_use
@@ -43,6 +43,6 @@ def as_frame(piece: Any) -> pd.DataFrame:
         return piece
     try:
         frame: pd.DataFrame = piece.to_pandas(ignore_metadata=True)
-    except (ValueError, TypeError, LookupError, NotImplementedError, OverflowError):
+    except ARROW_FAULTS:
         raise InvalidData(CANNOT_HAND_OVER) from None
     return frame

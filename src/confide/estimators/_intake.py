@@ -52,12 +52,17 @@ def check_count_is_public(schema: Schema | None) -> None:
         )
 
 
+def refuse_empty(rows: int) -> None:
+    """Refuse a table without a row."""
+    if not rows:
+        raise InvalidData("the table must hold one row or more; it is empty.")
+
+
 def read_features(estimator: Any, X: Any, schema: Schema | None, *, reset: bool) -> Any:
     """Return a float matrix, dense or CSR, from an array, or the design of a table."""
     if schema is not None:
         matrix = schema.compact_design(X)
-        if not matrix.shape[0]:
-            raise InvalidData("the table must hold one row or more; it is empty.")
+        refuse_empty(matrix.shape[0])
         if reset:
             estimator.n_features_in_ = matrix.shape[1]
         return matrix

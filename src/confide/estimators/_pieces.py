@@ -18,7 +18,7 @@ from confide.data.tables import local_path
 from confide.data.walk import as_frame, walk
 from confide.errors import InvalidData
 from confide.estimators._bounding import Bounding
-from confide.estimators._intake import read_matrix
+from confide.estimators._intake import read_matrix, refuse_empty
 from confide.estimators._reading import PartedTable, parted_table
 
 T = TypeVar("T")
@@ -78,8 +78,7 @@ def margins_in_parts(table: PartedTable, margins: Margins) -> Array:
     else:
         found = collected(table.cluster, sources, margins)
     whole = np.concatenate(found)
-    if not len(whole):
-        raise InvalidData("the table must hold one row or more; it is empty.")
+    refuse_empty(len(whole))
     return whole
 
 
@@ -104,13 +103,12 @@ def each_piece(
         return work(frame if only is None else frame[list(only)])
 
     sources = table.sources(model.schema, target=False, only=only)
-    empty = True
+    found = 0
     for result in walk(sources, done, table.expected):
         if result is not None:
-            empty = False
+            found += 1
             yield result
-    if empty:
-        raise InvalidData("the table must hold one row or more; it is empty.")
+    refuse_empty(found)
 
 
 def _columns(

@@ -17,11 +17,16 @@ from confide.data.files import FileTable, is_in_parts, open_table
 from confide.data.on_cluster import ClusterParts, collected
 from confide.data.parted import Parts
 from confide.data.schema import check_columns
-from confide.data.stream import Source, Stream
+from confide.data.stream import Stream
 from confide.data.walk import as_frame
 from confide.errors import InvalidData, InvalidParameter
 from confide.estimators._bounding import Bounding
-from confide.estimators._intake import found_labels, read_features, read_matrix
+from confide.estimators._intake import (
+    found_labels,
+    read_features,
+    read_matrix,
+    refuse_empty,
+)
 from confide.estimators._targets import Found, ReadTarget
 from confide.estimators._task import Task
 
@@ -134,25 +139,16 @@ class InParts:
         """Read all parts once, bound every row, and hold them where they can be held."""
         prepare = Bounded(self.split, self.task.read, bounding, self.width)
         split = self.split
-        sources = _checked(self.table.sources(split.schema, target=not split.beside))
+        sources = self.table.sources(split.schema, target=not split.beside)
+        refuse_empty(len(sources))
         parts: Parts
         if self.table.cluster is None:
             parts = Stream(sources, prepare, self.table.expected)
         else:
             parts = ClusterParts.of(self.table.cluster, sources, prepare)
         rows = PartedRows.over(parts, bounding.height, self.width)
-        _refuse_no_rows(not rows.table_count)
+        refuse_empty(rows.table_count)
         return rows
-
-
-def _checked(sources: tuple[Source, ...]) -> tuple[Source, ...]:
-    _refuse_no_rows(not sources)
-    return sources
-
-
-def _refuse_no_rows(empty: bool) -> None:
-    if empty:
-        raise InvalidData("the table must hold one row or more; it is empty.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +247,7 @@ def _found_in_parts(model: Any, table: PartedTable, split: Split, y: Any) -> Fou
         sources = table.targets()
     else:
         sources = table.sources(split.schema, only=split.target)
-    _checked(sources)
+    refuse_empty(len(sources))
     look = Labels(split.target)
     if table.cluster is None:
         found = [look(piece) for source in sources for piece in source.read()]

@@ -20,8 +20,7 @@ from multiprocessing import active_children, connection, get_context
 from multiprocessing.process import BaseProcess
 from typing import Any, Final, TypeAlias
 
-from confide.data.births import single_threaded
-from confide.errors import ConfideError
+from confide.data.births import cannot_start, single_threaded
 from confide.studies.grid import Task, rows_as_text
 from confide.studies.study import Cell, Row
 
@@ -111,10 +110,7 @@ def _check_that_workers_start(submit: Submit) -> None:
     try:
         submit(os.getpid).result()
     except BrokenProcessPool as broken:
-        raise ConfideError(
-            "worker processes must be able to start, and die at once. In a script, call "
-            'reproduce below `if __name__ == "__main__":`, for workers import the script.'
-        ) from broken
+        raise cannot_start("call reproduce") from broken
 
 
 @contextmanager
