@@ -452,10 +452,6 @@ BAD_FRAMES = {
         "column 'age'",
     ),
     "complex for numbers": (frame().assign(age=complex(NUMBER, 1)), "column 'age'"),
-    "huge integers": (
-        frame().assign(age=np.array([10**400, 1, 2, 3], dtype=object)),
-        "column 'age'",
-    ),
     "numbers for words": (frame().assign(town=NUMBER), "column 'town'"),
     "numbers for labels": (frame().assign(ill=[0, 1, 1, 0]), "the target y holds numbers"),
     "label missing": (frame().assign(ill=["no", None, "yes", "no"]), "missing"),

@@ -18,7 +18,7 @@ from confide.data import (
     Category,
     Date,
     Number,
-    delimited,
+    quotes,
     read_table,
     schema_template,
 )
@@ -106,8 +106,9 @@ def test_spaces_before_fields_are_skipped_wherever_they_stand(
         Target("ill", labels=("no", "yes")),
     )
     path = written(tmp_path / "padded.csv", text)
-    monkeypatch.setattr(delimited, "PIECE", piece)
-    assert delimited._may_be_padded(path, ",") is padded
+    monkeypatch.setattr(quotes, "PIECE", piece)
+    with path.open("rb") as stream:
+        assert quotes.check_quotes(stream, ",") is padded
     frame = read_table(path, schema)
     expected = [[-0.6, 1, 0], [-0.4, 0, 1]]
     np.testing.assert_allclose(schema.encode(frame)[:2], expected)

@@ -12,23 +12,27 @@ import threading
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas.errors import DtypeWarning, ParserWarning
+from pandas.api.types import is_string_dtype as is_text
+from pandas.errors import DtypeWarning, ParserError, ParserWarning
 
 from confide.data.columns import Category
+from confide.data.finite import not_numbers
+from confide.data.quotes import check_quotes
 from confide.data.schema import Schema, declared_columns
-from confide.data.values import as_numbers
+from confide.data.values import are_numbers, not_a_number, parsed
 from confide.errors import InvalidData, InvalidParameter
 
 SEPARATORS = (",", ";", "\t")
 LONGEST_HEADER = 2**20
-PIECE = 2**20
+PIECE_ROWS = 2**16
 MISSING = frozenset(
     ("", "#N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
 )
@@ -44,7 +48,7 @@ def read_header(path: Path) -> tuple[list[str], str]:
     The separator is the one among comma, semicolon and tab that gives most columns.
     """
     with explained(path):
-        with PACKED.get(path.suffix.lower(), open)(path, "rb") as stream:
+        with _opened(path) as stream:
             line = stream.readline(LONGEST_HEADER)
         text = line.decode("utf-8-sig").rstrip("\r\n")
         if not text.strip() or len(line) == LONGEST_HEADER:
@@ -61,134 +65,168 @@ def read_header(path: Path) -> tuple[list[str], str]:
     return max(splits, key=lambda split: len(split[0]))
 
 
-def read_delimited(path: Path, schema: Schema | None, *, target: bool) -> pd.DataFrame:
-    """Read a CSV file; with a schema only what it declares, as it declares it."""
-    names, separator = read_header(path)
-    if schema is None:
-        with explained(path):
-            return pd.read_csv(
-                path,
-                sep=separator,
-                index_col=False,
-                skipinitialspace=True,
-                low_memory=False,
-            )
-    wanted = declared_columns(schema, names, target=target)
-    missing = {name: sorted(MISSING - _levels(schema, name)) for name in wanted}
-    padded = _may_be_padded(path, separator)
+def read_delimited(
+    path: Path, schema: Schema | None, *, target: bool, numbers: Sequence[str] = ()
+) -> pd.DataFrame:
+    """Read a CSV file; with a schema only what it declares, as it declares it.
 
-    def read(columns: list[str] | None, dtype: Any) -> pd.DataFrame:
-        frame: pd.DataFrame = pd.read_csv(
-            path,
-            sep=separator,
-            header=0,
-            names=_distinct_names(names),
-            index_col=False,
-            usecols=columns,
-            dtype=dtype,
-            keep_default_na=False,
-            na_values=missing,
-            skipinitialspace=padded,
-        )
-        return frame
-
-    with explained(path):
-        frame = read(None if len(wanted) == len(names) else wanted, None)
-        unsure = [name for name in wanted if not _is_sure(schema, name, frame[name].dtype)]
-        if unsure:
-            texts = read(unsure, str)
-            frame = frame.assign(**{name: texts[name] for name in unsure})
-    return _as_declared(frame, schema, wanted)
-
-
-def _as_declared(frame: pd.DataFrame, schema: Schema, wanted: list[str]) -> pd.DataFrame:
-    """Turn text into the numbers and levels that it denotes."""
-    for name in wanted:
-        levels = _levels(schema, name)
-        if frame[name].dtype.kind in "iuf":
-            continue
-        if not all(isinstance(level, str) for level in levels):
-            frame[name] = _as_levels(frame[name].astype("str"), levels)
-        elif _kind(schema, name) == "number":
-            frame[name] = as_numbers(frame[name], name)
-    return frame
+    Without one the columns that are listed are read as numbers, others as pandas does.
+    """
+    text = DelimitedText.of(path, schema, target=target, numbers=numbers)
+    return text.declared(text.whole())
 
 
 def read_pieces(
-    path: Path, schema: Schema | None, *, target: bool, rows: int
+    path: Path,
+    schema: Schema | None,
+    *,
+    target: bool,
+    rows: int,
+    numbers: Sequence[str] = (),
 ) -> Iterator[pd.DataFrame]:
     """Yield what `read_delimited` returns, so many rows at a time; one piece at least."""
-    names, separator = read_header(path)
-    wanted, settings = _settings_for(path, names, separator, schema, target=target)
-    with explained(path):
-        pieces = pd.read_csv(path, chunksize=rows, **settings)
-    with pieces:
-        frame = _next_piece(path, pieces)
+    text = DelimitedText.of(path, schema, target=target, numbers=numbers)
+    with text.pieces(rows) as pieces:
+        frame = text.next_of(pieces)
         if frame is None:
-            yield pd.DataFrame({name: [] for name in wanted})
+            yield pd.DataFrame({name: [] for name in text.wanted})
         while frame is not None:
-            yield frame if schema is None else _as_declared(frame, schema, wanted)
-            frame = _next_piece(path, pieces)
+            yield text.declared(frame)
+            frame = text.next_of(pieces)
 
 
-def _settings_for(
-    path: Path, names: list[str], separator: str, schema: Schema | None, *, target: bool
-) -> tuple[list[str], dict[str, Any]]:
-    """Return the columns to read from a file, and how to read them piece by piece."""
-    settings: dict[str, Any] = {"sep": separator, "index_col": False}
-    # A piece has one type: else a word makes text of the numbers near it, and of no others.
-    settings["low_memory"] = False
-    if schema is None:
-        return names, settings | {"skipinitialspace": True}
-    wanted = declared_columns(schema, names, target=target)
-    return wanted, settings | {
-        "header": 0,
-        "names": _distinct_names(names),
-        "usecols": None if len(wanted) == len(names) else wanted,
-        "dtype": {name: str for name in wanted if not _is_free(schema, name)},
-        "keep_default_na": False,
-        "na_values": {name: sorted(MISSING - _levels(schema, name)) for name in wanted},
-        "skipinitialspace": _may_be_padded(path, separator),
-    }
+@dataclass(frozen=True, slots=True)
+class DelimitedText:
+    """A file of text, and the type that every column of it is read as.
 
-
-def _next_piece(path: Path, pieces: Any) -> pd.DataFrame | None:
-    with explained(path):
-        return next(pieces, None)
-
-
-def _may_be_padded(path: Path, separator: str) -> bool:
-    """Whether a field may begin with a space: looking costs far less than skipping."""
-    if path.suffix.lower() in PACKED:
-        return True
-    begins = np.frombuffer(f"{separator}\r\n".encode(), np.uint8)
-    before = b"\n"
-    with in_words(path), path.open("rb", buffering=0) as stream:
-        while piece := stream.read(PIECE):
-            if b" " in piece:
-                text = np.frombuffer(before + piece, np.uint8)
-                if np.isin(text[np.flatnonzero(text[1:] == ord(" "))], begins).any():
-                    return True
-            before = piece[-1:]
-    return False
-
-
-def _is_sure(schema: Schema, name: str, dtype: Any) -> bool:
-    """Whether pandas' guess of a type kept what every row says, whatever the others say.
-
-    It reads fastest when it may guess. Text is kept as it is; a column of mere numbers
-    may have lost leading zeros, which matter where a level is text.
+    Types come from what is declared, never from what the file seems to hold: ``numbers``
+    are doubles, and everything else that a schema declares is text.
     """
-    if isinstance(dtype, pd.StringDtype):
-        return True
-    return _is_free(schema, name) and dtype.kind in "iuf"
+
+    path: Path
+    schema: Schema | None
+    wanted: tuple[str, ...]
+    numbers: tuple[str, ...]
+    settings: Mapping[str, Any]
+
+    @classmethod
+    def of(
+        cls, path: Path, schema: Schema | None, *, target: bool, numbers: Sequence[str]
+    ) -> "DelimitedText":
+        """Look at the header line, and whether the quotes of the file are well formed."""
+        names, separator = read_header(path)
+        with in_words(path), _opened(path) as stream:
+            padded = check_quotes(stream, separator)
+        # All rows have one type: else a word makes text of the numbers near it alone.
+        settings = {"sep": separator, "index_col": False, "low_memory": False}
+        if schema is None:
+            settings |= {"skipinitialspace": True}
+            return cls(path, schema, tuple(names), tuple(numbers), settings)
+        wanted = declared_columns(schema, names, target=target)
+        settings |= {
+            "header": 0,
+            "names": _distinct_names(names),
+            "usecols": None if len(wanted) == len(names) else wanted,
+            "keep_default_na": False,
+            "na_values": {name: sorted(MISSING - _levels(schema, name)) for name in wanted},
+            "skipinitialspace": padded,
+        }
+        numbers = [name for name in wanted if _kind(schema, name) == "number"]
+        return cls(path, schema, tuple(wanted), tuple(numbers), settings)
+
+    def whole(self) -> pd.DataFrame:
+        """Return the table, every column in its type.
+
+        Pandas reads text fastest where it may guess that it is text. A column that it takes
+        for something else is read once more, unless it lost nothing that a level says.
+        """
+        frame: pd.DataFrame = self._numeric(lambda: self._read(self._types))
+        if self.schema is None:
+            return frame
+        wrong = [
+            name
+            for name in self.wanted
+            if name not in self.numbers and not self._is_kept(name, frame[name].dtype)
+        ]
+        if not wrong:
+            return frame
+        with explained(self.path):
+            texts = self._read(dict.fromkeys(wrong, str), usecols=wrong)
+        return frame.assign(**{name: texts[name] for name in wrong})
+
+    def pieces(self, rows: int) -> Any:
+        """Return what reads the table so many rows at a time."""
+        texts = {} if self.schema is None else dict.fromkeys(self.wanted, str)
+        return self._numeric(lambda: self._read({**texts, **self._types}, chunksize=rows))
+
+    def next_of(self, pieces: Any) -> pd.DataFrame | None:
+        """Return the next piece, None after the last."""
+        return self._numeric(lambda: next(pieces, None))
+
+    def declared(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Turn text into the numbers and truth values among levels that it denotes."""
+        if self.schema is None:
+            return frame
+        for name in self.wanted:
+            levels = _levels(self.schema, name)
+            words = all(isinstance(level, str) for level in levels)
+            if not words and is_text(frame[name].dtype):
+                frame[name] = _as_levels(frame[name], levels)
+        return frame
+
+    def _is_kept(self, name: str, dtype: Any) -> bool:
+        """Whether a guessed type keeps what every cell says, whatever the others say.
+
+        Leading zeros, which whole numbers lose, matter where a level is text or a date.
+        """
+        assert self.schema is not None  # noqa: S101
+        levels = _levels(self.schema, name)
+        spelled = any(isinstance(level, str) for level in levels)
+        free = _kind(self.schema, name) == "boolean" or (levels and not spelled)
+        return is_text(dtype) or (dtype.kind in "iu" and bool(free))
+
+    @property
+    def _types(self) -> dict[str, Any]:
+        return dict.fromkeys(self.numbers, float)
+
+    def _read(
+        self,
+        types: Mapping[str, Any],
+        *,
+        usecols: list[str] | None = None,
+        chunksize: int | None = None,
+    ) -> Any:
+        settings = dict(self.settings)
+        if usecols is not None:
+            settings["usecols"] = usecols
+        return pd.read_csv(self.path, dtype=types, chunksize=chunksize, **settings)
+
+    def _numeric(self, read: Callable[[], Any]) -> Any:
+        """Return what is read; name the column that should hold numbers and does not."""
+        with explained(self.path):
+            try:
+                return read()
+            except (ParserError, UnicodeError):
+                raise
+            except ValueError:
+                pass
+            wrong = self._not_numbers()
+            if wrong and self.schema is None:
+                raise not_numbers(wrong)
+            raise not_a_number(wrong[0]) if wrong else _no_table(self.path)
+
+    def _not_numbers(self) -> list[str]:
+        """Return the columns that should hold numbers and do not."""
+        wrong: set[str] = set()
+        texts = dict.fromkeys(self.numbers, str)
+        with self._read(texts, chunksize=PIECE_ROWS) as pieces:
+            for frame in pieces:
+                wrong |= {name for name in self.numbers if not are_numbers(frame[name])}
+        return [name for name in self.numbers if name in wrong]
 
 
-def _is_free(schema: Schema, name: str) -> bool:
-    """Whether a column means the same whether pandas reads numbers in it or text."""
-    levels = _levels(schema, name)
-    spelled = any(isinstance(level, str | bool) for level in levels)
-    return _kind(schema, name) in ("number", "boolean") or bool(levels and not spelled)
+def _opened(path: Path) -> Any:
+    return PACKED.get(path.suffix.lower(), open)(path, "rb")
 
 
 def _distinct_names(names: list[str]) -> list[str]:
@@ -263,7 +301,7 @@ def _kind(schema: Schema, name: str) -> str:
     return next(column.kind for column in schema.columns if column.name == name)
 
 
-def _as_levels(column: Any, levels: frozenset[Any]) -> Any:
+def _as_levels(column: pd.Series, levels: frozenset[Any]) -> pd.Series:
     """Return text as the numbers or truth values among the levels that it denotes."""
     by_text = {str(level).lower(): level for level in levels if isinstance(level, bool)}
     by_number = {float(level): level for level in levels if not isinstance(level, str)}
@@ -272,10 +310,8 @@ def _as_levels(column: Any, levels: frozenset[Any]) -> Any:
         key = text.strip().lower()
         if text in levels or key in by_text:
             return by_text.get(key, text)
-        try:
-            return text if "_" in text else by_number.get(float(text), text)
-        except ValueError:
-            return text
+        number = parsed(text)
+        return text if number is None else by_number.get(number, text)
 
     codes, found = pd.factorize(column)
     meanings = np.array([*(meaning(str(text)) for text in found), None], dtype=object)

@@ -1,4 +1,4 @@
-"""HeldRows bounded entry by entry.
+"""Rows bounded entry by entry.
 
 Where columns outnumber rows the length of a row says little: a fit on few columns needs
 bounds on few entries. Entries beyond a public bound are clipped to it, or a row whose few
@@ -70,11 +70,18 @@ def enclose_entries(
         factor = bounds.length / np.maximum(lengths, bounds.length)
         return HeldRows(features, target, factor, height)
     if largest > bounds.most:
-        clipped = np.clip(np.asarray(values, np.float64), -bounds.most, bounds.most)
+        limit = _below(bounds.most, values.dtype)
+        clipped = np.clip(values, -limit, limit)
         if sparse.issparse(features):
             clipped = with_values(features, clipped)
         features = clipped
     return HeldRows(features, target, None, height)
+
+
+def _below(bound: float, dtype: Any) -> Any:
+    """Return the largest number of a type that is not beyond a bound."""
+    limit = dtype.type(bound)
+    return limit if float(limit) <= bound else np.nextafter(limit, dtype.type(0))
 
 
 def _largest_norms(features: Any, few: int) -> Array:
@@ -101,4 +108,5 @@ def _dense_norms(features: Any, few: int) -> Array:
         squares = np.square(features, dtype=np.float64)
     if few < squares.shape[1]:
         squares = np.partition(squares, squares.shape[1] - few, axis=1)[:, -few:]
-    return np.asarray(np.sqrt(squares.sum(axis=1)))
+    # Column by column: NumPy's own sum rounds a row by how many there are.
+    return np.asarray(np.sqrt(sum(squares.T, np.zeros(len(squares)))))

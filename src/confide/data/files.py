@@ -98,22 +98,30 @@ class RowGroup:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class TextFile:
-    """A file of delimited text."""
+    """A file of delimited text; without a schema some of its columns hold numbers."""
 
     schema: Schema | None
     target: bool
     stamp: Stamp
+    numbers: tuple[str, ...] = ()
 
     def read(self) -> Iterator[Any]:
         """Yield data frames."""
         self.stamp.check()
-        path = self.stamp.path
-        yield from read_pieces(path, self.schema, target=self.target, rows=TEXT_ROWS)
+        yield from read_pieces(
+            self.stamp.path,
+            self.schema,
+            target=self.target,
+            rows=TEXT_ROWS,
+            numbers=self.numbers,
+        )
 
     def whole(self) -> Any:
         """Return one data frame: without a schema, a column must have one type in it."""
         self.stamp.check()
-        return read_delimited(self.stamp.path, self.schema, target=self.target)
+        return read_delimited(
+            self.stamp.path, self.schema, target=self.target, numbers=self.numbers
+        )
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -121,7 +129,8 @@ class FileTable:
     """A table in files, to be read piece by piece; use `open_table` to make one.
 
     ``cluster`` is a Dask client whose workers read the files and hold their rows; None
-    streams them through this process.
+    streams them through this process. ``numbers`` are the columns of text that hold
+    numbers where no schema says so.
     """
 
     names: tuple[str, ...]
@@ -129,6 +138,7 @@ class FileTable:
     cluster: Any
     _dataset: Any
     _paths: tuple[Path, ...]
+    numbers: tuple[str, ...] = ()
 
     @property
     def width(self) -> int:
@@ -154,7 +164,8 @@ class FileTable:
             wanted = declared_columns(schema, names, target=target)
         if self._dataset is None:
             stamps = map(Stamp.of, self._paths)
-            return tuple(TextFile(schema, target, stamp) for stamp in stamps)
+            numbers = () if schema is not None else self.numbers
+            return tuple(TextFile(schema, target, stamp, numbers) for stamp in stamps)
         coded = [] if schema is None else _text_categories(schema, self._dataset.schema)
         schema_read = coded_schema(self._dataset.schema, coded)
         return tuple(

@@ -1,11 +1,20 @@
-"""What to say of numbers that are not finite."""
+"""What to say of features that are no numbers, or not finite."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from confide.errors import InvalidData
+
+
+def not_numbers(columns: Sequence[str]) -> InvalidData:
+    """Return what to raise where columns hold something else than numbers."""
+    return InvalidData(
+        f"columns {list(columns)} of X must hold numbers. Declare them in a schema "
+        "(schema=Schema(...)), which encodes categories by their public levels."
+    )
 
 
 def refuse_infinite(features: Any) -> None:

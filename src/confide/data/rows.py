@@ -304,15 +304,19 @@ class HeldRows:
             return list(pool(threads_to_use()).map(lambda part: fn(self.at(part)), parts))
 
     def plain(self) -> tuple[Any, Array]:
-        """Return features with their factors multiplied in, dense or CSR, and targets."""
+        """Return features with their factors multiplied in, dense or CSR, and targets.
+
+        They are doubles, in one order of memory: whether any row was shortened, and how
+        the table was stored, leaves no trace in another row or in how it is added up.
+        """
         features = self.features
         if isinstance(features, Design):
             features = features.todense()
-        if self.factor is None:
-            return features, self.target
         if sparse.issparse(features):
-            return sparse.csr_array(sparse.diags_array(self.factor) @ features), self.target
-        return features * self.factor[:, None], self.target
+            whole = csr.with_values(features, features.data.astype(np.float64, copy=False))
+        else:
+            whole = np.ascontiguousarray(features, np.float64)
+        return scaled(whole, self.factor), self.target
 
     def sum(self, fn: Callable[[Block], Partial], dtype: Any = np.float64) -> Partial:
         """Add up ``fn(block)`` over all blocks."""

@@ -1,5 +1,6 @@
 """Tables from anywhere: CSV and Parquet files, pandas, polars and Arrow."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,11 @@ DELIMITED = (".csv", ".tsv", ".tab", ".txt", ".data", "")
 
 
 def read_table(
-    source: Any, schema: Schema | None = None, *, target: bool = True
+    source: Any,
+    schema: Schema | None = None,
+    *,
+    target: bool = True,
+    numbers: Sequence[str] = (),
 ) -> pd.DataFrame:
     """Return a table as a pandas DataFrame.
 
@@ -27,6 +32,8 @@ def read_table(
         Reads only the columns that it declares, in the types that it declares.
     target
         Whether the target is among them; False to predict it.
+    numbers
+        Without a schema, the columns of text that hold numbers and nothing else.
 
     Raises
     ------
@@ -40,8 +47,9 @@ def read_table(
         return source
     if isinstance(source, str | Path):
         path = local_path(source)
-        read = _read_parquet if is_parquet(path) else read_delimited
-        return read(path, schema, target=target)
+        if is_parquet(path):
+            return _read_parquet(path, schema, target=target)
+        return read_delimited(path, schema, target=target, numbers=numbers)
     if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__"):
         return _from_protocol(source, schema, target=target)
     raise InvalidData(

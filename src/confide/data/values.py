@@ -1,18 +1,21 @@
 """Raw values of one column as numbers: levels, quantities, truth values and days.
 
-Every function treats each value by itself; equal values are looked at once. What is
-missing becomes NaN or −1. Errors name the column and never a value.
+Every value is read by itself: whatever another row holds, it becomes the same number.
+Equal values are looked at once. What is missing becomes NaN or −1. Errors name the column
+and never a value.
 """
 
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any
+from decimal import Decimal
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from confide._types import AnyArray, Array
 from confide.errors import InvalidData, InvalidParameter
@@ -42,28 +45,40 @@ class Coded:
         return np.array([*self.texts, None], dtype=object)[self.codes]
 
 
+def as_cells(values: Any) -> Any:
+    """Return a list as an array in which every entry is what it is by itself.
+
+    NumPy's common type of a list depends on all of its entries: a single text turns numbers
+    into text. Arrays and tables have a type already and are returned as they are.
+    """
+    if not isinstance(values, list | tuple):
+        return values
+    array, cells = np.asarray(values), np.asarray(values, dtype=object)
+    alike = array.dtype.kind in "biufc" or all(isinstance(cell, str) for cell in cells.flat)
+    return array if alike else cells
+
+
 def as_numbers(values: Any, name: str) -> AnyArray:
     """Read a column as numbers of any type; what is missing becomes NaN."""
-    if isinstance(values, Coded):
-        found = as_numbers(pd.Series(values.texts, dtype=str), name)
-        return _spread(found, values.codes)
-    if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
-        return values
-    column = pd.Series(values)
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        found = as_numbers(column.cat.categories, name)
-        return _spread(found, column.cat.codes.to_numpy())
-    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiub":
-        return column.to_numpy()
-    try:
-        if column.dtype.kind not in "cmM":
-            return np.array(pd.to_numeric(column), dtype=np.float64)
-    except (ValueError, TypeError, OverflowError):
-        pass
-    raise InvalidData(
+    kind = getattr(values, "dtype", None)
+    if isinstance(kind, np.dtype) and kind.kind in "fiub":
+        return np.asarray(values)
+    if isinstance(kind, pd.api.extensions.ExtensionDtype) and is_numeric_dtype(kind):
+        return values.to_numpy(dtype=np.float64, na_value=np.nan)
+    return _one_by_one(values, _number, not_a_number(name), f"column {name!r}")
+
+
+def not_a_number(name: str) -> InvalidData:
+    """Return what to raise where a declared number is something else."""
+    return InvalidData(
         f"column {name!r} is declared as a number but holds something else. Declare it as "
         "a category, or convert it first."
     )
+
+
+def are_numbers(texts: Any) -> bool:
+    """Whether every text spells a number."""
+    return not any(_number(text) is None for text in pd.unique(texts.dropna()))
 
 
 def as_truths(values: Any, name: str) -> AnyArray:
@@ -71,7 +86,7 @@ def as_truths(values: Any, name: str) -> AnyArray:
     kind = getattr(values, "dtype", None)
     if isinstance(kind, np.dtype) and kind.kind == "b":
         return np.asarray(values)
-    fault = (
+    fault = InvalidData(
         f"column {name!r} is declared as a boolean but holds something else than true and "
         "false, yes and no, or 1 and 0. Declare it as a category, or convert it first."
     )
@@ -91,7 +106,10 @@ def as_days(values: Any, name: str) -> Array:
         numbers = days.astype(np.int64).astype(np.float64) + date(1970, 1, 1).toordinal()
         numbers[np.isnat(days)] = np.nan
         return numbers
-    fault = (
+    if isinstance(column, pd.Series) and column.dtype == object:
+        # One instant is equal in all zones, but it is not the same day in all of them.
+        column = pd.Series([_on_the_clock(value) for value in column], dtype=object)
+    fault = InvalidData(
         f"column {name!r} is declared as a date but holds something else. Write dates as "
         "2024-12-31, or declare the column as another kind."
     )
@@ -107,34 +125,24 @@ def level_codes(
     equal 1 and 0. Where a column of text meets levels that are all numbers, or the other
     way round, nothing could ever match: that is refused.
     """
-    small = np.min_scalar_type(-len(levels) - 3)
     codes, found = _distinct(values, what)
-    look = _text_places if isinstance(values, Coded) else _places
-    places = np.append(look(found, levels, what), -1).astype(small)
-    places[:-1][places[:-1] < 0] = other
+    if found:
+        _check_type(values, levels, what)
+    known = {level: k for k, level in enumerate(levels)}
+    small = np.min_scalar_type(-len(levels) - 3)
+    places = np.array([*(known.get(value, other) for value in found), -1], dtype=small)
     return places.take(codes)
 
 
-def _text_places(texts: list[str], levels: tuple[Any, ...], what: str) -> AnyArray:
-    """Return the place of every text among the levels, −1 for none."""
-    if texts:
-        _check_type(levels, what, text=True)
-    known = {level: k for k, level in enumerate(levels) if isinstance(level, str)}
-    return np.array([known.get(text, -1) for text in texts], dtype=np.intp)
-
-
-def _places(found: Any, levels: tuple[Any, ...], what: str) -> AnyArray:
-    """Return the place of every value among the levels, −1 for none."""
-    text = isinstance(found.dtype, pd.StringDtype)
-    if len(found) and (text or pd.api.types.is_numeric_dtype(found.dtype)):
-        _check_type(levels, what, text=text)
-    known = pd.Index(levels)
-    if "boolean" in map(pd.api.types.infer_dtype, (found, known)):
-        found, known = found.astype(object), known.astype(object)
-    return known.get_indexer(found)
-
-
-def _check_type(levels: tuple[Any, ...], what: str, *, text: bool) -> None:
+def _check_type(values: Any, levels: tuple[Any, ...], what: str) -> None:
+    """Refuse a column whose type, whatever its rows say, fits none of the levels."""
+    kind = getattr(values, "dtype", None)
+    if isinstance(kind, pd.CategoricalDtype):
+        kind = kind.categories.dtype
+    text = isinstance(values, Coded) or getattr(kind, "kind", "") == "U"
+    text = text or isinstance(kind, pd.StringDtype)
+    if not text and (kind is None or not is_numeric_dtype(kind)):
+        return
     if not any(isinstance(level, str) is text for level in levels):
         holds, none = ("text", "text") if text else ("numbers", "a number")
         raise InvalidData(
@@ -176,30 +184,34 @@ def plain_levels(what: str, levels: Any, least: int) -> tuple[Any, ...]:
     return tuple(plain)
 
 
-def _distinct(values: Any, what: str) -> tuple[AnyArray, Any]:
-    """Return the distinct values, and for every row which of them it holds."""
+def _distinct(values: Any, what: str) -> tuple[AnyArray, Sequence[Any]]:
+    """Return the distinct values, and for every row which of them it holds.
+
+    Values that are equal, such as 1 and True, are one.
+    """
     if isinstance(values, Coded):
         return values.codes, values.texts
     column = pd.Series(values)
     if isinstance(column.dtype, pd.CategoricalDtype):
-        return column.cat.codes.to_numpy(), column.cat.categories
+        return column.cat.codes.to_numpy(), column.cat.categories.tolist()
     try:
-        codes, found = pd.factorize(column)
+        # An array: an index would look for a type that all values have in common.
+        codes, found = cast("Any", pd.factorize)(column.array)
     except (TypeError, ValueError):
         raise InvalidData(
             f"{what} must hold plain values; it holds lists or other objects."
         ) from None
-    return codes, pd.Index(found)
+    return codes, found.tolist()
 
 
 def _one_by_one(
-    values: Any, read: Callable[[Any], float | None], fault: str, what: str
+    values: Any, read: Callable[[Any], float | None], fault: InvalidData, what: str
 ) -> Array:
     codes, found = _distinct(values, what)
-    numbers = [read(value) for value in found]
-    if None in numbers:
-        raise InvalidData(fault)
-    return _spread(np.array(numbers, dtype=np.float64), codes)
+    read_values = [read(value) for value in found]
+    if None in read_values:
+        raise fault
+    return _spread(np.array(read_values, dtype=np.float64), codes)
 
 
 def _spread(found: Array, codes: AnyArray) -> Array:
@@ -208,17 +220,39 @@ def _spread(found: Array, codes: AnyArray) -> Array:
     return spread
 
 
-def _truth(value: Any) -> float | None:
+def _number(value: Any) -> float | None:
     if isinstance(value, str):
-        text = value.strip().lower()
-        if text in TRUTHS:
-            return TRUTHS[text]
-        try:
-            value = float(text)
-        except ValueError:
-            return None
-    number = isinstance(value, bool | np.bool_ | int | float | np.number)
-    return float(value) if number and value in (0, 1) else None
+        return parsed(value) if value.strip() else math.nan
+    real = isinstance(value, bool | np.bool_ | numbers.Real | Decimal)
+    if not real or isinstance(value, np.timedelta64):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    except ValueError:
+        return None
+
+
+def parsed(text: str) -> float | None:
+    """Return the number that a text spells, without Python's own ways of spelling it."""
+    if "_" in text or not text.isascii() or "nan" in text.lower():
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _truth(value: Any) -> float | None:
+    text = value.strip().lower() if isinstance(value, str) else ""
+    number = TRUTHS[text] if text in TRUTHS else _number(value)
+    return number if number in (0, 1) else None
+
+
+def _on_the_clock(value: Any) -> Any:
+    """Return a time without its zone, as it was written down."""
+    return value.replace(tzinfo=None) if isinstance(value, datetime) else value
 
 
 def _day(value: Any) -> float | None:

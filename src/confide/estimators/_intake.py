@@ -17,7 +17,8 @@ from sklearn.utils.validation import check_array, column_or_1d, validate_data
 from confide._types import AnyArray, Array
 from confide.data import Schema
 from confide.data.csr import without_duplicates
-from confide.data.values import Coded, check_levels, level_codes
+from confide.data.finite import not_numbers
+from confide.data.values import Coded, as_cells, check_levels, level_codes
 from confide.errors import InvalidData, InvalidParameter
 
 
@@ -75,7 +76,7 @@ def read_matrix(X: Any, check: Callable[..., Any] | None = None) -> Any:
     check = check or partial(check_array, ensure_min_samples=0)
     try:
         matrix = check(
-            X,
+            as_cells(X),
             accept_sparse="csr",
             dtype=(np.float64, np.float32),
             ensure_all_finite=False,
@@ -94,7 +95,7 @@ def read_target(y: Any, count: int) -> AnyArray:
         )
     plain = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biuf"
     try:
-        column = y if plain else np.asarray(column_or_1d(y, warn=True))
+        column = y if plain else np.asarray(column_or_1d(as_cells(y), warn=True))
     except (ValueError, TypeError):
         raise InvalidData(
             "the target y must be one dense column of real numbers or of labels: y should "
@@ -206,10 +207,7 @@ def _refuse_other_types(X: Any) -> None:
         if not (types.is_numeric_dtype(kind) or types.is_object_dtype(kind))
     ]
     if other:
-        raise InvalidData(
-            f"columns {other} of X must hold numbers. Declare them in a schema "
-            "(schema=Schema(...)), which encodes categories by their public levels."
-        )
+        raise not_numbers(other)
     if getattr(getattr(X, "dtype", None), "kind", "f") in "mM":
         raise InvalidData("X must hold numbers; it holds dates or durations.")
 

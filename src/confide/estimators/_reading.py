@@ -4,16 +4,18 @@ Either way the target is read first, then rows are bounded, record by record, an
 A table in parts is read whole once before anything is paid for, to see that it can be.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from confide._types import AnyArray
 from confide.data import HeldRows, PartedRows, Schema, read_table
 from confide.data.dask_tables import DaskTable, dask_table, is_dask
-from confide.data.files import FileTable, is_in_parts, open_table
+from confide.data.files import FileTable, column_names, is_in_parts, open_table
 from confide.data.on_cluster import ClusterParts, collected
 from confide.data.parted import Parts
 from confide.data.schema import check_columns
@@ -86,8 +88,9 @@ def _read_whole(model: Any, X: Any, y: Any) -> InMemory:
     unnamed = schema is None and y is None
     if isinstance(X, str | Path) and (unnamed or isinstance(y, str)):
         _check_name(schema, y)
-        X, name = read_table(X, schema), y
-        check_columns(X.columns, [name])
+        names, name = column_names(X), y
+        check_columns(names, [name])
+        X = read_table(X, schema, numbers=_numbers(model, names, name))
         X, y = (X.drop(columns=name), X[name]) if schema is None else (X, None)
     if schema is not None:
         X = table = read_table(X, schema, target=y is None)
@@ -99,6 +102,11 @@ def _read_whole(model: Any, X: Any, y: Any) -> InMemory:
         y = schema.target_column(X)
     task = model._task(model._found(y, features.shape[0]))  # noqa: SLF001
     return InMemory(task, features, task.read(y, features.shape[0]), count)
+
+
+def _numbers(model: Any, names: Sequence[str], target: str) -> tuple[str, ...]:
+    """Return the columns that hold numbers where no schema says what they hold."""
+    return tuple(name for name in names if name != target or not is_classifier(model))
 
 
 def _check_name(schema: Schema | None, y: Any) -> None:
@@ -208,6 +216,8 @@ def _read_in_parts(model: Any, table: PartedTable, y: Any) -> InParts:
     named = isinstance(y, str)
     if named or isinstance(table, FileTable):
         _check_name(schema, y)
+    if schema is None and isinstance(table, FileTable):
+        table = replace(table, numbers=_numbers(model, table.names, y))
     elif schema is None and y is None:
         raise InvalidData(
             "fit requires y to be passed: for a Dask collection another one, or the name "

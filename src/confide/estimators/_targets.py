@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from confide._types import AnyArray, Array
+from confide.data.values import as_cells
 from confide.errors import InvalidData
 from confide.estimators._intake import label_places, read_numbers
 
@@ -89,7 +90,7 @@ class Several:
 
 def as_table(y: Any) -> AnyArray:
     """Return targets as a table with a column for each."""
-    table = np.asarray(y)
+    table = np.asarray(as_cells(y))
     if table.ndim != 2 or not table.shape[1]:
         raise InvalidData("the targets y must be a table with a column for each.")
     return table

@@ -9,6 +9,7 @@ from scipy import sparse
 
 from confide._types import AnyArray
 from confide.data import Schema, read_table
+from confide.data.values import as_cells
 from confide.errors import InvalidData
 
 
@@ -27,7 +28,7 @@ class Table:
             return cls(read_table(X, schema, target=y is None), _column(y), schema)
         if isinstance(X, pd.DataFrame):
             return cls(X, _column(y))
-        return cls(X.tocsr() if sparse.issparse(X) else np.asarray(X), _column(y))
+        return cls(X.tocsr() if sparse.issparse(X) else np.asarray(as_cells(X)), _column(y))
 
     @property
     def count(self) -> int:
@@ -62,7 +63,7 @@ class Table:
 def _column(y: Any) -> AnyArray | None:
     if y is None:
         return None
-    column = np.asarray(y)
+    column = np.asarray(as_cells(y))
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
     if column.ndim != 1:
