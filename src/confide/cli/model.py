@@ -18,6 +18,7 @@ from confide.cli.console import (
     WithIntervals,
     check_new_file,
     check_picture,
+    claims_said,
     console,
     limit_command,
     open_existing,
@@ -142,7 +143,7 @@ def fit(
     if slope_bound is not None:
         settings["slope_bound"] = slope_bound
     estimator = kind(budget, **settings)
-    with opened(table, public, way) as rows:
+    with opened(table, public, way) as rows, claims_said():
         estimator.fit(rows)
     if out is not None:
         estimator.save(out)
