@@ -3,6 +3,7 @@
 import textwrap
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 from confide.privacy.budgets import Budget
 from confide.privacy.downgrades import shortfall
@@ -30,9 +31,9 @@ LINE = 88
 def standing(theorem: str, status: Status, reason: str = "") -> tuple[Status, str]:
     """Lower a status to what its theorem is worth in doubles, and say why; never raise."""
     found = shortfall((theorem,))
-    if status is Status.PROVED and found:
-        return Status.CLAIMED, reason or found
-    return status, reason
+    if not found or status is Status.REFUTED:
+        return status, reason
+    return Status.CLAIMED, reason or found
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,12 @@ class Guarantee:
         status, reason = standing(self.theorem, self.status, self.reason)
         object.__setattr__(self, "status", status)
         object.__setattr__(self, "reason", reason)
+
+    def __setstate__(self, state: list[Any]) -> None:
+        """Take over a pickled guarantee, also of a time when none had a reason."""
+        for name, value in zip(self.__slots__, [*state, ""], strict=False):
+            object.__setattr__(self, name, value)
+        self.__post_init__()
 
     def claimed(self, reason: str) -> "Guarantee":
         """Lower a PROVED guarantee for a reason."""
