@@ -6,8 +6,8 @@ from confide.errors import ClaimedGuarantee
 from confide.privacy.guarantee import Guarantee, Status
 
 INSTEAD = (
-    "Objective perturbation (mechanism='objective') without intervals is PROVED for noise "
-    "of real numbers, and no such attack on it is known."
+    "Objective perturbation (mechanism='objective') without intervals is PROVED, where it "
+    "applies, for noise of real numbers, and no such attack on it is known."
 )
 
 
