@@ -6,7 +6,7 @@ the theorem is checked by machine.
 
 from confide.accounting import Ledger
 from confide.data import Boolean, Category, Date, Number, Schema, Target
-from confide.errors import ConfideError
+from confide.errors import ClaimedGuarantee, ConfideError
 from confide.estimators import (
     LinearRegression,
     LinearSVC,
@@ -26,6 +26,7 @@ __all__ = [
     "Approx",
     "Boolean",
     "Category",
+    "ClaimedGuarantee",
     "ConfideError",
     "Date",
     "Guarantee",

@@ -14,6 +14,8 @@
     ├── DataNotFound          a dataset is neither on this machine nor to be downloaded
     └── NotSolved             a solver broke its promise: a defect of confide
 
+    ClaimedGuarantee          a warning: what is about to be paid for is not PROVED
+
 Messages say what must hold, what came and what to do. They never quote a record.
 """
 
@@ -86,6 +88,14 @@ class UnmetNeeds(ConfideError, ValueError):
 
 class Unproved(ConfideError, ValueError):
     """A guarantee is refuted or only claimed, and nobody said that this is accepted."""
+
+
+class ClaimedGuarantee(UserWarning):
+    """A guarantee that is about to be paid for is CLAIMED, not PROVED.
+
+    It comes before a ledger is charged and before noise is drawn: turned into an error,
+    as by ``warnings.simplefilter("error", ClaimedGuarantee)``, it stops the fit in time.
+    """
 
 
 class MixedBudgets(ConfideError, TypeError):

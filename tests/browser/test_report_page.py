@@ -72,9 +72,9 @@ addEventListener("load", () => {
 });
 </script></body>"""
 ADD = Neighbours.ADD_REMOVE
-PURE = Guarantee(Pure(1), ADD, Status.PROVED, "output-perturbation.md#output-pure")
+PURE = Guarantee(Pure(1), ADD, Status.PROVED, "objective-perturbation.md#objective-pure")
 APPROX = Guarantee(
-    Approx(1, "1e-6"), ADD, Status.PROVED, "output-perturbation.md#output-gaussian"
+    Approx(1, "1e-6"), ADD, Status.PROVED, "objective-perturbation.md#objective-logistic"
 )
 FACTS = (("Noise", "Gaussian 3.14 on the linear term"), ("Ridge", "l2 = 12.5"))
 FEW = tuple(

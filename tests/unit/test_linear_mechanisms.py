@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from confide import Approx, LinearRegression, LogisticRegression, Pure, Zcdp
+from confide import Approx, LinearRegression, LogisticRegression, Pure, Status, Zcdp
 from confide.accounting import Ledger
 from confide.data import Category, Number, Schema, Target
 from confide.errors import BudgetExceeded, InvalidParameter, UnmetNeeds
@@ -104,7 +104,10 @@ def test_releases_are_booked_summed_up_and_kept(mechanism, budget, tmp_path):
     ledger.set_limit("linear", budget)
     model = LinearRegression(budget, schema=schema, mechanism=mechanism, ledger=ledger)
     model.fit(frame)
-    assert "PROVED" in str(model.summary())
+    proved = isinstance(mechanism, RlsObjective)
+    status = Status.PROVED if proved else Status.CLAIMED
+    assert f"Status       {status}" in str(model.summary())
+    assert ledger.entries()[-2].status is status
     assert model.release_.guarantee.private
     with pytest.raises(BudgetExceeded):
         model.fit(frame)

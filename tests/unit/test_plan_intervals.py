@@ -54,7 +54,11 @@ def test_noise_ridge_and_promise_are_those_of_a_fit(mechanism, budget, wish):
     )
     assert plan.neighbours is Neighbours.REPLACE_ONE
     assert plan.guarantee == release.guarantee.__class__(
-        budget, plan.neighbours, plan.guarantee.status, release.guarantee.theorem
+        budget,
+        plan.neighbours,
+        plan.guarantee.status,
+        release.guarantee.theorem,
+        reason=release.guarantee.reason,
     )
     assert plan.budget == budget
 

@@ -242,9 +242,9 @@ class Replacing(OutputPerturbation):
 
 @pytest.mark.parametrize(
     ("other", "match"),
-    [(Replacing(), "neighbours"), (Napp(accept_unproved=True), "PROVED")],
+    [(Replacing(), "neighbours"), (Napp(accept_unproved=True), "REFUTED")],
 )
-def test_candidates_must_be_proved_and_about_the_same_relation(rows, other, match):
+def test_candidates_must_not_be_refuted_and_about_the_same_relation(rows, other, match):
     grid = {"mechanism": [OutputPerturbation(), other], "l2": [5.0]}
     with pytest.raises(InvalidParameter, match=match):
         PrivateSearch(LogisticRegression(), grid, Pure(1)).fit(*rows)

@@ -23,6 +23,7 @@ from confide.cli.show import demo, list_parts
 from confide.cli.wording import in_options
 from confide.errors import (
     BudgetExceeded,
+    ClaimedGuarantee,
     ConfideError,
     MixedNeighbours,
     NotSolved,
@@ -75,7 +76,7 @@ def main() -> None:
         _complain("refused", error, 3)
     except NotSolved as error:
         _complain("defect, please report it", error, 1)
-    except (ConfideError, OSError) as error:
+    except (ConfideError, ClaimedGuarantee, OSError) as error:
         _complain("error", error, 2)
 
 

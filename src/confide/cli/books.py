@@ -106,7 +106,7 @@ def budget(
     if listed:
         console.print()
         print_table(
-            ("entry", "when", "who", "what", "budget", "neighbours"),
+            ("entry", "when", "who", "what", "budget", "neighbours", "status then"),
             [
                 (
                     f"{e.number} {e.kind} {e.dataset}",
@@ -115,6 +115,7 @@ def budget(
                     e.what or (f"charge {e.charge}" if e.charge else ""),
                     _amount(e.budget),
                     _relation_of_entry(e),
+                    _status(e),
                 )
                 for e in listed
             ],
@@ -162,6 +163,11 @@ def _relation_of_entry(entry: Entry) -> str:
     return UNRECORDED if entry.kind == "charge" else ""
 
 
+def _status(entry: Entry) -> str:
+    """Return the status that a guarantee had on the day it was paid for."""
+    return "" if entry.status is None else str(entry.status)
+
+
 def _name(neighbours: Neighbours | None) -> str | None:
     return None if neighbours is None else str(neighbours)
 
@@ -189,6 +195,7 @@ def _entry_record(entry: Entry) -> dict[str, Any]:
         "neighbours": _name(entry.neighbours),
         "earlier": _name(entry.earlier),
         "counted": _amount(entry.counted),
+        "status_then": _status(entry) or None,
         "release": entry.release_hash,
         "digest": entry.digest,
     }

@@ -3,21 +3,25 @@
 import json
 import os
 import shlex
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
+from rich.text import Text
 
 from confide.accounting import Ledger
-from confide.errors import ConfideError, InvalidParameter
+from confide.cli.wording import in_options
+from confide.errors import ClaimedGuarantee, ConfideError, InvalidParameter
 from confide.inference import Intervals, Summary
-from confide.privacy import Approx, Budget, Guarantee, Pure, Zcdp
+from confide.privacy import Approx, Budget, Guarantee, Pure, Status, Zcdp
 from confide.privacy.budgets import exact
 from confide.reporting import about_intervals
 
@@ -143,6 +147,31 @@ def limit_command(ledger: str, dataset: str) -> str:
     return f"confide budget {shlex.quote(ledger)} {name} --epsilon 3 --delta 1e-5"
 
 
+@contextmanager
+def claims_said() -> Iterator[None]:
+    """Say on standard error, before it is paid for, that a guarantee is only claimed."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("always", category=ClaimedGuarantee, append=True)
+        usual = warnings.showwarning
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if isinstance(message, ClaimedGuarantee):
+                said = Text(f"warning: {in_options(message)}", style="yellow")
+                complaints.print(said, soft_wrap=True)
+            else:
+                usual(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = show
+        yield
+
+
 def print_json(content: Any) -> None:
     """Print JSON and nothing else."""
     print(json.dumps(content, indent=2, ensure_ascii=False))
@@ -151,6 +180,8 @@ def print_json(content: Any) -> None:
 def print_guarantee(guarantee: Guarantee) -> None:
     """Print what is promised, first and in a frame."""
     colour = "green" if guarantee.private else "red"
+    if guarantee.private and guarantee.status is not Status.PROVED:
+        colour = "yellow"
     console.print(
         Panel(str(guarantee), title="What is promised", expand=False, border_style=colour)
     )
@@ -222,6 +253,7 @@ def guarantee_record(guarantee: Guarantee) -> dict[str, Any]:
         "theorem": guarantee.theorem,
         "assumptions": list(guarantee.assumptions),
         "private": guarantee.private,
+        "reason": guarantee.reason,
     }
 
 

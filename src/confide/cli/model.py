@@ -18,6 +18,7 @@ from confide.cli.console import (
     WithIntervals,
     check_new_file,
     check_picture,
+    claims_said,
     console,
     limit_command,
     open_existing,
@@ -49,7 +50,8 @@ from confide.estimators import (
     offers_intervals,
 )
 from confide.inference import Summary
-from confide.privacy import Approx, Budget, Guarantee
+from confide.mechanisms.moments import PAGE
+from confide.privacy import Approx, Budget, Guarantee, shortfall
 from confide.reporting import model_card, report_page
 
 MODELS: dict[str, type[Any]] = {
@@ -142,7 +144,7 @@ def fit(
     if slope_bound is not None:
         settings["slope_bound"] = slope_bound
     estimator = kind(budget, **settings)
-    with opened(table, public, way) as rows:
+    with opened(table, public, way) as rows, claims_said():
         estimator.fit(rows)
     if out is not None:
         estimator.save(out)
@@ -190,8 +192,10 @@ def _print_release(
         console.print(f"\nSelected {escape(selected)}.")
     console.print(f"\n[dim]{_footnote(public)}[/dim]")
     if summary.level is None and payable:
+        less = shortfall((PAGE + "interval-release",))
         print_note(
-            "Without error bars: --intervals auto pays for them from the same budget."
+            "Without error bars: --intervals auto pays for them from the same budget"
+            + ("; the guarantee is then CLAIMED." if less else ".")
         )
     if plot is not None:
         console.print(f"Picture written to {plot}.", markup=False, soft_wrap=True)

@@ -8,10 +8,10 @@ import numpy as np
 
 from confide.accounting import Method, epsilon_for, multiplier_for, sampling_for
 from confide.accounting.sampled_losses import smallest_delta
-from confide.cli.console import console, print_json, print_table
+from confide.cli.console import console, guarantee_record, print_json, print_table
 from confide.errors import InvalidParameter
 from confide.inference import plot_steps
-from confide.privacy import Approx, Budget, Neighbours, Zcdp
+from confide.privacy import Approx, Budget, Guarantee, Neighbours, Status, Zcdp
 from confide.privacy.budgets import exact
 
 POINTS, DRAWN = 7, 13
@@ -44,6 +44,13 @@ class StepsPlan:
         part = exact(rate, "--rate")
         multiplier = multiplier_for(budget, steps, rate=part, neighbours=relation)
         return cls(budget, steps, part, relation, multiplier)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What a fit by such steps would promise."""
+        kind = "noisy-gradient" if self.rate == 1 else "sampled-gradient"
+        theorem = f"gradient-mechanisms.md#{kind}"
+        return Guarantee(self.budget, self.neighbours, Status.PROVED, theorem)
 
     def methods(self) -> tuple[Method, ...]:
         """Return the methods that apply, the tightest first."""
@@ -82,6 +89,7 @@ def plan_steps(plan: StepsPlan, plot: Path | None, *, as_json: bool) -> None:
             {
                 "multiplier": plan.multiplier,
                 "sampling": sampling_for(plan.neighbours),
+                "guarantee": guarantee_record(plan.guarantee),
                 "epsilon_by_steps": [
                     {"steps": count, "epsilon": epsilon} for count, epsilon in table
                 ],
@@ -104,7 +112,7 @@ def _words(plan: StepsPlan) -> str:
         drawn = sampling_for(plan.neighbours).replace("poisson", "Poisson")
         each = f"batches of {float(plan.rate):.4g} of the rows ({drawn})"
     return (
-        f"Guarantee    {plan.budget}, {plan.neighbours} neighbours\n"
+        f"{plan.guarantee}\n"
         f"Steps        {plan.steps:,}, {each}\n"
         f"Noise        {plan.multiplier:.6g} times {records}the longest gradient, on every "
         "sum"

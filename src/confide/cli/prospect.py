@@ -19,6 +19,7 @@ from confide.cli.console import (
     WithIntervals,
     check_picture,
     console,
+    guarantee_record,
     print_json,
     print_note,
     print_table,
@@ -140,6 +141,7 @@ def plan(
         print_json(
             {
                 "plans": [p.records() for p in found],
+                "guarantees": [guarantee_record(p.guarantee) for p in found],
                 "rows_for_width": wished,
                 "columns": [asdict(column) for column in by_column],
                 "warning": advice,
@@ -151,8 +153,8 @@ def plan(
         _print_columns(by_column, best, public, budget)
     console.print()
     print_table(
-        ("mechanism", "expected error"),
-        [(p.mechanism, f"{p.total_error:.4g}") for p in found],
+        ("mechanism", "expected error", "status"),
+        [(p.mechanism, f"{p.total_error:.4g}", str(p.guarantee.status)) for p in found],
     )
     _print_remarks(best, by_column, plot)
     _print_wish(width, wished)

@@ -57,7 +57,13 @@ from confide.inference import Coefficient, Intervals, IntervalTable, Summary
 from confide.mechanisms import MECHANISMS, Mechanism, Release
 from confide.noise import Entropy
 from confide.objectives import Objective
-from confide.privacy import Budget, Neighbours, check_budget, row_budget
+from confide.privacy import (
+    Budget,
+    Neighbours,
+    check_budget,
+    row_budget,
+    warn_if_claimed,
+)
 from confide.privacy.guarantee import PUBLIC_LABELS
 
 BOUNDS = {
@@ -115,6 +121,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _fit(self, X: Any, y: Any) -> Any:
         budget, crowd, wish, count, calibration, task, tasks, height = self._ready(X, y)
+        warn_if_claimed(calibration.guarantee, callers=3)
         entropy = Entropy.of(self.random_state)
         receipt = self._charge(calibration, budget, crowd, secret=entropy.secret)
         still = None if self.schema is None else self.schema.still_directions(height)

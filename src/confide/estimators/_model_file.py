@@ -27,7 +27,16 @@ from confide.errors import InvalidParameter
 from confide.mechanisms import MECHANISMS, Release
 from confide.mechanisms.release import NoiseRecord
 from confide.objectives import PENALTIES
-from confide.privacy import Approx, Guarantee, Neighbours, Pure, Status, Zcdp
+from confide.privacy import (
+    COMPOSED,
+    Approx,
+    Guarantee,
+    Neighbours,
+    Pure,
+    Status,
+    Zcdp,
+)
+from confide.privacy.downgrades import UNKNOWN_PARTS
 from confide.selection import FINDERS, SELECTORS
 
 FORMAT = "confide-model"
@@ -46,6 +55,8 @@ PARTS: dict[str, Any] = {
     "finder": FINDERS,
 }
 """What a mechanism may be made of, by registry."""
+KEEPS_STATUS = ("linear term", "linear term of every x-step", "scores of corners")
+"""What the first noise of a part is added to, if the part is PROVED."""
 NOT_STORED = ("budget", "schema", "mechanism", "penalty", "ledger", "random_state")
 """Parameters that have a place of their own in the file, or none."""
 
@@ -112,6 +123,7 @@ def release_record(release: Release) -> dict[str, Any]:
             "theorem": guarantee.theorem,
             "assumptions": list(guarantee.assumptions),
             "private": guarantee.private,
+            **({"reason": guarantee.reason} if guarantee.reason else {}),
         },
         "noise": [plain(record) for record in release.noise],
         "l2": plain(release.l2),
@@ -121,7 +133,10 @@ def release_record(release: Release) -> dict[str, Any]:
 
 
 def release_of(record: Mapping[str, Any]) -> Release:
-    """Return the release that `release_record` describes."""
+    """Return the release that `release_record` describes.
+
+    Its status is what it was written with, or less: what the theorem is worth today.
+    """
     promise = record["guarantee"]
     guarantee = Guarantee(
         budget_of(promise["budget"]),
@@ -130,11 +145,15 @@ def release_of(record: Mapping[str, Any]) -> Release:
         _text(promise["theorem"]),
         tuple(_text(line) for line in promise["assumptions"]),
         promise["private"] is True,
+        _text(promise.get("reason", "")),
     )
     noise = tuple(
         NoiseRecord(_text(n["kind"]), _number(n["scale"]), _text(n["added_to"]))
         for n in record["noise"]
     )
+    kept = bool(noise) and noise[0].added_to in KEEPS_STATUS
+    if guarantee.theorem in COMPOSED and not kept:
+        guarantee = guarantee.claimed(UNKNOWN_PARTS)
     value = np.array(record["value"], dtype=np.float64)
     if value.ndim not in (1, 2) or not np.isfinite(value).all():
         raise ValueError("value")

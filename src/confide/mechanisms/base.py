@@ -14,7 +14,7 @@ from confide.mechanisms.needs import Need
 from confide.mechanisms.release import NoiseRecord, Release
 from confide.noise import Entropy, Noise
 from confide.objectives import Objective, Registry
-from confide.privacy import Budget, Guarantee, Neighbours, Status
+from confide.privacy import Budget, Guarantee, Neighbours, Status, standing
 from confide.solvers import finest_tolerance
 
 
@@ -24,7 +24,9 @@ class Calibration:
 
     ``noise`` perturbs the objective or the output; ``finish`` is the second, small noise
     that pays for stopping a solver within ``tolerance`` (None where one noise pays for
-    both). ``copies`` objectives share the rows and the budget.
+    both). ``copies`` objectives share the rows and the budget. ``status`` is what the
+    mechanism says of itself, lowered where its theorem asks for noise that doubles are not;
+    ``reason`` is why it is not PROVED.
     """
 
     objective: Objective
@@ -37,12 +39,20 @@ class Calibration:
     events: tuple[Event, ...]
     copies: int = 1
     status: Status = Status.PROVED
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        status, reason = standing(self.theorem, self.status, self.reason)
+        object.__setattr__(self, "status", status)
+        object.__setattr__(self, "reason", reason)
 
     @property
     def guarantee(self) -> Guarantee:
         """What the release will promise: nothing where the claim was refuted."""
         budget = None if self.status is Status.REFUTED else self.budget
-        return Guarantee(budget, self.neighbours, self.status, self.theorem)
+        return Guarantee(
+            budget, self.neighbours, self.status, self.theorem, reason=self.reason
+        )
 
     @property
     def takes_count_as_public(self) -> bool:

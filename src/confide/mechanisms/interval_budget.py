@@ -71,7 +71,10 @@ class IntervalCalibration:
     def guarantee(self) -> Guarantee:
         """What the release of both will promise."""
         theorem = PAGE + "interval-release"
-        return Guarantee(self.budget, self.main.neighbours, self.main.status, theorem)
+        main = self.main
+        return Guarantee(
+            self.budget, main.neighbours, main.status, theorem, reason=main.reason
+        )
 
     def check_rows(self, rows: Rows) -> None:
         """Refuse by shape, before anything is spent."""

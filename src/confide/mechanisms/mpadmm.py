@@ -30,7 +30,7 @@ from confide.mechanisms.ssadmm import PAGE, SUM, check_rho
 from confide.mechanisms.step_sizes import StepRule, Steps
 from confide.noise import Entropy
 from confide.objectives import Objective
-from confide.privacy import Budget, Neighbours, Status
+from confide.privacy import Budget, Neighbours, Status, standing
 
 Noised = Literal["x", "all"]
 Sensitivity = Literal["corrected", "published"]
@@ -100,10 +100,16 @@ class MpAdmm:
 
     @property
     def status(self) -> Status:
-        """PROVED, or REFUTED where the published sensitivity is too small."""
-        if self.sensitivity == "corrected":
-            return Status.PROVED
-        return published_verdict(self.step or 0.0)
+        """That of its theorem, or REFUTED where the published sensitivity is too small."""
+        found = Status.PROVED
+        if self.sensitivity == "published":
+            found = published_verdict(self.step or 0.0)
+        return standing(self.theorem, found)[0]
+
+    @property
+    def theorem(self) -> str:
+        """What proves it: noise on x alone is noise on gradients."""
+        return PAGE + ("mpadmm-sensitivity" if self.noise == "all" else "noisy-gradient")
 
     def calibrate(
         self,
@@ -122,12 +128,10 @@ class MpAdmm:
             )
         Steps(self.rule, self.step).longest(objective)
         settings = GradientSettings.of(
-            self,
-            PAGE + ("mpadmm-sensitivity" if whole else "noisy-gradient"),
-            2 + self.rho**2 if whole else 1.0,
+            self, self.theorem, 2 + self.rho**2 if whole else 1.0
         )
         found = calibrate_gradients(settings, objective, budget, neighbours, copies)
-        if self.status is Status.PROVED:
+        if self.status is not Status.REFUTED:
             return found
         return replace(found, status=self.status, events=())
 

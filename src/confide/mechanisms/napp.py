@@ -158,6 +158,7 @@ class Napp:
             (event_of(budget),) if kept else (),
             copies,
             self.status,
+            self.verdict.why,
         )
 
     def release(

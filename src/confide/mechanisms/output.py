@@ -37,6 +37,9 @@ class OutputPerturbation:
     Private      rows and targets, and under add-remove their number.
     Sensitivity  L/Λ under add-remove, 2L/Λ under replace-one, plus 2·tolerance.
     Proof        docs/proofs/output-perturbation.md
+    Status       CLAIMED: the noise is added last and in doubles, and an attacker who knows
+                 all other rows finds a row by the last digits
+                 (docs/proofs/finite-precision.md).
 
     ``tolerance`` is relative to the sensitivity for the hinge loss, whose minimiser is
     certified by a duality gap, and absolute otherwise. ``noise_length`` is the expected

@@ -7,12 +7,16 @@ from confide.privacy.conversions import (
     pure_to_zcdp,
     zcdp_to_approx,
 )
+from confide.privacy.downgrades import COMPOSED, DOWNGRADED, shortfall
 from confide.privacy.groups import group_delta, row_budget
-from confide.privacy.guarantee import Guarantee, Status
+from confide.privacy.guarantee import Guarantee, Status, standing, weakest
 from confide.privacy.neighbours import Neighbours
 from confide.privacy.profiles import gaussian_delta, gaussian_epsilon, gaussian_mu
+from confide.privacy.warning import warn_if_claimed
 
 __all__ = [
+    "COMPOSED",
+    "DOWNGRADED",
     "Approx",
     "Budget",
     "Guarantee",
@@ -29,5 +33,9 @@ __all__ = [
     "pure_to_approx",
     "pure_to_zcdp",
     "row_budget",
+    "shortfall",
+    "standing",
+    "warn_if_claimed",
+    "weakest",
     "zcdp_to_approx",
 ]

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from confide.inference import Summary
-from confide.privacy import Budget, Guarantee, Neighbours
+from confide.privacy import Budget, Guarantee, Neighbours, Status
 from confide.reporting.about_intervals import about_intervals, not_in_intervals
 from confide.reporting.plain_words import standing_budget, theorem_text, word
 from confide.reporting.spending import Spending, spending
@@ -35,6 +35,9 @@ AGAINST = (
         "other data they hold and however much they compute, now or later."
     ),
     Item("Not against those who hold the table or the machine on which it was processed."),
+)
+IF_TRUE = Item(
+    "All of this holds only if the guarantee does, which is CLAIMED and not PROVED."
 )
 AGAINST_NOBODY = (Item("Against nobody: see the warning above."),)
 NOT_PROTECTED = (
@@ -131,6 +134,8 @@ def card_sections(
     guarantee = summary.guarantee
     words = word(guarantee)
     holds = guarantee.private and standing_budget(guarantee) is not None
+    proved = guarantee.status is Status.PROVED
+    against = (*AGAINST, *(() if proved else (IF_TRUE,))) if holds else AGAINST_NOBODY
     promise = (words.relation, *words.promise, words.trust)
     if words.assumptions:
         promise += ("It assumes:",)
@@ -143,7 +148,7 @@ def card_sections(
             tuple(map(Item, words.assumptions)),
         ),
         *_intervals(summary),
-        Section("Against whom", items=AGAINST if holds else AGAINST_NOBODY),
+        Section("Against whom", items=against),
         Section("What is not protected", items=NOT_PROTECTED),
         Section("Intended use", items=INTENDED if holds else NOT_INTENDED),
         Section("How to cite the guarantee", paragraphs=(citation(guarantee, version),)),

@@ -103,7 +103,7 @@ def word(guarantee: Guarantee) -> Wording:
         return Wording(NO_GUARANTEE, "", (), trust, assumptions)
     promise = [*_promise(budget, guarantee.neighbours), PEOPLE_IN_GENERAL]
     if guarantee.status is Status.CLAIMED:
-        promise.insert(0, "Nobody has proved this to confide's standard. If it is true:")
+        promise.insert(0, _unproved(guarantee.reason))
     return Wording(
         "" if guarantee.private else NOT_PRIVATE,
         RELATION[guarantee.neighbours],
@@ -111,6 +111,12 @@ def word(guarantee: Guarantee) -> Wording:
         trust,
         assumptions,
     )
+
+
+def _unproved(reason: str) -> str:
+    """Open a promise that nobody has proved."""
+    start = "Nobody has proved this to confide's standard."
+    return " ".join(filter(None, (start, reason, "If it is true:")))
 
 
 def standing_budget(guarantee: Guarantee) -> Budget | None:

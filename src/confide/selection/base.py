@@ -9,7 +9,7 @@ from confide.data.rows import Rows
 from confide.mechanisms import NoiseRecord
 from confide.noise import Entropy, Gumbel, Laplace, Noise
 from confide.objectives import Objective, Registry
-from confide.privacy import Budget, Guarantee, Neighbours, Status
+from confide.privacy import Budget, Guarantee, Neighbours, Status, standing
 
 PAGE = "sparse-selection.md#"
 
@@ -31,11 +31,19 @@ class SelectorCalibration:
     copies: int = 1
     centre: Noise | None = None
     status: Status = Status.PROVED
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        status, reason = standing(self.theorem, self.status, self.reason)
+        object.__setattr__(self, "status", status)
+        object.__setattr__(self, "reason", reason)
 
     @property
     def guarantee(self) -> Guarantee:
         """What the support will promise."""
-        return Guarantee(self.budget, self.neighbours, self.status, self.theorem)
+        return Guarantee(
+            self.budget, self.neighbours, self.status, self.theorem, reason=self.reason
+        )
 
     def records(self) -> tuple[NoiseRecord, ...]:
         """Describe the noises for a release."""

@@ -1,5 +1,6 @@
 """Private tuning: the best of some candidate settings for one charge."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +14,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting import Charge, Ledger, event_of
 from confide.data.files import is_in_parts
-from confide.errors import InvalidParameter
+from confide.errors import ClaimedGuarantee, InvalidParameter
 from confide.mechanisms import Release
 from confide.noise import Entropy
-from confide.privacy import Budget, Guarantee, Neighbours, Status, check_budget
+from confide.privacy import (
+    Budget,
+    Guarantee,
+    Neighbours,
+    Status,
+    check_budget,
+    warn_if_claimed,
+    weakest,
+)
 from confide.privacy.guarantee import PUBLIC_LABELS
 from confide.selection.search_base import Found, SearchMethod
 from confide.selection.search_chunks import ChunkedSearch
@@ -119,15 +128,20 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             part = table.take(np.arange(plan.smallest_part(table.count)))
             for model in models:
                 part.rehearse(model)
+        whole = replace(guarantee, budget=budget, theorem=method.theorem)
+        warn_if_claimed(whole, callers=2)
         seed = self.random_state
         entropy = Entropy.of(self.estimator.random_state if seed is None else seed)
-        relation, dataset = guarantee.neighbours, promises[0].dataset
-        receipt = self._pay(budget, relation, dataset, secret=entropy.secret)
+        dataset = promises[0].dataset
+        receipt = self._pay(budget, whole, dataset, secret=entropy.secret)
         for model in models:
             # One charge was made for all, and one source draws for all.
             model.set_params(ledger=None, random_state=None)
-        found = plan.run(models, table, score, guarantee.neighbours, entropy)
-        promise = _whole(found.model.release_, budget, method.theorem, assumed)
+        with warnings.catch_warnings():
+            # The warning above was about all of them.
+            warnings.simplefilter("ignore", ClaimedGuarantee)
+            found = plan.run(models, table, score, guarantee.neighbours, entropy)
+        promise = _of_winner(found.model.release_.guarantee, whole, assumed)
         if labels is not None:
             promise = promise.assuming(PUBLIC_LABELS)
         self._keep(found, settings, promise, budget, receipt)
@@ -136,7 +150,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _pay(
         self,
         budget: Budget,
-        neighbours: Neighbours,
+        promise: Guarantee,
         dataset: str | None,
         *,
         secret: bool,
@@ -150,8 +164,9 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             dataset,
             budget,
             (event_of(budget),),
-            neighbours=neighbours,
+            neighbours=promise.neighbours,
             what=f"PrivateSearch of {type(self.estimator).__name__}",
+            status=promise.status,
             private=secret,
         )
 
@@ -294,7 +309,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _common(promises: list[Guarantee]) -> Guarantee:
-    """Return the first guarantee, if all are proved and about the same relation."""
+    """Return the weakest guarantee, if none is refuted and all are of one relation."""
     relations = {promise.neighbours for promise in promises}
     if len(relations) > 1:
         raise InvalidParameter(
@@ -303,16 +318,21 @@ def _common(promises: list[Guarantee]) -> Guarantee:
             sorted(map(str, relations)),
             "Set neighbours on the estimator.",
         )
-    if any(promise.status is not Status.PROVED for promise in promises):
-        raise InvalidParameter("candidates", "of status PROVED", "one that is not")
-    return promises[0]
+    if any(promise.status is Status.REFUTED for promise in promises):
+        must = "of status PROVED or CLAIMED"
+        raise InvalidParameter("candidates", must, "one that is REFUTED")
+    return weakest(*promises)
 
 
-def _whole(
-    release: Release, budget: Budget, theorem: str, assumed: tuple[str, ...]
-) -> Guarantee:
+def _of_winner(alone: Guarantee, whole: Guarantee, assumed: tuple[str, ...]) -> Guarantee:
     """Return what the winner promises, the search included."""
-    promise = replace(release.guarantee, budget=budget, theorem=theorem)
+    promise = replace(
+        alone,
+        budget=whole.budget,
+        theorem=whole.theorem,
+        status=whole.status,
+        reason=whole.reason,
+    )
     for line in assumed:
         promise = promise.assuming(line)
     return promise

@@ -22,7 +22,7 @@ from confide.mechanisms.base import exactly
 from confide.mechanisms.needs import check_needs
 from confide.noise import Entropy
 from confide.objectives import Objective, weighs_alike
-from confide.privacy import Budget, Neighbours, Status
+from confide.privacy import Budget, Neighbours, weakest
 from confide.privacy.budgets import exact
 from confide.selection.base import PAGE, Selector, SelectorCalibration
 from confide.selection.bounds import entry_bounds, extras, height_beside
@@ -122,6 +122,7 @@ class SelectThenFit:
         check_size(self.selector.size, objective)
         task = Stages(self.selector, self.mechanism, objective, neighbours, copies)
         first, fit, events = divide(task, budget, self.share)
+        least = weakest(first.guarantee, fit.guarantee)
         return TwoStages(
             objective.with_l2(fit.objective.l2 or 0.0),
             budget,
@@ -132,7 +133,8 @@ class SelectThenFit:
             fit.tolerance,
             events,
             copies,
-            _weakest(first.status, fit.status),
+            least.status,
+            least.reason,
             selector=self.selector,
             first=first,
             fit=fit,
@@ -167,8 +169,3 @@ class SelectThenFit:
             events=calibration.events,
             extras={**fitted.extras, **extras(objective, supports)},
         )
-
-
-def _weakest(*parts: Status) -> Status:
-    order = (Status.REFUTED, Status.CLAIMED, Status.PROVED)
-    return min(parts, key=order.index)
