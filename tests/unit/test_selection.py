@@ -16,7 +16,7 @@ from confide.data.rows import HeldRows
 from confide.data.touched import TouchedRows
 from confide.errors import InvalidData, InvalidParameter, MissingPublicBound, PrivacyLeak
 from confide.mechanisms import ObjectivePerturbation, OutputPerturbation
-from confide.noise import Entropy, Gumbel, Laplace, assigned, choose, largest, shuffled
+from confide.noise import Entropy, Gumbel, Laplace, assigned, largest, shuffled
 from confide.objectives import L1, Clipped, GroupL2, Logistic, Objective, Poisson, Squared
 from confide.privacy import Approx, Neighbours, Pure, Zcdp
 from confide.selection import (
@@ -121,16 +121,6 @@ def test_noise_has_its_distribution(noise):
     assert far < np.sqrt(np.log(2 / 1e-9) / (2 * len(drawn)))
     length = np.sqrt(np.mean(noise.draw(200_000, Entropy.seeded(2)) ** 2))
     assert length == pytest.approx(noise.expected_norm(1), rel=0.02)
-
-
-def test_choices_follow_their_weights():
-    """Chi-square over 3 cells, 20 000 draws; false alarm 1e-6."""
-    weights = np.array([1.0, 0.0, 4.0, 5.0])
-    entropy = Entropy.seeded(3)
-    seen = np.bincount([choose(weights, entropy) for _ in range(20_000)], minlength=4)
-    assert seen[1] == 0
-    expected = 20_000 * weights[[0, 2, 3]] / 10
-    assert ((seen[[0, 2, 3]] - expected) ** 2 / expected).sum() < 27.6
 
 
 def test_places_are_shuffled_and_assigned():
