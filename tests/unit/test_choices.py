@@ -2,10 +2,13 @@
 
 import itertools
 import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from confide import LinearRegression
 from confide.data import EntryBounds
 from confide.errors import InvalidParameter
 from confide.noise import (
@@ -14,7 +17,9 @@ from confide.noise import (
     Gumbel,
     Laplace,
     SphericalLaplace,
+    TruncatedNegativeBinomial,
     choose,
+    each_by_chance,
     largest,
 )
 from confide.objectives import Logistic, Objective, Poisson
@@ -25,6 +30,8 @@ from confide.selection import (
     HardThresholding,
     ScreeningSelector,
 )
+from confide.selection.search_chunks import choice_powers
+from confide.selection.search_scores import score_for
 
 FAR = [50.0, 700.0, 746.0, 1e4, 1e15, 1e300]
 
@@ -121,3 +128,56 @@ def test_losses_without_a_finite_range_are_refused():
         pytest.raises(InvalidParameter, match="scale of the noise"),
     ):
         selector.calibrate(target, Pure(1), Neighbours.ADD_REMOVE)
+
+
+@pytest.mark.parametrize("shape", [0.0, 1e-9, 0.5, 1.0, 100.0])
+@pytest.mark.parametrize("mean", [1 + 1e-9, 1.0001, 1.5, 100.0, 1e6])
+def test_the_law_of_stopping_is_that_of_its_gamma(shape, mean):
+    """Against 60 digits, also where gamma is next to 1 or P(K = 1) is no double."""
+    law = TruncatedNegativeBinomial.of_mean(shape, mean)
+    with localcontext(prec=60):
+        gamma, eta = Decimal(law.gamma), Decimal(shape)
+        rest = -gamma.ln() if shape == 0 else (1 - (eta * gamma.ln()).exp()) / eta
+        exact = (1 / gamma - 1) / rest
+        log_chance = (1 + eta) * gamma.ln() + exact.ln()
+        assert abs(Decimal(law.mean) / exact - 1) < Decimal("1e-14")
+        assert abs(Decimal(law._log_chance_of_one) - log_chance) < Decimal("2e-13")
+
+
+@pytest.mark.parametrize(
+    ("rate", "least", "most"),
+    [
+        (Fraction(1, 10**400), 0, 0),
+        (Fraction(1, 10**18), 0, 0),
+        (1 - Fraction(1, 10**18), 1000, 1000),
+        (1 - Fraction(1, 10**400), 1000, 1000),
+    ],
+    ids=["0", "1e-18", "1", "1 - 1e-400"],
+)
+def test_rates_that_round_to_nothing_or_to_one_draw_subsets(rate, least, most):
+    subsets = each_by_chance(1000, rate, Entropy.seeded(3))
+    for _ in range(200):
+        chosen = next(subsets)
+        assert least <= len(chosen) <= most
+
+
+@pytest.mark.parametrize("bound", [1e-200, 1e200])
+@pytest.mark.parametrize("scoring", ["squared", "absolute"])
+def test_scores_whose_bound_is_no_double_are_refused(scoring, bound):
+    """A bound that underflows asks for no noise, one that overflows for nothing else."""
+    model = LinearRegression(Pure(1), target_bound=bound)
+    with pytest.raises(InvalidParameter, match="largest loss of a record"):
+        score_for(scoring, model)
+
+
+@pytest.mark.parametrize("far", FAR)
+def test_candidates_far_apart_have_weights_that_neighbours_share(far):
+    """All totals far from 0, and one record more: log-odds move by epsilon at most."""
+    before = np.array([far, far, 2 * far])
+    after = before + np.array([1.0, 0.0, 1.0])
+    laws = [choice_powers(t, 1.0, 0.5, Neighbours.ADD_REMOVE) for t in (before, after)]
+    moved = laws[1] - laws[0]
+    assert moved.max() - moved.min() <= 0.5 * (1 + 1e-9) + 2.0**-52 * far
+    entropy = Entropy.seeded(4)
+    for law in laws:
+        assert {choose(law, entropy) for _ in range(100)} == {0, 1}

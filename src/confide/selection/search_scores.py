@@ -68,7 +68,7 @@ def squared(estimator: Any) -> Score:
     def losses(model: Any, features: Any, actual: AnyArray) -> Array:
         return _error(model, features, actual, lower, upper) ** 2
 
-    return Score((upper - lower) ** 2, losses)
+    return Score((upper - lower) * (upper - lower), losses)
 
 
 @SCORES.register("absolute")
