@@ -155,5 +155,6 @@ def walked(mechanism, calibration, rows, *, touched):
 def corner_chances(pulls, rate):
     """Return what `Corners` gives to every place, and to the sign + there."""
     corners = Corners(rate, pulls)
-    weights = corners._weights / corners._weights.sum()
-    return weights, 1 / (1 + np.exp(2 * rate * pulls))
+    return np.exp(corners.powers - logsumexp(corners.powers)), 1 / (
+        1 + np.exp(2 * rate * pulls)
+    )

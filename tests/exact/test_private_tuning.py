@@ -17,7 +17,7 @@ from confide.accounting import ORDERS, best_of_many_renyi, rho_of_one_run
 from confide.noise import Entropy, TruncatedNegativeBinomial
 from confide.privacy import Approx, Neighbours, Pure, Zcdp
 from confide.selection import ChunkedSearch, RandomStopping
-from confide.selection.search_chunks import ChunkPlan, choice_weights, chunks_of
+from confide.selection.search_chunks import ChunkPlan, choice_powers, chunks_of
 from confide.selection.search_scores import Score
 from confide.selection.search_table import Table
 
@@ -48,6 +48,10 @@ def moves(relation):
 
 
 STARTS = [np.array(start) for start in ([0, 0, 0], [0, 3, 9], [7, 0, 7], [0, 9, 9.0])]
+
+
+def choice_weights(*facts):
+    return np.exp(choice_powers(*facts))
 
 
 def worst_choice(claimed, relation, log_range):

@@ -16,7 +16,7 @@ from confide.data.rows import HeldRows
 from confide.data.touched import TouchedRows
 from confide.errors import InvalidData, InvalidParameter, MissingPublicBound, PrivacyLeak
 from confide.mechanisms import ObjectivePerturbation, OutputPerturbation
-from confide.noise import Entropy, Gumbel, Laplace, assigned, choose, largest, shuffled
+from confide.noise import Entropy, Gumbel, Laplace, assigned, largest, shuffled
 from confide.objectives import L1, Clipped, GroupL2, Logistic, Objective, Poisson, Squared
 from confide.privacy import Approx, Neighbours, Pure, Zcdp
 from confide.selection import (
@@ -106,6 +106,44 @@ def test_rows_seen_by_columns_cannot_be_stored():
         pickle.dumps(seen)
 
 
+def kept_up(rows, columns, steps, seed=0):
+    """Walk at random; yield sums as they are kept, and of the same slopes exactly."""
+    rng = np.random.default_rng(seed)
+    path = TouchedPath(objective(columns), rows)
+    features = rows.features.toarray().astype(np.longdouble)
+    for step in range(steps):
+        share = 2 / (step + 2)
+        gain = float(rng.choice([-1.0, 1.0])) * share * 20.0
+        path.move(int(rng.integers(columns - 1)), gain, 1 - share)
+        yield path, path._slopes.astype(np.longdouble) @ features
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_sums_that_are_kept_up_are_as_exact_as_was_paid_for(kind):
+    """The last column is in every row and never moves: all its changes are corrections."""
+    rng, count = np.random.default_rng(3), 20_000
+    features = rng.uniform(0.3, 1, (count, 12)) * (rng.random((count, 12)) < 0.05)
+    features[:, -1] = rng.uniform(0.3, 1, count)
+    rows = HeldRows(sparse.csr_array(features.astype(kind)), np.ones(count), None, 0.0)
+    corrected = 0
+    for path, exact in kept_up(rows, 12, 60):
+        assert np.abs(path.pulls - exact).max() <= 2 * count * (count + 2) * 2.0**-53
+        corrected += path._added > 0
+    assert corrected > 5, "some sums must have been corrected, not added up anew"
+
+
+def test_rows_in_single_precision_walk_in_doubles():
+    """Slopes are those of the same numbers as doubles, to the last bit."""
+    rng = np.random.default_rng(4)
+    single = (rng.random((500, 12)) * (rng.random((500, 12)) < 0.3)).astype(np.float32)
+    paths = []
+    for kind in (np.float32, np.float64):
+        rows = HeldRows(sparse.csr_array(single.astype(kind)), np.ones(500), None, 0.0)
+        paths.append([path for path, _ in kept_up(rows, 12, 20)][-1])
+    assert np.array_equal(paths[0]._slopes, paths[1]._slopes)
+    assert np.array_equal(paths[0].pulls, paths[1].pulls)
+
+
 # --- random choices
 
 
@@ -121,16 +159,6 @@ def test_noise_has_its_distribution(noise):
     assert far < np.sqrt(np.log(2 / 1e-9) / (2 * len(drawn)))
     length = np.sqrt(np.mean(noise.draw(200_000, Entropy.seeded(2)) ** 2))
     assert length == pytest.approx(noise.expected_norm(1), rel=0.02)
-
-
-def test_choices_follow_their_weights():
-    """Chi-square over 3 cells, 20 000 draws; false alarm 1e-6."""
-    weights = np.array([1.0, 0.0, 4.0, 5.0])
-    entropy = Entropy.seeded(3)
-    seen = np.bincount([choose(weights, entropy) for _ in range(20_000)], minlength=4)
-    assert seen[1] == 0
-    expected = 20_000 * weights[[0, 2, 3]] / 10
-    assert ((seen[[0, 2, 3]] - expected) ** 2 / expected).sum() < 27.6
 
 
 def test_places_are_shuffled_and_assigned():

@@ -15,6 +15,10 @@ from confide.data.design import CACHE_BYTES, FEW_ADDED, MOST_ADDED, Design
 Partial: TypeAlias = tuple[Any, ...]
 """What a function of a block returns: arrays or numbers that can be added."""
 
+SMALL_SQUARE, LARGE_SQUARE = 1e-280, 1e280
+"""Between these squared lengths are sums of normal doubles, but for what is negligible."""
+AT_ONCE = 1024
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Block:
@@ -128,10 +132,7 @@ class Block:
 
     def lengths(self) -> Array:
         """Return ‖x‖ for every row, the intercept column included."""
-        squares = squared_norms(self.features)
-        if self.factor is not None:
-            squares *= self.factor**2
-        return np.sqrt(squares + self.height**2)
+        return lengths_of(self.features, self.factor, self.height)
 
     def absolute(self) -> "Block":
         """Return the same rows with every entry positive."""
@@ -168,6 +169,43 @@ def squared_norms(features: Any) -> Array:
         if isinstance(features, Design):
             return np.asarray(features.squared().alone(np.ones(features.shape[1])))
         return np.einsum("ij,ij->i", features, features)
+
+
+def lengths_of(features: Any, factor: AnyArray | None = None, height: float = 0.0) -> Array:
+    """Return the length of every row times its factor, beside a constant column.
+
+    Rows whose squares are no good doubles are brought to a largest entry of 1 first. That
+    is decided row by row: no record has a say in how others are rounded.
+    """
+    squares = squared_norms(features)
+    extreme = ~((squares >= SMALL_SQUARE) & (squares <= LARGE_SQUARE))
+    if factor is not None:
+        with np.errstate(invalid="ignore"):
+            squares *= factor**2
+        extreme |= ~(squares >= SMALL_SQUARE)
+    lengths = np.sqrt(squares + height**2)
+    places = np.flatnonzero(extreme)
+    for low in range(0, len(places), AT_ONCE):
+        some = places[low : low + AT_ONCE]
+        rows = features[some]
+        if isinstance(rows, Design):
+            rows = rows.todense()
+        bounded = scaled(rows, None if factor is None else factor[some])
+        lengths[some] = np.hypot(_safe_lengths(bounded), height)
+    return lengths
+
+
+def _safe_lengths(rows: Any) -> Array:
+    """Return lengths of dense or CSR rows without squares that underflow or overflow."""
+    top = abs(rows).max(axis=1)
+    top = np.asarray(top.toarray() if sparse.issparse(top) else top).ravel()
+    unit = np.where(top > 0, top, 1.0)
+    if sparse.issparse(rows):
+        shares = csr.with_values(rows, rows.data / np.repeat(unit, np.diff(rows.indptr)))
+    else:
+        shares = rows / unit[:, None]
+    with np.errstate(over="ignore"):
+        return np.asarray(top * np.sqrt(squared_norms(shares)))
 
 
 def add_up(partials: Iterable[Partial]) -> Partial:

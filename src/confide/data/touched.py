@@ -22,10 +22,11 @@ class TouchedRows:
 
     @classmethod
     def of(cls, rows: HeldRows) -> "TouchedRows":
-        """Look at sparse rows from both sides."""
+        """Look at sparse rows from both sides, in doubles whatever they are kept in."""
         features, target = rows.plain()
-        by_row = sparse.csr_array(features)
-        return cls(by_row, by_row.tocsc(), np.diff(by_row.indptr), target)
+        by_row = sparse.csr_array(features, dtype=np.float64)
+        exact = target.astype(np.float64, copy=False)
+        return cls(by_row, by_row.tocsc(), np.diff(by_row.indptr), exact)
 
     @property
     def count(self) -> int:

@@ -22,11 +22,11 @@ from confide.accounting import (
 from confide.data.rows import Rows
 from confide.errors import InvalidParameter, MissingPublicBound, UnmetNeeds
 from confide.mechanisms.base import Calibration, check_whole
-from confide.mechanisms.needs import BOUNDED_SLOPE
+from confide.mechanisms.needs import BOUNDED_SLOPE, SEVERAL_RESPONSES, Need, check_needs
 from confide.mechanisms.release import NoiseRecord
 from confide.mechanisms.unit_noise import gaussian_shift_of
 from confide.noise import Entropy, Gaussian
-from confide.objectives import Objective
+from confide.objectives import Clipped, Objective
 from confide.privacy import Approx, Budget, Neighbours, Pure
 from confide.privacy.budgets import exact
 
@@ -36,6 +36,16 @@ SAFE = 2.0
 """So many deviations are added to a noisy number of rows: too many rows do no harm."""
 NEAR = 1e-4
 """How near to the least noise that keeps a budget a search must come."""
+
+FINITE_SLOPE = Need(
+    "slopes that are finite for every record, which a clip then shortens",
+    lambda objective: (
+        objective.target_bound is not None
+        or objective.loss.targets == "signs"
+        or isinstance(objective.loss, Clipped)
+    ),
+    "declare a public bound on the target (target_bound) or clip the slope (slope_bound)",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +241,7 @@ def clip_for(mechanism: str, objective: Objective, clip: float | None) -> float:
     if not longest < math.inf:
         remedy = BOUNDED_SLOPE.remedy + ", or clip gradients (clip)"
         raise UnmetNeeds(mechanism, ((BOUNDED_SLOPE.name, remedy),))
+    check_needs(mechanism, (FINITE_SLOPE, SEVERAL_RESPONSES), objective)
     return longest
 
 

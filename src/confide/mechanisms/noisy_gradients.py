@@ -18,7 +18,7 @@ Gradient: TypeAlias = Callable[[Array], Array]
 """From coefficients to an estimate of Σ∇φ there; what it returns is the caller's own."""
 
 DRAWN_AT_ONCE = 2**13
-SHORTEST = 1e-300
+SHORTEST, LEAST, MOST = 1e-300, 1e-290, 1e300
 
 
 def noisy_gradient(
@@ -38,14 +38,14 @@ def clipped_gradient(loss: Loss, rows: Rows, clip: float) -> Gradient:
     The gradient of a record is its slope times its row, so it is the slope that is cut;
     with several targets there is a slope for each, and all are shortened alike.
     """
-    known = _caps(rows, clip) if isinstance(rows, HeldRows) else None
+    known = _caps(rows.lengths(), clip) if isinstance(rows, HeldRows) else None
 
     def gradient(theta: Array) -> Array:
         point = _shaped(theta, rows)
 
         def part(block: Block) -> tuple[Any, ...]:
             if known is None:
-                cap = clip / np.maximum(block.lengths(), SHORTEST)
+                cap = _caps(block.lengths(), clip)
             else:
                 cap = known[block.start : block.start + len(block.target)]
             return (block.pull(_slopes(loss, block, point, cap)),)
@@ -87,7 +87,7 @@ def _batch_sums(
     if not isinstance(rows, HeldRows):
         return lambda theta, places: clipped_gradient(loss, rows.at(places), clip)(theta)
     batches = Batches.of(rows, size + 1)
-    cap = _caps(rows, clip)
+    cap = _caps(rows.lengths(), clip)
 
     def batch_sum(theta: Array, places: AnyArray) -> Array:
         block = batches.pick(places)
@@ -98,20 +98,27 @@ def _batch_sums(
     return batch_sum
 
 
-def _caps(rows: HeldRows, clip: float) -> Array:
-    """Return the largest slope of every row, so that its gradient is within the clip."""
-    return np.asarray(clip / np.maximum(rows.lengths(), SHORTEST))
+def _caps(lengths: Array, clip: float) -> Array:
+    """Return the largest slope of every row, so that its gradient is within the clip.
+
+    Caps so small that they would be rounded by more than a little are 0.
+    """
+    with np.errstate(over="ignore"):
+        caps = np.minimum(clip / np.maximum(lengths, SHORTEST), MOST)
+    caps[caps < LEAST] = 0.0
+    return np.asarray(caps)
 
 
 def _slopes(loss: Loss, block: Block, theta: Array, cap: AnyArray) -> AnyArray:
-    with np.errstate(over="ignore"):
+    """Return slopes within the caps, also where a margin of ∞ − ∞ makes one no number."""
+    with np.errstate(over="ignore", invalid="ignore"):
         slopes = loss.slope(block.margin(theta), block.target)
     most = cap if slopes.ndim == 1 else cap[:, None]
-    np.minimum(slopes, most, out=slopes)
+    np.fmin(slopes, most, out=slopes)
     np.maximum(slopes, -most, out=slopes)
     if slopes.ndim == 2:
-        lengths = np.maximum(np.linalg.norm(slopes, axis=1, keepdims=True), most)
-        slopes *= most / lengths
+        shares = np.divide(slopes, most, out=np.zeros_like(slopes), where=most > 0)
+        slopes /= np.maximum(1.0, np.linalg.norm(shares, axis=1, keepdims=True))
     return slopes
 
 

@@ -10,6 +10,8 @@ from confide._types import Array
 from confide.errors import InvalidParameter
 from confide.noise.entropy import Entropy
 
+SMALLEST_SCALE, LARGEST_SCALE = 1e-150, 1e150
+
 
 class Noise(Protocol):
     """A distribution over vectors with a public scale."""
@@ -38,12 +40,27 @@ class RoundNoise(Noise, Protocol):
         ...
 
 
+def check_scale(scale: float) -> None:
+    """Refuse noise that would round to nothing, or to infinity."""
+    if not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
+        raise InvalidParameter(
+            "scale of the noise",
+            f"from {SMALLEST_SCALE} to {LARGEST_SCALE}, where doubles are fine enough",
+            float(scale),
+            "Declare bounds (of rows, targets, coefficients) and a budget nearer to 1: "
+            "other units of measurement do.",
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Laplace:
     """Independent coordinates, each with density proportional to exp(−|b|/scale)."""
 
     scale: float
     kind: ClassVar[str] = "laplace"
+
+    def __post_init__(self) -> None:
+        check_scale(self.scale)
 
     def draw(self, dimension: int, entropy: Entropy) -> Array:
         """Draw one vector."""
@@ -61,6 +78,9 @@ class SphericalLaplace:
 
     scale: float
     kind: ClassVar[str] = "spherical-laplace"
+
+    def __post_init__(self) -> None:
+        check_scale(self.scale)
 
     def draw(self, dimension: int, entropy: Entropy) -> Array:
         """Draw one vector."""
@@ -87,6 +107,9 @@ class Gaussian:
 
     scale: float
     kind: ClassVar[str] = "gaussian"
+
+    def __post_init__(self) -> None:
+        check_scale(self.scale)
 
     def draw(self, dimension: int, entropy: Entropy) -> Array:
         """Draw one vector."""

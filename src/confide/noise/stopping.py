@@ -47,7 +47,7 @@ class TruncatedNegativeBinomial:
     @property
     def mean(self) -> float:
         """The expected number of runs."""
-        odds = 1 / self.gamma - 1
+        odds = (1 - self.gamma) / self.gamma
         if self.shape == 0:
             return odds / -math.log(self.gamma)
         return self.shape * odds / -math.expm1(self.shape * math.log(self.gamma))

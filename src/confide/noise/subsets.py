@@ -14,6 +14,7 @@ from confide.noise.entropy import Entropy
 
 DRAWN_AT_ONCE = 2**14
 MOST_AT_ONCE = 64
+SMALLEST_RATE = 1e-300
 
 
 def of_equal_size(count: int, size: int, entropy: Entropy) -> Iterator[AnyArray]:
@@ -56,7 +57,7 @@ def each_by_chance(count: int, rate: Fraction, entropy: Entropy) -> Iterator[Any
     """
     turns = max(1, min(MOST_AT_ONCE, int(DRAWN_AT_ONCE / (1 + float(rate) * count))))
     whole = turns * count
-    decay = math.log1p(-float(rate))
+    decay = _log_of_rest(rate)
     usual = float(rate) * whole
     guess = math.ceil(usual + 6 * math.sqrt(usual) + 16)
     while True:
@@ -70,3 +71,10 @@ def each_by_chance(count: int, rate: Fraction, entropy: Entropy) -> Iterator[Any
         edges = np.searchsorted(line, np.arange(turns + 1) * count)
         for turn in range(turns):
             yield line[edges[turn] : edges[turn + 1]] - turn * count
+
+
+def _log_of_rest(rate: Fraction) -> float:
+    """Return log(1 − rate), also where the rate itself rounds to 0 or to 1."""
+    if 2 * rate < 1:
+        return math.log1p(-max(float(rate), SMALLEST_RATE))
+    return math.log(rate.denominator - rate.numerator) - math.log(rate.denominator)

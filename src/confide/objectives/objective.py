@@ -77,7 +77,9 @@ class Objective:
 
     def norm_of(self, count: int) -> float:
         """Return how long any so many entries of a row are, the constant one aside."""
-        whole = math.sqrt(self.row_norm**2 - self.height**2)
+        # Squares of very long or very short rows are no doubles.
+        whole = math.sqrt(self.row_norm - self.height)
+        whole *= math.sqrt(self.row_norm + self.height)
         return whole if self.entries is None else min(whole, self.entries.norm(count))
 
     def on_columns(self, count: int) -> "Objective":

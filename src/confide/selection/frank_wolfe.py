@@ -25,8 +25,8 @@ from confide.selection.choices import check_rounding, score_scale, settle
 from confide.selection.screening import score_width
 from confide.selection.vertices import Path, PlainPath, TouchedPath
 
-FARTHEST = 300.0
-"""Logarithms of weights may wander so far from where they were last put in order."""
+NO_ODDS = 300.0
+"""Against a corner of e^600 times its weight the opposite one is never drawn."""
 
 ROUGHER = 1e-3
 """Pulls of sparse rows are added to again and again: rounding is paid for in advance."""
@@ -165,34 +165,33 @@ def _is_touched(rows: Rows) -> bool:
 
 
 class Corners:
-    """Weights exp(∓rate·gⱼ) of the corners ±eⱼ, kept up where gradients change."""
+    """Logarithms of exp(−rate·gⱼ) + exp(rate·gⱼ), both corners ±eⱼ, for every coordinate.
+
+    They are kept up where gradients change. Only `choose` takes exponentials, and then over
+    the largest of the moment.
+    """
 
     def __init__(self, rate: float, gradient: Array) -> None:
         self._rate = rate
-        self._top, self._weights = 0.0, np.zeros(len(gradient))
         self.update(gradient, None)
 
     def update(self, gradient: Array, changed: AnyArray | None) -> None:
         """Take over a gradient that differs from the last one at some places, or all."""
         self._gradient = gradient
-        if changed is not None:
-            power = self._rate * np.abs(gradient[changed])
-            if power.max(initial=0.0) < self._top + FARTHEST:
-                self._weights[changed] = self._weigh(power)
-                return
-        power = self._rate * np.abs(gradient)
-        self._top = float(power.max())
-        self._weights = self._weigh(power)
+        if changed is None:
+            self.powers = self._powers_of(gradient)
+        else:
+            self.powers[changed] = self._powers_of(gradient[changed])
 
-    def _weigh(self, power: Array) -> Array:
-        """Return both corners' weights together, over the largest there was."""
-        return np.exp(power - self._top) + np.exp(-power - self._top)
+    def _powers_of(self, gradient: Array) -> Array:
+        size = self._rate * np.abs(gradient)
+        return np.asarray(size + np.log(1 + np.exp(-2 * np.minimum(size, NO_ODDS))))
 
     def choose(self, entropy: Entropy) -> tuple[int, float]:
         """Return a coordinate and a sign, with chances in proportion to the weights."""
-        place = choose(self._weights, entropy)
+        place = choose(self.powers, entropy)
         power = self._rate * self._gradient[place]
-        chance = 1 / (1 + math.exp(min(2 * power, 700.0)))
+        chance = 1 / (1 + math.exp(min(2 * power, 2 * NO_ODDS)))
         return place, 1.0 if entropy.uniform(1)[0] < chance else -1.0
 
 

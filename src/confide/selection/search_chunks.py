@@ -69,7 +69,7 @@ class ChunkPlan:
         ]
         judge = table.take(held_out)
         totals = np.array([score.total(model, judge) for model in models])
-        odds = choice_weights(totals, score.bound, self.log_range, neighbours)
+        odds = choice_powers(totals, score.bound, self.log_range, neighbours)
         index = choose(odds, entropy)
         return Found(index, models[index])
 
@@ -112,13 +112,12 @@ def chunks_of(
     return [np.flatnonzero(joined == k) for k in range(chunks)]
 
 
-def choice_weights(
+def choice_powers(
     totals: Array, bound: float, log_range: float, neighbours: Neighbours
 ) -> Array:
-    """Return weights exp(−rate·total), the largest of them 1.
+    """Return the logarithms of the weights of candidates: −rate·total.
 
     A record adds between 0 and the bound to every total. Two totals move apart by the
     bound at most where it comes or goes, and by twice the bound where it is replaced.
     """
-    rate = log_range / (neighbours.shifts * bound)
-    return np.exp(-rate * (totals - totals.min()))
+    return -log_range / (neighbours.shifts * bound) * totals

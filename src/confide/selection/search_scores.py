@@ -20,6 +20,8 @@ from confide.selection.search_table import Table
 LARGEST_DEVIANCE = 4.0
 """A chance of 1.8 % given to what happened; worse guesses all count as this bad."""
 
+SMALLEST_BOUND, LARGEST_BOUND = 1e-150, 1e150
+
 
 @dataclass(frozen=True, slots=True)
 class Score:
@@ -27,6 +29,15 @@ class Score:
 
     bound: float
     losses: Callable[[Any, Any, AnyArray], Array]
+
+    def __post_init__(self) -> None:
+        if not SMALLEST_BOUND <= self.bound <= LARGEST_BOUND:
+            raise InvalidParameter(
+                "largest loss of a record",
+                f"from {SMALLEST_BOUND} to {LARGEST_BOUND}, so that sums stay exact",
+                self.bound,
+                "Measure the target in other units, so that its bound is nearer to 1.",
+            )
 
     def total(self, model: Any, table: Table) -> float:
         """Return the sum over a table, correctly rounded."""
@@ -57,7 +68,7 @@ def squared(estimator: Any) -> Score:
     def losses(model: Any, features: Any, actual: AnyArray) -> Array:
         return _error(model, features, actual, lower, upper) ** 2
 
-    return Score((upper - lower) ** 2, losses)
+    return Score((upper - lower) * (upper - lower), losses)
 
 
 @SCORES.register("absolute")
