@@ -19,6 +19,9 @@ test: lint $(STAMP)  ## install, then format, lint, types and every fast test
 test-slow: $(STAMP)  ## the slow statistical tests alone
 	$(ONE_THREAD) $(BIN)/python -m pytest -q -n auto -m slow $(ARGS)
 
+campaign: $(STAMP)  ## hours of fuzzing; results go to docs/campaigns
+	$(ONE_THREAD) $(BIN)/python -m pytest -q -n auto -m campaign --dist worksteal $(ARGS)
+
 test-all: test test-slow  ## everything `test` does, and the slow statistical tests
 
 lint: $(STAMP)  ## format check, lint, strict types
@@ -32,4 +35,4 @@ bench: $(STAMP)  ## measure against peers and write docs/benchmarks.md
 help:           ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-9s %s\n",$$1,$$2}'
 
-.PHONY: demo test test-slow test-all lint bench help
+.PHONY: demo test test-slow test-all campaign lint bench help

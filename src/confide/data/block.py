@@ -18,6 +18,7 @@ Partial: TypeAlias = tuple[Any, ...]
 SMALL_SQUARE, LARGE_SQUARE = 1e-280, 1e280
 """Between these squared lengths are sums of normal doubles, but for what is negligible."""
 AT_ONCE = 1024
+COLUMNS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -46,7 +47,8 @@ class Block:
         elif isinstance(self.features, Design):
             margin = self.features.alone(slopes)
         else:
-            margin = np.einsum("ij,j->i", self.features, slopes)
+            rows = np.ascontiguousarray(self.features)
+            margin = _row_by_row("ij,j->i", rows, slopes)
         if self.factor is not None:
             margin *= self.factor if theta.ndim == 1 else self.factor[:, None]
         if self.height:
@@ -168,7 +170,20 @@ def squared_norms(features: Any) -> Array:
             return np.asarray(csr.squared(features) @ np.ones(features.shape[1]))
         if isinstance(features, Design):
             return np.asarray(features.squared().alone(np.ones(features.shape[1])))
-        return np.einsum("ij,ij->i", features, features)
+        rows = np.ascontiguousarray(features)
+        return _row_by_row("ij,ij->i", rows, rows)
+
+
+def _row_by_row(terms: str, rows: AnyArray, others: AnyArray) -> AnyArray:
+    """Add up products along rows, each rounded as if there were no other.
+
+    NumPy cuts longer sums where its buffer ends, which depends on how many rows there are.
+    """
+    total = np.zeros(len(rows), np.result_type(rows, others))
+    for low in range(0, rows.shape[1], COLUMNS_AT_ONCE):
+        cut = slice(low, low + COLUMNS_AT_ONCE)
+        total += np.einsum(terms, rows[:, cut], others[..., cut])
+    return total
 
 
 def lengths_of(features: Any, factor: AnyArray | None = None, height: float = 0.0) -> Array:

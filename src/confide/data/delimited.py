@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_string_dtype as is_text
+from pandas.api.types import infer_dtype
 from pandas.errors import DtypeWarning, ParserError, ParserWarning
 
 from confide.data.columns import Category
@@ -146,7 +146,7 @@ class DelimitedText:
         wrong = [
             name
             for name in self.wanted
-            if name not in self.numbers and not self._is_kept(name, frame[name].dtype)
+            if name not in self.numbers and not self._is_kept(frame[name])
         ]
         if not wrong:
             return frame
@@ -170,20 +170,25 @@ class DelimitedText:
         for name in self.wanted:
             levels = _levels(self.schema, name)
             words = all(isinstance(level, str) for level in levels)
-            if not words and is_text(frame[name].dtype):
+            if not words and _is_text(frame[name]):
                 frame[name] = _as_levels(frame[name], levels)
         return frame
 
-    def _is_kept(self, name: str, dtype: Any) -> bool:
+    def _is_kept(self, column: pd.Series) -> bool:
         """Whether a guessed type keeps what every cell says, whatever the others say.
 
         Leading zeros, which whole numbers lose, matter where a level is text or a date.
         """
         assert self.schema is not None  # noqa: S101
+        name = str(column.name)
         levels = _levels(self.schema, name)
         spelled = any(isinstance(level, str) for level in levels)
         free = _kind(self.schema, name) == "boolean" or (levels and not spelled)
-        return is_text(dtype) or (dtype.kind in "iu" and bool(free))
+        if _is_text(column):
+            # Of whole numbers beyond 64 bits pandas makes text, and of what is missing too.
+            first = str(column.iloc[0])
+            return first not in MISSING and parsed(first) is None
+        return column.dtype.kind in "iu" and bool(free)
 
     @property
     def _types(self) -> dict[str, Any]:
@@ -227,6 +232,13 @@ class DelimitedText:
 
 def _opened(path: Path) -> Any:
     return PACKED.get(path.suffix.lower(), open)(path, "rb")
+
+
+def _is_text(column: pd.Series) -> bool:
+    """Whether a column holds text alone: one of objects may hold truth values as well."""
+    if isinstance(column.dtype, pd.StringDtype):
+        return True
+    return column.dtype == object and infer_dtype(column, skipna=True) == "string"
 
 
 def _distinct_names(names: list[str]) -> list[str]:

@@ -14,9 +14,12 @@ from scipy import sparse
 
 from confide._types import Array
 from confide.data.csr import with_values, without_duplicates
-from confide.data.finite import refuse_infinite
+from confide.data.finite import LONGEST, refuse_infinite
 from confide.data.rows import HeldRows
 from confide.errors import InvalidParameter
+
+LARGEST = 1e100
+"""Bounds beyond it, or below its inverse, would overflow when squared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +36,9 @@ class EntryBounds:
     def __post_init__(self) -> None:
         for name in ("most", "length"):
             value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                raise InvalidParameter("column_bound", "positive and finite", value)
+            if value is not None and not 1 / LARGEST <= value <= LARGEST:
+                must = f"between {1 / LARGEST:g} and {LARGEST:g}"
+                raise InvalidParameter("column_bound", must, value)
         if self.few < 1:
             raise InvalidParameter("few", "1 or more", self.few)
 
@@ -67,6 +71,8 @@ def enclose_entries(
         refuse_infinite(features)
     if bounds.length is not None:
         lengths = _largest_norms(features, bounds.few)
+        if not (lengths <= LONGEST).all():
+            refuse_infinite(features)
         factor = bounds.length / np.maximum(lengths, bounds.length)
         return HeldRows(features, target, factor, height)
     if largest > bounds.most:

@@ -8,6 +8,9 @@ from scipy import sparse
 
 from confide.errors import InvalidData
 
+LONGEST = float(np.sqrt(np.finfo(np.float64).max))
+"""Longer rows have a squared length that is no double."""
+
 
 def not_numbers(columns: Sequence[str]) -> InvalidData:
     """Return what to raise where columns hold something else than numbers."""

@@ -18,9 +18,9 @@ from scipy import sparse
 
 from confide._types import AnyArray, Array
 from confide.data import csr
-from confide.data.block import Block, Partial, add_up, chain, cutter, scaled, squared_norms
+from confide.data.block import Block, Partial, add_up, chain, cutter, lengths_of, scaled
 from confide.data.design import CACHE_BYTES, MOST_ADDED, Design, additions, take_columns
-from confide.data.finite import refuse_infinite
+from confide.data.finite import LONGEST, refuse_infinite
 from confide.data.threads import one_blas_thread, pool, threads_to_use
 from confide.errors import InvalidParameter, PrivacyLeak
 
@@ -398,9 +398,9 @@ def enclose(features: Any, target: Array, row_norm: float, height: float) -> Hel
     below = row_norm * (1 - A_LITTLE - float(np.finfo(np.float64).eps) * features.shape[1])
     low, finite, longest = 0, True, 0.0
     for block in rows.blocks(0, rows.count):
-        length = np.sqrt(squared_norms(block.features))
+        length = lengths_of(block.features)
         longest = max(longest, float(length.max(initial=0.0)))
-        finite = finite and bool(np.isfinite(length.sum()))
+        finite = finite and bool((length <= LONGEST).all())
         part = factor[low : low + len(length)]
         np.divide(below, length, out=part, where=length > row_norm)
         part[length <= row_norm] = 1.0
