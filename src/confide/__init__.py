@@ -20,7 +20,7 @@ from confide.inference import Intervals
 from confide.mechanisms import Release
 from confide.privacy import Approx, Guarantee, Neighbours, Pure, Status, Zcdp
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Approx",

@@ -435,6 +435,8 @@ def fuzz(source: Source, pairs: int, seed: int) -> Iterator[tuple[str, Any]]:
             base = [source.record(rng, target, odd=odd) for _ in range(rng.randint(1, 7))]
             without = read(source.given(base, target, folder), bounding)
             if without is None:
+                done += 1
+                yield "refused", None
                 continue
             for _ in range(min(8, pairs - done)):
                 record = source.record(rng, target, odd=rng.random() < 0.7)

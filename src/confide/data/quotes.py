@@ -37,7 +37,9 @@ def check_quotes(stream: IO[bytes], separator: str) -> bool:
         ahead = np.isin(_solid(text)[marks - 1], ends) | (text[marks - 1] == QUOTE)
         wrong = np.where(opens, ~ahead, ~after)
         if wrong.any():
-            raise _fault(stream, origin + int(marks[wrong.argmax()]))
+            first = int(wrong.argmax())
+            began = opens[: first + 1].nonzero()[0]
+            raise _fault(stream, origin + int(marks[began[-1]]) if began.size else opened)
         if opens.any():
             opened = origin + int(marks[opens][-1])
         quotes += len(marks)
@@ -55,7 +57,7 @@ def _windows(stream: IO[bytes]) -> Iterator[tuple[bytes, int, int, int]]:
     tail, start = b"\n", 1
     piece = stream.read(PIECE)
     origin = len(MARK) - 1 if piece.startswith(MARK) else -1
-    piece = piece.removeprefix(MARK)
+    piece = piece.removeprefix(MARK) or stream.read(PIECE)
     while piece:
         window = tail + piece
         stop = len(window) - 1

@@ -14,7 +14,7 @@ from confide.mechanisms.needs import Need
 from confide.mechanisms.release import NoiseRecord, Release
 from confide.noise import Entropy, Noise
 from confide.objectives import Objective, Registry
-from confide.privacy import Budget, Guarantee, Neighbours, Status, standing
+from confide.privacy import Budget, Guarantee, Neighbours, Status, effective_status
 from confide.solvers import finest_tolerance
 
 
@@ -42,7 +42,7 @@ class Calibration:
     reason: str = ""
 
     def __post_init__(self) -> None:
-        status, reason = standing(self.theorem, self.status, self.reason)
+        status, reason = effective_status(self.theorem, self.status, self.reason)
         object.__setattr__(self, "status", status)
         object.__setattr__(self, "reason", reason)
 

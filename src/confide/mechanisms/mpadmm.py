@@ -30,7 +30,7 @@ from confide.mechanisms.ssadmm import PAGE, SUM, check_rho
 from confide.mechanisms.step_sizes import StepRule, Steps
 from confide.noise import Entropy
 from confide.objectives import Objective
-from confide.privacy import Budget, Neighbours, Status, standing
+from confide.privacy import Budget, Neighbours, Status, effective_status
 
 Noised = Literal["x", "all"]
 Sensitivity = Literal["corrected", "published"]
@@ -104,7 +104,7 @@ class MpAdmm:
         found = Status.PROVED
         if self.sensitivity == "published":
             found = published_verdict(self.step or 0.0)
-        return standing(self.theorem, found)[0]
+        return effective_status(self.theorem, found)[0]
 
     @property
     def theorem(self) -> str:

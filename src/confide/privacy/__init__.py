@@ -9,7 +9,7 @@ from confide.privacy.conversions import (
 )
 from confide.privacy.downgrades import COMPOSED, DOWNGRADED, shortfall
 from confide.privacy.groups import group_delta, row_budget
-from confide.privacy.guarantee import Guarantee, Status, standing, weakest
+from confide.privacy.guarantee import Guarantee, Status, effective_status, weakest
 from confide.privacy.neighbours import Neighbours
 from confide.privacy.profiles import gaussian_delta, gaussian_epsilon, gaussian_mu
 from confide.privacy.warning import warn_if_claimed
@@ -26,6 +26,7 @@ __all__ = [
     "Zcdp",
     "approx_to_zcdp",
     "check_budget",
+    "effective_status",
     "gaussian_delta",
     "gaussian_epsilon",
     "gaussian_mu",
@@ -34,7 +35,6 @@ __all__ = [
     "pure_to_zcdp",
     "row_budget",
     "shortfall",
-    "standing",
     "warn_if_claimed",
     "weakest",
     "zcdp_to_approx",

@@ -28,7 +28,7 @@ SEEDED = "the noise was seeded: whoever knows the seed sees through it"
 LINE = 76
 
 
-def standing(theorem: str, status: Status, reason: str = "") -> tuple[Status, str]:
+def effective_status(theorem: str, status: Status, reason: str = "") -> tuple[Status, str]:
     """Lower a status to what its theorem is worth in doubles, and say why; never raise."""
     found = shortfall((theorem,))
     if not found or status is Status.REFUTED:
@@ -54,7 +54,7 @@ class Guarantee:
     reason: str = ""
 
     def __post_init__(self) -> None:
-        status, reason = standing(self.theorem, self.status, self.reason)
+        status, reason = effective_status(self.theorem, self.status, self.reason)
         object.__setattr__(self, "status", status)
         object.__setattr__(self, "reason", reason)
 

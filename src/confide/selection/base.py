@@ -9,7 +9,7 @@ from confide.data.rows import Rows
 from confide.mechanisms import NoiseRecord
 from confide.noise import Entropy, Gumbel, Laplace, Noise
 from confide.objectives import Objective, Registry
-from confide.privacy import Budget, Guarantee, Neighbours, Status, standing
+from confide.privacy import Budget, Guarantee, Neighbours, Status, effective_status
 
 PAGE = "sparse-selection.md#"
 
@@ -34,7 +34,7 @@ class SelectorCalibration:
     reason: str = ""
 
     def __post_init__(self) -> None:
-        status, reason = standing(self.theorem, self.status, self.reason)
+        status, reason = effective_status(self.theorem, self.status, self.reason)
         object.__setattr__(self, "status", status)
         object.__setattr__(self, "reason", reason)
 

@@ -1,0 +1,143 @@
+"""Cells of a column, each read by itself."""
+
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from confide.data import EntryBounds, enclose, enclose_entries
+from confide.data.block import Block, squared_norms
+from confide.data.columns import Category, Number
+from confide.data.delimited import read_delimited
+from confide.data.schema import Schema
+from confide.data.target import Target
+from confide.data.values import as_cells, as_days, as_numbers, as_truths, level_codes
+from confide.errors import InvalidData, InvalidParameter
+
+
+def column(*cells):
+    values = np.empty(len(cells), dtype=object)
+    values[:] = cells
+    return pd.Series(values, dtype=object)
+
+
+NUMBERS = {
+    "truth": (True, 1.0),
+    "beyond 64 bits": (10**20, 1e20),
+    "beyond doubles": (10**400, np.inf),
+    "far below": (-(10**400), -np.inf),
+    "text": (" 1.5 ", 1.5),
+    "empty text": ("", np.nan),
+    "decimal": (Decimal("0.1"), 0.1),
+    "fraction": (Fraction(1, 3), 1 / 3),
+    "single precision": (np.float32(0.1), float(np.float32(0.1))),
+    "missing": (None, np.nan),
+    "missing too": (pd.NA, np.nan),
+}
+
+
+@pytest.mark.parametrize("case", NUMBERS)
+def test_a_number_is_read_alike_alone_and_among_others(case):
+    cell, number = NUMBERS[case]
+    alone = as_numbers(column(cell), "c")
+    among = as_numbers(column(*(other for other, _ in NUMBERS.values()), cell), "c")
+    np.testing.assert_array_equal(alone, [number])
+    np.testing.assert_array_equal(among, [n for _, n in NUMBERS.values()] + [number])
+
+
+@pytest.mark.parametrize("cell", ["1_000", "word", "nan", "١", 1j, np.timedelta64(5), b"1"])
+def test_what_spells_no_number_is_refused(cell):
+    with pytest.raises(InvalidData, match="column 'c'"):
+        as_numbers(column(1, cell), "c")
+
+
+def test_truths_do_not_depend_on_their_neighbours():
+    cells = (True, False, "yes", "NO", 1, 0.0, "1.0", None)
+    read = as_truths(column(*cells), "c")
+    np.testing.assert_array_equal(read, [1, 0, 1, 0, 1, 0, 1, np.nan])
+    for cell, truth in zip(cells, read, strict=True):
+        np.testing.assert_array_equal(as_truths(column(cell), "c"), [truth])
+
+
+def test_one_instant_is_another_day_in_another_zone_whichever_comes_first():
+    west = datetime(2020, 1, 1, 23, tzinfo=timezone(timedelta(hours=-5)))
+    east = datetime(2020, 1, 2, 4, tzinfo=UTC)
+    assert west == east
+    days = [date(2020, 1, 1).toordinal(), date(2020, 1, 2).toordinal()]
+    assert as_days(column(west, east), "d").tolist() == days
+    assert as_days(column(east, west), "d").tolist() == days[::-1]
+
+
+def test_levels_are_matched_cell_by_cell():
+    cells = (1, "1", 10**20, True, 1.0, None, "x")
+    assert level_codes(column(*cells), ("0", "1"), "y").tolist() == [-1, 1, *[-1] * 5]
+    assert level_codes(column(*cells), (0, 1), "y").tolist() == [1, -1, -1, 1, 1, -1, -1]
+
+
+@pytest.mark.parametrize("extra", ["x", 10**20, None, True, 0.5, Decimal(1)])
+def test_a_list_keeps_every_entry_as_it_is(extra):
+    read = as_cells([1, 2, extra])
+    assert read.tolist()[:2] == [1, 2]
+    assert not isinstance(read.tolist()[0], str)
+    assert as_cells((1, 2.5)).dtype == np.float64
+    assert as_cells(["a", "b"]).dtype.kind == "U"
+
+
+@pytest.mark.parametrize("extra", ["100000000000000000000", "", "0.5", "x", "True"])
+def test_cells_of_text_mean_the_same_beside_every_other(tmp_path, extra):
+    schema = Schema(
+        (Number("n", 0, 1e19), Category("c", (0, 1), other=True)), Target("y", bound=1)
+    )
+    path = tmp_path / "t.csv"
+    lines = ["9007199254740993,01,1", ",,0", "1e3,1.0,0.5"]
+    path.write_text("n,c,y\n" + "\n".join(lines) + "\n", "utf-8")
+    alone = schema.design(read_delimited(path, schema, target=True))
+    path.write_text("n,c,y\n" + "\n".join([*lines, f"5,{extra},0"]) + "\n", "utf-8")
+    np.testing.assert_array_equal(
+        schema.design(read_delimited(path, schema, target=True))[:-1], alone
+    )
+
+
+WIDTHS = (1, 2, 7, 33, 4096, 4097, 9000)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_lengths_and_margins_are_rounded_row_by_row(order, width):
+    rng = np.random.default_rng(width)
+    rows = np.array(rng.normal(size=(5, width)), order=order)
+    theta = rng.normal(size=width)
+    block = Block(rows, np.zeros(5), None, 0.0)
+    margins = block.margin(theta, alone=True)
+    squares = squared_norms(rows)
+    for k in range(5):
+        one = Block(rows[k : k + 1], np.zeros(1), None, 0.0)
+        assert one.margin(theta, alone=True)[0] == margins[k]
+        assert squared_norms(rows[k : k + 1])[0] == squares[k]
+
+
+@pytest.mark.parametrize("bounds", [EntryBounds(0.1), EntryBounds.scaled(2, 0.1)])
+def test_single_precision_keeps_to_its_bound_and_its_type(bounds):
+    rows = np.float32([[0.1, 0.05], [3.0, -3.0], [0.1, 0.0]])
+    held = enclose_entries(rows, np.zeros(3), bounds, 0.0)
+    plain, _ = held.plain()
+    assert plain.dtype == np.float64
+    assert held.features.dtype == np.float32
+    few = enclose_entries(rows[:1], np.zeros(1), bounds, 0.0).plain()[0]
+    np.testing.assert_array_equal(few, plain[:1])
+    if bounds.length is None:
+        assert np.abs(plain).max() <= bounds.most
+    else:
+        assert np.linalg.norm(plain, axis=1).max() <= bounds.length * (1 + 1e-15)
+
+
+def test_short_rows_are_bounded_though_their_squares_underflow():
+    rows = enclose(np.full((2, 2), 1e-170), np.zeros(2), 1e-175, 0.0)
+    assert np.abs(rows.plain()[0]).max() <= 1e-175
+    with pytest.raises(InvalidParameter, match="column_bound"):
+        EntryBounds(1e-175)
+    with pytest.raises(InvalidData, match="squared length"):
+        enclose_entries(np.full((1, 2), 1e200), np.zeros(1), EntryBounds.scaled(2, 1.0), 0)
