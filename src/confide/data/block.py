@@ -215,11 +215,12 @@ def _safe_lengths(rows: Any) -> Array:
     top = abs(rows).max(axis=1)
     top = np.asarray(top.toarray() if sparse.issparse(top) else top).ravel()
     unit = np.where(top > 0, top, 1.0)
-    if sparse.issparse(rows):
-        shares = csr.with_values(rows, rows.data / np.repeat(unit, np.diff(rows.indptr)))
-    else:
-        shares = rows / unit[:, None]
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
+        if sparse.issparse(rows):
+            each = np.repeat(unit, np.diff(rows.indptr))
+            shares = csr.with_values(rows, rows.data / each)
+        else:
+            shares = rows / unit[:, None]
         return np.asarray(top * np.sqrt(squared_norms(shares)))
 
 
