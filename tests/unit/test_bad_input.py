@@ -120,7 +120,7 @@ BAD_FEATURES = {
     "object": (spoiled({WORD: NUMBER})[0], "must hold numbers"),
     "nested": (spoiled([NUMBER, 1.0])[0], "must"),
     "none": (spoiled(None)[0], "contains NaN"),
-    "missing": (spoiled(pd.NA)[0], "must hold numbers"),
+    "missing": (spoiled(pd.NA)[0], "contains NaN"),
     "complex": (spoiled(NUMBER, complex)[0], "Complex data not supported"),
     "complex entry": (spoiled(complex(NUMBER, 1))[0], "must hold numbers"),
     "dates": (np.full((12, 3), "2001-02-03", dtype="datetime64[s]"), "dates"),

@@ -83,7 +83,7 @@ def test_a_list_keeps_every_entry_as_it_is(extra):
     assert read.tolist()[:2] == [1, 2]
     assert not isinstance(read.tolist()[0], str)
     assert as_cells((1, 2.5)).dtype == np.float64
-    assert as_cells(["a", "b"]).dtype.kind == "U"
+    assert as_cells(["a", "b\0"]).tolist() == ["a", "b\0"]
 
 
 @pytest.mark.parametrize("extra", ["100000000000000000000", "", "0.5", "x", "True"])

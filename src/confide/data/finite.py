@@ -29,7 +29,10 @@ def refuse_infinite(features: Any) -> None:
             "by a rule chosen before looking at them."
         )
     if not np.isfinite(values).all():
-        raise InvalidData("X must hold finite numbers; it contains infinity.")
+        raise InvalidData(
+            "X must hold finite numbers; it contains infinity, or a number that is too "
+            "large for a double."
+        )
     raise InvalidData(
         "the squared length of every row of X must fit a double; a value is too large. "
         "Bring the columns to a common public range first."

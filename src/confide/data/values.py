@@ -53,9 +53,8 @@ def as_cells(values: Any) -> Any:
     """
     if not isinstance(values, list | tuple):
         return values
-    array, cells = np.asarray(values), np.asarray(values, dtype=object)
-    alike = array.dtype.kind in "biufc" or all(isinstance(cell, str) for cell in cells.flat)
-    return array if alike else cells
+    array = np.asarray(values)
+    return array if array.dtype.kind in "biufc" else np.asarray(values, dtype=object)
 
 
 def as_numbers(values: Any, name: str) -> AnyArray:
@@ -74,6 +73,18 @@ def not_a_number(name: str) -> InvalidData:
         f"column {name!r} is declared as a number but holds something else. Declare it as "
         "a category, or convert it first."
     )
+
+
+def cells_as_numbers(cells: AnyArray) -> Array | None:
+    """Return an array of objects as numbers; None where one of them is none."""
+    read = [_number(cell) if not _is_missing(cell) else math.nan for cell in cells.flat]
+    if None in read:
+        return None
+    return np.array(read, dtype=np.float64).reshape(cells.shape)
+
+
+def _is_missing(cell: Any) -> bool:
+    return cell is None or cell is pd.NA or cell is pd.NaT
 
 
 def are_numbers(texts: Any) -> bool:
@@ -100,7 +111,9 @@ def as_days(values: Any, name: str) -> Array:
     the day counts that was written down.
     """
     column = values if isinstance(values, Coded) else pd.Series(values)
-    if not isinstance(column, Coded) and column.dtype.kind == "M":
+    if isinstance(column, pd.Series) and isinstance(column.dtype, pd.ArrowDtype):
+        column = column.astype(object)
+    if isinstance(column, pd.Series) and column.dtype.kind == "M":
         local = column.dt.tz_localize(None) if column.dt.tz is not None else column
         days = local.to_numpy().astype("datetime64[D]")
         numbers = days.astype(np.int64).astype(np.float64) + date(1970, 1, 1).toordinal()
@@ -108,7 +121,7 @@ def as_days(values: Any, name: str) -> Array:
         return numbers
     if isinstance(column, pd.Series) and column.dtype == object:
         # One instant is equal in all zones, but it is not the same day in all of them.
-        column = pd.Series([_on_the_clock(value) for value in column], dtype=object)
+        column = pd.Series([_without_zone(value) for value in column], dtype=object)
     fault = InvalidData(
         f"column {name!r} is declared as a date but holds something else. Write dates as "
         "2024-12-31, or declare the column as another kind."
@@ -141,8 +154,12 @@ def _check_type(values: Any, levels: tuple[Any, ...], what: str) -> None:
         kind = kind.categories.dtype
     text = isinstance(values, Coded) or getattr(kind, "kind", "") == "U"
     text = text or isinstance(kind, pd.StringDtype)
-    if not text and (kind is None or not is_numeric_dtype(kind)):
-        return
+    if text or (kind is not None and is_numeric_dtype(kind)):
+        check_levels_of_type(levels, what, text=text)
+
+
+def check_levels_of_type(levels: tuple[Any, ...], what: str, *, text: bool) -> None:
+    """Refuse levels none of which a column of text, or else of numbers, could hold."""
     if not any(isinstance(level, str) is text for level in levels):
         holds, none = ("text", "text") if text else ("numbers", "a number")
         raise InvalidData(
@@ -163,6 +180,8 @@ def check_levels(what: str, levels: Any, least: int) -> tuple[Any, ...]:
         raise InvalidParameter(
             what, f"a list of {count}, each once and none missing", levels
         )
+    if any(isinstance(level, str) and level.endswith("\0") for level in found):
+        raise InvalidParameter(what, "texts that do not end in a null character", levels)
     real: list[Any] = [level for level in found if isinstance(level, numbers.Real)]
     far = [level for level in real if not -BEYOND_DOUBLES < level < BEYOND_DOUBLES]
     if any(level not in (math.inf, -math.inf) for level in far):
@@ -191,13 +210,16 @@ def _distinct(values: Any, what: str) -> tuple[AnyArray, Sequence[Any]]:
     """
     if isinstance(values, Coded):
         return values.codes, values.texts
-    column = pd.Series(values)
+    text = isinstance(values, np.ndarray) and values.dtype.kind in "OU"
+    column = pd.Series(values, dtype=object if text else None)
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column.cat.codes.to_numpy(), column.cat.categories.tolist()
     try:
+        if column.dtype == object:
+            column = pd.Series([_own_type(value) for value in column], dtype=object)
         # An array: an index would look for a type that all values have in common.
         codes, found = cast("Any", pd.factorize)(column.array)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, ArithmeticError, NotImplementedError):
         raise InvalidData(
             f"{what} must hold plain values; it holds lists or other objects."
         ) from None
@@ -220,6 +242,15 @@ def _spread(found: Array, codes: AnyArray) -> Array:
     return spread
 
 
+def _own_type(value: Any) -> Any:
+    """Return a scalar of NumPy as Python's own, which is equal only to what is the same.
+
+    A number in single precision is equal to doubles from which it differs.
+    """
+    plain = isinstance(value, np.bool_ | np.number | np.str_)
+    return value.item() if plain and not isinstance(value, np.timedelta64) else value
+
+
 def _number(value: Any) -> float | None:
     if isinstance(value, str):
         return parsed(value) if value.strip() else math.nan
@@ -230,7 +261,7 @@ def _number(value: Any) -> float | None:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
-    except ValueError:
+    except (ValueError, ArithmeticError):
         return None
 
 
@@ -250,7 +281,7 @@ def _truth(value: Any) -> float | None:
     return number if number in (0, 1) else None
 
 
-def _on_the_clock(value: Any) -> Any:
+def _without_zone(value: Any) -> Any:
     """Return a time without its zone, as it was written down."""
     return value.replace(tzinfo=None) if isinstance(value, datetime) else value
 
@@ -260,5 +291,5 @@ def _day(value: Any) -> float | None:
         return float(value.toordinal())
     try:
         return float(datetime.fromisoformat(value.strip()).toordinal())
-    except (AttributeError, ValueError):
+    except (AttributeError, TypeError, ValueError):
         return None

@@ -12,13 +12,22 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_object_dtype
+from scipy import sparse
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from confide._types import AnyArray, Array
 from confide.data import Schema
-from confide.data.csr import without_duplicates
+from confide.data.csr import as_csr, without_duplicates
 from confide.data.finite import not_numbers
-from confide.data.values import Coded, as_cells, check_levels, level_codes
+from confide.data.values import (
+    Coded,
+    as_cells,
+    cells_as_numbers,
+    check_levels,
+    check_levels_of_type,
+    level_codes,
+)
 from confide.errors import InvalidData, InvalidParameter
 
 
@@ -76,14 +85,40 @@ def read_matrix(X: Any, check: Callable[..., Any] | None = None) -> Any:
     check = check or partial(check_array, ensure_min_samples=0)
     try:
         matrix = check(
-            as_cells(X),
+            _as_numbers(as_cells(X)),
             accept_sparse="csr",
             dtype=(np.float64, np.float32),
             ensure_all_finite=False,
         )
         return without_duplicates(matrix)
+    except InvalidData:
+        raise
     except (ValueError, TypeError, OverflowError) as error:
         raise _retold(error) from None
+
+
+def _as_numbers(X: Any) -> Any:
+    """Return objects as numbers, one by one, and sparse matrices of all kinds as CSR."""
+    if sparse.issparse(X):
+        return as_csr(X)
+    if isinstance(X, pd.DataFrame):
+        objects = [k for k, kind in enumerate(X.dtypes) if is_object_dtype(kind)]
+        if not objects:
+            return X
+        X = X.copy(deep=False)
+        for place in objects:
+            X.isetitem(place, _numbers_of(X.iloc[:, place].to_numpy()))
+        return X
+    if isinstance(X, np.ndarray) and X.dtype == object:
+        return _numbers_of(X)
+    return X
+
+
+def _numbers_of(cells: AnyArray) -> Array:
+    read = cells_as_numbers(cells)
+    if read is None:
+        raise NotNumbers(_NO_NUMBER)
+    return read
 
 
 def read_target(y: Any, count: int) -> AnyArray:
@@ -93,9 +128,11 @@ def read_target(y: Any, count: int) -> AnyArray:
             "fit requires y to be passed, but the target y is None. Call fit(X, y), or "
             "fit(table) with a schema, which names the target."
         )
+    _refuse_masked(y, "the target y")
     plain = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biuf"
     try:
         column = y if plain else np.asarray(column_or_1d(as_cells(y), warn=True))
+        column = column.astype(object) if column.dtype.kind == "T" else column
     except (ValueError, TypeError):
         raise InvalidData(
             "the target y must be one dense column of real numbers or of labels: y should "
@@ -111,8 +148,8 @@ def read_target(y: Any, count: int) -> AnyArray:
             "the target y must hold numbers or labels; it holds dates or durations."
         )
     if column.dtype.kind == "f" and np.isinf(column).any():
-        raise InvalidData("the target y must be finite in every row; it contains infinity.")
-    if column.dtype.kind not in "biu" and pd.isna(column).any():
+        raise _infinite_target()
+    if column.dtype.kind not in "biu" and _has_missing(column):
         raise InvalidData(
             "the target y must be known in every row; it contains NaN or other missing "
             "values. Drop those rows."
@@ -123,16 +160,22 @@ def read_target(y: Any, count: int) -> AnyArray:
 def read_numbers(y: Any, count: int) -> Array:
     """Return a target of finite numbers."""
     column = read_target(y, count)
-    try:
-        target = column.astype(np.float64)
-    except (ValueError, TypeError, OverflowError):
+    numeric = column.dtype.kind in "biuf"
+    target = column.astype(np.float64) if numeric else cells_as_numbers(column)
+    if target is None:
         raise InvalidData(
-            "the target y must hold numbers; an entry is not one, or is too large for a "
-            "double."
-        ) from None
+            "the target y must hold numbers; an entry is not one. Convert it first."
+        )
     if not np.isfinite(target).all():
-        raise InvalidData("the target y must be finite in every row; it contains infinity.")
+        raise _infinite_target()
     return target
+
+
+def _infinite_target() -> InvalidData:
+    return InvalidData(
+        "the target y must be finite in every row; it contains infinity, or a number that "
+        "is too large for a double."
+    )
 
 
 def declared_classes(declared: Any) -> AnyArray:
@@ -151,13 +194,20 @@ def found_labels(y: Any, count: int) -> AnyArray:
         ends = np.array([column.min(), column.max()])
         if ((column == ends[1]) | (column == ends[0])).all():
             return ends if ends[0] < ends[1] else ends[:1]
-    try:
+    if column.dtype != object:
         return np.sort(np.asarray(pd.unique(pd.Series(column))).astype(column.dtype))
+    try:
+        labels = sorted({*column.tolist()})
     except TypeError:
+        labels = [0, ""]
+    texts = [label for label in labels if isinstance(label, str)]
+    if len(texts) not in (0, len(labels)) or any(text.endswith("\0") for text in texts):
         raise InvalidData(
             "the target y must hold labels of one type that can be ordered (Unknown label "
-            "type); it mixes several. Convert them all to text."
-        ) from None
+            "type); it mixes several, or a text ends in a null character. Convert them all "
+            "to text."
+        )
+    return np.array(labels) if texts else np.array(labels, dtype=object)
 
 
 def check_several(labels: AnyArray) -> AnyArray:
@@ -175,6 +225,8 @@ def label_places(y: Any, count: int, classes: tuple[Any, ...]) -> AnyArray:
     if _is_text(y, count) or (isinstance(y, Coded) and len(y) == count and not y.missing):
         return level_codes(y, classes, "the target y")
     column = _label_column(y, count)
+    if column.dtype == object and all(isinstance(cell, str) for cell in column):
+        check_levels_of_type(classes, "the target y", text=True)
     whole = all(isinstance(label, int) for label in classes)
     if len(classes) == 2 and whole and column.dtype.kind in "iu":
         return column == classes[1]
@@ -197,8 +249,25 @@ def _is_text(y: Any, count: int) -> bool:
     return text and len(y) == count and not y.isna().any()
 
 
+def _has_missing(column: AnyArray) -> bool:
+    try:
+        return bool(pd.isna(column).any())
+    except ArithmeticError:
+        return True
+
+
+def _refuse_masked(values: Any, what: str) -> None:
+    """Refuse masks, which nothing here looks at."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise InvalidData(
+            f"{what} must be a plain array; it is a masked one. Fill or drop what is "
+            "masked by a rule chosen before looking at it."
+        )
+
+
 def _refuse_other_types(X: Any) -> None:
     """Refuse what scikit-learn would convert to numbers without a word."""
+    _refuse_masked(X, "X")
     kinds = dict(X.dtypes.items()) if isinstance(X, pd.DataFrame) else {}
     types = pd.api.types
     other = [

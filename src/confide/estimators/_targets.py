@@ -90,7 +90,10 @@ class Several:
 
 def as_table(y: Any) -> AnyArray:
     """Return targets as a table with a column for each."""
-    table = np.asarray(as_cells(y))
+    try:
+        table = np.asarray(as_cells(y))
+    except ValueError:
+        table = np.empty(0)
     if table.ndim != 2 or not table.shape[1]:
         raise InvalidData("the targets y must be a table with a column for each.")
     return table
