@@ -61,7 +61,7 @@ BOUNDS = (
 )
 WEST, EAST = timezone(timedelta(hours=-5)), timezone(timedelta(hours=9))
 
-NUMBERS = (0, 1, -1, 0.5, 37, 99.9, 1e-300, 1e300, 2**53 + 1, -(2**62), None, np.nan)
+NUMBERS = (0, 1, -1, 0.1, 0.5, 37, 99.9, 1e-300, 1e300, 2**53 + 1, -(2**62), None, np.nan)
 ODD_NUMBERS = (
     *(True, False, 10**20, -(10**400), 2**64, "1.5", " 2 ", "1e3", Decimal("0.1")),
     *(np.float32(0.1), np.int8(3), np.uint64(2**63), Fraction(1, 3), np.inf, "", "word"),
@@ -71,7 +71,7 @@ ODD_TRUTHS = (1, 0, 1.0, "yes", "No", "TRUE", "0", "1.0", np.True_, 10**20, np.n
 WORDS = ("a", "b", "1", "z", None)
 ODD_WORDS = (1, True, 1.0, 10**20, 2**70, np.str_("a"), "a ", "True", 0.5, np.nan, b"a")
 DIGITS = (0, 1, 2.5, 7, None)
-ODD_DIGITS = ("1", "1.0", True, "z", 10**20, Decimal("2.5"), np.float32(2.5), 2**53)
+ODD_DIGITS = ("1", "1.0", True, "z", 10**20, Decimal("2.5"), np.float32(2.5), 2**53, b"1")
 DAYS = (date(2005, 5, 5), pd.Timestamp("2010-01-01 23:00"), date.min, None)
 ODD_DAYS = (
     *("2005-05-05", "2005-05-05T23:30:00-05:00", "20050505", pd.NaT, "yesterday", 7),
@@ -81,7 +81,7 @@ ODD_DAYS = (
     date(1500, 1, 1),
 )
 LABELS = {
-    "words": (("no", "yes", "1", "other"), (1, 10**20, True, None, np.str_("yes"))),
+    "words": (("no", "yes", "1", "no\0"), (1, 10**20, True, None, np.str_("yes"))),
     "digits": ((0, 1, 1, 0, 5), ("1", 1.0, True, None, 10**20, "x", np.int8(1))),
     "amount": ((0.5, -4, 3, 7.25), ("1.5", 10**20, None, Decimal("2.5"), True, 1e300)),
 }
@@ -199,11 +199,15 @@ def as_csr(dtype: Any) -> Callable[[list[Any], str, Path], Given]:
         ends = [0]
         for row in X:
             held = [j for j, value in enumerate(row) if value]
-            # Now and then an entry stands at a place twice, or out of order.
-            held = [*held, *held[:1]] if 3.0 in row else held
-            held = held[::-1] if row[0] == 1.0 else held
+            own = [row[j] for j in held]
+            if 3.0 in row and held:
+                # Entries stand at one place many times; their sum depends on the order.
+                held += held[:1] * 30
+                own += [1e17, -1e17, 1.0] * 10
+            if row[0] == 1.0:
+                held, own = held[::-1], own[::-1]
             places += held
-            values += [row[j] for j in held]
+            values += own
             ends.append(len(places))
         with np.errstate(over="ignore"):
             data = np.array(values, np.float64).astype(dtype)
@@ -231,6 +235,7 @@ RAW = (
     *('37,"a\n', '37,0.1,yes,a"b,1,2005-05-05,no\n', '"\n', '""\n', "37\n", "\n"),
     *("1,2,3,4,5,6,7,8,9\n", '37,0.1,yes,"a"b,1,2005-05-05,no\n', '37,"0.1,yes\n"\n'),
     *('37,0.1,yes,"a""",1,2005-05-05,no\n', '1,2," ""\n', 'a,"b\n"","c\n'),
+    *("\t37,0.1,yes,a,1,2005-05-05,no\n", "  \t\n", "37,0.1,yes,\ta,1,2005-05-05,no\n"),
 )
 
 

@@ -3,6 +3,7 @@
 import json
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -25,8 +26,9 @@ from confide import (
 )
 from confide.estimators import release_hash
 from confide.inference import Coefficient, Summary
-from confide.mechanisms import Napp, OutputPerturbation, ProjectedHistogram
-from confide.privacy import DOWNGRADED, weakest
+from confide.mechanisms import Napp, OutputPerturbation, ProjectedHistogram, Release
+from confide.mechanisms.release import NoiseRecord
+from confide.privacy import COMPOSED, DOWNGRADED, weakest
 from confide.reporting import model_card, plain_words, report_page
 from confide.selection import PrivateSearch, RandomStopping, SelectThenFit
 
@@ -280,6 +282,15 @@ def test_a_pickled_guarantee_is_worth_what_its_theorem_is_today():
     old = Guarantee.__new__(Guarantee)
     old.__setstate__([BUDGET, ADD, Status.PROVED, OUTPUT, CLAIMED.assumptions, True])
     assert old == CLAIMED
+
+
+@pytest.mark.parametrize("theorem", sorted(COMPOSED))
+def test_a_pickled_release_is_worth_what_its_parts_are_today(theorem):
+    said = replace(PROVED, theorem=theorem)
+    for added_to, status in (("coefficients", "CLAIMED"), ("linear term", "PROVED")):
+        noise = (NoiseRecord("gaussian", 1.0, added_to),)
+        old = Release(np.zeros(1), said, noise, 0.0, ())
+        assert str(pickle.loads(pickle.dumps(old)).guarantee.status) == status  # noqa: S301
 
 
 def test_the_reason_is_printed_everywhere():

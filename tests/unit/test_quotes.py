@@ -66,6 +66,19 @@ def test_the_line_is_named_in_which_a_quote_opens(monkeypatch, piece, text, line
         check_quotes(io.BytesIO(text), ",")
 
 
+@pytest.mark.parametrize("piece", [1, 3, 2**20])
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [(b"a,b\n\t1,2\n", 2), (b"a,b\n1,2\r\n  \t3,4\n", 3), (b"\ta,b\n", 1)],
+)
+def test_a_line_that_begins_with_a_tab_is_refused(monkeypatch, piece, text, line):
+    monkeypatch.setattr(quotes, "PIECE", piece)
+    with pytest.raises(InvalidData, match=f"tab .* line {line} "):
+        check_quotes(io.BytesIO(text), ",")
+    check_quotes(io.BytesIO(text), "\t")
+    check_quotes(io.BytesIO(b'a,b\n1,"two\n\tlines"\n3,\t4\n'), ",")
+
+
 @given(before=TEXTS, record=TEXTS, after=TEXTS)
 def test_lines_that_are_put_in_leave_the_others_as_they_were(before, record, after):
     """Two files that are well formed differ by a record with an even number of quotes."""

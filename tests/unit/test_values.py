@@ -7,10 +7,12 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 from confide.data import EntryBounds, enclose, enclose_entries
 from confide.data.block import Block, squared_norms
 from confide.data.columns import Category, Number
+from confide.data.csr import as_csr, without_duplicates
 from confide.data.delimited import read_delimited
 from confide.data.schema import Schema
 from confide.data.target import Target
@@ -141,3 +143,47 @@ def test_short_rows_are_bounded_though_their_squares_underflow():
         EntryBounds(1e-175)
     with pytest.raises(InvalidData, match="squared length"):
         enclose_entries(np.full((1, 2), 1e200), np.zeros(1), EntryBounds.scaled(2, 1.0), 0)
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.coo_array, sparse.csc_array])
+def test_duplicates_are_added_up_as_stored_whatever_other_rows_hold(kind):
+    values = [1e17, -1e17, 1.0] + [0.0] * 40
+    row = sparse.csr_array((values, [0] * 43, [0, 43]), shape=(1, 3))
+    odd = sparse.csr_array(([1.0, 2.0], [2, 1], [0, 2]), shape=(1, 3))
+    for places in ([row], [row, odd], [odd, row, row]):
+        stored = sparse.coo_array(
+            (
+                np.concatenate([one.data for one in places]),
+                (
+                    np.repeat(np.arange(len(places)), [one.nnz for one in places]),
+                    np.concatenate([one.indices for one in places]),
+                ),
+            ),
+            shape=(len(places), 3),
+        )
+        whole = stored
+        if kind is sparse.csr_array:
+            ends = np.cumsum([0, *(one.nnz for one in places)])
+            whole = kind((stored.data, stored.col, ends), shape=stored.shape)
+        elif kind is sparse.csc_array:
+            order = np.lexsort((stored.row, stored.col))
+            ends = np.searchsorted(stored.col[order], np.arange(4))
+            parts = (stored.data[order], stored.row[order], ends)
+            whole = kind(parts, shape=stored.shape)
+        added = without_duplicates(as_csr(whole)).toarray()
+        rows = [k for k, one in enumerate(places) if one is row]
+        np.testing.assert_array_equal(added[rows], [[1.0, 0.0, 0.0]] * len(rows))
+
+
+def test_entries_outside_of_a_matrix_are_refused():
+    bad = sparse.csr_array(np.eye(3))
+    bad.indices[-1] = 3
+    with pytest.raises(InvalidData, match="within its shape"):
+        as_csr(bad)
+
+
+def test_numbers_in_single_precision_are_not_doubles_that_they_equal():
+    single = np.float32(0.1)
+    assert single == 0.1
+    read = as_numbers(column(0.1, single, 0.1), "c")
+    assert read.tolist() == [0.1, float(single), 0.1]

@@ -135,7 +135,7 @@ def _as_text(parts: Sequence[Column | Target]) -> Schema:
 
 def _readable(part: Column | Target) -> Category:
     levels = _levels(part)
-    return Category(_name(part), levels or ("\0",))
+    return Category(_name(part), levels or ("\0 ",))
 
 
 def _finding(part: Column | Target, tally: Tally) -> Finding:
@@ -186,11 +186,15 @@ def _distinct(part: Column | Target, values: pd.Series) -> tuple[Any, AnyArray]:
 def _counts(values: pd.Series, name: str) -> pd.Series:
     """Return how often every distinct value occurs, the most frequent first."""
     try:
-        return values.value_counts()
+        counts = values.value_counts()
     except TypeError:
         raise InvalidData(
             f"column {name!r} must hold plain values; it holds lists or other objects."
         ) from None
+    counts = counts[counts > 0]
+    if isinstance(counts.index.dtype, pd.CategoricalDtype):
+        counts.index = pd.Index(counts.index.tolist())
+    return counts
 
 
 def _strange(distinct: Any, levels: tuple[Any, ...], name: str) -> AnyArray:

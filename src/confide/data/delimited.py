@@ -13,10 +13,11 @@ import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,7 @@ from confide.data.columns import Category
 from confide.data.finite import not_numbers
 from confide.data.quotes import check_quotes
 from confide.data.schema import Schema, declared_columns
+from confide.data.threads import threads_to_use
 from confide.data.values import are_numbers, not_a_number, parsed
 from confide.errors import InvalidData, InvalidParameter
 
@@ -117,37 +119,34 @@ class DelimitedText:
         names, separator = read_header(path)
         with in_words(path), _opened(path) as stream:
             padded = check_quotes(stream, separator)
-        # All rows have one type: else a word makes text of the numbers near it alone.
-        settings = {"sep": separator, "index_col": False, "low_memory": False}
+        settings: dict[str, Any] = {"sep": separator, "index_col": False}
         if schema is None:
-            settings |= {"skipinitialspace": True}
+            # All rows have one type: else a word makes text of the numbers near it alone.
+            settings |= {"skipinitialspace": True, "low_memory": False}
             return cls(path, schema, tuple(names), tuple(numbers), settings)
         wanted = declared_columns(schema, names, target=target)
+        numbers = [name for name in wanted if _kind(schema, name) == "number"]
         settings |= {
             "header": 0,
             "names": _distinct_names(names),
             "usecols": None if len(wanted) == len(names) else wanted,
             "keep_default_na": False,
-            "na_values": {name: sorted(MISSING - _levels(schema, name)) for name in wanted},
+            "na_values": dict.fromkeys(numbers, sorted(MISSING)),
             "skipinitialspace": padded,
         }
-        numbers = [name for name in wanted if _kind(schema, name) == "number"]
         return cls(path, schema, tuple(wanted), tuple(numbers), settings)
 
     def whole(self) -> pd.DataFrame:
         """Return the table, every column in its type.
 
         Pandas reads text fastest where it may guess that it is text. A column that it takes
-        for something else is read once more, unless it lost nothing that a level says.
+        for something else, be it in some rows, is read once more.
         """
         frame: pd.DataFrame = self._numeric(lambda: self._read(self._types))
         if self.schema is None:
             return frame
-        wrong = [
-            name
-            for name in self.wanted
-            if name not in self.numbers and not self._is_kept(frame[name])
-        ]
+        texts = [name for name in self.wanted if name not in self.numbers]
+        wrong = [name for name in texts if not _is_text(frame[name])]
         if not wrong:
             return frame
         with explained(self.path):
@@ -164,31 +163,15 @@ class DelimitedText:
         return self._numeric(lambda: next(pieces, None))
 
     def declared(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Turn text into the numbers and truth values among levels that it denotes."""
+        """Turn text into what it denotes: levels, missing values, or still text."""
         if self.schema is None:
             return frame
-        for name in self.wanted:
-            levels = _levels(self.schema, name)
-            words = all(isinstance(level, str) for level in levels)
-            if not words and _is_text(frame[name]):
-                frame[name] = _as_levels(frame[name], levels)
-        return frame
-
-    def _is_kept(self, column: pd.Series) -> bool:
-        """Whether a guessed type keeps what every cell says, whatever the others say.
-
-        Leading zeros, which whole numbers lose, matter where a level is text or a date.
-        """
-        assert self.schema is not None  # noqa: S101
-        name = str(column.name)
-        levels = _levels(self.schema, name)
-        spelled = any(isinstance(level, str) for level in levels)
-        free = _kind(self.schema, name) == "boolean" or (levels and not spelled)
-        if _is_text(column):
-            # Of whole numbers beyond 64 bits pandas makes text, and of what is missing too.
-            first = str(column.iloc[0])
-            return first not in MISSING and parsed(first) is None
-        return column.dtype.kind in "iu" and bool(free)
+        texts = [name for name in self.wanted if name not in self.numbers]
+        levels = [_levels(self.schema, name) for name in texts]
+        columns = [frame[name] for name in texts]
+        with ThreadPoolExecutor(threads_to_use()) as pool:
+            found = list(pool.map(_denoted, columns, levels))
+        return frame.assign(**dict(zip(texts, found, strict=True)))
 
     @property
     def _types(self) -> dict[str, Any]:
@@ -313,18 +296,24 @@ def _kind(schema: Schema, name: str) -> str:
     return next(column.kind for column in schema.columns if column.name == name)
 
 
-def _as_levels(column: pd.Series, levels: frozenset[Any]) -> pd.Series:
-    """Return text as the numbers or truth values among the levels that it denotes."""
+def _denoted(column: pd.Series, levels: frozenset[Any]) -> pd.Series:
+    """Return text as the levels that it denotes; what denotes none stays as it is."""
     by_text = {str(level).lower(): level for level in levels if isinstance(level, bool)}
     by_number = {float(level): level for level in levels if not isinstance(level, str)}
 
     def meaning(text: str) -> Any:
+        if text in levels:
+            return text
+        if text in MISSING:
+            return None
         key = text.strip().lower()
-        if text in levels or key in by_text:
-            return by_text.get(key, text)
-        number = parsed(text)
+        if key in by_text:
+            return by_text[key]
+        number = parsed(text) if by_number else None
         return text if number is None else by_number.get(number, text)
 
-    codes, found = pd.factorize(column)
-    meanings = np.array([*(meaning(str(text)) for text in found), None], dtype=object)
-    return pd.Series(meanings[codes], index=column.index, dtype=object)
+    codes, found = cast("Any", pd.factorize)(column.array)
+    meanings = np.array([*map(meaning, found.tolist()), None], dtype=object)
+    places, known = pd.factorize(meanings)
+    held = pd.Categorical.from_codes(places.take(codes), pd.Index(known, dtype=object))
+    return pd.Series(held, index=column.index)

@@ -1,4 +1,4 @@
-"""Whether the quotes of delimited text are well formed, seen in one pass over its bytes.
+"""Whether delimited text is well formed, seen in one pass over its bytes.
 
 A quote opens a field right after a separator or the beginning of a line, and closes it
 right before one or the end; inside, it is doubled. Then the number of quotes before a
@@ -16,12 +16,17 @@ from confide._types import AnyArray
 from confide.errors import InvalidData
 
 PIECE = 2**20
-QUOTE, SPACE = ord('"'), ord(" ")
+QUOTE, SPACE, TAB = ord('"'), ord(" "), ord("\t")
+LINE_ENDS = np.frombuffer(b"\r\n", np.uint8)
 MARK = b"\xef\xbb\xbf"
 
 
 def check_quotes(stream: IO[bytes], separator: str) -> bool:
-    """Refuse quotes that are not well formed; tell whether a field begins with a space."""
+    """Refuse quotes that are not well formed; tell whether a field begins with a space.
+
+    A line that begins with a tab is refused too, unless tabs separate fields: the parser
+    of pandas drops it where one of its buffers happens to end.
+    """
     ends = np.frombuffer(f"{separator}\r\n".encode(), np.uint8)
     padded, quotes, opened = False, 0, 0
     for window, start, stop, origin in _windows(stream):
@@ -29,22 +34,29 @@ def check_quotes(stream: IO[bytes], separator: str) -> bool:
         if not padded and b" " in window:
             spaces = np.flatnonzero(text[start:stop] == SPACE) + start
             padded = bool(np.isin(text[spaces - 1], ends).any())
-        if b'"' not in window:
-            continue
-        marks = np.flatnonzero(text[start:stop] == QUOTE) + start
-        opens = (np.arange(len(marks)) + quotes) % 2 == 0
-        after = np.isin(text[marks + 1], ends) | (text[marks + 1] == QUOTE)
-        ahead = np.isin(_solid(text)[marks - 1], ends) | (text[marks - 1] == QUOTE)
-        wrong = np.where(opens, ~ahead, ~after)
-        if wrong.any():
-            first = int(wrong.argmax())
-            began = opens[: first + 1].nonzero()[0]
-            raise _fault(stream, origin + int(marks[began[-1]]) if began.size else opened)
-        if opens.any():
-            opened = origin + int(marks[opens][-1])
+        marks = np.empty(0, np.intp)
+        if b'"' in window:
+            marks = np.flatnonzero(text[start:stop] == QUOTE) + start
+            opens = (np.arange(len(marks)) + quotes) % 2 == 0
+            after = np.isin(text[marks + 1], ends) | (text[marks + 1] == QUOTE)
+            ahead = np.isin(_solid(text)[marks - 1], ends) | (text[marks - 1] == QUOTE)
+            wrong = np.where(opens, ~ahead, ~after)
+            if wrong.any():
+                first = int(wrong.argmax())
+                began = opens[: first + 1].nonzero()[0]
+                place = origin + int(marks[began[-1]]) if began.size else opened
+                raise _open_quote(_line(stream, place))
+            if opens.any():
+                opened = origin + int(marks[opens][-1])
+        if separator != "\t" and b"\t" in window:
+            tabs = np.flatnonzero(text[start:stop] == TAB) + start
+            tabs = tabs[np.isin(_solid(text)[tabs - 1], LINE_ENDS)]
+            outside = (np.searchsorted(marks, tabs) + quotes) % 2 == 0
+            if outside.any():
+                raise _tab(_line(stream, origin + int(tabs[outside.argmax()])))
         quotes += len(marks)
     if quotes % 2:
-        raise _fault(stream, opened)
+        raise _open_quote(_line(stream, opened))
     return padded
 
 
@@ -74,13 +86,25 @@ def _solid(text: AnyArray) -> AnyArray:
     return text[np.maximum.accumulate(places)]
 
 
-def _fault(stream: IO[bytes], place: int) -> InvalidData:
+def _line(stream: IO[bytes], place: int) -> int:
+    """Return the number of the line in which a byte stands."""
     stream.seek(0)
     line = 1
     while place > 0 and (piece := stream.read(min(PIECE, place))):
         line, place = line + piece.count(b"\n"), place - len(piece)
+    return line
+
+
+def _open_quote(line: int) -> InvalidData:
     return InvalidData(
         "every quote must open or close a whole field, or be doubled inside of one; line "
         f"{line} has one that does not, or that is never closed. Correct that line, or "
         "write the table again with a program that quotes fields."
+    )
+
+
+def _tab(line: int) -> InvalidData:
+    return InvalidData(
+        f"no line may begin with a tab unless tabs separate the fields; line {line} does. "
+        "Remove the tab, or quote the field."
     )

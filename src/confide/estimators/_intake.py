@@ -225,7 +225,7 @@ def label_places(y: Any, count: int, classes: tuple[Any, ...]) -> AnyArray:
     if _is_text(y, count) or (isinstance(y, Coded) and len(y) == count and not y.missing):
         return level_codes(y, classes, "the target y")
     column = _label_column(y, count)
-    if column.dtype == object and all(isinstance(cell, str) for cell in column):
+    if count and column.dtype == object and all(isinstance(v, str) for v in column):
         check_levels_of_type(classes, "the target y", text=True)
     whole = all(isinstance(label, int) for label in classes)
     if len(classes) == 2 and whole and column.dtype.kind in "iu":
@@ -245,7 +245,8 @@ def _label_column(y: Any, count: int) -> AnyArray:
 
 def _is_text(y: Any, count: int) -> bool:
     """Whether a target is a whole column of text, which need not be copied to be read."""
-    text = isinstance(y, pd.Series) and isinstance(y.dtype, pd.StringDtype)
+    kinds = (pd.StringDtype, pd.CategoricalDtype)
+    text = isinstance(y, pd.Series) and isinstance(y.dtype, kinds)
     return text and len(y) == count and not y.isna().any()
 
 

@@ -25,10 +25,9 @@ from confide.accounting import (
 from confide.data import Schema
 from confide.errors import InvalidParameter
 from confide.mechanisms import MECHANISMS, Release
-from confide.mechanisms.release import NoiseRecord
+from confide.mechanisms.release import NoiseRecord, lowered
 from confide.objectives import PENALTIES
 from confide.privacy import (
-    COMPOSED,
     Approx,
     Guarantee,
     Neighbours,
@@ -36,7 +35,6 @@ from confide.privacy import (
     Status,
     Zcdp,
 )
-from confide.privacy.downgrades import UNKNOWN_PARTS
 from confide.selection import FINDERS, SELECTORS
 
 FORMAT = "confide-model"
@@ -55,8 +53,6 @@ PARTS: dict[str, Any] = {
     "finder": FINDERS,
 }
 """What a mechanism may be made of, by registry."""
-KEEPS_STATUS = ("linear term", "linear term of every x-step", "scores of corners")
-"""What the first noise of a part is added to, if the part is PROVED."""
 NOT_STORED = ("budget", "schema", "mechanism", "penalty", "ledger", "random_state")
 """Parameters that have a place of their own in the file, or none."""
 
@@ -151,9 +147,7 @@ def release_of(record: Mapping[str, Any]) -> Release:
         NoiseRecord(_text(n["kind"]), _number(n["scale"]), _text(n["added_to"]))
         for n in record["noise"]
     )
-    kept = bool(noise) and noise[0].added_to in KEEPS_STATUS
-    if guarantee.theorem in COMPOSED and not kept:
-        guarantee = guarantee.claimed(UNKNOWN_PARTS)
+    guarantee = lowered(guarantee, noise)
     value = np.array(record["value"], dtype=np.float64)
     if value.ndim not in (1, 2) or not np.isfinite(value).all():
         raise ValueError("value")

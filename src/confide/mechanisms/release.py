@@ -1,13 +1,14 @@
 """What leaves: a value, its guarantee, and the public facts about its noise."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from confide._types import Array
 from confide.accounting import Event
-from confide.privacy import Guarantee
+from confide.privacy import COMPOSED, Guarantee
+from confide.privacy.downgrades import UNKNOWN_PARTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,21 @@ class NoiseRecord:
     kind: str
     scale: float
     added_to: str
+
+
+KEEPS_STATUS = ("linear term", "linear term of every x-step", "scores of corners")
+"""What the first noise of a part is added to, if the part is PROVED."""
+
+
+def lowered(guarantee: Guarantee, noise: Sequence[NoiseRecord]) -> Guarantee:
+    """Return what a stored guarantee is worth today, where its theorem puts parts together.
+
+    Which parts they were only the noise tells; in doubt it is less.
+    """
+    kept = bool(noise) and noise[0].added_to in KEEPS_STATUS
+    if guarantee.theorem in COMPOSED and not kept:
+        return guarantee.claimed(UNKNOWN_PARTS)
+    return guarantee
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +63,4 @@ class Release:
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             object.__setattr__(self, name, value)
+        object.__setattr__(self, "guarantee", lowered(self.guarantee, self.noise))
