@@ -50,7 +50,7 @@ def stream(rows):
 
 def on_workers(rows):
     """Fit by two threads and on two workers, in turns; files and arrays in memory."""
-    from confide.data.cluster import connected
+    from confide.parallel.dask_cluster import connected
 
     path, found = _written(rows), {}
     if path is None:
@@ -67,7 +67,7 @@ def after_death(rows):
     """Fit on three workers, then again while one of them is killed in mid-fit."""
     import numpy as np
 
-    from confide.data.cluster import connected
+    from confide.parallel.dask_cluster import connected
 
     path, found = _written(rows), []
     if path is None:
@@ -91,7 +91,7 @@ def _kill_one(client, killed, sweep):
 
 def _network(there):
     """Return how many bytes the driver received and sent in one sweep, on the average."""
-    from confide.data.progress import watching
+    from confide.data.partitioned.progress import watching
 
     sweeps = []
     before = _traffic()
@@ -116,8 +116,8 @@ def _schema():
 def _fit(path, client=None, more=None):
     """Return the seconds of every sweep, of the whole fit, and the coefficients."""
     from confide import Approx, LogisticRegression
-    from confide.data.files import open_table
-    from confide.data.progress import watching
+    from confide.data.partitioned.progress import watching
+    from confide.data.tables.files import open_table
 
     sweeps = {}
 

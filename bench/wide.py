@@ -110,7 +110,8 @@ class watched:  # noqa: N801
     """Time what a solver asks of the rows, by kind; samples and all rows apart."""
 
     def __enter__(self):
-        from confide.solvers import descent, sums
+        from confide.solvers import problem as sums
+        from confide.solvers import quasi_newton as descent
 
         self.found = {}
         self.honest = [

@@ -4,7 +4,6 @@ Linear models fitted under differential privacy; every guarantee carries its the
 the theorem is checked by machine.
 """
 
-from confide.accounting import Ledger
 from confide.data import Boolean, Category, Date, Number, Schema, Target
 from confide.errors import ClaimedGuarantee, ConfideError
 from confide.estimators import (
@@ -17,6 +16,7 @@ from confide.estimators import (
     load_model,
 )
 from confide.inference import Intervals
+from confide.ledger import Ledger
 from confide.mechanisms import Release
 from confide.privacy import Approx, Guarantee, Neighbours, Pure, Status, Zcdp
 

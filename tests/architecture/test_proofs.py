@@ -6,13 +6,8 @@ from pathlib import Path
 import pytest
 
 from confide.errors import InvalidParameter, UnmetNeeds
-from confide.mechanisms import (
-    MECHANISMS,
-    OutputPerturbation,
-    RlsObjective,
-    RlsOut,
-    calibrate_with_intervals,
-)
+from confide.mechanisms import MECHANISMS, OutputPerturbation, calibrate_with_intervals
+from confide.mechanisms.published import RlsObjective, RlsOut
 from confide.objectives import Clipped, Logistic, Objective, Squared
 from confide.privacy import (
     COMPOSED,
@@ -26,14 +21,13 @@ from confide.privacy import (
 )
 from confide.selection import (
     SELECTORS,
-    ChunkedSearch,
     ExponentialSelector,
     HardThresholding,
-    RandomStopping,
     SampleAggregateSelector,
     ScreeningSelector,
     SelectThenFit,
 )
+from confide.tuning import ChunkedSearch, RandomStopping
 
 PROOFS = Path(__file__).parents[2] / "docs" / "proofs"
 REFUSED = {

@@ -23,8 +23,8 @@ from confide.mechanisms import (
     ObjectivePerturbation,
     OutputPerturbation,
 )
-from confide.mechanisms.moments import sensitivity, sums
-from confide.mechanisms.objective import perturbed_minimiser
+from confide.mechanisms.intervals.moments import sensitivity, sums
+from confide.mechanisms.objective.perturbation import perturbed_minimiser
 from confide.noise import Entropy
 from confide.objectives import L1, Logistic, Objective
 from confide.privacy import Neighbours, Status

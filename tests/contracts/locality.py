@@ -35,8 +35,8 @@ from confide import (
 )
 from confide.data import EntryBounds, open_table
 from confide.errors import ConfideError
-from confide.estimators._bounding import Bounding
-from confide.estimators._reading import reading_of
+from confide.estimators._read import reading_of
+from confide.estimators._row_bounds import Bounding
 
 BUDGET = Approx(1, "1e-6")
 COLUMNS = (

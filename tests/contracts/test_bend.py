@@ -8,10 +8,11 @@ from scipy.optimize import brentq
 
 from confide.data import enclose
 from confide.objectives import Clipped, Logistic, Objective, Squared
-from confide.solvers import descent, smooth
-from confide.solvers.bend import Bend
+from confide.solvers import quasi_newton as descent
+from confide.solvers import smooth
+from confide.solvers.curvature_certificate import Bend
+from confide.solvers.problem import Problem
 from confide.solvers.smooth import minimise_smooth
-from confide.solvers.sums import Problem
 
 
 def on_a_line(count, ridge):

@@ -8,14 +8,15 @@ import pytest
 from scipy import sparse
 
 from confide.data import enclose
-from confide.data.block import squared_norms
-from confide.data.design import Design
-from confide.data.parted import PartedRows, Survey
+from confide.data.matrix.coded_design import Design
+from confide.data.partitioned.rows import PartedRows, Survey
+from confide.data.rows.block import squared_norms
 from confide.objectives import Hinge, L1Ball, Logistic, Objective
-from confide.solvers import minimise, precise
+from confide.solvers import minimise
+from confide.solvers import split_gradient as precise
 from confide.solvers.composite import _subgradient
 from confide.solvers.hinge import _on_the_margin
-from confide.solvers.sums import longest
+from confide.solvers.problem import longest
 
 
 @pytest.mark.parametrize("stretch", [2.0**-10, 2.0**10])

@@ -33,14 +33,14 @@ from confide import (
     Schema,
     Target,
 )
-from confide.data.cluster import connected
-from confide.data.files import open_table
-from confide.data.on_cluster import ClusterParts
-from confide.data.parted import PartedRows
-from confide.data.progress import watching
-from confide.data.rows import enclose
+from confide.data.partitioned.cluster_rows import ClusterParts
+from confide.data.partitioned.progress import watching
+from confide.data.partitioned.rows import PartedRows
+from confide.data.rows.in_memory import enclose
+from confide.data.tables.files import open_table
 from confide.errors import ConfideError, InvalidData
 from confide.mechanisms import MomentumDescent
+from confide.parallel.dask_cluster import connected
 
 distributed = pytest.importorskip("distributed")
 pytest.importorskip("pyarrow")

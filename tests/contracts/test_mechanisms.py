@@ -21,12 +21,11 @@ from confide.mechanisms import (
     ObjectivePerturbation,
     OutputPerturbation,
     ProximalSgd,
-    RlsObjective,
-    RlsOut,
     SsAdmm,
     SufficientStatistics,
 )
-from confide.mechanisms.mpadmm_published import PUBLISHED_RHO
+from confide.mechanisms.gradient.mpadmm_published import PUBLISHED_RHO
+from confide.mechanisms.published import RlsObjective, RlsOut
 from confide.noise import Entropy, Gaussian, SphericalLaplace
 from confide.objectives import Clipped, HuberizedHinge, Logistic, Objective, Squared
 from confide.privacy import Approx, Neighbours, Pure, Zcdp

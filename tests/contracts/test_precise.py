@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from confide.data import enclose
-from confide.data.block import add_up, chain
+from confide.data.rows.block import add_up, chain
 from confide.objectives import (
     Clipped,
     HuberizedHinge,
@@ -17,9 +17,11 @@ from confide.objectives import (
     Poisson,
     Squared,
 )
-from confide.solvers import descent, minimise, precise, smooth
-from confide.solvers.precise import can_split, precise_gradient
-from confide.solvers.sums import Problem
+from confide.solvers import minimise, smooth
+from confide.solvers import quasi_newton as descent
+from confide.solvers import split_gradient as precise
+from confide.solvers.problem import Problem
+from confide.solvers.split_gradient import can_split, precise_gradient
 
 LOSSES = {
     "logistic": (Logistic(), None),

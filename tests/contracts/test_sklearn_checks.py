@@ -14,12 +14,8 @@ from confide import (
     SparseLinearRegression,
 )
 from confide.mechanisms import MpAdmm
-from confide.selection import (
-    PrivateSearch,
-    RandomStopping,
-    ScreeningSelector,
-    SelectThenFit,
-)
+from confide.selection import ScreeningSelector, SelectThenFit
+from confide.tuning import PrivateSearch, RandomStopping
 
 PURE = {"budget": Pure(200), "row_norm": 10.0}
 APPROX = {"budget": Approx(50, 1e-6), "row_norm": 10.0}

@@ -31,8 +31,9 @@ from sklearn.base import clone
 from confide import Approx, Ledger, LogisticRegression
 from confide.data import read_table
 from confide.errors import InvalidParameter
-from confide.mechanisms import MECHANISMS, Napp
-from confide.selection import PrivateSearch
+from confide.mechanisms import MECHANISMS
+from confide.mechanisms.published import Napp
+from confide.tuning import PrivateSearch
 
 pytest.importorskip("dask.dataframe")
 pytest.importorskip("pyarrow")

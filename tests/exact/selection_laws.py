@@ -7,14 +7,14 @@ import numpy as np
 from scipy import sparse
 from scipy.special import logsumexp
 
-from confide.data.rows import HeldRows
+from confide.data.rows.in_memory import HeldRows
 from confide.noise import Gumbel
 from confide.privacy import Neighbours, Pure
 from confide.selection.box_scores import BoxScores
+from confide.selection.coordinate_path import PlainPath, TouchedPath
 from confide.selection.exponential import GAP, _margin, loss_range
 from confide.selection.frank_wolfe import Corners
 from confide.selection.screening import column_scores
-from confide.selection.vertices import PlainPath, TouchedPath
 
 ORDERS = (1.01, 1.5, 2.0, 4.0, 16.0, 64.0)
 

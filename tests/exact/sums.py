@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from confide.data import enclose
-from confide.mechanisms.sufficient import sufficient_statistics
+from confide.mechanisms.statistics.sums import sufficient_statistics
 from confide.objectives import Clipped, Logistic, Objective, Squared
 
 SQUARES = Clipped(Squared(), 1.0)

@@ -22,11 +22,11 @@ from confide.mechanisms import (
     MomentumDescent,
     MpAdmm,
     SsAdmm,
-    momentum,
 )
-from confide.mechanisms.descent import Admm
-from confide.mechanisms.mpadmm_published import ThreeNoises
-from confide.mechanisms.noisy_gradients import clipped_gradient, noisy_gradient
+from confide.mechanisms.gradient import momentum
+from confide.mechanisms.gradient.iterations import Admm
+from confide.mechanisms.gradient.mpadmm_published import ThreeNoises
+from confide.mechanisms.gradient.noisy_gradient import clipped_gradient, noisy_gradient
 from confide.noise import Entropy, Gaussian
 from confide.objectives import L1, Logistic, Objective, Squared
 from confide.privacy import Approx, Neighbours, Pure, Status, Zcdp, gaussian_mu

@@ -17,7 +17,7 @@ from confide.mechanisms import (
     OutputPerturbation,
     calibrate_with_intervals,
 )
-from confide.mechanisms.moments import sums
+from confide.mechanisms.intervals.moments import sums
 from confide.objectives import HuberizedHinge, Logistic, Objective
 from confide.privacy import Neighbours, Pure, Zcdp
 

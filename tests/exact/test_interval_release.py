@@ -8,13 +8,13 @@ from cases import LOSSES, add_remove_pairs, objective, plane_pairs, replace_pair
 from whole import share_of_claim
 
 from confide.accounting import as_pure, as_zcdp, compose
-from confide.accounting.beside_gaussian import gaussian_left
+from confide.accounting.gaussian_remainder import gaussian_left
 from confide.mechanisms import (
     ObjectivePerturbation,
     OutputPerturbation,
     calibrate_with_intervals,
-    moments,
 )
+from confide.mechanisms.intervals import moments
 from confide.privacy import (
     Approx,
     Neighbours,

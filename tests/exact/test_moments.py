@@ -13,10 +13,15 @@ from whole import calibrated
 
 from confide.data import enclose
 from confide.errors import InvalidParameter
-from confide.mechanisms import moments
-from confide.mechanisms.moments import ROUNDING_SLACK, add_noise, sensitivity, sums
+from confide.mechanisms.intervals import moments
+from confide.mechanisms.intervals.moments import (
+    ROUNDING_SLACK,
+    add_noise,
+    sensitivity,
+    sums,
+)
 from confide.noise import Entropy, Gaussian, SphericalLaplace
-from confide.noise.symmetric import degrees_of_freedom, draw_symmetric
+from confide.noise.symmetric_matrices import degrees_of_freedom, draw_symmetric
 from confide.objectives import Box, L2Ball, Logistic, Objective, Poisson, Squared
 from confide.privacy import Approx, Neighbours, Pure, Zcdp
 

@@ -6,8 +6,9 @@ from cases import add_remove_pairs, objective
 from checks import largest_delta, largest_loss
 from witness import sensitivity_ratio
 
-from confide.mechanisms import objective_analysis, objective_calibration
-from confide.mechanisms.objective_analysis import LogDet
+from confide.mechanisms.objective import analysis as objective_analysis
+from confide.mechanisms.objective import calibration as objective_calibration
+from confide.mechanisms.objective.analysis import LogDet
 from confide.noise import Entropy, SphericalLaplace
 from confide.objectives import Objective
 from confide.privacy import Approx, Neighbours, Pure

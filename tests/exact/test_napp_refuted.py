@@ -7,8 +7,8 @@ import pytest
 from napp_line import FLOOR, SCALE, chance, draws, hockey, iterated
 from scipy.special import expit
 
-from confide.data.rows import enclose
-from confide.mechanisms import Napp, NappStopping, NappTarget
+from confide.data.rows.in_memory import enclose
+from confide.mechanisms.published import Napp, NappStopping, NappTarget
 from confide.noise import Entropy
 from confide.objectives import Logistic, Objective
 from confide.privacy import Neighbours, Pure

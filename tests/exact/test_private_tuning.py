@@ -16,10 +16,10 @@ from sklearn.base import BaseEstimator
 from confide.accounting import ORDERS, best_of_many_renyi, rho_of_one_run
 from confide.noise import Entropy, TruncatedNegativeBinomial
 from confide.privacy import Approx, Neighbours, Pure, Zcdp
-from confide.selection import ChunkedSearch, RandomStopping
-from confide.selection.search_chunks import ChunkPlan, choice_powers, chunks_of
-from confide.selection.search_scores import Score
-from confide.selection.search_table import Table
+from confide.tuning import ChunkedSearch, RandomStopping
+from confide.tuning.chunks import ChunkPlan, choice_powers, chunks_of
+from confide.tuning.scores import Score
+from confide.tuning.table import Table
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 ALPHAS = (1.01, 2.0, 10.0)

@@ -18,8 +18,8 @@ from confide.accounting import (
     ZcdpEvent,
     epsilon_for,
 )
-from confide.accounting.relations import cost
 from confide.attacks import exact_pair, hockey_stick, max_log_ratio
+from confide.ledger.neighbour_cost import cost
 from confide.mechanisms import ObjectivePerturbation
 from confide.privacy import Approx, Neighbours, Pure, Zcdp, gaussian_mu
 

@@ -9,15 +9,16 @@ from sums import squares
 from witness import Linear
 
 from confide.attacks import Records, exact_pair, max_log_ratio
-from confide.bounds import stability
 from confide.data import enclose
 from confide.errors import InvalidParameter, UnmetNeeds
-from confide.mechanisms import ObjectivePerturbation, RlsObjective, RlsOut
-from confide.mechanisms.rls_objective import PRECISION_SHARE
+from confide.mechanisms import ObjectivePerturbation
+from confide.mechanisms.published import RlsObjective, RlsOut
+from confide.mechanisms.published.rls_objective import PRECISION_SHARE
 from confide.noise import Entropy, SphericalLaplace
 from confide.objectives import L2Ball, Logistic, Objective, Squared
 from confide.privacy import Approx, Neighbours, Pure, Status
 from confide.solvers import minimise
+from confide.studies.regression.bounds import stability
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 every_relation = pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)

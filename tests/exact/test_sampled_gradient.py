@@ -10,7 +10,7 @@ from scipy.stats import binom, kstest, norm
 
 from confide.data import enclose
 from confide.mechanisms import SsAdmm
-from confide.mechanisms.noisy_gradients import noisy_gradient
+from confide.mechanisms.gradient.noisy_gradient import noisy_gradient
 from confide.noise import Entropy, Gaussian
 from confide.objectives import Logistic, Objective
 from confide.privacy import Approx, Neighbours

@@ -34,9 +34,9 @@ from confide.selection import (
     frank_wolfe,
     screening,
     thresholding,
-    together,
-    votes,
 )
+from confide.selection import joint_renyi_budget as together
+from confide.selection import sample_aggregate as votes
 from confide.selection.screening import mean_reach
 from confide.selection.thresholding import _gradient, bend
 

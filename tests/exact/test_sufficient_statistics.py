@@ -19,18 +19,14 @@ from sums import (
 
 from confide.data import enclose
 from confide.errors import InvalidParameter
-from confide.mechanisms import (
-    AdaSsp,
-    FunctionalMechanism,
-    SufficientStatistics,
-    adassp,
-    sufficient,
-)
-from confide.mechanisms import functional as functional_file
-from confide.mechanisms import ssp as ssp_file
-from confide.mechanisms.functional import Polynomial, noised_polynomial
-from confide.mechanisms.moments import ROUNDING_SLACK
-from confide.mechanisms.sufficient import (
+from confide.mechanisms import AdaSsp, FunctionalMechanism, SufficientStatistics
+from confide.mechanisms.intervals.moments import ROUNDING_SLACK
+from confide.mechanisms.statistics import adassp
+from confide.mechanisms.statistics import functional as functional_file
+from confide.mechanisms.statistics import ssp as ssp_file
+from confide.mechanisms.statistics import sums as sufficient
+from confide.mechanisms.statistics.functional import Polynomial, noised_polynomial
+from confide.mechanisms.statistics.sums import (
     add_pair_noise,
     balanced_weight,
     pair_dimension,

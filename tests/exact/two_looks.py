@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import logsumexp
 
-from confide.attacks import exact, exact_pair, max_log_ratio
+from confide.attacks import exact_loss as exact
+from confide.attacks import exact_pair, max_log_ratio
 from confide.data import enclose
 from confide.privacy import Approx, Pure, Zcdp
 from confide.solvers import minimise

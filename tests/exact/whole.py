@@ -12,9 +12,10 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr, logsumexp
 
 from confide.accounting import as_pure, as_zcdp, compose
-from confide.attacks import exact
+from confide.attacks import exact_loss as exact
 from confide.data import enclose
-from confide.mechanisms import MomentRelease, moments
+from confide.mechanisms import MomentRelease
+from confide.mechanisms.intervals import moments
 from confide.noise import Gaussian
 from confide.objectives import curvature_bound
 from confide.privacy import Approx, Pure

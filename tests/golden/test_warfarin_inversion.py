@@ -6,8 +6,8 @@ import pytest
 from confide import LinearRegression, Pure, Schema
 from confide.attacks import evaluate_inversion
 from confide.data import load_warfarin
-from confide.selection import PrivateSearch
-from confide.studies.clinical import dose_bands
+from confide.studies.regression.dose_bands import dose_bands
+from confide.tuning import PrivateSearch
 
 
 @pytest.fixture(scope="module")

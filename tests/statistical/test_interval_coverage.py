@@ -18,7 +18,7 @@ from confide import (
     Pure,
     Zcdp,
 )
-from confide.estimators._bounding import bounding_for
+from confide.estimators._row_bounds import bounding_for
 from confide.solvers import minimise
 
 FITS = 300

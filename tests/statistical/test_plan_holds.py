@@ -20,7 +20,7 @@ from confide.estimators import (
     LogisticRegression,
     PoissonRegression,
 )
-from confide.inference import make_plan
+from confide.planning import make_plan
 from confide.privacy import Approx, Pure, Zcdp
 
 FITS = 80

@@ -13,7 +13,7 @@ import pytest
 from scipy.special import expit
 
 from confide.estimators import LinearRegression, LinearSVC, LogisticRegression
-from confide.inference import make_plan
+from confide.planning import make_plan
 from confide.privacy import Approx, Pure, Zcdp
 
 FITS = 7

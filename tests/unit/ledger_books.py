@@ -1,7 +1,7 @@
 """A small book, and ways to change one behind its ledger's back."""
 
-from confide.accounting import entries
-from confide.accounting.databases import store_at
+from confide.ledger import entries
+from confide.ledger.storage.sqlite_and_postgres import store_at
 from confide.privacy import Pure
 
 

@@ -27,7 +27,7 @@ from confide import (
     SparseLinearRegression,
     Target,
 )
-from confide.data.files import open_table
+from confide.data.tables.files import open_table
 from confide.mechanisms import DpAdmm, MomentumDescent, MpAdmm, ProximalSgd, SsAdmm
 from confide.selection import (
     FrankWolfe,

@@ -12,13 +12,13 @@ from scipy.special import expit
 from confide.accounting import epsilon_for, multiplier_for
 from confide.errors import InvalidParameter
 from confide.mechanisms import ProximalSgd, SsAdmm
-from confide.mechanisms.descent import Admm
+from confide.mechanisms.gradient.iterations import Admm
 from confide.noise import generator
 from confide.objectives import L1, Logistic, Objective
 from confide.privacy import Approx, Neighbours, Pure, Zcdp
 from confide.studies import STUDIES
-from confide.studies.admm_figures import DRAWN, EPSILONS, WEIGHTS
-from confide.studies.admm_methods import (
+from confide.studies.admm.figures import DRAWN, EPSILONS, WEIGHTS
+from confide.studies.admm.methods import (
     DELTA,
     HARDLY_ANY,
     LOSSES,
@@ -28,7 +28,7 @@ from confide.studies.admm_methods import (
     converted,
     not_private,
 )
-from confide.studies.admm_population import (
+from confide.studies.admm.population import (
     COLUMNS,
     FOLDS,
     coverage,
@@ -36,7 +36,7 @@ from confide.studies.admm_population import (
     simulate,
     truth,
 )
-from confide.studies.admm_trial import COUNTS, trial
+from confide.studies.admm.trial import COUNTS, trial
 
 REPLACE = Neighbours.REPLACE_ONE
 TENTH, ONE = Fraction(1, 10), Fraction(1)

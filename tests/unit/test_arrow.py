@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from confide import Boolean, Category, Date, Number, Schema, Target
-from confide.data.arrow import arrow_column
-from confide.data.design import Design
-from confide.data.values import Coded, level_codes
+from confide.data.matrix.coded_design import Design
+from confide.data.schema.arrow_columns import arrow_column
+from confide.data.schema.parse_values import Coded, level_codes
 from confide.errors import InvalidData
 
 pa = pytest.importorskip("pyarrow")

@@ -6,7 +6,7 @@ import pytest
 from parted_tables import BUDGET, NAMES, numbers
 
 from confide import LogisticRegression, Number, Schema, Target
-from confide.data.files import is_in_parts, open_table
+from confide.data.tables.files import is_in_parts, open_table
 from confide.errors import ConfideError, InvalidData, InvalidParameter
 
 da = pytest.importorskip("dask.array")

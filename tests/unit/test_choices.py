@@ -27,8 +27,8 @@ from confide.privacy import Neighbours, Pure
 from confide.selection import (
     ExponentialSelector,
 )
-from confide.selection.search_chunks import choice_powers
-from confide.selection.search_scores import score_for
+from confide.tuning.chunks import choice_powers
+from confide.tuning.scores import score_for
 
 FAR = [50.0, 700.0, 746.0, 1e4, 1e15, 1e300]
 

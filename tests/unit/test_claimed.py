@@ -26,11 +26,13 @@ from confide import (
 )
 from confide.estimators import release_hash
 from confide.inference import Coefficient, Summary
-from confide.mechanisms import Napp, OutputPerturbation, ProjectedHistogram, Release
+from confide.mechanisms import OutputPerturbation, ProjectedHistogram, Release
+from confide.mechanisms.published import Napp
 from confide.mechanisms.release import NoiseRecord
 from confide.privacy import COMPOSED, DOWNGRADED, weakest
 from confide.reporting import model_card, plain_words, report_page
-from confide.selection import PrivateSearch, RandomStopping, SelectThenFit
+from confide.selection import SelectThenFit
+from confide.tuning import PrivateSearch, RandomStopping
 
 BUDGET = Approx(1, 1e-6)
 OUTPUT = "output-perturbation.md#output-gaussian"

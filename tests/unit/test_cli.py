@@ -9,7 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from confide import MultiResponseRegression, cli, load_model
-from confide.accounting import Ledger, multiplier_for
+from confide.accounting import multiplier_for
+from confide.ledger import Ledger
 from confide.mechanisms import MECHANISMS, MpAdmm
 from confide.noise import Entropy
 from confide.objectives import LOSSES

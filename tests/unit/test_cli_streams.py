@@ -11,10 +11,11 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from confide import cli, load_model
-from confide.cli import predictions, sweeps
-from confide.cli.sweeps import SweepBar
-from confide.data import files
-from confide.data.progress import Sweep
+from confide.cli import predict as predictions
+from confide.cli import sweep_progress as sweeps
+from confide.cli.sweep_progress import SweepBar
+from confide.data.partitioned.progress import Sweep
+from confide.data.tables import files
 
 SCHEMA = """
 name = "loans"

@@ -10,11 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from confide.data.block import Block, lengths_of
-from confide.data.rows import HeldRows
+from confide.data.rows.block import Block, lengths_of
+from confide.data.rows.in_memory import HeldRows
 from confide.errors import UnmetNeeds
 from confide.mechanisms import DpAdmm, MomentumDescent, MpAdmm, ProximalSgd, SsAdmm
-from confide.mechanisms.noisy_gradients import clipped_gradient
+from confide.mechanisms.gradient.noisy_gradient import clipped_gradient
 from confide.objectives import Clipped, Logistic, Objective, Poisson, Squared
 from confide.privacy import Approx, Neighbours
 

@@ -12,10 +12,10 @@ from types import ModuleType
 
 import pytest
 
-from confide.data import cluster
-from confide.data.births import THREAD_LIMITS
-from confide.data.cluster import Failed, connected, current_client, quiet, unwrap
 from confide.errors import ConfideError, DataNotFound, InvalidParameter, UnmetNeeds
+from confide.parallel import dask_cluster as cluster
+from confide.parallel.dask_cluster import Failed, connected, current_client, quiet, unwrap
+from confide.parallel.worker_processes import THREAD_LIMITS
 
 distributed = pytest.importorskip("distributed")
 

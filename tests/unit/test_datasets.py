@@ -17,14 +17,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from confide.data import _fetch, datasets
-from confide.data._fetch import DataFile
-from confide.data.datasets import DATASETS, Dataset, load, load_a9a
+from confide.data.datasets import _fetch
+from confide.data.datasets import catalogue as datasets
+from confide.data.datasets._fetch import DataFile
+from confide.data.datasets.catalogue import DATASETS, Dataset, load, load_a9a
 from confide.errors import DataNotFound, InvalidData, InvalidParameter
 
 CONTENT = b"x,y\n1,2\n3,4\n"
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
-SCHEMAS = Path(datasets.__file__).parent / "schemas"
+SCHEMAS = Path(datasets.__file__).parents[1] / "schemas"
 
 
 def zipped(member, content):

@@ -24,13 +24,13 @@ from confide import (
     Target,
 )
 from confide.data import HeldRows, enclose
-from confide.data.design import Design
-from confide.data.groups import MOST_CELLS, Group
+from confide.data.matrix.category_tables import MOST_CELLS, Group
+from confide.data.matrix.coded_design import Design
 from confide.errors import InvalidData, PrivacyLeak
 from confide.objectives import Logistic, Objective
-from confide.solvers import precise
-from confide.solvers.precise import can_split, precise_gradient
-from confide.solvers.sums import Problem
+from confide.solvers import split_gradient as precise
+from confide.solvers.problem import Problem
+from confide.solvers.split_gradient import can_split, precise_gradient
 
 LABELS = Target("y", labels=("no", "yes"))
 WIDE = tuple(f"w{i}" for i in range(400))

@@ -22,7 +22,7 @@ from confide import (
     load_model,
 )
 from confide.data import enclose
-from confide.data.batches import Batches
+from confide.data.rows.batches import Batches
 from confide.errors import (
     BudgetExceeded,
     ConfideError,
@@ -39,7 +39,7 @@ from confide.mechanisms import (
     ProximalSgd,
     SsAdmm,
 )
-from confide.mechanisms.gradient_calibration import GradientCalibration
+from confide.mechanisms.gradient.calibration import GradientCalibration
 from confide.noise import Entropy, Gaussian
 from confide.objectives import (
     L1,

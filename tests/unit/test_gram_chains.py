@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from confide import Category, Number, Schema, Target
-from confide.data import block as blocks
 from confide.data import enclose
+from confide.data.rows import block as blocks
 
 COUNT = 20_000
 

@@ -5,12 +5,13 @@ import pandas as pd
 import pytest
 
 from confide.data import enclose
-from confide.mechanisms.moments import sums
+from confide.mechanisms.intervals.moments import sums
 from confide.objectives import HuberizedHinge, Logistic, Objective
 from confide.solvers import minimise
-from confide.studies import STUDIES, ci_trial
-from confide.studies.ci_paper import PRINTED
-from confide.studies.replicates import Population, minimisers, moment_sums
+from confide.studies import STUDIES
+from confide.studies.intervals import trial as ci_trial
+from confide.studies.intervals.bootstrap import Population, minimisers, moment_sums
+from confide.studies.intervals.printed_values import PRINTED
 
 LOSSES = [Logistic(), HuberizedHinge(1.0)]
 

@@ -8,19 +8,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2, gamma, laplace
 
-from confide.bounds import (
+from confide.errors import InvalidParameter
+from confide.mechanisms import ObjectivePerturbation
+from confide.noise import generator
+from confide.objectives import Logistic, Objective
+from confide.privacy import Approx, Neighbours, Pure
+from confide.studies.kst.risk_bounds import (
     balanced_ridge,
     curved_radius,
-    fit_on_support,
-    largest_loss,
-    lasso_rows,
     least_ridge,
     linear_regression,
-    log_supports,
     noise_square,
     perturbed_risk,
     quadratic_risk,
     rows_for_risk,
+)
+from confide.studies.kst.support_bounds import (
+    fit_on_support,
+    largest_loss,
+    lasso_rows,
+    log_supports,
     sparse_regression,
     support_excess,
     support_rows,
@@ -29,11 +36,6 @@ from confide.bounds import (
     vote_failure_exact,
     vote_rows,
 )
-from confide.errors import InvalidParameter
-from confide.mechanisms import ObjectivePerturbation
-from confide.noise import generator
-from confide.objectives import Logistic, Objective
-from confide.privacy import Approx, Neighbours, Pure
 
 ROOM = 8 * math.log(2e6) + 4  # at epsilon 1 and delta 1e-6: 120.0693
 GAUSS = Approx(1, "1e-6")

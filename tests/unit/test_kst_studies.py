@@ -8,15 +8,19 @@ import pandas as pd
 import pytest
 from scipy.optimize import lsq_linear
 
-from confide.bounds import balanced_ridge, linear_regression, vote_failure_exact
 from confide.data import enclose
 from confide.mechanisms import ObjectivePerturbation
 from confide.noise import Entropy, generator
 from confide.privacy import Approx, Neighbours, Pure
-from confide.studies import STUDIES, kst_table1, kst_table2, kst_theorem8
-from confide.studies.kst_quadratic import SPREADS, Sums, simulated
-from confide.studies.kst_supports import all_supports, chance_of_best, least_losses
-from confide.studies.kst_votes import ballot, drawn, votes, winners
+from confide.studies import STUDIES
+from confide.studies.kst import table1 as kst_table1
+from confide.studies.kst import table2 as kst_table2
+from confide.studies.kst import theorem8 as kst_theorem8
+from confide.studies.kst.risk_bounds import balanced_ridge, linear_regression
+from confide.studies.kst.sums import SPREADS, Sums, simulated
+from confide.studies.kst.support_bounds import vote_failure_exact
+from confide.studies.kst.supports import all_supports, chance_of_best, least_losses
+from confide.studies.kst.votes import ballot, drawn, votes, winners
 
 NAMES = ("kst-table1", "kst-table2", "kst-theorem8")
 ADD = Neighbours.ADD_REMOVE

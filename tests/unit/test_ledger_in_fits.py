@@ -27,7 +27,7 @@ from confide.errors import (
     MixedNeighbours,
 )
 from confide.mechanisms import ObjectivePerturbation
-from confide.selection import PrivateSearch
+from confide.tuning import PrivateSearch
 
 
 @pytest.fixture

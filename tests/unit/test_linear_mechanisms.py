@@ -5,11 +5,12 @@ import pandas as pd
 import pytest
 
 from confide import Approx, LinearRegression, LogisticRegression, Pure, Status, Zcdp
-from confide.accounting import Ledger
 from confide.data import Category, Number, Schema, Target
 from confide.errors import BudgetExceeded, InvalidParameter, UnmetNeeds
 from confide.estimators import load_model
-from confide.mechanisms import AdaSsp, FunctionalMechanism, RlsObjective, RlsOut
+from confide.ledger import Ledger
+from confide.mechanisms import AdaSsp, FunctionalMechanism
+from confide.mechanisms.published import RlsObjective, RlsOut
 from confide.noise import generator
 
 PLENTY = 10**8

@@ -9,21 +9,15 @@ import pytest
 from sklearn.svm import LinearSVC
 
 from confide import LogisticRegression
-from confide.accounting import Ledger
-from confide.bounds import excess_risk, noise_length, sample_complexity
-from confide.data.rows import enclose
+from confide.data.rows.in_memory import enclose
 from confide.errors import InvalidParameter, PrivacyLeak, Unproved
-from confide.mechanisms import (
-    MECHANISMS,
-    Napp,
-    NappStopping,
-    NappTarget,
-    ObjectivePerturbation,
-)
-from confide.mechanisms.napp_augment import AugmentedStep, estimator_for
-from confide.mechanisms.napp_path import ExactStep, follow, settled
-from confide.mechanisms.napp_retrieval import Shares, recycle, retrievable
-from confide.mechanisms.napp_weights import PowerPenalty, Weighting
+from confide.ledger import Ledger
+from confide.mechanisms import MECHANISMS, ObjectivePerturbation
+from confide.mechanisms.published import Napp, NappStopping, NappTarget
+from confide.mechanisms.published.napp.augmented_rows import AugmentedStep, estimator_for
+from confide.mechanisms.published.napp.iterations import ExactStep, follow, settled
+from confide.mechanisms.published.napp.retrieval import Shares, recycle, retrievable
+from confide.mechanisms.published.napp.weights import PowerPenalty, Weighting
 from confide.noise import Entropy, generator
 from confide.objectives import (
     L1,
@@ -40,6 +34,7 @@ from confide.objectives import (
 )
 from confide.privacy import Approx, Neighbours, Pure, Status, Zcdp
 from confide.solvers import minimise
+from confide.studies.napp.bounds import excess_risk, noise_length, sample_complexity
 from confide.testing import check_mechanism
 
 ADD = Neighbours.ADD_REMOVE

@@ -18,12 +18,13 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from confide import Category, Date, Number, Schema, Target
-from confide.data import homes, parted
-from confide.data.block import add_up
-from confide.data.on_cluster import Carried, ClusterParts
-from confide.data.parted import PartedRows, Survey, joined
-from confide.data.rows import HeldRows, enclose
-from confide.data.stream import Stream
+from confide.data.partitioned import pinned_tasks as homes
+from confide.data.partitioned import rows as parted
+from confide.data.partitioned.cluster_rows import Carried, ClusterParts
+from confide.data.partitioned.rows import PartedRows, Survey, joined
+from confide.data.partitioned.stream import Stream
+from confide.data.rows.block import add_up
+from confide.data.rows.in_memory import HeldRows, enclose
 from confide.errors import ConfideError, PrivacyLeak
 
 SCHEMA = Schema(
@@ -293,7 +294,7 @@ STREAMED = """
 import sys
 from pathlib import Path
 from confide import Approx, LogisticRegression
-from confide.data.files import open_table
+from confide.data.tables.files import open_table
 
 def peak():  # of this program alone: what getrusage tells began with the parent's
     lines = Path("/proc/self/status").read_text().splitlines()

@@ -16,8 +16,8 @@ from confide.estimators import (
     LogisticRegression,
     PoissonRegression,
 )
-from confide.inference import compare_mechanisms, make_plan, plan_curve, plot_plan
 from confide.mechanisms import ObjectivePerturbation
+from confide.planning import compare_mechanisms, make_plan, plan_curve, plot_plan
 from confide.privacy import Approx, Neighbours, Pure, Zcdp
 
 BUDGETS = [Pure(1), Approx(1, 1e-6), Zcdp(0.05)]

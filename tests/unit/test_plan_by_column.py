@@ -21,7 +21,7 @@ from confide import (
     cli,
 )
 from confide.data import Boolean, Date
-from confide.inference import (
+from confide.planning import (
     budget_to_be_useful,
     make_plan,
     noise_ratio,

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from confide import Category, Number, Schema, Target, cli
 from confide.estimators import LinearRegression, LogisticRegression
-from confide.inference import (
-    Intervals,
+from confide.inference import Intervals
+from confide.planning import (
     compare_mechanisms,
     left_for_coefficients,
     make_plan,

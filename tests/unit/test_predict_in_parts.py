@@ -18,9 +18,9 @@ from confide import (
     Schema,
     Target,
 )
-from confide.data import files
-from confide.data.files import open_table
-from confide.data.progress import watching
+from confide.data.partitioned.progress import watching
+from confide.data.tables import files
+from confide.data.tables.files import open_table
 from confide.errors import InvalidData, InvalidParameter
 from confide.estimators import each_piece, offers_intervals
 from confide.mechanisms import MECHANISMS

@@ -29,13 +29,14 @@ from confide.errors import (
     MissingPublicBound,
 )
 from confide.estimators import load_model, release_hash
-from confide.mechanisms import MpAdmm, Napp, OutputPerturbation, SsAdmm
+from confide.mechanisms import MpAdmm, OutputPerturbation, SsAdmm
+from confide.mechanisms.published import Napp
 from confide.privacy import Neighbours
 from confide.privacy.guarantee import PUBLIC_LABELS
-from confide.selection import SCORES, ChunkedSearch, PrivateSearch, RandomStopping
-from confide.selection.search_chunks import NO_EMPTY_CHUNK
-from confide.selection.search_scores import score_for
-from confide.selection.search_table import Table
+from confide.tuning import SCORES, ChunkedSearch, PrivateSearch, RandomStopping
+from confide.tuning.chunks import NO_EMPTY_CHUNK
+from confide.tuning.scores import score_for
+from confide.tuning.table import Table
 
 RIDGES = {"l2": [5.0, 1e6]}
 METHODS = ["chunks", "random-stopping"]

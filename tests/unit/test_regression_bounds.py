@@ -5,15 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from confide.bounds import (
+from confide.errors import InvalidParameter
+from confide.noise import Entropy, SphericalLaplace, generator
+from confide.studies.regression.bounds import (
     best_penalty,
     convex_excess,
     noise_tail,
     stability,
     strongly_convex_excess,
 )
-from confide.errors import InvalidParameter
-from confide.noise import Entropy, SphericalLaplace, generator
 
 
 def minimiser(vectors, slope, convexity):

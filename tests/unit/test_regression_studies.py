@@ -6,14 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from confide.data.warfarin import paper_features
-from confide.mechanisms import RlsOut
+from confide.data.datasets.warfarin import paper_features
+from confide.mechanisms.published import RlsOut
 from confide.noise import Entropy, SphericalLaplace, generator
 from confide.objectives import Objective, Squared
 from confide.privacy import Neighbours, Pure
-from confide.studies import STUDIES, reg_population
-from confide.studies.reg_methods import METHODS, PLAIN, Tuned, on_paper_columns
-from confide.studies.reg_oracle import (
+from confide.studies import STUDIES
+from confide.studies.regression import population as reg_population
+from confide.studies.regression.figure_specs import PLANS
+from confide.studies.regression.methods import METHODS, PLAIN, Tuned, on_paper_columns
+from confide.studies.regression.oracle import (
     PENALTIES,
     RADII,
     best_draw,
@@ -22,16 +24,15 @@ from confide.studies.reg_oracle import (
     minimiser,
     noise_scale,
 )
-from confide.studies.reg_panels import MOST_ERROR
-from confide.studies.reg_plans import PLANS
-from confide.studies.reg_population import (
+from confide.studies.regression.panels import MOST_ERROR
+from confide.studies.regression.population import (
     PaperModel,
     Patients,
     division,
     measures,
     warfarin_schema,
 )
-from confide.studies.reg_trial import trial
+from confide.studies.regression.trial import trial
 
 FIGURES = sorted(PLANS)
 ONE = Fraction(1)

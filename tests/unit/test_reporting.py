@@ -22,10 +22,10 @@ from confide.privacy import (
     zcdp_to_approx,
 )
 from confide.reporting import PaidPlot, model_card, plain_words, report_page
-from confide.reporting.numbers import chance_text, factor_text, short, upward
-from confide.reporting.picture import MOST_SHOWN, picture
-from confide.reporting.scale import scale_for
-from confide.reporting.text import cut
+from confide.reporting.axis import scale_for
+from confide.reporting.coefficient_svg import MOST_SHOWN, picture
+from confide.reporting.escape import cut
+from confide.reporting.number_format import chance_text, factor_text, short, upward
 
 THEOREM = "objective-perturbation.md#objective-pure"
 PURE = Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.PROVED, THEOREM)

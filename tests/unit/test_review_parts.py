@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from confide.accounting import Ledger
 from confide.data import (
     Category,
     EntryBounds,
@@ -19,11 +18,12 @@ from confide.data import (
     enclose_entries,
     read_table,
 )
-from confide.data.delimited import read_pieces
-from confide.data.files import open_table
+from confide.data.tables.delimited import read_pieces
+from confide.data.tables.files import open_table
 from confide.errors import ConfideError, InvalidData, InvalidParameter
 from confide.estimators import LogisticRegression
-from confide.estimators._targets import Places
+from confide.estimators._target_coding import Places
+from confide.ledger import Ledger
 from confide.privacy import Approx, Pure
 
 GRADES = Schema(
@@ -184,7 +184,7 @@ def test_a_row_counts_once_whatever_scipy_remembers() -> None:
 def test_a_label_that_is_a_word_changes_no_other_label_on_workers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("confide.data.files.TEXT_ROWS", 4)
+    monkeypatch.setattr("confide.data.tables.files.TEXT_ROWS", 4)
     lines = [f".{i},{i % 2}" for i in range(7)]
     path = written(tmp_path / "t.csv", [*lines, ".7,word"], "age,y")
     (source,) = open_table(path).sources(None)

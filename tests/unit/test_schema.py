@@ -26,7 +26,7 @@ from confide import (
 from confide import Target as Aim
 from confide.accounting import ApproxEvent, GaussianEvent, PureEvent, ZcdpEvent
 from confide.data import Boolean, Date
-from confide.data.values import level_codes
+from confide.data.schema.parse_values import level_codes
 from confide.errors import InvalidData, InvalidParameter
 from confide.mechanisms import OutputPerturbation
 from confide.privacy import gaussian_delta, group_delta, row_budget

@@ -12,8 +12,8 @@ from scipy import sparse
 
 from confide.accounting import PureEvent, ZcdpEvent, as_zcdp, compose
 from confide.data import EntryBounds, enclose_entries
-from confide.data.rows import HeldRows
-from confide.data.touched import TouchedRows
+from confide.data.rows.column_index import TouchedRows
+from confide.data.rows.in_memory import HeldRows
 from confide.errors import InvalidData, InvalidParameter, MissingPublicBound, PrivacyLeak
 from confide.mechanisms import ObjectivePerturbation, OutputPerturbation
 from confide.noise import Entropy, Gumbel, Laplace, assigned, largest, shuffled
@@ -27,11 +27,11 @@ from confide.selection import (
     SampleAggregateSelector,
     ScreeningSelector,
     SelectThenFit,
-    choices,
 )
+from confide.selection import choice_cost as choices
 from confide.selection.box_scores import BoxScores, loss_range
-from confide.selection.divide import Stages, divide
-from confide.selection.vertices import PlainPath, TouchedPath
+from confide.selection.coordinate_path import PlainPath, TouchedPath
+from confide.selection.two_stage_budget import Stages, divide
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 

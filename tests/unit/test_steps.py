@@ -17,7 +17,6 @@ from scipy.special import comb
 from confide.accounting import (
     ApproxEvent,
     GaussianEvent,
-    Ledger,
     PureEvent,
     SubsampledGaussianEvent,
     ZcdpEvent,
@@ -30,10 +29,11 @@ from confide.accounting import (
     sampled_renyi,
     sampling_for,
 )
-from confide.accounting.tally import events_text, read_events
 from confide.errors import InvalidParameter, MixedBudgets
-from confide.estimators._groups import group_events
+from confide.estimators._group_release import group_events
 from confide.estimators._model_file import EVENTS, _event_of, _tagged
+from confide.ledger import Ledger
+from confide.ledger.amounts import events_text, read_events
 from confide.privacy import Approx, Neighbours, Pure, Zcdp, gaussian_epsilon
 
 RELATION = dp_accounting.NeighboringRelation

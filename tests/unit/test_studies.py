@@ -18,8 +18,9 @@ from typer.testing import CliRunner
 
 from confide import cli
 from confide.errors import ConfideError, DataNotFound, InvalidParameter
-from confide.studies import Layout, Study, pool, reproduce
-from confide.studies.grid import rows_as_text, rows_from_text, tasks_of
+from confide.studies import Layout, Study, reproduce
+from confide.studies.engine import process_pool as pool
+from confide.studies.engine.cells import rows_as_text, rows_from_text, tasks_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -87,7 +88,7 @@ def test_stored_cells_are_found_again_exactly_and_by_their_own_edition_only(tmp_
 
 def test_results_of_another_version_of_the_library_are_not_mixed_in(tmp_path, monkeypatch):
     first = reproduce(SMALL, jobs=1, folder=tmp_path)
-    monkeypatch.setattr("confide.studies.runner.__version__", "99.0")
+    monkeypatch.setattr("confide.studies.engine.runner.__version__", "99.0")
     assert reproduce(SMALL, jobs=1, folder=tmp_path).computed == first.computed
 
 

@@ -14,7 +14,7 @@ from confide import (
     Target,
 )
 from confide.data import open_table
-from confide.data.progress import watching
+from confide.data.partitioned.progress import watching
 
 COLUMNS, COUNT, MOST = 20, 150_000, 8
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from confide import Approx, LogisticRegression, Number, Schema, Target
-from confide.data.files import open_table
-from confide.data.progress import watching
+from confide.data.partitioned.progress import watching
+from confide.data.tables.files import open_table
 from confide.errors import ConfideError
 
 SCHEMA = Schema((Number("a", -1, 1),), Target("y", labels=(0, 1)), name="t")

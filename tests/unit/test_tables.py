@@ -13,15 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from confide import Approx, ConfideError, LogisticRegression, Schema, Target
-from confide.data import (
-    Boolean,
-    Category,
-    Date,
-    Number,
-    quotes,
-    read_table,
-    schema_template,
-)
+from confide.data import Boolean, Category, Date, Number, read_table, schema_template
+from confide.data.tables import quotes
 from confide.errors import InvalidData, InvalidParameter
 
 WORD = "SECRET123"

@@ -5,7 +5,7 @@ import pytest
 
 from confide import Approx, LinearRegression, LogisticRegression, Pure, Schema
 from confide.errors import InvalidParameter
-from confide.estimators._bounding import bounding_for
+from confide.estimators._row_bounds import bounding_for
 from confide.mechanisms import ObjectivePerturbation
 from confide.noise import generator
 from confide.objectives import Clipped, Logistic, Objective, Squared

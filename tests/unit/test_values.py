@@ -10,13 +10,19 @@ import pytest
 from scipy import sparse
 
 from confide.data import EntryBounds, enclose, enclose_entries
-from confide.data.block import Block, squared_norms
-from confide.data.columns import Category, Number
-from confide.data.csr import as_csr, without_duplicates
-from confide.data.delimited import read_delimited
-from confide.data.schema import Schema
-from confide.data.target import Target
-from confide.data.values import as_cells, as_days, as_numbers, as_truths, level_codes
+from confide.data.matrix.csr import as_csr, without_duplicates
+from confide.data.rows.block import Block, squared_norms
+from confide.data.schema.columns import Category, Number
+from confide.data.schema.parse_values import (
+    as_cells,
+    as_days,
+    as_numbers,
+    as_truths,
+    level_codes,
+)
+from confide.data.schema.schema import Schema
+from confide.data.schema.target import Target
+from confide.data.tables.delimited import read_delimited
 from confide.errors import InvalidData, InvalidParameter
 
 

@@ -10,11 +10,12 @@ from scipy import sparse
 
 from confide import Approx, Category, LogisticRegression, Schema, Target
 from confide.data import enclose
-from confide.data.csr import longest_row
-from confide.data.rows import HeldRows
+from confide.data.matrix.csr import longest_row
+from confide.data.rows.in_memory import HeldRows
 from confide.objectives import Logistic, Objective
-from confide.solvers import descent, finest_tolerance, minimise, smooth
-from confide.solvers.sums import Problem
+from confide.solvers import finest_tolerance, minimise, smooth
+from confide.solvers import quasi_newton as descent
+from confide.solvers.problem import Problem
 
 COUNT, CATEGORIES, LEVELS = 20_000, 8, 200
 WIDTH = CATEGORIES * LEVELS

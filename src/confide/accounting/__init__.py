@@ -1,6 +1,6 @@
 """Events, bounds on privacy losses, what they compose to, and the ledger."""
 
-from confide.accounting.beside_gaussian import gaussian_left
+from confide._moved import moved
 from confide.accounting.composition import (
     as_pure,
     as_zcdp,
@@ -8,7 +8,6 @@ from confide.accounting.composition import (
     copies_delta,
     sum_delta,
 )
-from confide.accounting.entries import Entry
 from confide.accounting.events import (
     ApproxEvent,
     Event,
@@ -19,7 +18,7 @@ from confide.accounting.events import (
     ZcdpEvent,
     event_of,
 )
-from confide.accounting.ledger import Account, Charge, Ledger
+from confide.accounting.gaussian_remainder import gaussian_left
 from confide.accounting.loss_bound import (
     ORDERS,
     LossBound,
@@ -29,28 +28,22 @@ from confide.accounting.loss_bound import (
     sharp_renyi,
     zcdp_rho,
 )
-from confide.accounting.repeated import best_of_many_renyi, rho_of_one_run
-from confide.accounting.sampled_renyi import general_renyi, sampled_renyi
-from confide.accounting.steps import (
+from confide.accounting.noise_multiplier import (
     METHODS,
     Method,
     epsilon_for,
     multiplier_for,
     sampling_for,
 )
-from confide.accounting.tally import Amount
+from confide.accounting.repeated_selection import best_of_many_renyi, rho_of_one_run
+from confide.accounting.subsampled_renyi import general_renyi, sampled_renyi
 
 __all__ = [
     "METHODS",
     "ORDERS",
-    "Account",
-    "Amount",
     "ApproxEvent",
-    "Charge",
-    "Entry",
     "Event",
     "GaussianEvent",
-    "Ledger",
     "LossBound",
     "Method",
     "PureEvent",
@@ -77,3 +70,12 @@ __all__ = [
     "sum_delta",
     "zcdp_rho",
 ]
+
+_MOVED = (
+    "Account",
+    "Amount",
+    "Charge",
+    "Entry",
+    "Ledger",
+)
+__getattr__ = moved(__name__, dict.fromkeys(_MOVED, "confide.ledger"))

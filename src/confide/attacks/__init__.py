@@ -1,7 +1,8 @@
 """Attacks: exact privacy losses in low dimension, audits in any, model inversion."""
 
-from confide.attacks.audit import Audit, gaussian_audit, threshold_audit
-from confide.attacks.exact import (
+from confide.attacks.audit import Finding, black_box_finding, exact_finding, telling_pairs
+from confide.attacks.black_box import Audit, gaussian_audit, threshold_audit
+from confide.attacks.exact_loss import (
     Law,
     Records,
     exact_pair,
@@ -9,7 +10,6 @@ from confide.attacks.exact import (
     max_log_ratio,
 )
 from confide.attacks.inversion import Inversion, ModelInversion, evaluate_inversion
-from confide.attacks.probe import Finding, black_box_finding, exact_finding, telling_pairs
 
 __all__ = [
     "Audit",

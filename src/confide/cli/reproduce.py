@@ -8,16 +8,16 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from confide.cli.bar import Bar
-from confide.cli.console import (
+from confide.cli.output import (
     AsJson,
     complaints,
     console,
     print_json,
     wide_console,
 )
-from confide.data.cluster import connected
+from confide.cli.study_progress import Bar
 from confide.errors import InvalidParameter
+from confide.parallel.dask_cluster import connected
 from confide.studies import FOLDER, STUDIES, Layout, Reproduction, records, reproduce
 
 SHOWN_FAILURES = 10

@@ -15,14 +15,14 @@ import pandas as pd
 import typer
 from rich.text import Text
 
-from confide.cli.console import complaints
-from confide.cli.sweeps import SweepBar
+from confide.cli.output import complaints
+from confide.cli.sweep_progress import SweepBar
 from confide.data import Schema, read_table
-from confide.data.cluster import connected
-from confide.data.files import is_in_parts, open_table
-from confide.data.tables import local_path
-from confide.data.walk import as_frame
+from confide.data.tables.files import is_in_parts, open_table
+from confide.data.tables.iterate import as_frame
+from confide.data.tables.read import local_path
 from confide.errors import InvalidParameter
+from confide.parallel.dask_cluster import connected
 
 TableName = Annotated[
     str,

@@ -1,20 +1,20 @@
 """Public schemas, private rows, tables and datasets."""
 
-from confide.data.block import Block
-from confide.data.columns import Boolean, Category, Column, Date, Number
-from confide.data.compare import Comparison, Finding, Undeclared, compare_table
-from confide.data.datasets import DATASETS, Dataset, load, load_a9a
-from confide.data.declare import UNKNOWN
-from confide.data.display import INTERCEPT, INTERCEPT_HEIGHT, Display
-from confide.data.entries import EntryBounds, enclose_entries
-from confide.data.files import open_table
-from confide.data.parted import PartedRows
-from confide.data.rows import HeldRows, Rows, enclose
-from confide.data.schema import UNNAMED, Schema
-from confide.data.tables import read_table
-from confide.data.target import Target
-from confide.data.template import schema_template
-from confide.data.warfarin import load_warfarin
+from confide.data.datasets.catalogue import DATASETS, Dataset, load, load_a9a
+from confide.data.datasets.warfarin import load_warfarin
+from confide.data.partitioned.rows import PartedRows
+from confide.data.rows.block import Block
+from confide.data.rows.entry_bounds import EntryBounds, enclose_entries
+from confide.data.rows.in_memory import HeldRows, Rows, enclose
+from confide.data.schema.columns import Boolean, Category, Column, Date, Number
+from confide.data.schema.display import INTERCEPT, INTERCEPT_HEIGHT, Display
+from confide.data.schema.parse_sections import UNKNOWN
+from confide.data.schema.schema import UNNAMED, Schema
+from confide.data.schema.target import Target
+from confide.data.tables.check_table import Comparison, Finding, Undeclared, compare_table
+from confide.data.tables.files import open_table
+from confide.data.tables.read import read_table
+from confide.data.tables.schema_template import schema_template
 
 __all__ = [
     "DATASETS",

@@ -16,33 +16,11 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from confide._types import AnyArray, Array
-from confide.accounting import Charge, Ledger
 from confide.data import INTERCEPT, Display, Schema, read_table
 from confide.errors import InvalidParameter
-from confide.estimators._about import about
-from confide.estimators._booking import dataset_name
-from confide.estimators._bounding import (
-    Bounding,
-    bounding_facts,
-    bounding_for,
-    bounding_of,
-)
-from confide.estimators._groups import group_events, per_person
-from confide.estimators._intake import check_count_is_public, read_features, read_number
-from confide.estimators._model_file import release_hash, write_model
-from confide.estimators._pieces import Margins, margins_in_parts, table_to_predict
-from confide.estimators._reading import reading_of
-from confide.estimators._rehearsal import Ready, Rehearsal, rehearsed
-from confide.estimators._selection import (
-    check_penalty,
-    display_of_release,
-    selected,
-    selection_facts,
-    selects,
-)
-from confide.estimators._targets import Found
-from confide.estimators._task import Task, objective_of
-from confide.estimators._uncertain import (
+from confide.estimators._dataset_name import dataset_name
+from confide.estimators._group_release import group_events, per_person
+from confide.estimators._interval_release import (
     Prepared,
     calibrate,
     coefficient_lines,
@@ -53,7 +31,29 @@ from confide.estimators._uncertain import (
     release_all,
     tasks_of,
 )
+from confide.estimators._model_file import release_hash, write_model
+from confide.estimators._objective import Task, objective_of
+from confide.estimators._predict_chunks import Margins, margins_in_parts, table_to_predict
+from confide.estimators._read import reading_of
+from confide.estimators._rehearse import Ready, Rehearsal, rehearsed
+from confide.estimators._row_bounds import (
+    Bounding,
+    bounding_facts,
+    bounding_for,
+    bounding_of,
+)
+from confide.estimators._summary_facts import about
+from confide.estimators._support import (
+    check_penalty,
+    display_of_release,
+    selected,
+    selection_facts,
+    selects,
+)
+from confide.estimators._target_coding import Found
+from confide.estimators._validate import check_count_is_public, read_features, read_number
 from confide.inference import Coefficient, Intervals, IntervalTable, Summary
+from confide.ledger import Charge, Ledger
 from confide.mechanisms import MECHANISMS, Mechanism, Release
 from confide.noise import Entropy
 from confide.objectives import Objective

@@ -9,7 +9,6 @@ import numpy as np
 
 from confide.errors import ConfideError, InvalidParameter
 from confide.estimators._base import PrivateLinearModel
-from confide.estimators._classifiers import LinearSVC, LogisticRegression
 from confide.estimators._model_file import (
     FORMAT,
     FORMAT_VERSION,
@@ -20,9 +19,10 @@ from confide.estimators._model_file import (
     release_of,
     schema_of,
 )
-from confide.estimators._multi import MultiResponseRegression
-from confide.estimators._regressors import LinearRegression, PoissonRegression
-from confide.estimators._sparse import SparseLinearRegression
+from confide.estimators.classifiers import LinearSVC, LogisticRegression
+from confide.estimators.multi_response import MultiResponseRegression
+from confide.estimators.regressors import LinearRegression, PoissonRegression
+from confide.estimators.sparse import SparseLinearRegression
 
 KINDS: dict[str, Any] = {
     kind.__name__: kind

@@ -1,28 +1,21 @@
 """What can be said about a release; and what one will be worth, before it is made."""
 
-from confide.inference.by_column import (
-    MOSTLY_NOISE,
-    ColumnPlan,
-    budget_to_be_useful,
-    noise_ratio,
-    plan_columns,
-    rows_to_be_useful,
-)
+from confide._moved import moved
 from confide.inference.intervals import Intervals, IntervalTable
-from confide.inference.plan import Plan, compare_mechanisms, make_plan
-from confide.inference.plan_plot import PlanCurve, plan_curve, plot_plan, plot_steps
-from confide.inference.planned_width import left_for_coefficients
 from confide.inference.summary import Coefficient, Summary
 
 __all__ = [
-    "MOSTLY_NOISE",
     "Coefficient",
-    "ColumnPlan",
     "IntervalTable",
     "Intervals",
+    "Summary",
+]
+
+_MOVED = (
+    "ColumnPlan",
+    "MOSTLY_NOISE",
     "Plan",
     "PlanCurve",
-    "Summary",
     "budget_to_be_useful",
     "compare_mechanisms",
     "left_for_coefficients",
@@ -33,4 +26,5 @@ __all__ = [
     "plot_plan",
     "plot_steps",
     "rows_to_be_useful",
-]
+)
+__getattr__ = moved(__name__, dict.fromkeys(_MOVED, "confide.planning"))

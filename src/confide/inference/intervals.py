@@ -18,7 +18,7 @@ from confide.mechanisms import (
     Mechanism,
     calibrate_with_intervals,
 )
-from confide.mechanisms.interval_budget import Variant
+from confide.mechanisms.intervals.budget import Variant
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours
 from confide.privacy.budgets import exact

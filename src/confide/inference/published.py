@@ -13,7 +13,7 @@ import numpy as np
 from confide._types import Array
 from confide.inference.uncertainty import Uncertainty, combine
 from confide.mechanisms import NoiseRecord
-from confide.mechanisms.moments import Moments
+from confide.mechanisms.intervals.moments import Moments
 from confide.noise import Entropy
 from confide.objectives import Objective
 

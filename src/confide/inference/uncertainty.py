@@ -18,7 +18,7 @@ from scipy.special import ndtr, ndtri
 
 from confide._types import Array
 from confide.mechanisms import NoiseRecord
-from confide.mechanisms.moments import Moments
+from confide.mechanisms.intervals.moments import Moments
 from confide.objectives import Objective
 
 CAUTION = 0.25

@@ -6,14 +6,15 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from confide._registry import Registry
 from confide._types import Array
 from confide.accounting import Event
-from confide.data.rows import Rows
+from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.needs import Need
 from confide.mechanisms.release import NoiseRecord, Release
 from confide.noise import Entropy, Noise
-from confide.objectives import Objective, Registry
+from confide.objectives import Objective
 from confide.privacy import Budget, Guarantee, Neighbours, Status, effective_status
 from confide.solvers import finest_tolerance
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from confide._types import Array
-from confide.data.rows import Rows
+from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
 from confide.mechanisms.needs import (

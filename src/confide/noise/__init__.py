@@ -1,13 +1,14 @@
 """Entropy and noise: the only room that draws random numbers."""
 
-from confide.noise.choice import (
+from confide.noise.entropy import Entropy, Generator, generator
+from confide.noise.random_choice import (
     Gumbel,
     assigned,
     choose,
     largest,
     shuffled,
 )
-from confide.noise.entropy import Entropy, Generator, generator
+from confide.noise.repetition_counts import TruncatedNegativeBinomial
 from confide.noise.samplers import (
     Gaussian,
     Laplace,
@@ -17,8 +18,7 @@ from confide.noise.samplers import (
     truncated_gaussian,
     truncated_spherical_laplace,
 )
-from confide.noise.stopping import TruncatedNegativeBinomial
-from confide.noise.subsets import each_by_chance, of_equal_size
+from confide.noise.subsampling import each_by_chance, of_equal_size
 
 __all__ = [
     "Entropy",

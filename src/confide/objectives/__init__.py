@@ -1,6 +1,7 @@
 """Losses, penalties, constraints and the objective they make up; all of it public."""
 
-from confide.objectives.clipping import USUAL_CLIP, Clipped, is_squared
+from confide._registry import Registry
+from confide.objectives.clipped_loss import USUAL_CLIP, Clipped, is_squared
 from confide.objectives.constraints import (
     CONSTRAINTS,
     Box,
@@ -9,6 +10,7 @@ from confide.objectives.constraints import (
     L2Ball,
     Nonnegative,
 )
+from confide.objectives.joint_prox import has_exact_prox, prox
 from confide.objectives.losses import (
     LOSSES,
     Hinge,
@@ -34,10 +36,8 @@ from confide.objectives.penalties import (
     Scad,
     weighs_alike,
 )
-from confide.objectives.proximal import has_exact_prox, prox
-from confide.objectives.public import Public
-from confide.objectives.registry import Registry
-from confide.objectives.typical import typical_norm_of_columns
+from confide.objectives.public_bounds import Public
+from confide.objectives.typical_size import typical_norm_of_columns
 
 __all__ = [
     "CONSTRAINTS",

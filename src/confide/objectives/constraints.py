@@ -6,9 +6,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from confide._registry import Registry
 from confide._types import Array
 from confide.errors import InvalidParameter
-from confide.objectives.registry import Registry
 
 
 class Constraint(Protocol):

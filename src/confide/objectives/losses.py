@@ -17,10 +17,10 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 
+from confide._registry import Registry
 from confide._types import AnyArray
 from confide.errors import InvalidParameter, MissingPublicBound
-from confide.objectives.public import Public
-from confide.objectives.registry import Registry
+from confide.objectives.public_bounds import Public
 
 Targets: TypeAlias = Literal["signs", "numbers", "counts"]
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from confide._types import Array
-from confide.data.entries import EntryBounds
+from confide.data.rows.entry_bounds import EntryBounds
 from confide.errors import InvalidParameter
 from confide.objectives.constraints import Constraint, L2Ball
 from confide.objectives.losses import Loss, curvature_bound
 from confide.objectives.penalties import Penalty, alike_on
-from confide.objectives.public import Public
-from confide.objectives.typical import typical_margin, typical_norm
+from confide.objectives.public_bounds import Public
+from confide.objectives.typical_size import typical_margin, typical_norm
 
 
 @dataclass(frozen=True, slots=True)

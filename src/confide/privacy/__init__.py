@@ -8,10 +8,10 @@ from confide.privacy.conversions import (
     zcdp_to_approx,
 )
 from confide.privacy.downgrades import COMPOSED, DOWNGRADED, shortfall
-from confide.privacy.groups import group_delta, row_budget
+from confide.privacy.gaussian_profile import gaussian_delta, gaussian_epsilon, gaussian_mu
+from confide.privacy.group_privacy import group_delta, row_budget
 from confide.privacy.guarantee import Guarantee, Status, effective_status, weakest
 from confide.privacy.neighbours import Neighbours
-from confide.privacy.profiles import gaussian_delta, gaussian_epsilon, gaussian_mu
 from confide.privacy.warning import warn_if_claimed
 
 __all__ = [

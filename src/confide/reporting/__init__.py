@@ -3,10 +3,10 @@
 Everything here is computed from a ``Summary``, which holds no data.
 """
 
-from confide.reporting.about_intervals import about_intervals
 from confide.reporting.card import model_card
+from confide.reporting.guarantee_text import plain_words
+from confide.reporting.interval_text import about_intervals
 from confide.reporting.page import report_page
-from confide.reporting.paid import PaidPlot
-from confide.reporting.plain_words import plain_words
+from confide.reporting.released_plot import PaidPlot
 
 __all__ = ["PaidPlot", "about_intervals", "model_card", "plain_words", "report_page"]

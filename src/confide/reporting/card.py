@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from confide.inference import Summary
 from confide.privacy import Budget, Guarantee, Neighbours, Status
-from confide.reporting.about_intervals import about_intervals, not_in_intervals
-from confide.reporting.plain_words import standing_budget, theorem_text, word
-from confide.reporting.spending import Spending, spending
-from confide.reporting.text import markdown
+from confide.reporting.budget_use import Spending, spending
+from confide.reporting.escape import markdown
+from confide.reporting.guarantee_text import standing_budget, theorem_text, word
+from confide.reporting.interval_text import about_intervals, not_in_intervals
 
 
 @dataclass(frozen=True, slots=True)

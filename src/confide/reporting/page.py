@@ -8,15 +8,15 @@ from collections.abc import Iterable, Sequence
 
 from confide.inference import Coefficient, Summary
 from confide.privacy import Budget, Guarantee, Neighbours
-from confide.reporting.about_intervals import about_intervals, not_in_intervals
+from confide.reporting.budget_use import Share, Spending, spending
 from confide.reporting.card import Item, Section, card_sections, caution_text
-from confide.reporting.numbers import short
-from confide.reporting.paid import PaidPlot, paid_picture
-from confide.reporting.picture import MOST_SHOWN, picture
-from confide.reporting.plain_words import standing_budget, word
-from confide.reporting.spending import Share, Spending, spending
-from confide.reporting.style import STYLE
-from confide.reporting.text import html
+from confide.reporting.coefficient_svg import MOST_SHOWN, picture
+from confide.reporting.escape import html
+from confide.reporting.guarantee_text import standing_budget, word
+from confide.reporting.interval_text import about_intervals, not_in_intervals
+from confide.reporting.number_format import short
+from confide.reporting.released_plot import PaidPlot, paid_picture
+from confide.reporting.stylesheet import STYLE
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
+from confide._registry import Registry
 from confide.accounting import Event
-from confide.data.rows import Rows
+from confide.data.rows.in_memory import Rows
 from confide.mechanisms import NoiseRecord
 from confide.noise import Entropy, Gumbel, Laplace, Noise
-from confide.objectives import Objective, Registry
+from confide.objectives import Objective
 from confide.privacy import Budget, Guarantee, Neighbours, Status, effective_status
 
 PAGE = "sparse-selection.md#"

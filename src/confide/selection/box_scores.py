@@ -10,8 +10,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from confide._types import Array
-from confide.data.block import Block
-from confide.data.rows import Rows
+from confide.data.rows.block import Block
+from confide.data.rows.in_memory import Rows
 from confide.objectives import Clipped, Objective, Poisson, Public, Squared
 
 Oracle: TypeAlias = Callable[[Array], tuple[float, Array]]

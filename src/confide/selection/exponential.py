@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from confide.accounting import event_of
-from confide.data.rows import Rows
+from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import check_whole
 from confide.mechanisms.needs import SMOOTH_LOSS, Need, check_needs
@@ -15,8 +15,8 @@ from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours
 from confide.selection.base import PAGE, SELECTORS, SelectorCalibration
 from confide.selection.box_scores import BoxScores, loss_peak, loss_range
-from confide.selection.choices import check_rounding, check_size, score_scale, settle
-from confide.selection.targets import target_size
+from confide.selection.choice_cost import check_rounding, check_size, score_scale, settle
+from confide.selection.target_scale import target_size
 
 GAP = 1e-3
 """How far above the least loss a score may lie, in units of its sensitivity."""

@@ -11,7 +11,7 @@ from scipy import sparse
 from confide._types import AnyArray, Array
 from confide.accounting import event_of
 from confide.data import EntryBounds
-from confide.data.rows import HeldRows, Rows
+from confide.data.rows.in_memory import HeldRows, Rows
 from confide.errors import InvalidParameter, MissingPublicBound
 from confide.mechanisms import MECHANISMS, Calibration, Need, Release
 from confide.mechanisms.base import check_whole, exactly, released
@@ -20,10 +20,10 @@ from confide.noise import Entropy, Gumbel, choose
 from confide.objectives import L1Ball, Objective, Public
 from confide.privacy import Budget, Neighbours
 from confide.selection.base import PAGE
-from confide.selection.bounds import entry_bounds, extras
-from confide.selection.choices import check_rounding, score_scale, settle
+from confide.selection.choice_cost import check_rounding, score_scale, settle
+from confide.selection.coordinate_path import Path, PlainPath, TouchedPath
+from confide.selection.row_bounds import entry_bounds, extras
 from confide.selection.screening import score_width
-from confide.selection.vertices import Path, PlainPath, TouchedPath
 
 NO_ODDS = 300.0
 """Against a corner of e^600 times its weight the opposite one is never drawn."""

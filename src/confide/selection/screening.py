@@ -10,8 +10,8 @@ import numpy as np
 
 from confide._types import Array
 from confide.accounting import Event, event_of
-from confide.data.block import Block
-from confide.data.rows import Rows
+from confide.data.rows.block import Block
+from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import check_whole
 from confide.noise import Entropy, Gumbel, largest
@@ -19,14 +19,14 @@ from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours
 from confide.privacy.budgets import exact
 from confide.selection.base import PAGE, SELECTORS, SelectorCalibration
-from confide.selection.choices import (
+from confide.selection.choice_cost import (
     check_rounding,
     check_size,
     score_scale,
     settle,
     sum_noise,
 )
-from confide.selection.targets import scaled_target, target_size
+from confide.selection.target_scale import scaled_target, target_size
 
 
 @SELECTORS.register("screening")

@@ -11,8 +11,8 @@ import numpy as np
 from confide._types import Array
 from confide.accounting import event_of
 from confide.data import EntryBounds
-from confide.data.block import Block
-from confide.data.rows import Rows
+from confide.data.rows.block import Block
+from confide.data.rows.in_memory import Rows
 from confide.mechanisms import MECHANISMS, Calibration, Need, NoiseRecord, Release
 from confide.mechanisms.base import check_whole, exactly, released
 from confide.mechanisms.needs import BOUNDED_SLOPE, NO_KINK, SMOOTH_LOSS, check_needs
@@ -20,14 +20,14 @@ from confide.noise import Entropy, Gumbel, Noise, largest
 from confide.objectives import Objective, curvature_bound
 from confide.privacy import Budget, Neighbours
 from confide.selection.base import PAGE
-from confide.selection.bounds import entry_bounds, extras
-from confide.selection.choices import (
+from confide.selection.choice_cost import (
     check_rounding,
     check_size,
     score_scale,
     settle,
     sum_noise,
 )
+from confide.selection.row_bounds import entry_bounds, extras
 from confide.selection.screening import score_width
 
 FREE = Need(

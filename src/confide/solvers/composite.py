@@ -15,13 +15,13 @@ import numpy as np
 from scipy.linalg import eigh
 
 from confide._types import Array
-from confide.data.rows import HeldRows, Rows
+from confide.data.rows.in_memory import HeldRows, Rows
 from confide.errors import NotSolved
 from confide.objectives import L1, Objective, prox
-from confide.solvers.descent import WIDEST_HESSIAN
-from confide.solvers.precise import careful_gradient
+from confide.solvers.problem import Problem, longest
+from confide.solvers.quasi_newton import WIDEST_HESSIAN
 from confide.solvers.solution import Solution
-from confide.solvers.sums import Problem, longest
+from confide.solvers.split_gradient import careful_gradient
 
 MOST_OUTER = 2000
 MOST_TRIALS = 30

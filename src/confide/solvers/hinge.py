@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from confide._types import AnyArray, Array
-from confide.data.block import Block
-from confide.data.rows import Rows
+from confide.data.rows.block import Block
+from confide.data.rows.in_memory import Rows
 from confide.errors import NotSolved
 from confide.objectives import HuberizedHinge, Objective
 from confide.solvers.smooth import minimise_smooth

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from confide._types import Array
-from confide.data.rows import HeldRows, Rows
+from confide.data.rows.in_memory import HeldRows, Rows
 from confide.objectives import Objective
-from confide.solvers.bend import Bend
-from confide.solvers.descent import (
+from confide.solvers.curvature_certificate import Bend
+from confide.solvers.problem import Problem
+from confide.solvers.quasi_newton import (
     WIDEST_HESSIAN,
     Goal,
     Memory,
@@ -28,7 +29,6 @@ from confide.solvers.descent import (
     diagonal_metric,
 )
 from confide.solvers.solution import Solution
-from confide.solvers.sums import Problem
 
 MOST_NEWTON_STEPS = 50
 SMALLEST_SAMPLE = 1024

@@ -3,25 +3,23 @@
 Every module of studies is imported here, which registers what it declares.
 """
 
-from confide.studies import (
-    admm_figures,
-    ci_figures,
-    ci_summary,
-    ci_tables,
-    ci_trust,
-    kst_table1,
-    kst_table2,
-    kst_theorem8,
-    napp_adult,
-    napp_figures,
-    napp_moor,
-    napp_recycling,
-    reg_figures,
-)
-from confide.studies.layout import Layout, records
-from confide.studies.outcome import Failure, Progress, Reproduction
-from confide.studies.runner import FOLDER, reproduce
-from confide.studies.study import STUDIES, Cell, Row, Scalar, Study, register
+import confide.studies.admm.figures
+import confide.studies.intervals.figures
+import confide.studies.intervals.summary
+import confide.studies.intervals.tables
+import confide.studies.intervals.when_to_trust
+import confide.studies.kst.table1
+import confide.studies.kst.table2
+import confide.studies.kst.theorem8
+import confide.studies.napp.figure3
+import confide.studies.napp.figure6
+import confide.studies.napp.figure8
+import confide.studies.napp.figures457
+import confide.studies.regression.figures  # noqa: F401
+from confide.studies.engine.outcome import Failure, Progress, Reproduction
+from confide.studies.engine.runner import FOLDER, reproduce
+from confide.studies.engine.study import STUDIES, Cell, Row, Scalar, Study, register
+from confide.studies.engine.table_layout import Layout, records
 
 __all__ = [
     "FOLDER",
@@ -34,20 +32,7 @@ __all__ = [
     "Row",
     "Scalar",
     "Study",
-    "admm_figures",
-    "ci_figures",
-    "ci_summary",
-    "ci_tables",
-    "ci_trust",
-    "kst_table1",
-    "kst_table2",
-    "kst_theorem8",
-    "napp_adult",
-    "napp_figures",
-    "napp_moor",
-    "napp_recycling",
     "records",
-    "reg_figures",
     "register",
     "reproduce",
 ]

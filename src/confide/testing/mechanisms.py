@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from confide.accounting import as_pure, as_zcdp, compose
-from confide.data.rows import HeldRows, enclose
+from confide.data.rows.in_memory import HeldRows, enclose
 from confide.errors import ConfideError, InvalidParameter, UnmetNeeds
 from confide.mechanisms import Calibration, Mechanism, Release
 from confide.noise import Entropy

@@ -11,10 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from confide.accounting import (
-    Ledger,
-)
-from confide.accounting.databases import store_at
+from confide.ledger import Ledger
+from confide.ledger.storage.sqlite_and_postgres import store_at
 
 fresh = itertools.count()
 

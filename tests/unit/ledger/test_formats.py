@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 from ledger_books import book
 
-from confide.accounting import (
-    Ledger,
-    store,
-)
-from confide.accounting.databases import SqliteStore, store_at
 from confide.errors import InvalidParameter, MixedNeighbours
+from confide.ledger import Ledger
+from confide.ledger.storage import base as store
+from confide.ledger.storage.sqlite_and_postgres import SqliteStore, store_at
 from confide.privacy import Neighbours, Pure
 
 FORMAT_1 = json.loads(Path(__file__).with_name("format_1.json").read_text("utf-8"))

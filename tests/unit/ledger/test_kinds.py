@@ -4,17 +4,12 @@ from fractions import Fraction
 
 import pytest
 
-from confide.accounting import (
-    Amount,
-    ApproxEvent,
-    GaussianEvent,
-    PureEvent,
-    ZcdpEvent,
-)
+from confide.accounting import ApproxEvent, GaussianEvent, PureEvent, ZcdpEvent
 from confide.errors import (
     BudgetExceeded,
     MixedBudgets,
 )
+from confide.ledger import Amount
 from confide.privacy import Approx, Pure, Zcdp, zcdp_to_approx
 
 PURE = (PureEvent(Fraction(1, 2)), PureEvent(Fraction(1, 4)))

@@ -11,20 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from confide.accounting import (
-    Amount,
-    ApproxEvent,
-    GaussianEvent,
-    Ledger,
-    PureEvent,
-    ZcdpEvent,
-)
+from confide.accounting import ApproxEvent, GaussianEvent, PureEvent, ZcdpEvent
 from confide.errors import (
     BudgetExceeded,
     InvalidParameter,
     MixedBudgets,
     PrivacyLeak,
 )
+from confide.ledger import Amount, Ledger
 from confide.privacy import Approx, Pure, Status, Zcdp
 
 

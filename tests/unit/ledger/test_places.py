@@ -10,16 +10,13 @@ from pathlib import Path
 import pytest
 from ledger_books import book
 
-from confide.accounting import (
-    Amount,
-    Ledger,
-    store,
-)
-from confide.accounting.databases import store_at
 from confide.errors import (
     ConfideError,
     InvalidParameter,
 )
+from confide.ledger import Amount, Ledger
+from confide.ledger.storage import base as store
+from confide.ledger.storage.sqlite_and_postgres import store_at
 from confide.privacy import Pure
 
 

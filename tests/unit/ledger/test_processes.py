@@ -11,13 +11,10 @@ from contextlib import suppress
 import pytest
 from sklearn.base import BaseEstimator, clone
 
-from confide.accounting import (
-    Amount,
-    Ledger,
-)
 from confide.errors import (
     BudgetExceeded,
 )
+from confide.ledger import Amount, Ledger
 from confide.privacy import Pure
 
 

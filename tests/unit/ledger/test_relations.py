@@ -11,22 +11,21 @@ from hypothesis import strategies as st
 from ledger_books import forged
 
 from confide.accounting import (
-    Amount,
     ApproxEvent,
     GaussianEvent,
-    Ledger,
     PureEvent,
     SubsampledGaussianEvent,
     ZcdpEvent,
 )
-from confide.accounting.relations import cost
-from confide.accounting.tally import count
 from confide.errors import (
     BudgetExceeded,
     InvalidParameter,
     MixedNeighbours,
     TamperedLedger,
 )
+from confide.ledger import Amount, Ledger
+from confide.ledger.amounts import count
+from confide.ledger.neighbour_cost import cost
 from confide.privacy import Approx, Neighbours, Pure, Zcdp, gaussian_mu, zcdp_to_approx
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE

@@ -11,14 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_books import book, forged, tampered
 
-from confide.accounting import (
-    Ledger,
-)
-from confide.accounting.databases import store_at
 from confide.errors import (
     ConfideError,
     TamperedLedger,
 )
+from confide.ledger import Ledger
+from confide.ledger.storage.sqlite_and_postgres import store_at
 from confide.privacy import Pure
 
 

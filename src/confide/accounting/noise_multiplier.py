@@ -1,0 +1,243 @@
+"""How much noise many noisy sums need, and what they cost: calibration of gradient methods.
+
+Every step adds normal noise to a sum of vectors over all rows (rate 1) or over a random
+batch. ``multiplier`` is the noise's standard deviation over how far one record moves the
+sum: C under add-remove, 2C under replace-one, with vectors clipped to length C.
+docs/proofs/noisy-gradients.md (subsampled-gaussian) has the theorems.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache, lru_cache
+from typing import Any, Literal, TypeAlias, cast, get_args
+
+import numpy as np
+from scipy.optimize import brentq
+
+from confide.accounting.events import Sampling, SubsampledGaussianEvent
+from confide.accounting.subsampled_pld import (
+    COARSE,
+    FINE,
+    losses_epsilon,
+    smallest_delta,
+)
+from confide.accounting.subsampled_renyi import (
+    best_order_epsilon,
+    general_renyi,
+    sampled_renyi,
+)
+from confide.errors import InvalidParameter, MixedBudgets
+from confide.privacy import Approx, Neighbours, Zcdp, gaussian_epsilon, gaussian_mu
+from confide.privacy.budgets import Number, exact
+
+Method: TypeAlias = Literal["best", "gaussian", "pld", "renyi", "renyi-general"]
+METHODS: tuple[Method, ...] = get_args(Method)
+PROOF = "noisy-gradients.md#subsampled-gaussian"
+NEARNESS = 1e-4
+"""How near a calibrated multiplier is to the smallest that its method allows."""
+LARGEST_LOG = math.log(1e9)
+GENERAL_ORDERS = np.unique(np.round(np.geomspace(2, 2048, 160)))
+
+
+def sampling_for(neighbours: Neighbours) -> Sampling:
+    """Return the way of drawing batches that has a proof under a relation."""
+    return "poisson" if neighbours is Neighbours.ADD_REMOVE else "without-replacement"
+
+
+def multiplier_for(
+    budget: Approx | Zcdp,
+    steps: int,
+    *,
+    rate: Number = Fraction(1),
+    sampling: Sampling | None = None,
+    neighbours: Neighbours | str,
+    method: Method = "best",
+) -> float:
+    """Return the smallest noise multiplier at which all steps together fit a budget.
+
+    Parameters
+    ----------
+    budget : Approx or Zcdp
+        What all steps may cost; zCDP only when every step sees all rows.
+    steps : int
+        How often noise is added.
+    rate : number in (0, 1]
+        The chance of a record to be in a batch: 1 for sums over all rows.
+    sampling : "poisson" or "without-replacement"
+        How batches are drawn; the relation decides if absent.
+    neighbours : Neighbours or str
+        "add-remove" goes with Poisson batches, "replace-one" with batches of fixed size.
+    method : str
+        As for `epsilon_for`.
+    """
+    part, relation = exact(rate, "rate"), Neighbours.of(neighbours)
+    how = sampling_for(relation) if sampling is None else sampling
+    probe = SubsampledGaussianEvent(1.0, part, steps, how)
+    if part < 1:
+        _check_pair(how, relation)
+    if isinstance(budget, Zcdp):
+        if part < 1:
+            raise MixedBudgets(
+                "a zCDP budget does not reward random batches: their divergences are "
+                "small for small orders alone, so rho is what it would be without "
+                "sampling. Use Approx(epsilon, delta), or all rows in every step (rate 1)."
+            )
+        return math.sqrt(steps / (2 * float(budget.rho))) * (1 + 1e-12)
+    if not isinstance(budget, Approx):
+        raise InvalidParameter(
+            "budget",
+            "Approx, or Zcdp for sums over all rows",
+            budget,
+            "Gaussian noise has no pure guarantee.",
+        )
+    return _calibrated(float(budget.epsilon), float(budget.delta), probe, _checked(method))
+
+
+def epsilon_for(
+    multiplier: float,
+    steps: int,
+    delta: Number,
+    *,
+    rate: Number = Fraction(1),
+    sampling: Sampling = "poisson",
+    method: Method = "best",
+) -> float:
+    """Return epsilon at delta of all steps together.
+
+    ``method`` is "gaussian" (exact for all rows in every step; for random batches it
+    forgets that they are random), "pld" (privacy-loss distributions), "renyi" (tight Renyi
+    divergences, best order), "renyi-general" (the bound for any mechanism under sampling
+    without replacement, with the conversion that was published with it) or "best": the
+    least of these.
+    """
+    event = SubsampledGaussianEvent(float(multiplier), exact(rate, "rate"), steps, sampling)
+    small = float(exact(delta, "delta"))
+    if not 0 < small < 1:
+        raise InvalidParameter("delta", "between 0 and 1", delta)
+    return _epsilon(event, small, _checked(method), FINE)
+
+
+def _epsilon(
+    event: SubsampledGaussianEvent, delta: float, method: Method, fineness: float
+) -> float:
+    multiplier, rate, steps = event.multiplier, float(event.rate), event.steps
+    if method == "best" and rate < 1:
+        sampled = _epsilon(event, delta, _resolved(method, event, delta), fineness)
+        return min(sampled, _epsilon(event, delta, "gaussian", fineness))
+    match _resolved(method, event, delta):
+        case "gaussian":
+            return gaussian_epsilon(math.sqrt(steps) / multiplier, delta)
+        case "pld":
+            return losses_epsilon(event, delta, per_deviation=fineness)
+        case "renyi":
+            return best_order_epsilon(
+                lambda order: (
+                    steps * sampled_renyi(order, multiplier, rate, event.sampling)
+                ),
+                delta,
+            )
+        case _:
+            orders = GENERAL_ORDERS
+            costs = steps * general_renyi(orders, multiplier, rate)
+            return float((costs - math.log(delta) / (orders - 1)).min())
+
+
+def _resolved(method: Method, event: SubsampledGaussianEvent, delta: float) -> Method:
+    """Return the method to use, or say why the wished one does not apply."""
+    trusted = delta >= smallest_delta(event.steps)
+    if method == "best":
+        if event.rate == 1:
+            return "gaussian"
+        return "pld" if trusted else "renyi"
+    if method == "pld" and not trusted:
+        raise InvalidParameter(
+            "method",
+            f"'renyi' for a delta below {smallest_delta(event.steps):.1e}, which rounding "
+            "errors of loss distributions would drown",
+            method,
+        )
+    if method == "renyi-general" and event.sampling == "poisson":
+        raise InvalidParameter(
+            "method",
+            "'pld' or 'renyi' for Poisson batches: the general bound is about sampling "
+            "without replacement",
+            method,
+        )
+    return method
+
+
+@lru_cache(maxsize=1024)
+def _calibrated(
+    epsilon: float, delta: float, probe: SubsampledGaussianEvent, method: Method
+) -> float:
+    def at(fineness: float, by: Method = method) -> Callable[[float], float]:
+        @cache
+        def excess(log_multiplier: float) -> float:
+            event = replace(probe, multiplier=math.exp(log_multiplier))
+            cost = _epsilon(event, delta, by, fineness)
+            return math.log(max(cost, 1e-12) / epsilon)
+
+        return excess
+
+    full = math.sqrt(probe.steps) / gaussian_mu(epsilon, delta)
+    chosen = _resolved(method, probe, delta)
+    if chosen == "gaussian":
+        return full
+    guess = math.log(max(full * float(probe.rate), 0.3))
+    if chosen != "pld":
+        return math.exp(_root(at(FINE), guess, 0.5, NEARNESS / 10))
+    rough = _root(at(FINE, "renyi"), guess, 0.5, 1e-2)
+    near = _root(at(COARSE), rough, 0.1, 1e-3)
+    return math.exp(_root(at(FINE), near, 2e-3, NEARNESS))
+
+
+def _root(
+    excess: Callable[[float], float], guess: float, stride: float, near: float
+) -> float:
+    """Return where a falling function is at most 0 and, that near, was above it."""
+    low = high = guess
+    while excess(high) > 0:
+        if high > LARGEST_LOG:
+            raise InvalidParameter(
+                "method",
+                "one whose bound vanishes as noise grows: with so many steps at this rate "
+                "no noise is enough for the general bound",
+                "renyi-general",
+                "Use method='best'.",
+            )
+        low, high, stride = high, high + stride, 2 * stride
+    while low == high or excess(low) <= 0:
+        high = min(high, low)
+        low, stride = low - stride, 2 * stride
+    root = float(brentq(excess, low, high, xtol=near / 4))
+    while excess(root) > 0:
+        root += near / 2
+    return root
+
+
+def _check_pair(how: Sampling, relation: Neighbours) -> None:
+    if how == sampling_for(relation):
+        return
+    if how == "poisson":
+        raise InvalidParameter(
+            "sampling",
+            "'without-replacement' under replace-one neighbours: a multiplier for Poisson "
+            "batches is about one record that is there or not",
+            how,
+            "Or protect under add-remove.",
+        )
+    raise InvalidParameter(
+        "sampling",
+        "'poisson' under add-remove neighbours: batches of a fixed part of the rows need "
+        "a public number of rows, which add-remove hides",
+        how,
+        "Or protect under replace-one.",
+    )
+
+
+def _checked(method: Any) -> Method:
+    if method not in METHODS:
+        raise InvalidParameter("method", f"one of {', '.join(METHODS)}", method)
+    return cast("Method", method)

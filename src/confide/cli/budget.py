@@ -1,0 +1,201 @@
+"""`confide budget`."""
+
+from typing import Annotated, Any
+
+import typer
+
+from confide.cli.output import (
+    AsJson,
+    Delta,
+    Epsilon,
+    Rho,
+    console,
+    limit_command,
+    open_existing,
+    print_json,
+    print_table,
+    read_budget,
+)
+from confide.errors import InvalidParameter, did_you_mean
+from confide.ledger import Account, Entry, Ledger
+from confide.privacy import Budget, Neighbours
+
+UNRECORDED = "not recorded"
+
+
+def budget(
+    ledger: Annotated[str, typer.Argument(help="Budget book: a file or a database.")],
+    dataset: Annotated[
+        str, typer.Option(help="The name in its schema: show it alone, or set its limit.")
+    ] = "",
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    neighbours: Annotated[
+        str | None,
+        typer.Option(
+            help="What the limit is for: add-remove or replace-one; the first charge "
+            "decides if absent. Earlier charges are counted anew."
+        ),
+    ] = None,
+    earlier: Annotated[
+        str | None,
+        typer.Option(help="Your word on what charges without a record were proved for."),
+    ] = None,
+    entries: Annotated[bool, typer.Option(help="Show every entry.")] = False,
+    verify: Annotated[bool, typer.Option(help="Check the chain of entries.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what has been spent, by whom and on what; or set the limit of a dataset.
+
+    Example: [bold]confide budget budget.db --dataset adult --epsilon 3 --delta 1e-5[/bold]
+    """
+    numbers = any(part is not None for part in (epsilon, delta, rho))
+    setting = numbers or neighbours is not None or earlier is not None
+    if setting and not dataset:
+        raise InvalidParameter(
+            "--dataset",
+            "named when a limit or its neighbours are set",
+            dataset,
+            "It is the name at the beginning of the schema.",
+        )
+    wish = read_budget(epsilon, delta, rho) if numbers else None
+    book = Ledger.open(ledger) if numbers else open_existing(ledger)
+    if wish is None and dataset and dataset not in book.datasets():
+        raise _unknown(ledger, dataset, book.datasets())
+    if setting:
+        others = book.datasets()
+        before = book.account(dataset).limit if dataset in others else None
+        limit = book.account(dataset).limit if wish is None else wish
+        book.set_limit(dataset, limit, neighbours=neighbours, earlier=earlier)
+        if not as_json:
+            _mention(dataset, limit, before, others)
+    checked = book.verify() if verify else None
+    names = (dataset,) if dataset else book.datasets()
+    accounts = [book.account(name) for name in names]
+    listed = book.entries(dataset or None) if entries else ()
+    if as_json:
+        print_json(
+            {
+                "accounts": [_account_record(account) for account in accounts],
+                "entries": [_entry_record(entry) for entry in listed],
+                "verified": checked,
+            }
+        )
+        return
+    if not accounts:
+        console.print(
+            f"No dataset has a limit yet. Set one: {limit_command(ledger, 'people')}",
+            soft_wrap=True,
+        )
+    else:
+        print_table(
+            ("dataset", "limit", "neighbours", "spent", "left", "charges"),
+            [
+                (
+                    a.dataset,
+                    str(a.limit),
+                    _relation(a),
+                    _amount(a.spent),
+                    _amount(a.left),
+                    str(a.charges),
+                )
+                for a in accounts
+            ],
+        )
+    if listed:
+        console.print()
+        print_table(
+            ("entry", "when", "who", "what", "budget", "neighbours", "status then"),
+            [
+                (
+                    f"{e.number} {e.kind} {e.dataset}",
+                    e.at[:16].replace("T", " "),
+                    e.who,
+                    e.what or (f"charge {e.charge}" if e.charge else ""),
+                    _amount(e.budget),
+                    _relation_of_entry(e),
+                    _status(e),
+                )
+                for e in listed
+            ],
+        )
+    if checked is not None:
+        console.print(f"\n{checked} entries verified.")
+
+
+def _mention(
+    dataset: str, limit: Budget, before: Budget | None, others: tuple[str, ...]
+) -> None:
+    """Mention what a new limit replaces, or what may have been meant instead."""
+    hint = did_you_mean(dataset, others)
+    if before is None and hint:
+        console.print(f"{dataset} is new in this ledger. {hint}", markup=False)
+    elif before is not None and before != limit:
+        console.print(f"The limit of {dataset} was {before} before.", markup=False)
+
+
+def _unknown(ledger: str, dataset: str, known: tuple[str, ...]) -> InvalidParameter:
+    hint = did_you_mean(dataset, known)
+    return InvalidParameter(
+        "--dataset",
+        f"a dataset of this ledger ({', '.join(known) or 'there is none yet'})",
+        dataset,
+        hint or f"To give it a limit: {limit_command(ledger, dataset)}.",
+    )
+
+
+def _amount(budget: Any) -> str:
+    return "" if budget is None else str(budget)
+
+
+def _relation(account: Account) -> str:
+    if account.neighbours is not None:
+        return str(account.neighbours)
+    return UNRECORDED if account.charges else "by the first charge"
+
+
+def _relation_of_entry(entry: Entry) -> str:
+    if entry.earlier is not None:
+        return f"{entry.neighbours} (earlier ones: {entry.earlier})"
+    if entry.neighbours is not None:
+        return str(entry.neighbours)
+    return UNRECORDED if entry.kind == "charge" else ""
+
+
+def _status(entry: Entry) -> str:
+    """Return the status that a guarantee had on the day it was paid for."""
+    return "" if entry.status is None else str(entry.status)
+
+
+def _name(neighbours: Neighbours | None) -> str | None:
+    return None if neighbours is None else str(neighbours)
+
+
+def _account_record(account: Account) -> dict[str, Any]:
+    return {
+        "dataset": account.dataset,
+        "limit": str(account.limit),
+        "neighbours": _name(account.neighbours),
+        "spent": _amount(account.spent),
+        "left": _amount(account.left),
+        "charges": account.charges,
+    }
+
+
+def _entry_record(entry: Entry) -> dict[str, Any]:
+    return {
+        "number": entry.number,
+        "kind": entry.kind,
+        "dataset": entry.dataset,
+        "at": entry.at,
+        "who": entry.who,
+        "what": entry.what,
+        "budget": _amount(entry.budget),
+        "neighbours": _name(entry.neighbours),
+        "earlier": _name(entry.earlier),
+        "counted": _amount(entry.counted),
+        "status_then": _status(entry) or None,
+        "release": entry.release_hash,
+        "digest": entry.digest,
+    }

@@ -1,0 +1,267 @@
+"""What the commands share: where they print, budgets from options, errors in a sentence."""
+
+import json
+import os
+import shlex
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, TextIO
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from confide.cli.messages import in_options
+from confide.errors import ClaimedGuarantee, ConfideError, InvalidParameter
+from confide.inference import Intervals, Summary
+from confide.ledger import Ledger
+from confide.privacy import Approx, Budget, Guarantee, Pure, Status, Zcdp
+from confide.privacy.budgets import exact
+from confide.reporting import about_intervals
+
+console = Console(highlight=False)
+complaints = Console(stderr=True, highlight=False)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+Epsilon = Annotated[
+    str | None, typer.Option("--epsilon", "-e", help="Budget: epsilon, like 1 or 0.5.")
+]
+Delta = Annotated[
+    str | None,
+    typer.Option("--delta", "-d", help="Budget: delta, like 1e-6; none is pure."),
+]
+Rho = Annotated[str | None, typer.Option("--rho", help="Budget: rho of zCDP instead.")]
+WithIntervals = Annotated[
+    str | None,
+    typer.Option(
+        "--intervals", help="Error bars, from a share of the budget: auto, or like 0.2."
+    ),
+]
+Level = Annotated[
+    float | None,
+    typer.Option("--level", help="How often intervals hold; 0.95 if absent."),
+]
+ModelFile = Annotated[
+    Path, typer.Argument(help="Model file of a fit.", exists=True, dir_okay=False)
+]
+UNFOLDED = 4096
+"""Columns where there is no terminal to fold lines for."""
+MARK = " *"
+"""Stands behind the names of coefficients whose interval leaves out zero."""
+
+
+def wide_console() -> Console:
+    """Return where wide tables go: a terminal folds them, a file or a pipe must not."""
+    return console if console.is_terminal else Console(highlight=False, width=UNFOLDED)
+
+
+def read_budget(epsilon: str | None, delta: str | None, rho: str | None) -> Budget:
+    """Turn options into a budget; exactly one kind must be named."""
+    if rho is not None and epsilon is None and delta is None:
+        return Zcdp(rho)
+    if rho is None and epsilon is not None:
+        return Pure(epsilon) if delta is None else Approx(epsilon, delta)
+    raise InvalidParameter(
+        "the budget",
+        "given by --epsilon, by --epsilon and --delta, or by --rho alone",
+        {"epsilon": epsilon, "delta": delta, "rho": rho},
+        "Try --epsilon 1 --delta 1e-6.",
+    )
+
+
+def check_new_file(out: Path, option: str = "--out") -> None:
+    """Refuse, before anything is spent, a file that could not or must not be written."""
+    if out.exists():
+        raise InvalidParameter(
+            option, "a new file", str(out), "It exists; remove it first."
+        )
+    if not (out.parent.is_dir() and os.access(out.parent, os.W_OK)):
+        raise InvalidParameter(option, "in a folder that can be written to", str(out))
+
+
+def check_picture(plot: Path) -> None:
+    """Refuse, before anything is spent, a picture that could not be drawn."""
+    try:
+        from matplotlib.backend_bases import FigureCanvasBase
+    except ImportError as absent:
+        raise ConfideError(
+            "--plot needs matplotlib, which is not installed: run "
+            "pip install 'confide[plots]', or leave --plot out."
+        ) from absent
+    kinds = FigureCanvasBase.get_supported_filetypes()
+    if plot.suffix.lower().removeprefix(".") not in kinds:
+        must = "a picture, like coefficients.png, .svg or .pdf"
+        raise InvalidParameter("--plot", must, str(plot))
+
+
+def read_intervals(wish: str | None, level: float | None) -> Intervals | None:
+    """Turn options into settings of intervals; None where none are wished for."""
+    if wish is None:
+        if level is None:
+            return None
+        raise InvalidParameter(
+            "--level",
+            "given together with --intervals",
+            level,
+            "Add --intervals auto, or a share of the budget like --intervals 0.2.",
+        )
+    settings: dict[str, Any] = {} if level is None else {"level": level}
+    if wish.strip().casefold() == "auto":
+        return Intervals(**settings)
+    try:
+        part = exact(wish, "--intervals")
+    except InvalidParameter:
+        part = Fraction(0)
+    if not 0 < part < 1:
+        raise InvalidParameter(
+            "--intervals",
+            "auto, or the share of the budget that goes to them, between 0 and 1",
+            wish,
+            "Try --intervals auto or --intervals 0.2.",
+        )
+    return Intervals(share=part, **settings)
+
+
+def open_existing(ledger: str, dataset: str = "people") -> Ledger:
+    """Open a ledger to use it; a mistyped name must not become an empty book."""
+    if "://" not in ledger and not Path(ledger).exists():
+        raise InvalidParameter(
+            "the ledger",
+            "a file that exists",
+            ledger,
+            "Setting a limit makes one: "
+            f"{limit_command(ledger, dataset)} (choose your own numbers).",
+        )
+    return Ledger.open(ledger)
+
+
+def limit_command(ledger: str, dataset: str) -> str:
+    """Return the command that sets the limit of a dataset."""
+    name = f"--dataset {shlex.quote(dataset)}"
+    return f"confide budget {shlex.quote(ledger)} {name} --epsilon 3 --delta 1e-5"
+
+
+@contextmanager
+def claims_said() -> Iterator[None]:
+    """Say on standard error, before it is paid for, that a guarantee is only claimed."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("always", category=ClaimedGuarantee, append=True)
+        usual = warnings.showwarning
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if isinstance(message, ClaimedGuarantee):
+                said = Text(f"warning: {in_options(message)}", style="yellow")
+                complaints.print(said, soft_wrap=True)
+            else:
+                usual(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = show
+        yield
+
+
+def print_json(content: Any) -> None:
+    """Print JSON and nothing else."""
+    print(json.dumps(content, indent=2, ensure_ascii=False))
+
+
+def print_guarantee(guarantee: Guarantee) -> None:
+    """Print what is promised, first and in a frame."""
+    colour = "green" if guarantee.private else "red"
+    if guarantee.private and guarantee.status is not Status.PROVED:
+        colour = "yellow"
+    console.print(
+        Panel(str(guarantee), title="What is promised", expand=False, border_style=colour)
+    )
+
+
+def print_table(
+    heads: Iterable[str], lines: Iterable[Iterable[str]], title: str | None = None
+) -> None:
+    """Print a table without lines; the first column is text, the others are figures."""
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for i, head in enumerate(heads):
+        table.add_column(head, justify="left" if i == 0 else "right", overflow="fold")
+    for line in lines:
+        table.add_row(*map(escape, line))
+    wide_console().print(table)
+
+
+def print_coefficients(
+    summary: Summary, beside: tuple[str, Sequence[float]] | None = None
+) -> None:
+    """Print the coefficients, with their intervals and a column beside where given."""
+    if summary.level is None:
+        lines = [(row.name, f"{row.estimate:.4g}") for row in summary.rows]
+        print_table(("coefficient", "estimate"), lines)
+        return
+    marked: list[list[str]] = [
+        [
+            f"{row.name}{MARK}" if row.reliable else row.name,
+            *(f"{f:.4g}" for f in (row.estimate, row.lower, row.upper) if f is not None),
+            row.widened_by or "",
+        ]
+        for row in summary.rows
+    ]
+    heads = ["coefficient", "estimate", "lower", "upper", "widened by"]
+    if beside is not None:
+        heads.append(beside[0])
+        for line, value in zip(marked, beside[1], strict=True):
+            line.append(f"{value:.4g}")
+    print_table(heads, marked)
+    if summary.caution:
+        console.print(f"\nWarning: {summary.caution}.", style="bold red", markup=False)
+    print_note("")
+    for sentence in (_legend(summary), *about_intervals(summary.level)):
+        print_note(sentence)
+
+
+def _legend(summary: Summary) -> str:
+    """Say what the mark of a line means, or that there is none."""
+    if not any(row.reliable for row in summary.rows):
+        return "No interval leaves out zero: not even a sign is certain."
+    level = summary.level or 0.0
+    return (
+        f"{MARK.strip()} the interval leaves out zero: the sign holds at {100 * level:g} % "
+        "(each line by itself)."
+    )
+
+
+def print_note(text: str) -> None:
+    """Print what is there to be read once."""
+    console.print(text, style="dim", markup=False)
+
+
+def guarantee_record(guarantee: Guarantee) -> dict[str, Any]:
+    """Return a guarantee as plain values."""
+    return {
+        "budget": None if guarantee.budget is None else str(guarantee.budget),
+        "neighbours": str(guarantee.neighbours),
+        "status": str(guarantee.status),
+        "theorem": guarantee.theorem,
+        "assumptions": list(guarantee.assumptions),
+        "private": guarantee.private,
+        "reason": guarantee.reason,
+    }
+
+
+def summary_record(summary: Summary) -> dict[str, Any]:
+    """Return a summary as plain values."""
+    return {
+        "model": summary.title,
+        "guarantee": guarantee_record(summary.guarantee),
+        "coefficients": summary.records(),
+        **{name.lower(): value for name, value in (*summary.about, *summary.facts)},
+    }

@@ -1,0 +1,209 @@
+"""`confide schema`: write a schema, proofread it, hold a table against it."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from confide.cli.output import (
+    AsJson,
+    check_new_file,
+    complaints,
+    console,
+    print_json,
+    print_table,
+)
+from confide.cli.sweep_progress import SweepBar
+from confide.cli.tables import TableName, check_table
+from confide.data import (
+    UNKNOWN,
+    Comparison,
+    Finding,
+    Schema,
+    compare_table,
+    schema_template,
+)
+
+schemas = typer.Typer(
+    help="Write and check schemas: what is public about a table.",
+    epilog="Example: [bold]confide schema init adult.csv --target income --out adult.toml"
+    "[/bold]",
+)
+NOT_PRIVATE = (
+    "NOT PRIVATE: counts from the records of the table, for the eyes of whoever holds it. "
+    "Do not publish any of it. Nothing is spent."
+)
+ADVICE = (
+    "Mend misspelt names by this. Ranges and levels should still come from public "
+    "knowledge: what is fitted to the records tells about them."
+)
+MOST_LISTED = 12
+COUNTS = ("missing", "unreadable", "outside", "undeclared")
+
+
+@schemas.command("init")
+def schema_init(
+    table: TableName,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write; printed if absent.")
+    ] = None,
+    target: Annotated[str, typer.Option(help="Column to predict.")] = UNKNOWN,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(help="Column to predict it from; may be repeated. All if absent."),
+    ] = None,
+) -> None:
+    """Write a template from the header of a table, to be filled in by a person.
+
+    Only the names of the columns are read. Ranges and levels must come from what is
+    publicly known: read off the data they would give it away.
+
+    Example: [bold]confide schema init adult.csv --target income --out adult.toml[/bold]
+    """
+    check_table(table)
+    text = schema_template(table, target, column or ())
+    if out is None:
+        print(text, end="")
+        return
+    check_new_file(out)
+    out.write_text(text, encoding="utf-8")
+    console.print(
+        f"Written to {out}. Fill in kinds and ranges with an editor, then:\n"
+        f"confide schema check {out} --table {shlex.quote(table)}",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+@schemas.command("check")
+def schema_check(
+    schema: Annotated[
+        Path, typer.Argument(help="Schema file (TOML).", exists=True, dir_okay=False)
+    ],
+    table: Annotated[
+        str | None,
+        typer.Option(
+            help="Hold this table against it (a file, a folder, or a pattern in quotes). "
+            "For the data holder only: not private."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a schema and show what a model will see; with a table, whether they agree.
+
+    Without --table nothing but the schema is read, and what is printed is public. With
+    it private values are read and counted: the result is not private. Exit code 2 means
+    that a fit would refuse the table.
+
+    Example: [bold]confide schema check adult.toml --table adult.csv[/bold]
+    """
+    public = Schema.from_toml(schema)
+    if table is None:
+        _print_features(public, as_json=as_json)
+        return
+    check_table(table)
+    bar = SweepBar(complaints, f"opening {Path(table).name}", once="checking")
+    with bar.shown():
+        found = compare_table(public, table)
+    if as_json:
+        record = {**asdict(found), "refused": found.refused}
+        print_json({"notice": NOT_PRIVATE, "schema": public.name, **record})
+    else:
+        _print_comparison(found, public, table)
+    if found.refused:
+        raise typer.Exit(2)
+
+
+def _print_features(public: Schema, *, as_json: bool) -> None:
+    weights = dict(zip(public.features, public.weights.tolist(), strict=True))
+    if as_json:
+        print_json({"name": public.name, "features": weights})
+        return
+    console.print(
+        f"{public.name}: {len(public.columns)} columns become {len(weights)} features; "
+        f"target {public.target.column}.\n",
+        markup=False,
+    )
+    lines = [(name, f"{weight:.3f}") for name, weight in weights.items()]
+    print_table(("feature", "share of the row length"), lines)
+
+
+def _print_comparison(found: Comparison, public: Schema, table: str) -> None:
+    console.print(NOT_PRIVATE, style="bold red")
+    console.print(f"\n{table} holds {found.rows:,} rows.", markup=False)
+    for name, near in found.absent:
+        hint = "" if near is None else f" Is it {near!r}?"
+        console.print(f"It misses the declared column {name!r}.{hint}", markup=False)
+    if found.extra:
+        console.print(f"Not in the schema, and ignored: {_listed(found.extra)}.")
+    amiss = [finding for finding in found.findings if not finding.fine]
+    if amiss:
+        console.print()
+        lines = [
+            (f.column, f.kind, *(f"{getattr(f, count) or ''}" for count in COUNTS))
+            for f in amiss
+        ]
+        print_table(("column", "kind", *COUNTS), lines)
+    for finding in amiss:
+        _print_undeclared(finding)
+    console.print()
+    effects: dict[str, list[str]] = {}
+    for finding in amiss:
+        for effect in _effects(finding, public):
+            effects.setdefault(effect, []).append(finding.column)
+    for effect, columns in effects.items():
+        console.print(f"- {effect}: {_listed(columns)}")
+    if found.refused:
+        console.print("\nA fit would refuse this table.", style="bold")
+        return
+    fine = len(found.findings) - len(amiss)
+    console.print(f"{fine} of {len(found.findings)} columns are wholly as declared.")
+    console.print(f"\n[dim]{ADVICE}[/dim]")
+
+
+def _print_undeclared(finding: Finding) -> None:
+    if not finding.named:
+        return
+    lines = [
+        (repr(one.value), f"{one.rows:,}", "" if one.nearest is None else repr(one.nearest))
+        for one in finding.named
+    ]
+    console.print()
+    print_table((f"undeclared in {finding.column}", "rows", "did you mean"), lines)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - MOST_LISTED
+    tail = f" and {more} more" if more > 0 else ""
+    return escape(", ".join(names[:MOST_LISTED]) + tail)
+
+
+def _effects(finding: Finding, public: Schema) -> list[str]:
+    """Say what a fit makes of what is not as declared."""
+    rules = {column.name: column for column in public.columns}
+    part = rules.get(finding.column, public.target)
+    words = []
+    if finding.unreadable:
+        words.append("what cannot be read as declared makes a fit refuse the table")
+    if finding.missing:
+        words.append(MISSING_RULES[part.missing])
+    if finding.outside:
+        words.append("what lies outside the range is clamped to it")
+    if finding.undeclared:
+        kept = getattr(part, "other", False)
+        level = "undeclared values " + ('become "other"' if kept else "belong to no level")
+        label = "undeclared labels count against every positive one"
+        words.append(label if part is public.target else level)
+    return words
+
+
+MISSING_RULES = {
+    "refuse": 'missing values make a fit refuse the table, for missing = "refuse"',
+    "drop": "rows without a target are left out",
+    "midpoint": "missing values become the middle of the range",
+    "category": "missing values belong to no level",
+}

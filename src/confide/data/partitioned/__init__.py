@@ -1,0 +1,1 @@
+"""Rows in parts: on disk, or on the workers of a cluster."""

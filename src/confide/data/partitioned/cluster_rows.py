@@ -1,0 +1,213 @@
+"""Rows on the workers of a Dask cluster, which hold them while a fit lasts.
+
+Functions of blocks travel to the workers; sums come back along a tree. Rows stay where
+they are, but for a sample and for what a mechanism picks. A part whose worker dies is made
+again from its source, by Dask, elsewhere. All tasks keep quiet: see cluster.py.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from scipy import sparse
+
+from confide._types import AnyArray
+from confide.data.matrix.coded_design import Design
+from confide.data.partitioned.dask_collections import DaskPart, as_piece
+from confide.data.partitioned.pinned_tasks import Homes
+from confide.data.partitioned.progress import Meter
+from confide.data.partitioned.rows import Survey, View, Work, joined
+from confide.data.partitioned.stream import Prepare, Source
+from confide.data.rows.block import Partial, add_up
+from confide.data.rows.in_memory import HeldRows
+from confide.parallel.dask_cluster import quiet, unwrap
+
+T = TypeVar("T")
+FAN_IN = 8
+"""So many sums are added in one task of the tree, and so many at most come here."""
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Carried:
+    """Bounded rows as a worker holds them: unlike `HeldRows` they can be sent on."""
+
+    features: Any
+    target: AnyArray
+    factor: AnyArray | None
+    height: float
+    listed: int | None
+
+    @classmethod
+    def of(cls, rows: HeldRows) -> "Carried":
+        """Take rows apart."""
+        return cls(rows.features, rows.target, rows.factor, rows.height, rows.listed)
+
+    def rows(self) -> HeldRows:
+        """Put them together again."""
+        return HeldRows(self.features, self.target, self.factor, self.height, self.listed)
+
+    def __sizeof__(self) -> int:
+        """Let Dask know how much there is to hold, and to move."""
+        own = (self.target, *(() if self.factor is None else (self.factor,)))
+        return sum(array.nbytes for array in (*own, *_arrays(self.features)))
+
+    def __repr__(self) -> str:
+        return "<private rows>"
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class ClusterParts:
+    """Parts of a table that workers hold.
+
+    ``seen`` is how many rows they have, once somebody looked: for whoever watches.
+    """
+
+    homes: Homes
+    seen: list[int] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, client: Any, sources: Sequence[Source], prepare: Prepare) -> "ClusterParts":
+        """Let workers read all parts, bound their rows and hold them."""
+        held = _on_parts(client, "hold", sources, partial(_held, prepare))
+        return cls(Homes(client, held))
+
+    @property
+    def pickable(self) -> bool:
+        """Workers find any of their rows."""
+        return True
+
+    @property
+    def expected(self) -> int:
+        """How many rows there are."""
+        return sum(self.homes.results(lambda: self.homes.map("count", _counted)))
+
+    def sum(self, work: Work | Sequence[Work]) -> Partial:
+        """Add up what is done to every part, along a tree whose root is here."""
+        known = sum(self.seen) if callable(work) else 0
+        meter = Meter.start(known or None)
+        result = add_up(self.homes.results(lambda: self._branches(work)))
+        meter.add(known)
+        meter.stop()
+        return result
+
+    def _branches(self, work: Work | Sequence[Work]) -> list[Any]:
+        if callable(work):
+            partials = self.homes.map("sum", partial(_worked, work))
+        else:
+            partials = self.homes.map("sum", _worked_alone, work)
+        while len(partials) > FAN_IN:
+            groups = [partials[i : i + FAN_IN] for i in range(0, len(partials), FAN_IN)]
+            partials = self._map("add", _added, groups)
+        return partials
+
+    def survey(self, stride: int) -> Sequence[Survey]:
+        """Look at every part once."""
+        found = self.homes.results(
+            lambda: self.homes.map("look", partial(_surveyed, stride))
+        )
+        self.seen[:] = [one.listed for one, _ in found]
+        return [replace(one, sample=tuple(s.rows() for s in own)) for one, own in found]
+
+    def each(self, picks: Sequence[Sequence[View]], fn: Callable[[HeldRows], T]) -> list[T]:
+        """Return ``fn`` of rows picked together from all parts, for every list of picks."""
+
+        def submit() -> list[Any]:
+            groups = [self.homes.map("pick", _picked, views) for views in picks]
+            return self._map("each", partial(_on_picked, fn), groups)
+
+        return self.homes.results(submit)
+
+    def _map(self, name: str, work: Callable[..., Any], given: Sequence[Any]) -> list[Any]:
+        """Do work on results, anywhere, quietly, under names that tell nothing."""
+        token = uuid4().hex
+        keys = [f"confide-{name}-{token}-{place}" for place in range(len(given))]
+        client = self.homes.client
+        found: list[Any] = client.map(quiet(work), given, key=keys, pure=False)
+        return found
+
+    def __repr__(self) -> str:
+        return "<private rows>"
+
+
+def collected(client: Any, sources: Sequence[Source], fn: Callable[[Any], T]) -> list[T]:
+    """Return a function of every part of a table, computed by workers, which keep none."""
+    futures = _on_parts(client, "read", sources, fn)
+    return Homes(client, futures).results(lambda: futures)
+
+
+def _on_parts(
+    client: Any, name: str, sources: Sequence[Source], fn: Callable[[Any], Any]
+) -> tuple[Any, ...]:
+    """Let workers read every part and compute a function of it."""
+    from dask.delayed import delayed
+
+    token, tasks = uuid4().hex, []
+    for place, source in enumerate(sources):
+        key = f"confide-{name}-{token}-{place}"
+        given: tuple[Any, ...] = ()
+        work: Callable[..., Any] = partial(_of_source, fn, source)
+        if isinstance(source, DaskPart):
+            work, given = partial(_of_piece, fn), (source.features, source.target)
+        task = delayed(quiet(work), pure=False, traverse=False)
+        tasks.append(task(*given, dask_key_name=key))
+    return tuple(client.compute(tasks))
+
+
+# ---------------------------------------------------------------------- inside a worker
+
+
+def _of_source(fn: Callable[[Any], T], source: Source) -> T:
+    return fn(source.whole())
+
+
+def _of_piece(fn: Callable[[Any], T], features: Any, target: Any) -> T:
+    return fn(as_piece(features, target))
+
+
+def _arrays(features: Any) -> tuple[AnyArray, ...]:
+    if isinstance(features, Design):
+        return features.numbers, *(group.cells for group in features.groups)
+    if sparse.issparse(features):
+        return features.data, features.indices, features.indptr
+    return (features,)
+
+
+def _held(prepare: Prepare, piece: Any) -> Carried:
+    return Carried.of(prepare(piece))
+
+
+def _counted(held: Carried) -> int:
+    count: int = _whole(held).rows().count
+    return count
+
+
+def _worked(work: Work, held: Carried) -> Partial:
+    return work(_whole(held).rows())
+
+
+def _worked_alone(held: Carried, work: Work) -> Partial:
+    return _worked(work, held)
+
+
+def _added(partials: Sequence[Partial]) -> Partial:
+    return add_up(map(_whole, partials))
+
+
+def _surveyed(stride: int, held: Carried) -> tuple[Survey, list[Carried]]:
+    found = Survey.of(_whole(held).rows(), stride)
+    return replace(found, sample=()), [Carried.of(rows) for rows in found.sample]
+
+
+def _picked(held: Carried, view: View) -> Carried:
+    return Carried.of(view(_whole(held).rows()))
+
+
+def _on_picked(fn: Callable[[HeldRows], T], pieces: Sequence[Carried]) -> T:
+    return fn(joined([_whole(piece).rows() for piece in pieces]))
+
+
+def _whole(value: Any) -> Any:
+    """Pass a failure on: whoever collects the result raises it."""
+    return unwrap(value)

@@ -1,0 +1,329 @@
+"""Rows in parts that are never together in one place: on disk, or on many machines.
+
+`PartedRows` offers what rows in memory do. A function of blocks travels to the parts, and
+sums come back; the only rows that ever come together are a sample, from which a solver
+takes its first approximation.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+from scipy import sparse
+
+from confide._types import AnyArray, Array
+from confide.data.matrix.coded_design import MOST_ADDED, Design, take_columns
+from confide.data.rows.block import Block, Partial, chain
+from confide.data.rows.in_memory import HeldRows
+from confide.errors import ConfideError, PrivacyLeak
+
+T = TypeVar("T")
+Work: TypeAlias = Callable[[HeldRows], Partial]
+"""What is done to a part, or to a piece of one: partial results that can be added."""
+
+SAMPLE_ROWS = 2**18
+SAMPLE_BYTES = 2**26
+FEWEST_SAMPLED = 2**10
+FEWEST_IN_A_BLOCK = 64
+
+
+class Parts(Protocol):
+    """Rows in parts, wherever they lie."""
+
+    @property
+    def pickable(self) -> bool:
+        """Whether some rows can be had without reading them all."""
+        ...
+
+    @property
+    def expected(self) -> int:
+        """About how many rows there are."""
+        ...
+
+    def sum(self, work: Work | Sequence[Work]) -> Partial:
+        """Add up what is done to every part, or to each part by its own work."""
+        ...
+
+    def survey(self, stride: int) -> Sequence["Survey"]:
+        """Look at every part once."""
+        ...
+
+    def each(
+        self, picks: Sequence[Sequence["View"]], fn: Callable[[HeldRows], T]
+    ) -> list[T]:
+        """Return ``fn`` of rows picked together from all parts, for every list of picks."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Survey:
+    """What one look at rows finds: how many they are, how sums go, and a sample."""
+
+    listed: int
+    count: int
+    terms: int
+    added: int
+    depth: int
+    entries: int
+    most_entries: int
+    pieces: int
+    shortened: bool
+    layout: Any
+    sample: tuple[HeldRows, ...]
+
+    @classmethod
+    def of(cls, rows: HeldRows, stride: int) -> "Survey":
+        """Look at a piece of rows that is in memory."""
+        return cls(
+            rows.table_count,
+            rows.count,
+            rows.terms,
+            rows.added,
+            rows.depth,
+            rows.entries,
+            rows.most_entries,
+            1,
+            rows.shortened,
+            rows.layout,
+            (rows.sampled(stride),),
+        )
+
+    def __add__(self, other: "Survey") -> "Survey":
+        return Survey(
+            self.listed + other.listed,
+            self.count + other.count,
+            max(self.terms, other.terms),
+            max(self.added, other.added),
+            max(self.depth, other.depth),
+            max(self.entries, other.entries),
+            self.most_entries,
+            self.pieces + other.pieces,
+            self.shortened or other.shortened,
+            self.layout,
+            (*self.sample, *other.sample),
+        )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class View:
+    """How a part is looked at: with a coding of its target, some columns, some rows."""
+
+    code: Callable[[AnyArray], Array] | None = None
+    support: tuple[int, ...] | None = None
+    places: AnyArray | None = None
+
+    def __call__(self, rows: HeldRows) -> HeldRows:
+        """Return the rows as they are looked at."""
+        if self.places is not None:
+            rows = rows.at(self.places)
+        if self.code is not None:
+            rows = rows.labelled(self.code)
+        return rows if self.support is None else rows.columns(self.support)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OverBlocks:
+    """A function of blocks as work on a part."""
+
+    fn: Callable[[Block], Partial]
+    dtype: Any
+    view: View
+
+    def __call__(self, rows: HeldRows) -> Partial:
+        """Return how many rows a part has, and the function added up over its blocks."""
+        seen = self.view(rows)
+        return seen.count, *seen.sum_here(self.fn, self.dtype)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PartedRows:
+    """Bounded private rows in parts; use `PartedRows.over` to make them.
+
+    ``links`` bounds how many additions the sum of a piece goes through.
+    """
+
+    parts: Parts
+    whole: Survey
+    sizes: tuple[int, ...]
+    links: int
+    sample: HeldRows
+    height: float
+    view: View = View()
+    picked: tuple[AnyArray, ...] | None = None
+
+    @classmethod
+    def over(cls, parts: Parts, height: float, width: int) -> "PartedRows":
+        """Look at all parts once, for what every fit needs to know of them."""
+        most = max(FEWEST_SAMPLED, min(SAMPLE_ROWS, SAMPLE_BYTES // (4 * max(1, width))))
+        found = parts.survey(max(1, parts.expected // most))
+        whole = reduce(add, found)
+        sizes = tuple(survey.count for survey in found)
+        most = max(survey.pieces for survey in found)
+        links = chain(most) + 2 * chain(len(found))
+        sample = joined(whole.sample)
+        return cls(parts, replace(whole, sample=()), sizes, links, sample, height)
+
+    @property
+    def count(self) -> int:
+        """How many rows there are: private under add-remove neighbours."""
+        return self.whole.count if self.picked is None else sum(map(len, self.picked))
+
+    @property
+    def table_count(self) -> int:
+        """How many rows the table had: public under replace-one neighbours."""
+        return self.count if self.picked is not None else self.whole.listed
+
+    @property
+    def dimension(self) -> int:
+        """How many coefficients there are, the intercept included."""
+        return int(self.layout.shape[1]) + (1 if self.height else 0)
+
+    @property
+    def responses(self) -> int:
+        """How many targets a row has; 0 means one, as a plain vector."""
+        return self.sample.responses
+
+    @property
+    def layout(self) -> Any:
+        """The features of no row at all: what kind of matrix they are."""
+        if self.view.support is None:
+            return self.whole.layout
+        return take_columns(self.whole.layout, self.view.support)
+
+    @property
+    def shortened(self) -> bool:
+        """Whether rows were scaled down to the public bound."""
+        return self.whole.shortened
+
+    @property
+    def pickable(self) -> bool:
+        """Whether some rows can be had without reading them all."""
+        return self.parts.pickable
+
+    @property
+    def added(self) -> int:
+        """How many rows are added up one after the other before sums are added to sums."""
+        return MOST_ADDED if self._recut else self.whole.added
+
+    @property
+    def depth(self) -> int:
+        """How many of those sums are added to each other one after the other."""
+        return (self._chain if self._recut else self.whole.depth) + self.links
+
+    @property
+    def terms(self) -> int:
+        """How many numbers are added up one after the other in a sum over all rows."""
+        if not self._recut:
+            return self.whole.terms + self.links
+        return min(self.count, MOST_ADDED) + self._chain + self.links + 8
+
+    @property
+    def _recut(self) -> bool:
+        """Whether blocks may hold other numbers of rows than those that were looked at."""
+        picked = self.picked is not None and sparse.issparse(self.whole.layout)
+        return picked or self.view.support is not None
+
+    @property
+    def _chain(self) -> int:
+        """How many additions the sum of a block goes through, whatever blocks hold."""
+        return chain(1) + chain(-(-self.count // FEWEST_IN_A_BLOCK))
+
+    @property
+    def most_entries(self) -> int:
+        """How many numbers a margin can add up, as far as public facts say."""
+        return self.dimension if self.view.support is not None else self.whole.most_entries
+
+    @property
+    def entries(self) -> int:
+        """How many numbers a margin adds up at most: private where rows are sparse."""
+        return self.dimension if self.view.support is not None else self.whole.entries
+
+    def sum(self, fn: Callable[[Block], Partial], dtype: Any = np.float64) -> Partial:
+        """Add up ``fn(block)`` over all blocks of all parts."""
+        work: Work | list[Work] = OverBlocks(fn, dtype, self.view)
+        if self.picked is not None:
+            views = [replace(self.view, places=places) for places in self.picked]
+            work = [OverBlocks(fn, dtype, view) for view in views]
+        count, *total = self.parts.sum(work)
+        if count != self.count:
+            raise ConfideError(
+                "all sweeps over a table must find the same rows; one found another number "
+                "of them. Fit on a copy that nobody writes to, or on a collection that is "
+                "the same each time it is computed."
+            )
+        return tuple(total)
+
+    def thin(self, stride: int) -> HeldRows:
+        """Return the sample, or about one row in ``stride`` where those are fewer."""
+        seen = replace(self.view, places=None)(self.sample)
+        return seen.thin(max(1, stride * seen.count // max(1, self.whole.count)))
+
+    def labelled(self, code: Callable[[AnyArray], Array]) -> "PartedRows":
+        """Return the same rows with a coding of their target."""
+        return replace(self, view=replace(self.view, code=code))
+
+    def columns(self, support: Sequence[int]) -> "PartedRows":
+        """Return the same rows with these columns alone, and their intercept column."""
+        own = tuple(int(place) for place in support)
+        if self.view.support is not None:
+            own = tuple(self.view.support[place] for place in own)
+        return replace(self, view=replace(self.view, support=own))
+
+    def at(self, places: AnyArray) -> "PartedRows":
+        """Return the rows that stand at some places; their order is that of the parts."""
+        return replace(self, picked=self._by_part(places))
+
+    def each(self, parts: Sequence[AnyArray], fn: Callable[[HeldRows], T]) -> list[T]:
+        """Return ``fn`` of the rows at every list of places, computed side by side."""
+        picks = [
+            [replace(self.view, places=own) for own in self._by_part(places)]
+            for places in parts
+        ]
+        return self.parts.each(picks, fn)
+
+    def _by_part(self, places: AnyArray) -> tuple[AnyArray, ...]:
+        """Return which rows of every part stand at some places of the whole."""
+        ends = np.cumsum(self.sizes)
+        ordered = np.sort(places)
+        cuts = np.searchsorted(ordered, ends)[:-1]
+        starts = ends - np.asarray(self.sizes)
+        split = np.split(ordered, cuts)
+        return tuple(own - start for own, start in zip(split, starts, strict=True))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise PrivacyLeak("private rows cannot be copied or stored")
+
+    def __repr__(self) -> str:
+        return "<private rows>"
+
+
+def joined(pieces: Sequence[HeldRows]) -> HeldRows:
+    """Return the rows of several pieces, one after the other."""
+    if len(pieces) == 1:
+        return pieces[0]
+    first = pieces[0]
+    factor = None
+    if any(piece.factor is not None for piece in pieces):
+        whole = [np.ones(p.count) if p.factor is None else p.factor for p in pieces]
+        factor = np.concatenate(whole)
+    listed = None
+    if any(piece.listed is not None for piece in pieces):
+        listed = sum(piece.table_count for piece in pieces)
+    return HeldRows(
+        _stacked([piece.features for piece in pieces]),
+        np.concatenate([piece.target for piece in pieces]),
+        factor,
+        first.height,
+        listed,
+    )
+
+
+def _stacked(features: list[Any]) -> Any:
+    if isinstance(features[0], Design):
+        return Design.stacked(features)
+    if any(sparse.issparse(part) for part in features):
+        return sparse.csr_array(sparse.vstack(features, format="csr"))
+    return np.concatenate(features)

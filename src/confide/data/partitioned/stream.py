@@ -1,0 +1,119 @@
+"""Rows on disk, read from the beginning to the end in every sweep.
+
+A part is read by one thread, piece by piece: decoded, bounded and summed before the next
+one. Where there are fewer parts than threads one thread reads and the others do the rest.
+Sums are added in the order of the rows, so they do not depend on threads.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from confide.data.matrix.buffers import reused
+from confide.data.partitioned.progress import Meter
+from confide.data.partitioned.rows import Survey, View, Work
+from confide.data.rows.block import Partial, add_up
+from confide.data.rows.in_memory import HeldRows
+from confide.parallel.threads import one_blas_thread, threads_to_use
+
+T = TypeVar("T")
+Prepare: TypeAlias = Callable[[Any], HeldRows]
+"""From a piece of a table, as it is read, to bounded rows."""
+
+
+class Source(Protocol):
+    """A part of a table, as a description that can travel."""
+
+    def read(self) -> Iterator[Any]:
+        """Yield its rows piece by piece: one piece at least, of no rows perhaps."""
+        ...
+
+    def whole(self) -> Any:
+        """Return its rows as one piece."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Stream:
+    """Parts of a table that are read anew in every sweep."""
+
+    sources: tuple[Source, ...]
+    prepare: Prepare
+    about: int | None
+
+    @property
+    def expected(self) -> int:
+        """About how many rows there are; where nobody knows they are counted first."""
+        if self.about is not None:
+            return self.about
+        return int(add_up(self._sweep(_counted))[0])
+
+    @property
+    def pickable(self) -> bool:
+        """Rows are read in order: none can be had alone."""
+        return False
+
+    def sum(self, work: Work | Sequence[Work]) -> Partial:
+        """Add up what is done to every piece."""
+        assert callable(work), "a stream does the same to all parts"  # noqa: S101
+        return add_up(self._sweep(work))
+
+    def survey(self, stride: int) -> Sequence[Survey]:
+        """Look at every piece once."""
+        return [part[0] for part in self._sweep(partial(_surveyed, stride))]
+
+    def each(self, picks: Sequence[Sequence[View]], fn: Callable[[HeldRows], T]) -> list[T]:
+        """Refuse: rows would have to come together in another order."""
+        raise AssertionError("rows of a stream cannot be picked")
+
+    def _sweep(self, work: Work) -> list[Partial]:
+        """Return the sum of every part, in their order."""
+        meter = Meter.start(self.about)
+
+        def done(piece: Any) -> Partial:
+            with reused():
+                rows = self.prepare(piece)
+                result = work(rows)
+            meter.add(rows.table_count)
+            return result
+
+        threads = threads_to_use()
+        with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
+            if len(self.sources) >= 2 * threads:
+                found = list(
+                    pool.map(lambda part: add_up(map(done, part.read())), self.sources)
+                )
+            else:
+                found = [
+                    add_up(ahead(pool, done, part.read(), 2 * threads))
+                    for part in self.sources
+                ]
+        meter.stop()
+        return found
+
+    def __repr__(self) -> str:
+        return "<private rows>"
+
+
+def _counted(rows: HeldRows) -> Partial:
+    return (rows.count,)
+
+
+def _surveyed(stride: int, rows: HeldRows) -> Partial:
+    return (Survey.of(rows, stride),)
+
+
+def ahead(
+    pool: ThreadPoolExecutor, done: Callable[[Any], T], pieces: Iterable[Any], most: int
+) -> Iterator[T]:
+    """Yield results in order while few pieces at a time are in work."""
+    waiting: deque[Future[T]] = deque()
+    for piece in pieces:
+        waiting.append(pool.submit(done, piece))
+        if len(waiting) >= most:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()

@@ -1,0 +1,1 @@
+"""Bounded private rows in memory, block by block."""

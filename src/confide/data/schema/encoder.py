@@ -1,0 +1,123 @@
+"""From the columns of a table to a design, dense or with categories kept as codes."""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from confide._types import AnyArray, Array
+from confide.data.matrix.buffers import room
+from confide.data.matrix.category_tables import Indicators, Joint, Places, as_places, joined
+from confide.data.matrix.coded_design import Design, additions
+from confide.data.schema.columns import Category, Column, NumberLike, refuse_missing
+from confide.data.schema.ranges import Ranges, pieces
+
+ROWS_AT_ONCE = 4096
+"""So many rows of the design matrix stay in the processor's cache while written."""
+MANY_ROWS = 2**17
+"""From so many rows on all cores work."""
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Encoder:
+    """What a schema's columns become, prepared once for many tables; use `Encoder.of`.
+
+    ``reach`` bounds the length of a row.
+    """
+
+    columns: tuple[Column, ...]
+    numbers: tuple[NumberLike, ...]
+    places: Places
+    ranges: Ranges
+    indicators: tuple[Indicators, ...]
+    joints: tuple[Joint, ...]
+    width: int
+    reach: float
+
+    @classmethod
+    def of(cls, columns: Sequence[Column], weights: Array) -> "Encoder":
+        """Prepare for columns whose features have these weights."""
+        sizes = [len(column.features) for column in columns]
+        starts = np.cumsum(sizes) - sizes
+        numbers = tuple(column for column in columns if isinstance(column, NumberLike))
+        coded = np.array([isinstance(column, Category) for column in columns])
+        plain = starts[~coded]
+        indicators = tuple(
+            Indicators(int(start), size, float(weights[start]))
+            for start, size, flag in zip(starts, sizes, coded, strict=True)
+            if flag
+        )
+        width = len(weights)
+        length = float(np.linalg.norm(weights[starts]))
+        return cls(
+            tuple(columns),
+            numbers,
+            as_places(plain),
+            Ranges.of([column.ends for column in numbers], weights[plain]),
+            indicators,
+            joined(indicators, additions(width) // 2),
+            width,
+            length * (1 + len(columns) * np.finfo(float).eps),
+        )
+
+    def dense(self, values: list[Any]) -> Array:
+        """Return rows as one matrix, written some at a time."""
+        numbers, codes = self._read(values)
+        matrix = np.zeros((len(values[0]), self.width))
+
+        def write(low: int) -> None:
+            rows = slice(low, low + ROWS_AT_ONCE)
+            out = matrix[rows]
+            out[:, self.places] = numbers[:, rows].T
+            for code, own in zip(codes, self.indicators, strict=True):
+                known = np.flatnonzero(code[rows] >= 0)
+                out[known, own.start + code[rows][known].astype(np.intp)] = own.height
+
+        _all(write, range(0, len(matrix), ROWS_AT_ONCE), len(matrix))
+        return matrix
+
+    def compact(self, values: list[Any]) -> Design:
+        """Return the same rows with categories kept as codes."""
+        numbers, codes = self._read(values)
+        groups = tuple(joint.group(codes) for joint in self.joints)
+        shape = (len(values[0]), self.width)
+        return Design(numbers, self.places, groups, shape, self.reach)
+
+    def _read(self, values: list[Any]) -> tuple[Array, list[AnyArray]]:
+        """Return weighted numbers, column by column, and the codes of categories."""
+        count = len(values[0])
+        pairs = zip(self.columns, values, strict=True)
+        read = _all(lambda pair: pair[0].read(pair[1]), pairs, count)
+        raw: list[AnyArray] = []
+        codes: list[AnyArray] = []
+        for column, found in zip(self.columns, read, strict=True):
+            (codes if isinstance(column, Category) else raw).append(found)
+        numbers = room((len(raw), count))
+
+        def write(rows: slice) -> None:
+            cut = [column[rows] for column in raw]
+            self.ranges.write(cut, numbers[:, rows], self._missing)
+
+        _all(write, pieces(count), count)
+        return numbers, codes
+
+    def _missing(self, place: int) -> float:
+        """Return the middle of a range, unless the rule is to refuse."""
+        column = self.numbers[place]
+        if column.missing == "refuse":
+            raise refuse_missing(column.name, "midpoint")
+        return 0.0
+
+
+def _all(job: Callable[[Given], Made], given: Iterable[Given], count: int) -> list[Made]:
+    """Do a job for everything given, on all cores where there are many rows."""
+    if count < MANY_ROWS:
+        return list(map(job, given))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(job, given))

@@ -1,0 +1,127 @@
+"""Columns and targets from what a schema file says, with help for what it should say."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from confide.data.schema.columns import KINDS, Column
+from confide.data.schema.target import ENDS, Target
+from confide.data.schema.toml import quoted_key
+from confide.errors import InvalidParameter, did_you_mean
+
+UNKNOWN = "?"
+"""What a template holds where a person has to decide."""
+SECTIONS = ("name", "rows_per_person", "target", "columns")
+_NUMBERS = {"lower": "lower = 0", "upper": "upper = 120"}
+_LINES = {
+    "column": 'column = "outcome"',
+    "levels": 'levels = ["north", "south"]',
+    "kind": f"kind = {' or '.join(map(repr, KINDS))}".replace("'", '"'),
+}
+_DAYS = {"lower": "lower = 2010-01-01", "upper": "upper = 2024-12-31"}
+
+
+def check_sections(content: Any) -> None:
+    """Refuse what has not the parts of a schema, or parts that no schema has."""
+    if not isinstance(content, Mapping):
+        raise _no_schema(type(content).__name__, "")
+    strange = [key for key in content if key not in SECTIONS]
+    columns = content.get("columns")
+    tables = [content.get("target"), columns]
+    tables += columns.values() if isinstance(columns, Mapping) else []
+    if strange or not all(isinstance(table, Mapping) for table in tables):
+        hints = (did_you_mean(key, SECTIONS) for key in strange)
+        raise _no_schema(list(content), next(filter(None, hints), ""))
+    _refuse_unfilled(content)
+
+
+def _no_schema(got: Any, hint: str) -> InvalidParameter:
+    return InvalidParameter(
+        "schema",
+        "a name, a [target] and a [columns.NAME] for every column",
+        got,
+        hint or "See confide schema init, or Schema.from_toml.",
+    )
+
+
+def read_target(entry: Mapping[str, Any]) -> Target:
+    """Return the target that a section declares."""
+    half = [name for name in ENDS if name in entry]
+    needed = ("column", *(ENDS if half else ()))
+    built: Target = _build(Target, "[target]", entry, needed, {**_NUMBERS, **_LINES})
+    return built
+
+
+def read_column(name: str, entry: Mapping[str, Any]) -> Column:
+    """Return the column that a section declares."""
+    where = f"[columns.{quoted_key(str(name))}]"
+    if "kind" not in entry:
+        raise _incomplete(where, ("kind",), entry, _LINES)
+    kind = entry["kind"]
+    if kind not in list(KINDS):
+        raise InvalidParameter(
+            f"kind of column {name!r}",
+            f"one of {list(KINDS)}",
+            kind,
+            did_you_mean(kind, KINDS),
+        )
+    if entry.get("name", name) != name:
+        raise InvalidParameter(f"column {name!r}", "named once", entry["name"])
+    made = KINDS[kind]
+    fields = dataclasses.fields(made)
+    needed = [f.name for f in fields if f.default is dataclasses.MISSING]
+    lines = {**(_DAYS if kind == "date" else _NUMBERS), **_LINES}
+    built: Column = _build(made, where, {"name": name, **entry}, needed, lines)
+    return built
+
+
+def _build(
+    made: type[Any],
+    where: str,
+    entry: Mapping[str, Any],
+    needed: Any,
+    lines: Mapping[str, str],
+) -> Any:
+    fields = [field.name for field in dataclasses.fields(made)]
+    known = [*fields, "kind"] if "name" in fields else fields
+    strange = [key for key in entry if key not in known]
+    if strange:
+        shown = [key for key in known if key != "name"]
+        hint = did_you_mean(strange[0], shown)
+        raise InvalidParameter(where, f"described by {shown}", strange, hint)
+    absent = tuple(key for key in needed if key not in entry)
+    if absent:
+        raise _incomplete(where, absent, entry, lines)
+    return made(**{key: value for key, value in entry.items() if key != "kind"})
+
+
+def _incomplete(
+    where: str, absent: tuple[str, ...], entry: Mapping[str, Any], lines: Mapping[str, str]
+) -> InvalidParameter:
+    held = [key for key in entry if key != "name"]
+    example = ", ".join(lines[key] for key in absent)
+    return InvalidParameter(
+        where, f"given {' and '.join(absent)}", held, f"Write {example} under {where}."
+    )
+
+
+def _refuse_unfilled(content: Mapping[str, Any]) -> None:
+    """Say friendly what is left to decide in a template."""
+    open_questions = [
+        f"kind of column {name!r}"
+        for name, entry in content["columns"].items()
+        if entry.get("kind") == UNKNOWN
+    ]
+    if UNKNOWN in map(str, content["target"].values()):
+        open_questions.insert(0, "[target]")
+    if content.get("name") == UNKNOWN:
+        open_questions.insert(0, "name")
+    if open_questions:
+        more = len(open_questions) - 3
+        shown = ", ".join(open_questions[:3]) + (f" and {more} more" if more > 0 else "")
+        raise InvalidParameter(
+            "schema",
+            f'filled in by a person wherever its template says "{UNKNOWN}": {shown}',
+            "an unfilled template",
+            "Delete the sections of columns that the model must not use.",
+        )

@@ -1,0 +1,259 @@
+"""A schema: everything about a table that is public, declared before it is read."""
+
+import dataclasses
+import numbers
+import tomllib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from confide._types import Array
+from confide.data.matrix.coded_design import Design
+from confide.data.schema.arrow_columns import arrow_column, is_arrow, without_missing
+from confide.data.schema.columns import KINDS, Column
+from confide.data.schema.display import Display, display, still_directions, units_matrix
+from confide.data.schema.encoder import Encoder
+from confide.data.schema.parse_sections import check_sections, read_column, read_target
+from confide.data.schema.target import Target
+from confide.data.schema.toml import read_toml, write_toml
+from confide.errors import InvalidData, InvalidParameter, did_you_mean
+
+UNNAMED = "data"
+"""The name of a dataset that nobody named; no ledger books under it."""
+MOST_ROWS_PER_PERSON = 10**6
+A_LITTLE = 1e-14
+"""By so much rows stay shorter than 1, so that rounding never makes one longer."""
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Columns, target and a name; gives a design matrix whose rows are no longer than 1.
+
+    Every column gets a share of the unit length by a public rule: a column of k levels
+    counts as k^(−1/2) of a number, because its indicators share the noise between them.
+
+    ``name`` is the name of the dataset, under which a ledger books what is spent on it; a
+    fit with a ledger needs one.
+    Where one person may have several rows, ``rows_per_person`` says how many at most: a
+    fit then protects persons, by group privacy.
+    """
+
+    columns: tuple[Column, ...]
+    target: Target
+    name: str = UNNAMED
+    rows_per_person: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(self.columns))
+        if not all(isinstance(column, tuple(KINDS.values())) for column in self.columns):
+            raise InvalidParameter(
+                "columns", "declared by Number, Category, Boolean or Date", self.columns
+            )
+        if not isinstance(self.target, Target):
+            raise InvalidParameter("target", "a Target", self.target)
+        names = [column.name for column in self.columns]
+        if not names:
+            raise InvalidParameter("columns", "one or more", names)
+        if len({*names, self.target.column}) != len(names) + 1:
+            raise InvalidParameter(
+                "columns",
+                f"named once each, and not as the target {self.target.column!r}",
+                names,
+            )
+        if not isinstance(self.name, str) or not self.name:
+            raise InvalidParameter("name", "the name of the dataset, as text", self.name)
+        count: Any = self.rows_per_person
+        whole = isinstance(count, numbers.Integral) and not isinstance(count, bool)
+        if not whole or not 1 <= count <= MOST_ROWS_PER_PERSON:
+            raise InvalidParameter(
+                "rows_per_person", f"a whole number from 1 to {MOST_ROWS_PER_PERSON}", count
+            )
+        object.__setattr__(self, "rows_per_person", int(count))
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> "Schema":
+        """Read a schema file.
+
+        It holds a ``name``, where needed ``rows_per_person``, a ``[target]`` with
+        ``column`` and ``labels``, or ``lower`` and ``upper``, or ``bound``, and one
+        ``[columns.NAME]`` for every feature: its ``kind`` ("number", "category",
+        "boolean" or "date") and the fields of `Number`, `Category`, `Boolean` or `Date`.
+        """
+        return cls.from_mapping(read_toml(path))
+
+    @classmethod
+    def bundled(cls, name: str) -> "Schema":
+        """Return a schema that ships with confide, such as "adult"."""
+        folder = files("confide.data").joinpath("schemas").iterdir()
+        known = {file.name.removesuffix(".toml"): file for file in folder}
+        if name not in known:
+            must = f"one of {sorted(known)}"
+            hint = did_you_mean(name, known)
+            raise InvalidParameter("bundled schema", must, name, hint)
+        return cls.from_mapping(tomllib.loads(known[name].read_text("utf-8")))
+
+    @classmethod
+    def from_mapping(cls, content: Mapping[str, Any]) -> "Schema":
+        """Build a schema from what a TOML file or `to_mapping` holds."""
+        check_sections(content)
+        target = read_target(content["target"])
+        columns = tuple(read_column(*item) for item in content["columns"].items())
+        name, count = content.get("name", UNNAMED), content.get("rows_per_person", 1)
+        return cls(columns, target, name, count)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return plain values, as for JSON, from which `from_mapping` makes it again."""
+        return _with_text_dates(self._entries())
+
+    def to_toml(self) -> str:
+        """Return the text of a schema file that says the same."""
+        return write_toml(self._entries())
+
+    def _entries(self) -> dict[str, Any]:
+        columns = {
+            column.name: {"kind": column.kind, **_fields(column)} for column in self.columns
+        }
+        head = {"name": self.name, "rows_per_person": self.rows_per_person}
+        target = {"column": self.target.column, **_fields(self.target)}
+        return {**head, "target": target, "columns": columns}
+
+    @cached_property
+    def features(self) -> tuple[str, ...]:
+        """The names of the columns of the design matrix."""
+        return tuple(name for column in self.columns for name in column.features)
+
+    @cached_property
+    def weights(self) -> Array:
+        """The share of the unit length that every feature gets."""
+        sizes = np.array([len(column.features) for column in self.columns])
+        shares = sizes**-0.25
+        shares /= np.linalg.norm(shares) * (1 + A_LITTLE)
+        weights: Array = np.repeat(shares, sizes)
+        weights.flags.writeable = False
+        return weights
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        return Encoder.of(self.columns, self.weights)
+
+    def encode(self, frame: Any) -> Array:
+        """Return numbers in [−1, 1] and indicators, before any weight."""
+        ones = np.ones(len(self.features))
+        return Encoder.of(self.columns, ones).dense(self._values(frame))
+
+    def design(self, frame: Any) -> Array:
+        """Return the weighted design matrix: every row has length at most 1."""
+        return self._encoder.dense(self._values(frame))
+
+    def compact_design(self, frame: Any) -> Design:
+        """Return what `design` does, column by column, with categories kept as codes.
+
+        A table or batch of Arrow goes without a detour over pandas.
+        """
+        return self._encoder.compact(self._values(frame))
+
+    def _values(self, frame: Any) -> list[Any]:
+        return _pick(frame, *(column.name for column in self.columns))
+
+    def target_column(self, frame: Any) -> Any:
+        """Return the target column as it is; of Arrow, as `level_codes` takes it."""
+        return _pick(frame, self.target.column)[0]
+
+    def kept(self, frame: Any) -> Any:
+        """Return the rows to fit on: where the rule is to drop, those with a target."""
+        if self.target.missing != "drop":
+            return frame
+        if _speaks_arrow(frame):
+            check_columns(frame.column_names, [self.target.column])
+            return without_missing(frame, self.target.column)
+        return frame[self.target_column(frame).notna().to_numpy()]
+
+    def in_units(self, coefficients: Array) -> tuple[Array, float]:
+        """Turn coefficients of the design matrix into effects per original unit.
+
+        Returns them with the constant that the change of origin adds to the intercept.
+        """
+        whole = units_matrix(self.columns, self.weights) @ np.append(coefficients, 0.0)
+        return whole[:-1], float(whole[-1])
+
+    def still_directions(self, height: float) -> Array:
+        """Return directions of the coefficients that rows with all levels do not notice.
+
+        ``height`` is that of the intercept's column, 0 if there is none.
+        """
+        return still_directions(self.columns, self.weights, height)
+
+    def display_map(self) -> Display:
+        """Return what turns slopes and an intercept into the lines of a summary.
+
+        They are effects per original unit; levels of a category are shown against the
+        average of its levels.
+        """
+        return display(self.columns, self.weights)
+
+
+def check_columns(held: Any, names: list[str]) -> None:
+    """Refuse a table that does not hold every declared column exactly once."""
+    times = Counter(held)
+    for count, fault in ((0, "misses"), (2, "repeats")):
+        wrong = [name for name in names if min(times[name], 2) == count]
+        if wrong:
+            others = [name for name in map(str, held) if name not in names]
+            hint = next(filter(None, (did_you_mean(name, others) for name in wrong)), "")
+            raise InvalidData(
+                f"the table must hold every declared column once; it {fault} {wrong}. "
+                f"Rename its columns, or correct the schema. {hint}".rstrip()
+            )
+
+
+def declared_columns(schema: Schema, held: list[str], *, target: bool) -> list[str]:
+    """Return the names to read from a table that holds these columns, and check them."""
+    names = [column.name for column in schema.columns]
+    wanted = [*names, schema.target.column] if target else names
+    check_columns(held, wanted)
+    return wanted
+
+
+def _pick(frame: Any, *names: str) -> list[Any]:
+    """Return declared columns, each of which a table must hold exactly once."""
+    if _speaks_arrow(frame):
+        check_columns(frame.column_names, list(names))
+        return [arrow_column(frame.column(name)) for name in names]
+    if not isinstance(frame, pd.DataFrame):
+        raise InvalidData(
+            "with a schema the data must be a table with named columns. Pass a DataFrame."
+        )
+    check_columns(frame.columns, list(names))
+    return [frame[name] for name in names]
+
+
+def _speaks_arrow(frame: Any) -> bool:
+    """Whether a table is Arrow's; pandas shows its columns as attributes of any name."""
+    return not isinstance(frame, pd.DataFrame) and is_arrow(frame)
+
+
+def _fields(part: Any) -> dict[str, Any]:
+    """Return what is declared beyond the name and beyond the defaults."""
+    return {
+        field.name: getattr(part, field.name)
+        for field in dataclasses.fields(part)
+        if field.name not in ("name", "column")
+        and getattr(part, field.name) != field.default
+    }
+
+
+def _with_text_dates(value: Any) -> Any:
+    """Turn tuples into lists and dates into text, as JSON needs them."""
+    if isinstance(value, Mapping):
+        return {key: _with_text_dates(part) for key, part in value.items()}
+    if isinstance(value, tuple):
+        return [_with_text_dates(part) for part in value]
+    return value.isoformat() if isinstance(value, date) else value

@@ -1,0 +1,101 @@
+"""The column to predict, as far as it is public."""
+
+import numbers
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from confide.data.schema.parse_values import plain_levels
+from confide.errors import InvalidParameter
+
+LARGEST = 1e100
+"""Public numbers beyond it, or below its inverse, would overflow when squared."""
+ENDS = ("lower", "upper")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The column to predict: its labels, or its range.
+
+    ``labels`` are for classification; with two of them the second is the positive one.
+    ``lower`` and ``upper`` are for numbers and counts; what lies beyond is clamped.
+    ``bound`` is short for a range from −bound to bound, for counts from 0 to bound.
+    ``unit`` is for the reader. A row whose target is ``missing`` is refused with the
+    whole table, or dropped by itself.
+    """
+
+    column: str
+    labels: tuple[Any, ...] | None = None
+    bound: float | None = None
+    missing: Literal["refuse", "drop"] = "refuse"
+    lower: float | None = None
+    upper: float | None = None
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.column, str) or not self.column:
+            raise InvalidParameter("column of the target", "text", self.column)
+        if self.missing not in ("refuse", "drop"):
+            raise InvalidParameter(
+                f"missing of target {self.column!r}", "'refuse' or 'drop'", self.missing
+            )
+        if not isinstance(self.unit, str) or (self.unit and self.labels is not None):
+            raise InvalidParameter(
+                f"unit of target {self.column!r}", "text, and of a number", self.unit
+            )
+        ranged = self.lower is not None or self.upper is not None
+        if [self.labels is not None, self.bound is not None, ranged].count(True) != 1:
+            raise InvalidParameter(
+                f"target {self.column!r}",
+                "declared by labels (for a classifier) or by a range, not by both",
+                {name: getattr(self, name) for name in ("labels", "bound", *ENDS)},
+                "Write labels = [...], or lower = ... and upper = ..., or bound = ...",
+            )
+        if self.labels is not None:
+            what = f"labels of target {self.column!r}"
+            object.__setattr__(self, "labels", plain_levels(what, self.labels, least=2))
+        elif ranged:
+            self._check_range()
+        else:
+            self._check_bound()
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The lowest and the highest number, where the target is one."""
+        if self.bound is not None:
+            return -float(self.bound), float(self.bound)
+        if self.lower is None or self.upper is None:
+            return None
+        return float(self.lower), float(self.upper)
+
+    def _check_range(self) -> None:
+        for name in ENDS:
+            value = getattr(self, name)
+            if not _is_real(value) or not abs(value) <= LARGEST:
+                raise InvalidParameter(
+                    f"{name} of target {self.column!r}", "a finite number", value
+                )
+            object.__setattr__(self, name, _plain(value))
+        ends = self.ends
+        if ends is None or not ends[1] - ends[0] >= 1 / LARGEST:
+            raise InvalidParameter(
+                f"range of target {self.column!r}",
+                "two finite numbers, lower below upper",
+                (self.lower, self.upper),
+            )
+
+    def _check_bound(self) -> None:
+        bound: Any = self.bound
+        if not _is_real(bound) or not 1 / LARGEST <= bound <= LARGEST:
+            raise InvalidParameter(
+                f"bound of target {self.column!r}", "a positive, finite number", bound
+            )
+        object.__setattr__(self, "bound", _plain(bound))
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def _plain(value: Any) -> float:
+    """Return Python's own number; whole ones stay whole."""
+    return value if type(value) is int else float(value)

@@ -1,0 +1,1 @@
+"""Tables in files, data frames and Arrow."""

@@ -1,0 +1,336 @@
+"""Delimited text (CSV): its header line, and the columns that a schema declares.
+
+With a schema every column is read by its declared kind, never by what the file seems to
+hold: a row means the same whatever stands in the others.
+"""
+
+import bz2
+import csv
+import gzip
+import lzma
+import threading
+import warnings
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import infer_dtype
+from pandas.errors import DtypeWarning, ParserError, ParserWarning
+
+from confide.data.matrix.finite import not_numbers
+from confide.data.schema.columns import Category
+from confide.data.schema.parse_values import (
+    BEYOND_DOUBLES,
+    are_numbers,
+    not_a_number,
+    parsed,
+)
+from confide.data.schema.schema import Schema, declared_columns
+from confide.data.tables.quotes import check_quotes
+from confide.errors import InvalidData, InvalidParameter
+from confide.parallel.threads import threads_to_use
+
+SEPARATORS = (",", ";", "\t")
+LONGEST_HEADER = 2**20
+PIECE_ROWS = 2**16
+MISSING = frozenset(
+    ("", "#N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
+)
+"""Text that stands for a missing value, unless it is a declared level."""
+PARQUET = (".parquet", ".pq")
+PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_CANNOT_UNPACK = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
+
+
+def read_header(path: Path) -> tuple[list[str], str]:
+    """Return the column names of a CSV file and its separator, from the first line only.
+
+    The separator is the one among comma, semicolon and tab that gives most columns.
+    """
+    with explained(path):
+        with _opened(path) as stream:
+            line = stream.readline(LONGEST_HEADER)
+        text = line.decode("utf-8-sig").rstrip("\r\n")
+        if not text.strip() or len(line) == LONGEST_HEADER:
+            raise InvalidData(f"the first line of {path} must hold the column names.")
+        try:
+            splits = [
+                (next(csv.reader([text], delimiter=sep, skipinitialspace=True)), sep)
+                for sep in SEPARATORS
+            ]
+        except csv.Error:
+            raise InvalidData(
+                f"the first line of {path} must hold the column names, quoted rightly."
+            ) from None
+    return max(splits, key=lambda split: len(split[0]))
+
+
+def read_delimited(
+    path: Path, schema: Schema | None, *, target: bool, numbers: Sequence[str] = ()
+) -> pd.DataFrame:
+    """Read a CSV file; with a schema only what it declares, as it declares it.
+
+    Without one the columns that are listed are read as numbers, others as pandas does.
+    """
+    text = DelimitedText.of(path, schema, target=target, numbers=numbers)
+    return text.declared(text.whole())
+
+
+def read_pieces(
+    path: Path,
+    schema: Schema | None,
+    *,
+    target: bool,
+    rows: int,
+    numbers: Sequence[str] = (),
+) -> Iterator[pd.DataFrame]:
+    """Yield what `read_delimited` returns, so many rows at a time; one piece at least."""
+    text = DelimitedText.of(path, schema, target=target, numbers=numbers)
+    with text.pieces(rows) as pieces:
+        frame = text.next_of(pieces)
+        if frame is None:
+            yield pd.DataFrame({name: [] for name in text.wanted})
+        while frame is not None:
+            yield text.declared(frame)
+            frame = text.next_of(pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class DelimitedText:
+    """A file of text, and the type that every column of it is read as.
+
+    Types come from what is declared, never from what the file seems to hold: ``numbers``
+    are doubles, and everything else that a schema declares is text.
+    """
+
+    path: Path
+    schema: Schema | None
+    wanted: tuple[str, ...]
+    numbers: tuple[str, ...]
+    settings: Mapping[str, Any]
+
+    @classmethod
+    def of(
+        cls, path: Path, schema: Schema | None, *, target: bool, numbers: Sequence[str]
+    ) -> "DelimitedText":
+        """Look at the header line, and whether the quotes of the file are well formed."""
+        names, separator = read_header(path)
+        with in_words(path), _opened(path) as stream:
+            padded = check_quotes(stream, separator)
+        settings: dict[str, Any] = {"sep": separator, "index_col": False}
+        if schema is None:
+            # All rows have one type: else a word makes text of the numbers near it alone.
+            settings |= {"skipinitialspace": True, "low_memory": False}
+            return cls(path, schema, tuple(names), tuple(numbers), settings)
+        wanted = declared_columns(schema, names, target=target)
+        numbers = [name for name in wanted if _kind(schema, name) == "number"]
+        settings |= {
+            "header": 0,
+            "names": _distinct_names(names),
+            "usecols": None if len(wanted) == len(names) else wanted,
+            "keep_default_na": False,
+            "na_values": dict.fromkeys(numbers, sorted(MISSING)),
+            "skipinitialspace": padded,
+        }
+        return cls(path, schema, tuple(wanted), tuple(numbers), settings)
+
+    def whole(self) -> pd.DataFrame:
+        """Return the table, every column in its type.
+
+        Pandas reads fastest where it may guess. A column of which it makes something else
+        than its type, be it in some rows, is read once more.
+        """
+        frame: pd.DataFrame = self._numeric(lambda: self._read(self._guessed))
+        if self.schema is None:
+            return frame
+        wrong = {
+            name: float if name in self.numbers else str
+            for name in self.wanted
+            if not (_is_exact if name in self.numbers else _is_text)(frame[name])
+        }
+        if not wrong:
+            return frame
+        again = self._numeric(lambda: self._read(wrong, usecols=list(wrong)))
+        return frame.assign(**{name: again[name] for name in wrong})
+
+    def pieces(self, rows: int) -> Any:
+        """Return what reads the table so many rows at a time."""
+        texts = {} if self.schema is None else dict.fromkeys(self.wanted, str)
+        types = {**texts, **dict.fromkeys(self.numbers, float)}
+        return self._numeric(lambda: self._read(types, chunksize=rows))
+
+    def next_of(self, pieces: Any) -> pd.DataFrame | None:
+        """Return the next piece, None after the last."""
+        return self._numeric(lambda: next(pieces, None))
+
+    def declared(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Turn text into what it denotes: levels, missing values, or still text."""
+        if self.schema is None:
+            return frame
+        texts = [name for name in self.wanted if name not in self.numbers]
+        levels = [_levels(self.schema, name) for name in texts]
+        columns = [frame[name] for name in texts]
+        with ThreadPoolExecutor(threads_to_use()) as pool:
+            found = list(pool.map(_denoted, columns, levels))
+        return frame.assign(**dict(zip(texts, found, strict=True)))
+
+    @property
+    def _guessed(self) -> dict[str, Any]:
+        """What is said of types before anything is read again."""
+        return {} if self.schema is not None else dict.fromkeys(self.numbers, float)
+
+    def _read(
+        self,
+        types: Mapping[str, Any],
+        *,
+        usecols: list[str] | None = None,
+        chunksize: int | None = None,
+    ) -> Any:
+        settings = dict(self.settings)
+        if usecols is not None:
+            settings["usecols"] = usecols
+        return pd.read_csv(self.path, dtype=types, chunksize=chunksize, **settings)
+
+    def _numeric(self, read: Callable[[], Any]) -> Any:
+        """Return what is read; name the column that should hold numbers and does not."""
+        with explained(self.path):
+            try:
+                return read()
+            except (ParserError, UnicodeError):
+                raise
+            except ValueError:
+                pass
+            wrong = self._not_numbers()
+            if wrong and self.schema is None:
+                raise not_numbers(wrong)
+            raise not_a_number(wrong[0]) if wrong else _no_table(self.path)
+
+    def _not_numbers(self) -> list[str]:
+        """Return the columns that should hold numbers and do not."""
+        wrong: set[str] = set()
+        texts = dict.fromkeys(self.numbers, str)
+        with self._read(texts, chunksize=PIECE_ROWS) as pieces:
+            for frame in pieces:
+                wrong |= {name for name in self.numbers if not are_numbers(frame[name])}
+        return [name for name in self.numbers if name in wrong]
+
+
+def _opened(path: Path) -> Any:
+    return PACKED.get(path.suffix.lower(), open)(path, "rb")
+
+
+def _is_exact(column: pd.Series) -> bool:
+    """Whether numbers are the same read as whole numbers and as doubles."""
+    return column.dtype.kind in "iuf" and bool(column.abs().max() < BEYOND_DOUBLES)
+
+
+def _is_text(column: pd.Series) -> bool:
+    """Whether a column holds text alone: one of objects may hold truth values as well."""
+    if isinstance(column.dtype, pd.StringDtype):
+        return True
+    return column.dtype == object and infer_dtype(column, skipna=True) == "string"
+
+
+def _distinct_names(names: list[str]) -> list[str]:
+    """Rename what repeats, which nobody declared, so that nothing else is renamed."""
+    times = Counter(names)
+    return [
+        name if name and times[name] == 1 else f"\0{place}"
+        for place, name in enumerate(names)
+    ]
+
+
+_explaining = threading.RLock()
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn whatever reading a file can raise into words without a value.
+
+    One thread at a time: warnings are turned into errors for all threads.
+    """
+    try:
+        with _explaining, warnings.catch_warnings():
+            warnings.simplefilter("error", ParserWarning)
+            warnings.simplefilter("ignore", DtypeWarning)
+            with in_words(path):
+                yield
+    except ParserWarning:
+        raise _no_table(path) from None
+
+
+@contextmanager
+def in_words(path: Path) -> Iterator[None]:
+    """Do what `explained` does about errors alone; threads may do so side by side."""
+    try:
+        yield
+    except (InvalidData, InvalidParameter):
+        raise
+    except _CANNOT_UNPACK:
+        raise InvalidData(f"{path} must be packed as its name says; it is not.") from None
+    except OSError as error:
+        reason = f"{path} ({error.strerror or type(error).__name__})"
+        raise InvalidParameter("table", "a file to be read", reason) from None
+    except UnicodeError:
+        raise InvalidData(f"{path} must be text in UTF-8; convert it first.") from None
+    except (ValueError, OverflowError):
+        raise _no_table(path) from None
+
+
+def _no_table(path: Path) -> InvalidData:
+    if path.suffix.lower() in PARQUET:
+        return InvalidData(
+            f"{path} must be a whole Parquet file, with columns of the same types as in "
+            "other files of the table; it is not. Write it again."
+        )
+    return InvalidData(
+        f"{path} must be a table: a line of column names, then in every line as many "
+        "fields, quoted rightly. A line holds more, or a quote does not end."
+    )
+
+
+def _levels(schema: Schema, name: str) -> frozenset[Any]:
+    """Return the public values of a column; none for numbers, dates and booleans."""
+    if name == schema.target.column:
+        return frozenset(schema.target.labels or ())
+    column = next(column for column in schema.columns if column.name == name)
+    return frozenset(column.levels if isinstance(column, Category) else ())
+
+
+def _kind(schema: Schema, name: str) -> str:
+    if name == schema.target.column:
+        return "number" if schema.target.labels is None else "category"
+    return next(column.kind for column in schema.columns if column.name == name)
+
+
+def _denoted(column: pd.Series, levels: frozenset[Any]) -> pd.Series:
+    """Return text as the levels that it denotes; what denotes none stays as it is."""
+    by_text = {str(level).lower(): level for level in levels if isinstance(level, bool)}
+    by_number = {float(level): level for level in levels if not isinstance(level, str)}
+
+    def meaning(text: str) -> Any:
+        if text in levels:
+            return text
+        if text in MISSING:
+            return None
+        key = text.strip().lower()
+        if key in by_text:
+            return by_text[key]
+        number = parsed(text) if by_number else None
+        return text if number is None else by_number.get(number, text)
+
+    codes, found = cast("Any", pd.factorize)(column.array)
+    meanings = np.array([*map(meaning, found.tolist()), None], dtype=object)
+    places, known = pd.factorize(meanings)
+    small = places.astype(np.min_scalar_type(-len(known) - 1))
+    held = pd.Categorical.from_codes(
+        small.take(codes), pd.Index(known, dtype=object), validate=False
+    )
+    return pd.Series(held, index=column.index)

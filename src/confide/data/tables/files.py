@@ -1,0 +1,312 @@
+"""Tables in files, one or many: Parquet by row groups, delimited text by files."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from glob import glob, has_magic
+from pathlib import Path
+from typing import Any
+
+from confide.data.partitioned.dask_collections import is_dask
+from confide.data.partitioned.stream import Source
+from confide.data.schema.arrow_columns import coded_schema, row_groups, with_codes
+from confide.data.schema.columns import Category
+from confide.data.schema.schema import Schema, check_columns, declared_columns
+from confide.data.tables.delimited import (
+    PACKED,
+    explained,
+    in_words,
+    read_delimited,
+    read_header,
+    read_pieces,
+)
+from confide.data.tables.read import arrow_dataset, is_parquet, local_path
+from confide.errors import ConfideError, InvalidData, InvalidParameter
+
+PIECE_ROWS = 2**16
+"""So many rows at once: with fewer, threads wait for each other more than they work."""
+TEXT_ROWS = 2**16
+LARGE = 2**28
+"""A file of so many bytes is read piece by piece."""
+SQUEEZED = 4
+"""Packed text is about so many times as long when unpacked."""
+LOOKED_AT = 2**16
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """A file as it was when a fit began: all sweeps must see the same rows."""
+
+    path: Path
+    size: int
+    changed: int
+
+    @classmethod
+    def of(cls, path: Path) -> "Stamp":
+        """Look at a file."""
+        with in_words(path):
+            found = path.stat()
+        return cls(path, found.st_size, found.st_mtime_ns)
+
+    def check(self) -> None:
+        """Refuse to go on with another file."""
+        if Stamp.of(self.path) != self:
+            raise ConfideError(
+                f"{self.path} must stay as it is while a model is fitted; somebody wrote "
+                "to it. Fit again, on a copy that nobody writes to."
+            )
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class RowGroup:
+    """Some consecutive rows of a Parquet file."""
+
+    fragment: Any
+    arrow_schema: Any
+    names: tuple[str, ...]
+    stamp: Stamp
+
+    def read(self) -> Iterator[Any]:
+        """Yield Arrow's batches."""
+        from pyarrow.dataset import ParquetFragmentScanOptions
+
+        found = False
+        self.stamp.check()
+        with in_words(Path(self.fragment.path)):
+            for batch in self.fragment.to_batches(
+                schema=self.arrow_schema,
+                columns=list(self.names),
+                batch_size=PIECE_ROWS,
+                use_threads=False,
+                batch_readahead=0,
+                fragment_readahead=0,
+                fragment_scan_options=ParquetFragmentScanOptions(pre_buffer=False),
+            ):
+                if batch.num_rows:
+                    found = True
+                    yield batch
+        if not found:
+            yield self.whole()
+
+    def whole(self) -> Any:
+        """Return one Arrow table."""
+        self.stamp.check()
+        with in_words(Path(self.fragment.path)):
+            return self.fragment.to_table(
+                schema=self.arrow_schema, columns=list(self.names), use_threads=False
+            )
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class TextFile:
+    """A file of delimited text; without a schema some of its columns hold numbers."""
+
+    schema: Schema | None
+    target: bool
+    stamp: Stamp
+    numbers: tuple[str, ...] = ()
+
+    def read(self) -> Iterator[Any]:
+        """Yield data frames."""
+        self.stamp.check()
+        yield from read_pieces(
+            self.stamp.path,
+            self.schema,
+            target=self.target,
+            rows=TEXT_ROWS,
+            numbers=self.numbers,
+        )
+
+    def whole(self) -> Any:
+        """Return one data frame: without a schema, a column must have one type in it."""
+        self.stamp.check()
+        return read_delimited(
+            self.stamp.path, self.schema, target=self.target, numbers=self.numbers
+        )
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class FileTable:
+    """A table in files, to be read piece by piece; use `open_table` to make one.
+
+    ``cluster`` is a Dask client whose workers read the files and hold their rows; None
+    streams them through this process. ``numbers`` are the columns of text that hold
+    numbers where no schema says so.
+    """
+
+    names: tuple[str, ...]
+    expected: int
+    cluster: Any
+    _dataset: Any
+    _paths: tuple[Path, ...]
+    numbers: tuple[str, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """How many columns there are."""
+        return len(self.names)
+
+    def sources(
+        self,
+        schema: Schema | None,
+        *,
+        target: bool = True,
+        only: str | Sequence[str] | None = None,
+    ) -> tuple[Source, ...]:
+        """Return the parts, with the columns that a schema declares, some, or all.
+
+        Text is read with all its columns where there is no schema.
+        """
+        wanted = names = list(self.names)
+        if only is not None:
+            wanted = [only] if isinstance(only, str) else list(only)
+            check_columns(names, wanted)
+        if schema is not None:
+            wanted = declared_columns(schema, names, target=target)
+        if self._dataset is None:
+            stamps = map(Stamp.of, self._paths)
+            numbers = () if schema is not None else self.numbers
+            return tuple(TextFile(schema, target, stamp, numbers) for stamp in stamps)
+        coded = [] if schema is None else _text_categories(schema, self._dataset.schema)
+        schema_read = coded_schema(self._dataset.schema, coded)
+        return tuple(
+            RowGroup(group, schema_read, tuple(wanted), stamp)
+            for fragment in self._dataset.get_fragments()
+            for stamp in (Stamp.of(Path(fragment.path)),)
+            for group in row_groups(with_codes(fragment, coded))
+        )
+
+    def __repr__(self) -> str:
+        return f"<table in parts, {len(self.names)} columns>"
+
+
+def open_table(source: str | Path, *, cluster: Any = None) -> FileTable:
+    """Open a table that need not fit in memory, for ``fit``.
+
+    Parameters
+    ----------
+    source
+        A Parquet or CSV file, a folder of them, or a pattern such as "visits/*.parquet".
+        Of several files all must hold the same columns.
+    cluster
+        A `distributed.Client`: its workers, which must see the same files, read them once
+        and hold their rows. None reads the files from the beginning to the end in every
+        sweep, in pieces, and holds none.
+
+    Raises
+    ------
+    InvalidParameter
+        There is no such file, or it is of an unknown kind.
+    """
+    paths = _expanded(source)
+    kinds = {is_parquet(path) for path in paths}
+    if len(kinds) > 1:
+        raise InvalidParameter(
+            "table",
+            "files of one kind",
+            "Parquet and text",
+            "Choose one kind by a pattern, such as 'visits/*.parquet'.",
+        )
+    if kinds == {False}:
+        return _text_table(paths, cluster)
+    dataset = arrow_dataset(paths, _folder(source))
+    rows, first = 0, None
+    for fragment in dataset.get_fragments():
+        with in_words(Path(fragment.path)):
+            rows += fragment.metadata.num_rows
+            held = {*fragment.physical_schema.names}
+        first = held if first is None else first
+        if held != first:
+            _refuse_other_columns(held ^ first)
+    names = tuple(str(name) for name in dataset.schema.names)
+    return FileTable(names, rows, cluster, dataset, tuple(paths))
+
+
+def is_in_parts(source: Any) -> bool:
+    """Whether a table is in parts, or better read so: many files, or a large one."""
+    if not isinstance(source, str | Path):
+        return isinstance(source, FileTable) or is_dask(source)
+    path = local_path(source)
+    if path.is_file():
+        return path.stat().st_size >= LARGE
+    return path.is_dir() or has_magic(str(source))
+
+
+def _text_categories(schema: Schema, arrow_schema: Any) -> list[str]:
+    """Return the categories that a file holds as text: they are read as codes."""
+    names = [column.name for column in schema.columns if isinstance(column, Category)]
+    held = [name for name in (*names, schema.target.column) if name in arrow_schema.names]
+    return [name for name in held if str(arrow_schema.field(name).type) == "string"]
+
+
+def column_names(source: str | Path) -> list[str]:
+    """Return the names of the columns, from the first file and without a value."""
+    paths = _expanded(source)
+    if not is_parquet(paths[0]):
+        return read_header(paths[0])[0]
+    dataset = arrow_dataset(paths[:1], _folder(source))
+    return [str(name) for name in dataset.schema.names]
+
+
+def name_of(source: str | Path) -> str:
+    """Return what a table may be called: like its file, or the folder of its files."""
+    path = Path(source)
+    while has_magic(path.name):
+        path = path.parent
+    return path.name.split(".")[0]
+
+
+def _folder(source: str | Path) -> Path | None:
+    path = local_path(source)
+    return path if path.is_dir() else None
+
+
+def _expanded(source: str | Path) -> list[Path]:
+    """Return the files that a name, a folder or a pattern stands for, in their order."""
+    folder = _folder(source)
+    if folder is not None:
+        found = [path for path in sorted(folder.rglob("*")) if _is_shown(path, folder)]
+    elif has_magic(str(source)) and not Path(source).exists():
+        names = sorted(glob(str(source), recursive=True))  # noqa: PTH207
+        found = [Path(name) for name in names]
+    else:
+        return [Path(source)]
+    if not found:
+        raise InvalidParameter(
+            "table",
+            "one file or more",
+            f"{source}, which holds none",
+            "Names that begin with a dot or an underscore do not count.",
+        )
+    return found
+
+
+def _is_shown(path: Path, folder: Path) -> bool:
+    parts = path.relative_to(folder).parts
+    return path.is_file() and not any(part.startswith((".", "_")) for part in parts)
+
+
+def _text_table(paths: Sequence[Path], cluster: Any) -> FileTable:
+    heads = [read_header(path) for path in paths]
+    if any(head != heads[0] for head in heads):
+        names = {*heads[0][0]}
+        differ = set().union(*(names ^ {*head[0]} for head in heads))
+        _refuse_other_columns(differ)
+    rows = sum(map(_about_rows, paths))
+    return FileTable(tuple(heads[0][0]), rows, cluster, None, tuple(paths))
+
+
+def _refuse_other_columns(differ: set[str]) -> None:
+    found = f"some lack {sorted(differ)}" if differ else "their order or separator differs"
+    raise InvalidData(
+        f"all files of a table must hold the same columns; {found}. Write them alike, or "
+        "fit on those that are."
+    )
+
+
+def _about_rows(path: Path) -> int:
+    """Guess how many lines a file of text has from its first lines and its size."""
+    packed = path.suffix.lower() in PACKED
+    with explained(path), PACKED.get(path.suffix.lower(), open)(path, "rb") as stream:
+        head = stream.read(LOOKED_AT)
+    size = path.stat().st_size * (SQUEEZED if packed else 1)
+    return max(1, size * max(1, head.count(b"\n")) // max(1, len(head)))

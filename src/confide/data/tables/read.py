@@ -1,0 +1,155 @@
+"""Tables from anywhere: CSV and Parquet files, pandas, polars and Arrow."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from confide.data.schema.schema import Schema, declared_columns
+from confide.data.tables.delimited import PACKED, PARQUET, explained, read_delimited
+from confide.errors import InvalidData, InvalidParameter
+
+DELIMITED = (".csv", ".tsv", ".tab", ".txt", ".data", "")
+
+
+def read_table(
+    source: Any,
+    schema: Schema | None = None,
+    *,
+    target: bool = True,
+    numbers: Sequence[str] = (),
+) -> pd.DataFrame:
+    """Return a table as a pandas DataFrame.
+
+    Parameters
+    ----------
+    source
+        A file (CSV with comma, semicolon or tab, also packed as .gz, .bz2 or .xz; or
+        Parquet), a pandas DataFrame (which is returned as it is), or any other table that
+        speaks Arrow's stream or the dataframe interchange protocol, such as polars'.
+    schema
+        Reads only the columns that it declares, in the types that it declares.
+    target
+        Whether the target is among them; False to predict it.
+    numbers
+        Without a schema, the columns of text that hold numbers and nothing else.
+
+    Raises
+    ------
+    InvalidData
+        What came is no table, or a column is not what the schema says; names the column,
+        never a value.
+    InvalidParameter
+        The file cannot be read, or is of an unknown kind.
+    """
+    if isinstance(source, pd.DataFrame):
+        return source
+    if isinstance(source, str | Path):
+        path = local_path(source)
+        if is_parquet(path):
+            return _read_parquet(path, schema, target=target)
+        return read_delimited(path, schema, target=target, numbers=numbers)
+    if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__"):
+        return _from_protocol(source, schema, target=target)
+    raise InvalidData(
+        "the data must be a table with named columns. Pass a DataFrame, or a path to a CSV "
+        "or Parquet file."
+    )
+
+
+def local_path(source: str | Path) -> Path:
+    """Return the path of a file; an address elsewhere is refused."""
+    if "://" in str(source):
+        raise InvalidParameter(
+            "table",
+            "a file that this machine reads by its path",
+            str(source),
+            "Copy it to a disk, or pass a collection that Dask makes of the address, as by "
+            "dask.dataframe.read_parquet.",
+        )
+    return Path(source)
+
+
+def is_parquet(path: Path) -> bool:
+    """Tell a Parquet file from delimited text by its name, and refuse other kinds."""
+    if path.suffix.lower() in PARQUET:
+        return True
+    inner = path.with_suffix("") if path.suffix.lower() in PACKED else path
+    if inner.suffix.lower() not in DELIMITED:
+        known = [*DELIMITED[:-1], *PARQUET]
+        raise InvalidParameter("table", f"a file that ends in one of {known}", str(path))
+    return False
+
+
+def parquet_names(path: Path) -> list[str]:
+    """Return the column names of a Parquet file from its schema, without a value."""
+    arrow = _parquet()
+    with explained(path):
+        return [str(name) for name in arrow.read_schema(path).names]
+
+
+def _read_parquet(path: Path, schema: Schema | None, *, target: bool) -> pd.DataFrame:
+    arrow, names = _parquet(), parquet_names(path)
+    with explained(path):
+        table = arrow.read_table(path, columns=_wanted(names, schema, target=target))
+        return _to_pandas(table)
+
+
+def arrow_dataset(paths: list[Path], folder: Path | None) -> Any:
+    """Open Parquet files as one dataset; of a folder also what the names of folders say."""
+    _parquet()
+    from pyarrow import dataset
+
+    with explained(folder or paths[0]):
+        if folder is not None:
+            return dataset.dataset(folder, format="parquet", partitioning="hive")
+        return dataset.dataset([str(path) for path in paths], format="parquet")
+
+
+def _parquet() -> Any:
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise InvalidParameter(
+            "table",
+            "CSV, because Parquet needs pyarrow",
+            "a Parquet file",
+            "Install it by: pip install 'confide[parquet]'",
+        ) from None
+    return parquet
+
+
+def _from_protocol(source: Any, schema: Schema | None, *, target: bool) -> pd.DataFrame:
+    """Take over a foreign table; Arrow keeps its types best."""
+    try:
+        import pyarrow as pa
+    except ImportError:
+        return pd.DataFrame(pd.api.interchange.from_dataframe(source))
+    try:
+        if hasattr(source, "__arrow_c_stream__"):
+            table = pa.table(source)
+        else:
+            from pyarrow.interchange import (
+                from_dataframe,
+            )
+
+            table = from_dataframe(source)
+        names = [str(name) for name in table.column_names]
+        wanted = _wanted(names, schema, target=target)
+        return _to_pandas(table if wanted is None else table.select(wanted))
+    except (pa.ArrowException, TypeError, NotImplementedError, AttributeError):
+        raise InvalidData(
+            "the data must be a table with named columns of plain types; Arrow cannot take "
+            "this one over. Convert it to a pandas DataFrame first."
+        ) from None
+
+
+def _wanted(names: list[str], schema: Schema | None, *, target: bool) -> list[str] | None:
+    """Return the declared columns; None stands for all."""
+    return None if schema is None else declared_columns(schema, names, target=target)
+
+
+def _to_pandas(table: Any) -> pd.DataFrame:
+    frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
+    return frame

@@ -1,0 +1,104 @@
+"""A schema to be filled in: names from the header, everything else from a person."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from confide.data.schema.parse_sections import UNKNOWN
+from confide.data.schema.schema import UNNAMED
+from confide.data.schema.toml import quoted, quoted_key
+from confide.data.tables.files import column_names, name_of
+from confide.errors import InvalidData, did_you_mean
+
+_HEAD = """\
+# What is public about this table, to be filled in by a person: replace every "{unknown}".
+#
+# Only the names of the columns were read, never a value. A range or a list of categories
+# that is read off the data would tell about the people in them (the oldest, the richest,
+# the only one of a kind), and no guarantee would cover that. Write down what is known
+# without looking: units and limits of the instrument, the law, the questionnaire.
+#
+#   number     lower = 0, upper = 120, and if you like unit = "year"; clamped beyond
+#   category   levels = ["a", "b"], and if you like other = true for undeclared values
+#   boolean    nothing else: true and false, yes and no, 1 and 0
+#   date       lower = 2010-01-01, upper = 2024-12-31
+#
+# Missing numbers become the middle of their range. Missing or undeclared levels belong to
+# no level, and a row with an undeclared label counts against the positive ones. A fit does
+# not tell; whoever holds the data can: confide schema check THIS.toml --table DATA.csv
+# missing = "refuse" refuses a table that has any.
+# Delete the sections of columns that the model must not use, such as names and numbers of
+# persons, and that of the target.
+
+# The dataset, under which a ledger books what is spent on it:
+name = {name}
+rows_per_person = 1  # how many rows one person may have at most
+
+[target]
+column = {target}
+# For a classifier delete the # before this line; the second label is the positive one:
+# labels = ["no", "yes"]
+# For a number delete it before these:
+# lower = 0
+# upper = 150
+# unit = "mg"
+# To leave out rows whose target is unknown, instead of refusing the table:
+# missing = "drop"
+"""
+_KIND = f'kind = "{UNKNOWN}"  # number, category, boolean or date'
+
+
+def schema_template(
+    path: str | Path, target: str = UNKNOWN, columns: Sequence[str] = ()
+) -> str:
+    """Return a schema file to be filled in, from the column names of a table alone.
+
+    Parameters
+    ----------
+    path
+        A CSV file, of which the first line is read, or a Parquet file, of which its own
+        schema is read. Never a value. Of a folder or a pattern the first file is looked at.
+    target
+        The column to predict, where it is known already.
+    columns
+        The columns to predict it from, where they are known; all others by default.
+    """
+    names = column_names(path)
+    _refuse_values(path, names)
+    for wanted in (target, *columns):
+        if wanted not in (UNKNOWN, *names):
+            hint = did_you_mean(wanted, names)
+            raise InvalidData(
+                f"{path} must hold {wanted!r}; it has no such column. {hint}".rstrip()
+            )
+    sections = [
+        f"\n[columns.{quoted_key(name)}]\n{_KIND}\n"
+        for name in names
+        if name.strip() and name != target and name in (columns or names)
+    ]
+    stem = name_of(path)
+    name = UNKNOWN if stem in ("", UNNAMED) else stem
+    head = _HEAD.format(unknown=UNKNOWN, name=quoted(name), target=quoted(target))
+    return head + "".join(sections)
+
+
+def _refuse_values(path: str | Path, names: list[str]) -> None:
+    """Refuse a first line that is a record: its values must not enter a schema."""
+    if any(_is_number(name) for name in names) or not any(map(str.strip, names)):
+        raise InvalidData(
+            f"the first line of {path} must hold the column names; some of what it holds "
+            "are numbers, as in a record. Add a line of names."
+        )
+    repeated = [name for name, times in Counter(names).items() if times > 1 and name]
+    if repeated:
+        raise InvalidData(
+            f"{path} must name every column once; it repeats {repeated}. Rename them."
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

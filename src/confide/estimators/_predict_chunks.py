@@ -1,0 +1,126 @@
+"""Predictions for tables that are not in memory: piece by piece, in their order."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from confide._types import Array
+from confide.data import Schema
+from confide.data.partitioned.cluster_rows import collected
+from confide.data.schema.arrow_columns import is_arrow
+from confide.data.schema.schema import check_columns
+from confide.data.tables.files import open_table
+from confide.data.tables.iterate import as_frame, walk
+from confide.data.tables.read import local_path
+from confide.errors import InvalidData
+from confide.estimators._read import PartedTable, parted_table
+from confide.estimators._row_bounds import Bounding
+from confide.estimators._validate import read_matrix, refuse_empty
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Margins:
+    """From a piece of a table to the linear predictor of its rows: it can travel.
+
+    ``names`` are the columns that a model without a schema was fitted on, ``width`` how
+    many they are.
+    """
+
+    schema: Schema | None
+    names: tuple[str, ...] | None
+    width: int
+    bounding: Bounding
+    slopes: Array
+    levels: Array
+
+    def __call__(self, piece: Any) -> Array:
+        """Return the linear predictor of every row of a piece, one column per coding."""
+        if self.schema is not None:
+            return self.of(self.schema.compact_design(piece))
+        if not (isinstance(piece, pd.DataFrame) or is_arrow(piece)):
+            return self.of(read_matrix(piece))
+        frame = as_frame(piece)
+        return self.of(read_matrix(frame[list(self.names or frame.columns)]))
+
+    def of(self, features: Any) -> Array:
+        """Return the linear predictor of rows that are read already."""
+        nothing = np.zeros(features.shape[0])
+        rows = self.bounding.enclose(features, nothing, constant=False)
+        table = self.slopes.T
+        parts = []
+        for block in rows.blocks(0, rows.count):
+            part = block.features @ table
+            parts.append(part if block.factor is None else part * block.factor[:, None])
+        return np.concatenate(parts) + self.levels
+
+
+def table_to_predict(X: Any, *, schema: bool) -> PartedTable | None:
+    """Return a table in parts, or None; without a schema every file is in parts."""
+    if not schema and isinstance(X, str | Path) and local_path(X).is_file():
+        return open_table(X)
+    return parted_table(X, None)
+
+
+def margins_in_parts(table: PartedTable, margins: Margins) -> Array:
+    """Return the linear predictor of every row of a table that is not in memory."""
+    only = None
+    if margins.schema is None:
+        only = _columns(table, margins.names, margins.width)
+    sources = table.sources(margins.schema, target=False, only=only)
+    if table.cluster is None:
+        found = list(walk(sources, margins, table.expected))
+    else:
+        found = collected(table.cluster, sources, margins)
+    whole = np.concatenate(found)
+    refuse_empty(len(whole))
+    return whole
+
+
+def each_piece(
+    model: Any, source: str | Path, work: Callable[[pd.DataFrame], T]
+) -> Iterator[T]:
+    """Yield what is made of a table in files, some rows at a time and in their order.
+
+    The pieces hold the columns that a fitted model predicts from. Whatever is yielded,
+    the table itself is never in memory.
+    """
+    table = open_table(source)
+    names, only = getattr(model, "feature_names_in_", None), None
+    if model.schema is None:
+        known = None if names is None else tuple(names)
+        only = _columns(table, known, model.n_features_in_)
+
+    def done(piece: Any) -> T | None:
+        frame = as_frame(piece)
+        if not len(frame):
+            return None
+        return work(frame if only is None else frame[list(only)])
+
+    sources = table.sources(model.schema, target=False, only=only)
+    found = 0
+    for result in walk(sources, done, table.expected):
+        if result is not None:
+            found += 1
+            yield result
+    refuse_empty(found)
+
+
+def _columns(
+    table: PartedTable, names: tuple[str, ...] | None, width: int
+) -> tuple[str, ...] | None:
+    """Return which columns to read; None stands for all, of which there must be enough."""
+    if names is not None and table.names is not None:
+        check_columns(table.names, list(names))
+        return names
+    if table.width != width:
+        raise InvalidData(
+            f"X has {table.width} features, but the model is expecting {width} features "
+            "as input."
+        )
+    return None

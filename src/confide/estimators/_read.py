@@ -1,0 +1,285 @@
+"""From what a user passes to bounded rows: at once where it is in memory, else in parts.
+
+Either way the target is read first, then rows are bounded, record by record, and closed.
+A table in parts is read whole once before anything is paid for, to see that it can be.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from confide._types import AnyArray
+from confide.data import HeldRows, PartedRows, Schema, read_table
+from confide.data.partitioned.cluster_rows import ClusterParts, collected
+from confide.data.partitioned.dask_collections import DaskTable, dask_table, is_dask
+from confide.data.partitioned.rows import Parts
+from confide.data.partitioned.stream import Stream
+from confide.data.schema.schema import check_columns
+from confide.data.tables.files import FileTable, column_names, is_in_parts, open_table
+from confide.data.tables.iterate import as_frame
+from confide.errors import InvalidData, InvalidParameter
+from confide.estimators._objective import Task
+from confide.estimators._row_bounds import Bounding
+from confide.estimators._target_coding import Found, ReadTarget
+from confide.estimators._validate import (
+    found_labels,
+    read_features,
+    read_matrix,
+    refuse_empty,
+)
+
+PartedTable: TypeAlias = FileTable | DaskTable
+
+
+class Reading(Protocol):
+    """A table whose target is understood; its rows are still to be bounded."""
+
+    @property
+    def task(self) -> Task:
+        """What the target asks for."""
+        ...
+
+    @property
+    def width(self) -> int:
+        """How many columns the design has."""
+        ...
+
+    def enclose(self, bounding: Bounding) -> HeldRows | PartedRows:
+        """Bound every row and close the box; the target stays as it was read."""
+        ...
+
+
+def reading_of(model: Any, X: Any, y: Any) -> Reading:
+    """Read a table, or as much of it as must be known before its rows are bounded."""
+    table = parted_table(X, y)
+    if table is None:
+        return _read_whole(model, X, y)
+    return _read_in_parts(model, table, y)
+
+
+# ------------------------------------------------------------------------------ in memory
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class InMemory:
+    """Features and target in memory; ``count`` rows were listed, with a target or not."""
+
+    task: Task
+    features: Any
+    target: AnyArray
+    count: int
+
+    @property
+    def width(self) -> int:
+        """How many columns the design has."""
+        return int(self.features.shape[1])
+
+    def enclose(self, bounding: Bounding) -> HeldRows:
+        """Bound every row and close the box."""
+        return replace(bounding.enclose(self.features, self.target), listed=self.count)
+
+
+def _read_whole(model: Any, X: Any, y: Any) -> InMemory:
+    schema: Schema | None = model.schema
+    unnamed = schema is None and y is None
+    if isinstance(X, str | Path) and (unnamed or isinstance(y, str)):
+        _check_name(schema, y)
+        names, name = column_names(X), y
+        check_columns(names, [name])
+        X = read_table(X, schema, numbers=_numbers(model, names, name))
+        X, y = (X.drop(columns=name), X[name]) if schema is None else (X, None)
+    if schema is not None:
+        X = table = read_table(X, schema, target=y is None)
+        X = schema.kept(X) if y is None else X
+    features = read_features(model, X, schema, reset=True)
+    # How many rows have a target is private under every relation: count them all.
+    count = features.shape[0] if schema is None else len(table)
+    if y is None and schema is not None:
+        y = schema.target_column(X)
+    task = model._task(model._found(y, features.shape[0]))  # noqa: SLF001
+    return InMemory(task, features, task.read(y, features.shape[0]), count)
+
+
+def _numbers(model: Any, names: Sequence[str], target: str) -> tuple[str, ...]:
+    """Return the columns that hold numbers where no schema says what they hold."""
+    return tuple(name for name in names if name != target or not is_classifier(model))
+
+
+def _check_name(schema: Schema | None, y: Any) -> None:
+    """Refuse what does not name the target of a table that holds it."""
+    if schema is None and isinstance(y, str):
+        return
+    if schema is not None and (y is None or y == schema.target.column):
+        return
+    must = "left out, for the schema names the target"
+    if schema is None:
+        must = "the name of the target's column in the table"
+    got = y if y is None or isinstance(y, str) else type(y).__name__
+    raise InvalidParameter("y", must, got)
+
+
+# ------------------------------------------------------------------------------- in parts
+
+
+def parted_table(X: Any, y: Any) -> PartedTable | None:
+    """Return a table in parts, or None for what is in memory or small enough for it."""
+    if not is_in_parts(X):
+        return None
+    if is_dask(X):
+        return dask_table(X, y)
+    return X if isinstance(X, FileTable) else open_table(X)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class InParts:
+    """A table in parts, with how a piece of it is read."""
+
+    task: Task
+    width: int
+    table: PartedTable
+    split: "Split"
+
+    def enclose(self, bounding: Bounding) -> PartedRows:
+        """Read all parts once, bound every row, and hold them where they can be held."""
+        prepare = Bounded(self.split, self.task.read, bounding, self.width)
+        split = self.split
+        sources = self.table.sources(split.schema, target=not split.beside)
+        refuse_empty(len(sources))
+        parts: Parts
+        if self.table.cluster is None:
+            parts = Stream(sources, prepare, self.table.expected)
+        else:
+            parts = ClusterParts.of(self.table.cluster, sources, prepare)
+        rows = PartedRows.over(parts, bounding.height, self.width)
+        refuse_empty(rows.table_count)
+        return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """How a piece of a table is taken apart.
+
+    By a schema, or by the name of the target; features and target may be a pair already,
+    where the target is a collection ``beside`` the features.
+    """
+
+    schema: Schema | None
+    target: str | None
+    beside: bool
+
+    def __call__(self, piece: Any) -> tuple[Any, Any, int]:
+        """Return features, target and the number of rows with or without a target."""
+        if isinstance(piece, tuple):
+            features = self._features(piece[0])
+            return features, piece[1], features.shape[0]
+        listed = len(piece)
+        if self.schema is not None:
+            piece = self.schema.kept(piece)
+            features = self.schema.compact_design(piece)
+            return features, self.schema.target_column(piece), listed
+        frame = as_frame(piece)
+        return self._features(frame.drop(columns=self.target)), frame[self.target], listed
+
+    def _features(self, table: Any) -> Any:
+        if self.schema is not None:
+            return self.schema.compact_design(table)
+        return read_matrix(table)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """From a piece of a table to bounded rows: a function that can travel."""
+
+    split: Split
+    read: ReadTarget
+    bounding: Bounding
+    width: int
+
+    def __call__(self, piece: Any) -> HeldRows:
+        """Read, bound and close one piece."""
+        features, target, listed = self.split(piece)
+        if features.shape[1] != self.width:
+            raise InvalidData(
+                f"every part of a table must have its {self.width} features; one has "
+                f"{features.shape[1]}."
+            )
+        kept = self.read(target, features.shape[0])
+        return replace(self.bounding.enclose(features, kept), listed=listed)
+
+
+def _read_in_parts(model: Any, table: PartedTable, y: Any) -> InParts:
+    schema: Schema | None = model.schema
+    named = isinstance(y, str)
+    if named or isinstance(table, FileTable):
+        _check_name(schema, y)
+    if schema is None and isinstance(table, FileTable):
+        table = replace(table, numbers=_numbers(model, table.names, y))
+    elif schema is None and y is None:
+        raise InvalidData(
+            "fit requires y to be passed: for a Dask collection another one, or the name "
+            "of a column; or a schema, which names the target."
+        )
+    beside = not (named or y is None)
+    split = Split(schema, y if named else None, beside=beside)
+    task = model._task(_found_in_parts(model, table, split, y))  # noqa: SLF001
+    width = _width(model, table, split)
+    return InParts(task, width, table, split)
+
+
+def _width(model: Any, table: PartedTable, split: Split) -> int:
+    """Note how many columns there are, and their names, as scikit-learn does."""
+    if split.schema is not None:
+        model.n_features_in_ = len(split.schema.features)
+        return int(model.n_features_in_)
+    if hasattr(model, "feature_names_in_"):
+        del model.feature_names_in_
+    if table.names is None:
+        model.n_features_in_ = table.width
+        return int(table.width)
+    if split.target is not None:
+        check_columns(table.names, [split.target])
+    features = [name for name in table.names if name != split.target]
+    model.feature_names_in_ = np.asarray(features, dtype=object)
+    model.n_features_in_ = len(features)
+    return len(features)
+
+
+def _found_in_parts(model: Any, table: PartedTable, split: Split, y: Any) -> Found:
+    """Look for labels that nobody declared, part by part."""
+    responses = int(y.shape[1]) if getattr(y, "ndim", 1) == 2 else 1
+    if not model._seeks_labels():  # noqa: SLF001
+        return Found(responses=responses)
+    if isinstance(table, DaskTable) and split.beside:
+        sources = table.targets()
+    else:
+        sources = table.sources(split.schema, only=split.target)
+    refuse_empty(len(sources))
+    look = Labels(split.target)
+    if table.cluster is None:
+        found = [look(piece) for source in sources for piece in source.read()]
+    else:
+        found = collected(table.cluster, sources, look)
+    labels = [part for part in found if len(part)] or found
+    if len({part.dtype.kind in "iufb" for part in labels}) > 1:
+        # Together they would all become text: numbers and text are not one type.
+        labels = [part.astype(object) for part in labels]
+        return Found(found_labels(np.concatenate(labels), sum(map(len, labels))))
+    return Found(np.unique(np.concatenate(labels)))
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The labels that a piece of a table holds; without a name it is the target itself."""
+
+    target: str | None
+
+    def __call__(self, piece: Any) -> AnyArray:
+        """Return them in their order."""
+        if self.target is None:
+            return found_labels(piece, len(piece))
+        frame = as_frame(piece)
+        return found_labels(frame[self.target], len(frame))

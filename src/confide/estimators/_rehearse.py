@@ -1,0 +1,83 @@
+"""A fit up to the moment it is paid for, what it would promise, and what else it could."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sklearn.base import clone
+
+from confide.data import Rows
+from confide.errors import ConfideError
+from confide.estimators._dataset_name import dataset_name
+from confide.estimators._interval_release import Prepared, calibrate
+from confide.estimators._row_bounds import bounding_for
+from confide.estimators._target_coding import Found
+from confide.estimators._validate import check_count_is_public
+from confide.inference import Intervals
+from confide.privacy import Budget, Guarantee, row_budget
+
+USUAL_ROWS = 10**4
+"""Whether intervals are possible does not depend on how many rows there are."""
+
+
+class Ready(NamedTuple):
+    """A fit that only has to be paid for and released."""
+
+    budget: Budget
+    crowd: int
+    wish: Intervals | None
+    size: int
+    calibration: Prepared
+    task: Any
+    tasks: Iterable[Rows]
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """The guarantee of a fit, the name it books under, and the labels it read off y.
+
+    ``dataset`` is None without a ledger; ``labels`` where they were declared, or where
+    the target is a number.
+    """
+
+    guarantee: Guarantee
+    dataset: str | None
+    labels: list[Any] | None
+
+
+def rehearsed(model: Any, ready: Ready) -> Rehearsal:
+    """Return what may be said of a fit that is ready."""
+    booked = None if model.ledger is None else dataset_name(model.schema, model.ledger)
+    labels = ready.task.classes.tolist() if ready.task.labels_were_read else None
+    return Rehearsal(ready.calibration.guarantee, booked, labels)
+
+
+def offers_intervals(model: Any) -> bool:
+    """Whether a model that was fitted without intervals could have had them.
+
+    Only public facts are asked, and only the usual intervals are tried.
+    """
+    trial = clone(model).set_params(intervals=True, ledger=None)
+    try:
+        budget, mechanism, neighbours = trial._settings()  # noqa: SLF001
+        task = trial._task(Found(getattr(model, "classes_", None)))  # noqa: SLF001
+        bounding = bounding_for(trial, mechanism)
+        objective = trial._objective(  # noqa: SLF001
+            task, model.n_features_in_, bounding
+        )
+        crowd = 1 if model.schema is None else model.schema.rows_per_person
+        calibration = calibrate(
+            mechanism,
+            objective,
+            row_budget(budget, crowd),
+            neighbours,
+            copies=len(task.codings),
+            wish=Intervals(),
+            rows=USUAL_ROWS,
+        )
+        if calibration.takes_count_as_public:
+            check_count_is_public(model.schema)
+    except ConfideError:
+        return False
+    return True

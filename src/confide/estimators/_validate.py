@@ -1,0 +1,311 @@
+"""From what a user passes to numbers that a mechanism can bound.
+
+Errors raised here speak of shapes, types and columns, never of a value in a record. They
+speak to whoever holds the data, and lie outside the guarantee.
+"""
+
+import numbers
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import is_object_dtype
+from scipy import sparse
+from sklearn.utils.validation import check_array, column_or_1d, validate_data
+
+from confide._types import AnyArray, Array
+from confide.data import Schema
+from confide.data.matrix.csr import as_csr, without_duplicates
+from confide.data.matrix.finite import not_numbers
+from confide.data.schema.parse_values import (
+    Coded,
+    as_cells,
+    cells_as_numbers,
+    check_levels,
+    check_levels_of_type,
+    level_codes,
+)
+from confide.errors import InvalidData, InvalidParameter
+
+
+class NotNumbers(InvalidData, TypeError):
+    """A table holds things that are no numbers at all."""
+
+
+LARGEST = 1e100
+"""Public numbers beyond it, or below its inverse, would overflow when squared."""
+
+
+def read_number(name: str, value: Any, do: str, *, zero: bool = False) -> float:
+    """Return a public parameter as a number of a sensible size."""
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if real and (1 / LARGEST <= value <= LARGEST or (zero and value == 0)):
+        return float(value)
+    must = f"a number between {1 / LARGEST:g} and {LARGEST:g}"
+    raise InvalidParameter(name, f"0 or {must}" if zero else must, value, do)
+
+
+def check_count_is_public(schema: Schema | None) -> None:
+    """Refuse to take the number of rows with a target for public: by the rule alone."""
+    if schema is not None and schema.target.missing == "drop":
+        raise InvalidParameter(
+            "neighbours",
+            "'add-remove' where the schema drops rows without a target: under replace-one "
+            "this mechanism takes the number of rows for public, and how many of them have "
+            "a target is private",
+            "replace-one",
+            "If that number is public after all, drop such rows before the fit and declare "
+            "missing = 'refuse' for the target.",
+        )
+
+
+def refuse_empty(rows: int) -> None:
+    """Refuse a table without a row."""
+    if not rows:
+        raise InvalidData("the table must hold one row or more; it is empty.")
+
+
+def read_features(estimator: Any, X: Any, schema: Schema | None, *, reset: bool) -> Any:
+    """Return a float matrix, dense or CSR, from an array, or the design of a table."""
+    if schema is not None:
+        matrix = schema.compact_design(X)
+        refuse_empty(matrix.shape[0])
+        if reset:
+            estimator.n_features_in_ = matrix.shape[1]
+        return matrix
+    return read_matrix(X, partial(validate_data, estimator, reset=reset))
+
+
+def read_matrix(X: Any, check: Callable[..., Any] | None = None) -> Any:
+    """Return a float matrix, dense or CSR; ``check`` is scikit-learn's own by default."""
+    _refuse_other_types(X)
+    check = check or partial(check_array, ensure_min_samples=0)
+    try:
+        matrix = check(
+            _as_numbers(as_cells(X)),
+            accept_sparse="csr",
+            dtype=(np.float64, np.float32),
+            ensure_all_finite=False,
+        )
+        return without_duplicates(matrix)
+    except InvalidData:
+        raise
+    except (ValueError, TypeError, OverflowError) as error:
+        raise _retold(error) from None
+
+
+def _as_numbers(X: Any) -> Any:
+    """Return objects as numbers, one by one, and sparse matrices of all kinds as CSR."""
+    if sparse.issparse(X):
+        return as_csr(X)
+    if isinstance(X, pd.DataFrame):
+        objects = [k for k, kind in enumerate(X.dtypes) if is_object_dtype(kind)]
+        if not objects:
+            return X
+        X = X.copy(deep=False)
+        for place in objects:
+            X.isetitem(place, _numbers_of(X.iloc[:, place].to_numpy()))
+        return X
+    if isinstance(X, np.ndarray) and X.dtype == object:
+        return _numbers_of(X)
+    return X
+
+
+def _numbers_of(cells: AnyArray) -> Array:
+    read = cells_as_numbers(cells)
+    if read is None:
+        raise NotNumbers(_NO_NUMBER)
+    return read
+
+
+def read_target(y: Any, count: int) -> AnyArray:
+    """Return a one-dimensional target of the right length, with nothing missing."""
+    if y is None:
+        raise InvalidData(
+            "fit requires y to be passed, but the target y is None. Call fit(X, y), or "
+            "fit(table) with a schema, which names the target."
+        )
+    _refuse_masked(y, "the target y")
+    plain = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biuf"
+    try:
+        column = y if plain else np.asarray(column_or_1d(as_cells(y), warn=True))
+        column = column.astype(object) if column.dtype.kind == "T" else column
+    except (ValueError, TypeError):
+        raise InvalidData(
+            "the target y must be one dense column of real numbers or of labels: y should "
+            "be a 1d array with an entry for every row of X."
+        ) from None
+    if len(column) != count:
+        raise InvalidData(
+            "X and the target y must have the same number of rows; they have inconsistent "
+            "numbers of samples."
+        )
+    if column.dtype.kind in "mM":
+        raise InvalidData(
+            "the target y must hold numbers or labels; it holds dates or durations."
+        )
+    if column.dtype.kind == "f" and np.isinf(column).any():
+        raise _infinite_target()
+    if column.dtype.kind not in "biu" and _has_missing(column):
+        raise InvalidData(
+            "the target y must be known in every row; it contains NaN or other missing "
+            "values. Drop those rows."
+        )
+    return column
+
+
+def read_numbers(y: Any, count: int) -> Array:
+    """Return a target of finite numbers."""
+    column = read_target(y, count)
+    numeric = column.dtype.kind in "biuf"
+    target = column.astype(np.float64) if numeric else cells_as_numbers(column)
+    if target is None:
+        raise InvalidData(
+            "the target y must hold numbers; an entry is not one. Convert it first."
+        )
+    if not np.isfinite(target).all():
+        raise _infinite_target()
+    return target
+
+
+def _infinite_target() -> InvalidData:
+    return InvalidData(
+        "the target y must be finite in every row; it contains infinity, or a number that "
+        "is too large for a double."
+    )
+
+
+def declared_classes(declared: Any) -> AnyArray:
+    """Return public labels as an array, without turning numbers into text."""
+    levels = check_levels("classes", declared, least=2)
+    texts = sum(isinstance(level, str) for level in levels)
+    if texts not in (0, len(levels)):
+        raise InvalidParameter("classes", "labels of one type", list(levels))
+    return np.asarray(levels)
+
+
+def found_labels(y: Any, count: int) -> AnyArray:
+    """Return the labels that a target holds, in their order; the caller must say so."""
+    column = _label_column(y, count)
+    if count and column.dtype.kind in "iu":
+        ends = np.array([column.min(), column.max()])
+        if ((column == ends[1]) | (column == ends[0])).all():
+            return ends if ends[0] < ends[1] else ends[:1]
+    if column.dtype != object:
+        return np.sort(np.asarray(pd.unique(pd.Series(column))).astype(column.dtype))
+    try:
+        labels = sorted({*column.tolist()})
+    except TypeError:
+        labels = [0, ""]
+    texts = [label for label in labels if isinstance(label, str)]
+    if len(texts) not in (0, len(labels)) or any(text.endswith("\0") for text in texts):
+        raise InvalidData(
+            "the target y must hold labels of one type that can be ordered (Unknown label "
+            "type); it mixes several, or a text ends in a null character. Convert them all "
+            "to text."
+        )
+    return np.array(labels) if texts else np.array(labels, dtype=object)
+
+
+def check_several(labels: AnyArray) -> AnyArray:
+    """Refuse labels that were found if there is only one."""
+    if len(labels) < 2:
+        raise InvalidData(
+            "the target y must hold two classes or more; it holds one class only. Declare "
+            "the labels by classes= where the others are merely absent."
+        )
+    return labels
+
+
+def label_places(y: Any, count: int, classes: tuple[Any, ...]) -> AnyArray:
+    """Return each row's position among the classes; for one of none −1, or not 1 of two."""
+    if _is_text(y, count) or (isinstance(y, Coded) and len(y) == count and not y.missing):
+        return level_codes(y, classes, "the target y")
+    column = _label_column(y, count)
+    if count and column.dtype == object and all(isinstance(v, str) for v in column):
+        check_levels_of_type(classes, "the target y", text=True)
+    whole = all(isinstance(label, int) for label in classes)
+    if len(classes) == 2 and whole and column.dtype.kind in "iu":
+        return column == classes[1]
+    return level_codes(column, classes, "the target y")
+
+
+def _label_column(y: Any, count: int) -> AnyArray:
+    column = read_target(y, count)
+    if column.dtype.kind == "f" and (column != np.floor(column)).any():
+        raise InvalidData(
+            "the target y must hold class labels; it holds fractions (Unknown label type: "
+            "continuous). Use LinearRegression for numbers."
+        )
+    return column
+
+
+def _is_text(y: Any, count: int) -> bool:
+    """Whether a target is a whole column of text, which need not be copied to be read."""
+    kinds = (pd.StringDtype, pd.CategoricalDtype)
+    text = isinstance(y, pd.Series) and isinstance(y.dtype, kinds)
+    return text and len(y) == count and not y.isna().any()
+
+
+def _has_missing(column: AnyArray) -> bool:
+    try:
+        return bool(pd.isna(column).any())
+    except ArithmeticError:
+        return True
+
+
+def _refuse_masked(values: Any, what: str) -> None:
+    """Refuse masks, which nothing here looks at."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise InvalidData(
+            f"{what} must be a plain array; it is a masked one. Fill or drop what is "
+            "masked by a rule chosen before looking at it."
+        )
+
+
+def _refuse_other_types(X: Any) -> None:
+    """Refuse what scikit-learn would convert to numbers without a word."""
+    _refuse_masked(X, "X")
+    kinds = dict(X.dtypes.items()) if isinstance(X, pd.DataFrame) else {}
+    types = pd.api.types
+    other = [
+        str(name)
+        for name, kind in kinds.items()
+        if not (types.is_numeric_dtype(kind) or types.is_object_dtype(kind))
+    ]
+    if other:
+        raise not_numbers(other)
+    if getattr(getattr(X, "dtype", None), "kind", "f") in "mM":
+        raise InvalidData("X must hold numbers; it holds dates or durations.")
+
+
+_SPEAKS_OF_SHAPES = re.compile("Found array with|X has|The feature names|Feature names")
+
+
+_FAULTS = {
+    "Expected 2D array": (
+        "X must have two dimensions; it has one or none. Reshape your data by "
+        "X.reshape(-1, 1) for a single column, or X.reshape(1, -1) for a single row."
+    ),
+    "Complex data": "X must hold real numbers. Complex data not supported.",
+    "inhomogeneous": "X must be a table of numbers; its rows differ in length.",
+    "too large": "X must hold numbers; one is too large for a double. Rescale its column.",
+}
+_NO_NUMBER = (
+    "X must hold numbers; an entry is of another type (float() argument must be a string "
+    "or a real number). Convert it, or declare its column in a schema."
+)
+
+
+def _retold(error: Exception) -> InvalidData:
+    """Repeat what scikit-learn says of shapes and names; what may quote a value, not."""
+    text = str(error)
+    if _SPEAKS_OF_SHAPES.match(text):
+        return InvalidData(text)
+    for sign, fault in _FAULTS.items():
+        if sign in text:
+            return InvalidData(fault)
+    return NotNumbers(_NO_NUMBER)

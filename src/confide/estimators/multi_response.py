@@ -1,0 +1,123 @@
+"""Several numeric targets at once, whose coefficients form one matrix."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from confide._types import Array
+from confide.errors import InvalidParameter
+from confide.estimators._base import PrivateLinearModel
+from confide.estimators._objective import Task
+from confide.estimators._row_bounds import Bounding
+from confide.estimators._target_coding import Found, Several, as_table
+from confide.estimators._validate import read_number, read_target
+from confide.estimators.regressors import _PrivateRegressor
+from confide.mechanisms import Mechanism, Release
+from confide.objectives import Clipped, Nuclear, Objective, Squared
+from confide.privacy import Budget, Neighbours
+
+
+class MultiResponseRegression(_PrivateRegressor):
+    """Linear regression of several targets on the same rows, under differential privacy.
+
+    ``y`` has a column for every target; one record is a row of ``X`` with all its targets.
+    ``target_bound`` is a public bound on all of them: bring them to a common scale first.
+    ``nuclear`` weighs the nuclear norm of the matrix of slopes, which makes its rank small;
+    ``l1`` and ``penalty`` are the alternatives, a penalty's coordinates being the matrix
+    line by line, a line for every column of the design, the intercepts last. The slope of
+    every squared loss is clipped at ``slope_bound`` (by default at ``target_bound``). The
+    mechanism must be driven by gradients. Everything else is as in `LogisticRegression`.
+    """
+
+    def __init__(
+        self,
+        budget: Any = None,
+        *,
+        schema: Any = None,
+        row_norm: float = 1.0,
+        mechanism: Any = "mpadmm",
+        l2: Any = "auto",
+        l1: float = 0.0,
+        penalty: Any = None,
+        nuclear: float = 0.0,
+        fit_intercept: bool = True,
+        neighbours: Any = None,
+        intervals: Any = None,
+        ledger: Any = None,
+        random_state: Any = None,
+        target_bound: float | None = None,
+        slope_bound: float | None = None,
+    ) -> None:
+        self.budget = budget
+        self.schema = schema
+        self.row_norm = row_norm
+        self.mechanism = mechanism
+        self.l2 = l2
+        self.l1 = l1
+        self.penalty = penalty
+        self.nuclear = nuclear
+        self.fit_intercept = fit_intercept
+        self.neighbours = neighbours
+        self.intervals = intervals
+        self.ledger = ledger
+        self.random_state = random_state
+        self.target_bound = target_bound
+        self.slope_bound = slope_bound
+
+    def predict(self, X: Any) -> Array:
+        """Return a column of predictions for every target, within the declared range."""
+        return np.clip(self._margins(X), *self._ends())
+
+    def _settings(self) -> tuple[Budget, Mechanism, Neighbours]:
+        weight = read_number("nuclear", self.nuclear, "0 means none.", zero=True)
+        if weight and (self.l1 or self.penalty is not None):
+            raise InvalidParameter("nuclear", "0 next to another penalty", weight)
+        if self.schema is not None:
+            raise InvalidParameter(
+                "schema", "None for several targets: a schema declares one", "a schema"
+            )
+        return super()._settings()
+
+    def _found(self, y: Any, count: int) -> Found:
+        table = as_table(read_target(y, count) if y is None else y)
+        return Found(responses=table.shape[1])
+
+    def _task(self, found: Found) -> Task:
+        bound = self._unit()
+        cut = 1.0 if self.slope_bound is None else float(self.slope_bound) / bound
+        loss = Clipped(Squared(), cut)
+        return Task(loss, Several(bound), target_bound=1.0, responses=found.responses)
+
+    def _objective(self, task: Task, columns: int, bounding: Bounding) -> Objective:
+        found = super()._objective(task, columns, bounding)
+        if not self.nuclear:
+            return found
+        shape = (columns, task.responses)
+        return replace(found, penalty=Nuclear(float(self.nuclear), shape))
+
+    def _keep(self, release: Release, task: Task) -> None:
+        """Take over a release with a line of coefficients for every target."""
+        matrix = release.value.reshape(-1, task.responses)
+        super()._keep(replace(release, value=np.ascontiguousarray(matrix.T)), task)
+
+    def _check_release(self, release: Release) -> None:
+        width = self.n_features_in_ + bool(self.fit_intercept)
+        if release.value.ndim != 2 or release.value.shape[1] != width:
+            raise InvalidParameter("coefficients", f"lines of {width}", "another shape")
+
+    def _set_coefficients(self, value: Array) -> None:
+        PrivateLinearModel._set_coefficients(self, value)  # noqa: SLF001
+
+    def _row_labels(self, count: int) -> list[str]:
+        return [f"y{j}: " for j in range(count)]
+
+    def _unit(self) -> float:
+        lower, upper = self._ends()
+        return max(-lower, upper)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        return tags

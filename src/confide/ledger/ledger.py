@@ -1,0 +1,353 @@
+"""The ledger: a book of privacy spent per dataset, which refuses what goes over a limit.
+
+Entries are only ever appended. A charge is on disk before `Ledger.charge` returns, so a
+release can exist only if its charge does, and a crash after the charge stays charged.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from confide.accounting.events import Event
+from confide.errors import (
+    BudgetExceeded,
+    InvalidParameter,
+    MixedBudgets,
+    MixedNeighbours,
+    TamperedLedger,
+)
+from confide.ledger.amounts import Amount, amount_text
+from confide.ledger.balance import recounted, standing
+from confide.ledger.entries import (
+    Entry,
+    all_rows,
+    append,
+    head,
+    known_datasets,
+    read_entry,
+    rows_of,
+)
+from confide.ledger.messages import no_limit, no_place, no_statement, over_limit
+from confide.ledger.neighbour_cost import cost
+from confide.ledger.storage.base import Run, shown
+from confide.ledger.storage.sqlite_and_postgres import store_at
+from confide.ledger.validation import (
+    checked_events,
+    checked_name,
+    checked_status,
+    one_line,
+    person,
+    relation,
+    resolved,
+)
+from confide.ledger.verification import Audit
+from confide.privacy import Budget, Neighbours, Status, check_budget
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """A receipt: what was asked, what it counts against the limit, what is left.
+
+    ``neighbours`` is the relation for which ``counted`` and ``left`` are.
+    """
+
+    number: int
+    dataset: str
+    budget: Budget
+    counted: Amount
+    left: Amount
+    neighbours: Neighbours | None
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """How a dataset stands, under the relation that its limit is for.
+
+    ``neighbours`` is None as long as the first charge is to decide it, and where the
+    charges do not record it.
+    """
+
+    dataset: str
+    limit: Budget
+    spent: Amount
+    left: Amount
+    charges: int
+    neighbours: Neighbours | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """A handle on a budget book at a place: a SQLite file or a PostgreSQL database.
+
+    Copying, cloning or pickling the handle never copies the book: whoever holds one
+    spends from the same limits. Make it with `Ledger.open`. A fit books under the name
+    of its schema, or without a schema under the handle's ``dataset``.
+    """
+
+    place: str
+    dataset: str = ""
+    note: str = ""
+
+    @classmethod
+    def open(cls, place: str | Path) -> "Ledger":
+        """Open the book at a path or a ``postgresql://`` URL; make it if there is none."""
+        ledger = cls(resolved(place))
+        store_at(ledger.place).create()
+        return ledger
+
+    def for_dataset(self, name: str) -> "Ledger":
+        """Return a handle on the same book under whose name a fit without schema pays."""
+        return replace(self, dataset=checked_name(name))
+
+    def noting(self, note: str) -> "Ledger":
+        """Return a handle on the same book whose charges say what they are for.
+
+        Such as the file that a model is going to be written to.
+        """
+        return replace(self, note=one_line(note, "note"))
+
+    def close(self) -> None:
+        """Close this process's connection; the handle opens a new one when used again."""
+        store_at(self.place).disconnect()
+
+    def set_limit(
+        self,
+        dataset: str,
+        limit: Budget,
+        *,
+        neighbours: Neighbours | str | None = None,
+        earlier: Neighbours | str | None = None,
+        who: str | None = None,
+    ) -> None:
+        """Fix what may be spent on a dataset; a later limit replaces an earlier one.
+
+        The limit is what is guaranteed: change it only for reasons that do not come from
+        the releases. Its kind stays once something was charged.
+
+        Parameters
+        ----------
+        dataset : str
+            The dataset's name.
+        limit : Pure, Approx or Zcdp
+            What all releases together may cost.
+        neighbours : "add-remove", "replace-one" or None
+            The relation that the limit is for. None keeps the one in force; a new limit
+            takes over that of the first charge. Charges are counted anew under another:
+            for replace-one, which takes the number of rows as public, one for add-remove
+            is a removal and an addition; for add-remove all charges must be for it.
+        earlier : "add-remove", "replace-one" or None
+            Your word on the charges so far that do not record their relation. Without it
+            they count as the dearer of the two.
+        who : str
+            For the record: by default the user's login name.
+        """
+        name, limit = checked_name(dataset), check_budget(limit)
+        wished, known = relation(neighbours), relation(earlier)
+        entry = Entry(0, "limit", name, _now(), person(who), budget=limit, earlier=known)
+        with store_at(self.place).writing() as run:
+            before = standing(run, name)
+            spent, kept = before.spent, before.neighbours if wished is None else wished
+            if spent is not None and spent.kind is not type(limit):
+                raise MixedBudgets(
+                    f"the limit of {name!r} must stay of kind {spent.kind.__name__}, "
+                    f"because {spent} is already spent; got {limit!r}."
+                )
+            moved = kept is not before.neighbours or known is not None
+            fresh = _counted_anew(run, entry, kept) if spent and moved else None
+            spent = fresh or spent
+            if spent is not None and not spent.within(Amount.of(limit)):
+                under = f", for {kept}" if fresh else ""
+                raise InvalidParameter(
+                    "limit", f"at least what is spent already ({spent}{under})", str(limit)
+                )
+            append(run, replace(entry, neighbours=kept, spent=fresh))
+
+    def charge(
+        self,
+        dataset: str,
+        budget: Budget,
+        events: Sequence[Event] = (),
+        *,
+        neighbours: Neighbours | str | None = None,
+        who: str | None = None,
+        what: str = "",
+        status: Status = Status.PROVED,
+        private: bool = True,
+    ) -> Charge:
+        """Spend, or refuse and leave nothing; on disk before this returns.
+
+        Parameters
+        ----------
+        dataset : str
+            The dataset's name; it must have a limit.
+        budget : Pure, Approx or Zcdp
+            What the release will cost. In another kind than the limit it is converted
+            where a theorem allows, with the help of ``events``.
+        events : sequence of Event
+            What the release will consist of.
+        neighbours : "add-remove", "replace-one" or None
+            The relation for which budget and events are proved. None is booked as not
+            recorded, and counts like add-remove where the limit is for replace-one.
+        who, what : str
+            For the record: by default the user's login name, and nothing.
+        status : Status
+            How far the guarantee can be trusted. REFUTED is always refused.
+        private : bool
+            False when the noise is seeded. The charge counts all the same.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the limit would be exceeded, by however little, or is not set.
+        MixedBudgets
+            If the budget cannot be converted to the limit's kind.
+        MixedNeighbours
+            If the charge says nothing under the limit's relation.
+        PrivacyLeak
+            If the status is REFUTED.
+        """
+        name, budget = checked_name(dataset), check_budget(budget)
+        proved_for = relation(neighbours)
+        entry = Entry(
+            number=0,
+            kind="charge",
+            dataset=name,
+            at=_now(),
+            who=person(who),
+            what=one_line(" for ".join(filter(None, (what, self.note))), "what"),
+            status=checked_status(status),
+            private=bool(private),
+            budget=budget,
+            events=checked_events(events, proved_for),
+            neighbours=proved_for,
+        )
+        with store_at(self.place).writing() as run:
+            before = standing(run, name)
+            limit, under = before.limit, before.relation_with(proved_for)
+            if limit is None:
+                raise BudgetExceeded(no_limit(self.place, name, known_datasets(run)))
+            counted = cost(budget, entry.events, proved_for, limit, under)
+            if counted is None or not before.admits(proved_for):
+                raise MixedNeighbours(no_place(self.place, name, before, proved_for))
+            cap, spent = Amount.of(limit), before.spent or Amount.nothing(type(limit))
+            total = spent + counted
+            if not total.within(cap):
+                raise BudgetExceeded(over_limit(name, counted, spent, cap))
+            number = append(run, replace(entry, counted=counted, spent=total))
+        return Charge(number, name, budget, counted, cap - total, under)
+
+    def record(self, charge: Charge, release_hash: str) -> None:
+        """Append that the release paid for by a charge was made; once per charge."""
+        if not isinstance(charge, Charge):
+            raise InvalidParameter("charge", "what ledger.charge returned", charge)
+        digest = one_line(release_hash, "release_hash")
+        if not digest:
+            raise InvalidParameter("release_hash", "the hash of a release", release_hash)
+        entry = Entry(0, "release", charge.dataset, _now(), person(None))
+        with store_at(self.place).writing() as run:
+            found = run(
+                "SELECT kind, dataset, counted FROM confide_entries WHERE number = ?",
+                (charge.number,),
+            )
+            if found != [("charge", charge.dataset, amount_text(charge.counted))]:
+                raise InvalidParameter(
+                    "charge", "one that this ledger made", f"charge {charge.number}"
+                )
+            if run("SELECT 1 FROM confide_entries WHERE charge = ?", (charge.number,)):
+                raise InvalidParameter(
+                    "charge",
+                    "one whose release is not on record yet",
+                    f"charge {charge.number}",
+                    "Every release needs a charge of its own.",
+                )
+            append(run, replace(entry, charge=charge.number, release_hash=digest))
+
+    def account(self, dataset: str) -> Account:
+        """Return limit, spent and left of a dataset."""
+        name = checked_name(dataset)
+        with store_at(self.place).reading() as run:
+            found = standing(run, name)
+            known = known_datasets(run)
+            charges = run(
+                "SELECT count(*) FROM confide_entries "
+                "WHERE dataset = ? AND kind = 'charge'",
+                (name,),
+            )[0][0]
+        limit = found.limit
+        if limit is None:
+            raise InvalidParameter(
+                "dataset", "one with a limit", name, no_limit(self.place, name, known)
+            )
+        spent = found.spent or Amount.nothing(type(limit))
+        left = Amount.of(limit) - spent
+        return Account(name, limit, spent, left, charges, found.neighbours)
+
+    def datasets(self) -> tuple[str, ...]:
+        """Return the names of all datasets, sorted."""
+        with store_at(self.place).reading() as run:
+            return known_datasets(run)
+
+    def entries(self, dataset: str | None = None) -> tuple[Entry, ...]:
+        """Return the entries, oldest first, of one dataset or of all."""
+        with store_at(self.place).reading() as run:
+            rows = all_rows(run)
+        found = (read_entry(row) for row in rows)
+        return tuple(e for e in found if dataset is None or e.dataset == dataset)
+
+    def digest(self) -> str:
+        """Return the digest of the last entry, which covers all entries.
+
+        Written down elsewhere it makes even a lost tail visible: it must be found again
+        among the digests of `entries`.
+        """
+        with store_at(self.place).reading() as run:
+            return head(run)[1]
+
+    def verify(self) -> int:
+        """Recompute every digest and running total; return the number of entries.
+
+        Raises `TamperedLedger` naming the first entry that does not fit. A chain alone
+        cannot show that its last entries were cut off, nor that somebody rewrote all of
+        it: for that, write down `digest` from time to time.
+        """
+        audit = Audit()
+        with store_at(self.place).reading() as run:
+            rows = all_rows(run)
+            for row in rows:
+                audit.take(row)
+            for name, found in audit.standings.items():
+                if standing(run, name) != found:
+                    raise TamperedLedger(f"the index of {name!r} hides entries.")
+        return len(rows)
+
+    def __copy__(self) -> "Ledger":
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Ledger":
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Ledger, (self.place, self.dataset, self.note)
+
+    def __repr__(self) -> str:
+        named = f", {self.dataset!r}" if self.dataset else ""
+        return f"Ledger({shown(self.place)!r}{named})"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def _counted_anew(run: Run, limit: Entry, neighbours: Neighbours | None) -> Amount:
+    """Return what all charges of a dataset cost under the relation of a new limit."""
+    if limit.budget is None or neighbours is None:
+        raise InvalidParameter(
+            "neighbours", "given with earlier: the relation that the limit is for", None
+        )
+    history = [read_entry(row) for row in rows_of(run, limit.dataset)]
+    total = recounted(history, limit.budget, neighbours, limit.earlier)
+    if total is None:
+        raise MixedNeighbours(no_statement(limit.dataset, neighbours))
+    return total

@@ -1,0 +1,1 @@
+"""Mechanisms that step along noisy gradients."""

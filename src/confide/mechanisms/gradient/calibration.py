@@ -1,0 +1,282 @@
+"""What is fixed before noisy gradients are taken: clip, noise, sampling, count."""
+
+import math
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from scipy.optimize import brentq
+
+from confide.accounting import (
+    METHODS,
+    Event,
+    GaussianEvent,
+    Method,
+    SubsampledGaussianEvent,
+    compose,
+    multiplier_for,
+    sampling_for,
+)
+from confide.data.rows.in_memory import Rows
+from confide.errors import InvalidParameter, MissingPublicBound, UnmetNeeds
+from confide.mechanisms.base import Calibration, check_whole
+from confide.mechanisms.needs import BOUNDED_SLOPE, SEVERAL_RESPONSES, Need, check_needs
+from confide.mechanisms.release import NoiseRecord
+from confide.mechanisms.unit_noise import gaussian_shift_of
+from confide.noise import Entropy, Gaussian
+from confide.objectives import Clipped, Objective
+from confide.privacy import Approx, Budget, Neighbours, Pure
+from confide.privacy.budgets import exact
+
+RIDGE_SHARE = 0.1
+"""An automatic ridge, as a share of the ridge that a path of limited length stands for."""
+SAFE = 2.0
+"""So many deviations are added to a noisy number of rows: too many rows do no harm."""
+NEAR = 1e-4
+"""How near to the least noise that keeps a budget a search must come."""
+
+FINITE_SLOPE = Need(
+    "slopes that are finite for every record, which a clip then shortens",
+    lambda objective: (
+        objective.target_bound is not None
+        or objective.loss.targets == "signs"
+        or isinstance(objective.loss, Clipped)
+    ),
+    "declare a public bound on the target (target_bound) or clip the slope (slope_bound)",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GradientSettings:
+    """The public settings that every mechanism with noisy gradients has.
+
+    ``weight`` is how many squared sensitivities one step spends: 1 for a noisy gradient.
+    ``accounting`` is the method by which noise for random batches is chosen.
+    """
+
+    mechanism: str
+    steps: int
+    rate: Fraction
+    clip: float | None
+    ridge: float | None
+    count_share: Fraction
+    theorem: str
+    weight: float = 1.0
+    accounting: Method = "best"
+
+    @classmethod
+    def of(cls, mechanism: Any, theorem: str, weight: float = 1.0) -> "GradientSettings":
+        """Read them off a mechanism; one without a rate sees all rows in every step."""
+        return cls(
+            type(mechanism).__name__,
+            mechanism.steps,
+            getattr(mechanism, "rate", Fraction(1)),
+            mechanism.clip,
+            mechanism.ridge,
+            mechanism.count_share,
+            theorem,
+            weight,
+            getattr(mechanism, "accounting", "best"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GradientCalibration(Calibration):
+    """Noise on sums of clipped gradients, and on the number of rows where it is private.
+
+    ``noise`` is what every (subsampled) sum gets; ``clip`` bounds a record's gradient.
+    ``dealt`` says that rows are dealt to parties, each of which sums its own.
+    """
+
+    clip: float = field(kw_only=True)
+    rate: Fraction = field(kw_only=True)
+    steps: int = field(kw_only=True)
+    counted: Gaussian | None = field(kw_only=True)
+    dealt: bool = field(default=False, kw_only=True)
+
+    @property
+    def takes_count_as_public(self) -> bool:
+        """Under replace-one steps and batches are relative to the number of rows itself."""
+        return self.neighbours is Neighbours.REPLACE_ONE
+
+    def records(self, added_to: str) -> tuple[NoiseRecord, ...]:
+        """Describe the noise of the steps, and of the count."""
+        first = Calibration.records(self, added_to)
+        if self.counted is None:
+            return first
+        return *first, NoiseRecord("gaussian", self.counted.scale, "number of rows")
+
+    @property
+    def total_step(self) -> float:
+        """How far to go against gradients of the sum: step_sizes.py says why so far."""
+        objective = self.objective
+        whole = self.noise.scale / (float(self.rate) * math.sqrt(self.steps))
+        guess = objective.typical_norm / math.sqrt(objective.dimension)
+        return min(guess, objective.typical_margin / objective.row_norm) / whole
+
+    def check_rows(self, rows: Rows) -> None:
+        """Refuse, before anything is spent, rows from which no batch can be drawn."""
+        if (self.rate < 1 or self.dealt) and not rows.pickable:
+            raise InvalidParameter(
+                "table",
+                "in memory or on a cluster for random batches: a table on disk is read "
+                f"in order, and each of {self.steps} steps would read the whole of it",
+                "a table that is streamed",
+                "Set rate to 1 (mechanism='momentum' does), or hold the rows: fit on a "
+                "cluster (--workers, --cluster), or read the table whole.",
+            )
+        if self.takes_count_as_public and self.rate * rows.count < 1:
+            raise InvalidParameter(
+                "rate",
+                f"at least 1/{rows.count}, one row of the table",
+                float(self.rate),
+                "Raise rate, or set it to 1: every step then sees all rows.",
+            )
+
+    def scale(self, rows: Rows, entropy: Entropy, least: float) -> float:
+        """Return about how many rows there are: a public number, or one bought with noise.
+
+        Step sizes are relative to it. It is at least 1 and ``least``. A bought number is
+        rather too large than too small, for then steps are too short, not too long.
+        """
+        count = float(rows.count)
+        if self.counted is not None:
+            noise = float(self.counted.draw(1, entropy)[0])
+            count = max(count + noise + SAFE * self.counted.scale, self.counted.scale)
+        return max(1.0, least, count)
+
+
+def calibrate_gradients(
+    settings: GradientSettings,
+    objective: Objective,
+    budget: Budget,
+    neighbours: Neighbours,
+    copies: int,
+) -> GradientCalibration:
+    """Choose the noise of every step from public facts alone."""
+    clip = clip_for(settings.mechanism, objective, settings.clip)
+    shift = total_shift(settings.mechanism, budget)
+    turns, rate = settings.steps * copies, settings.rate
+    counted, beside = None, 0.0
+    if neighbours is Neighbours.ADD_REMOVE:
+        beside = shift * math.sqrt(settings.count_share)
+        counted = Gaussian(1 / beside)
+    event: Event
+    if rate == 1:
+        left = math.sqrt(shift**2 - beside**2)
+        multiplier, event = math.sqrt(settings.weight * turns) / left, GaussianEvent(left)
+    else:
+        if not isinstance(budget, Approx):
+            raise InvalidParameter(
+                "budget",
+                "Approx for random batches: zCDP does not reward them",
+                budget,
+                "Use Approx(epsilon, delta), or set rate to 1.",
+            )
+        event = sampled_steps(
+            budget, turns, rate, neighbours, beside, accounting=settings.accounting
+        )
+        multiplier = event.multiplier
+    found = GradientCalibration(
+        objective,
+        budget,
+        neighbours,
+        settings.theorem,
+        Gaussian(multiplier * neighbours.shifts * clip),
+        None,
+        math.inf,
+        (event,) if counted is None else (event, GaussianEvent(beside)),
+        copies,
+        clip=clip,
+        rate=rate,
+        steps=settings.steps,
+        counted=counted,
+    )
+    if objective.l2 is not None:
+        return found
+    ridge = settings.ridge or RIDGE_SHARE / found.total_step
+    return replace(found, objective=objective.with_l2(ridge))
+
+
+@lru_cache(maxsize=256)
+def sampled_steps(
+    budget: Approx,
+    steps: int,
+    rate: Fraction,
+    neighbours: Neighbours,
+    beside: float,
+    *,
+    accounting: Method = "best",
+) -> SubsampledGaussianEvent:
+    """Return steps that keep a budget next to a release of so large a shift."""
+    sampling = sampling_for(neighbours)
+    alone = multiplier_for(
+        budget, steps, rate=rate, neighbours=neighbours, method=accounting
+    )
+    if not beside:
+        return SubsampledGaussianEvent(alone, rate, steps, sampling)
+
+    def excess(multiplier: float) -> float:
+        event = SubsampledGaussianEvent(multiplier, rate, steps, sampling)
+        together = compose((event, GaussianEvent(beside)), budget.delta)
+        return float(together.epsilon / budget.epsilon) - 1
+
+    low = high = alone
+    while excess(high) > 0:
+        low, high = high, high + max(2 * (high - low), alone / 50)
+    if low < high:
+        high = float(brentq(excess, low, high, xtol=NEAR / 2 * alone))
+    while excess(high) > 0:
+        high += NEAR / 2 * alone
+    return SubsampledGaussianEvent(high, rate, steps, sampling)
+
+
+def clip_for(mechanism: str, objective: Objective, clip: float | None) -> float:
+    """Return the longest gradient of one record, after clipping."""
+    longest = math.inf if clip is None else clip
+    with suppress(MissingPublicBound):
+        longest = min(longest, objective.lipschitz)
+    if not longest < math.inf:
+        remedy = BOUNDED_SLOPE.remedy + ", or clip gradients (clip)"
+        raise UnmetNeeds(mechanism, ((BOUNDED_SLOPE.name, remedy),))
+    check_needs(mechanism, (FINITE_SLOPE, SEVERAL_RESPONSES), objective)
+    return longest
+
+
+def total_shift(mechanism: str, budget: Budget) -> float:
+    """Return the shift of a unit normal that the whole budget pays for."""
+    if isinstance(budget, Pure):
+        raise InvalidParameter(
+            "budget",
+            f"Approx or Zcdp for {mechanism}, whose noise is Gaussian",
+            budget,
+            "Use Approx(epsilon, delta), or mechanism='objective'.",
+        )
+    return gaussian_shift_of(budget)
+
+
+def check_gradient_settings(mechanism: Any) -> None:
+    """Check what all of them share, and make rate and share of the count exact."""
+    for name in ("rate", "count_share"):
+        if hasattr(mechanism, name):
+            object.__setattr__(mechanism, name, exact(getattr(mechanism, name), name))
+    rate, share = getattr(mechanism, "rate", Fraction(1)), mechanism.count_share
+    if not 0 < rate <= 1:
+        raise InvalidParameter("rate", "greater than 0 and at most 1", float(rate))
+    if not 0 < share < 1:
+        raise InvalidParameter("count_share", "between 0 and 1", float(share))
+    if hasattr(mechanism, "epochs"):
+        if not 0 < mechanism.epochs < math.inf:
+            raise InvalidParameter("epochs", "positive", mechanism.epochs)
+    else:
+        check_whole("steps", mechanism.steps)
+    clip, ridge = mechanism.clip, mechanism.ridge
+    if clip is not None and not 0 < clip < math.inf:
+        raise InvalidParameter("clip", "positive and finite, or None", clip)
+    if ridge is not None and not 0 < ridge < math.inf:
+        raise InvalidParameter("ridge", "positive and finite, or None", ridge)
+    accounting = getattr(mechanism, "accounting", "best")
+    if accounting not in METHODS:
+        raise InvalidParameter("accounting", f"one of {', '.join(METHODS)}", accounting)

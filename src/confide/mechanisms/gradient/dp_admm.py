@@ -1,0 +1,140 @@
+"""DP-ADMM: parties that share noisy gradients of their own rows, and a consensus."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from confide._types import AnyArray, Array
+from confide.data.rows.in_memory import Rows
+from confide.mechanisms.base import MECHANISMS, Calibration, check_whole, exactly, released
+from confide.mechanisms.gradient.calibration import (
+    GradientCalibration,
+    GradientSettings,
+    calibrate_gradients,
+    check_gradient_settings,
+)
+from confide.mechanisms.gradient.iterations import (
+    check_averaged,
+    first_of_tail,
+    least_scale,
+)
+from confide.mechanisms.gradient.noisy_gradient import Gradient, noisy_gradient
+from confide.mechanisms.gradient.ssadmm import PAGE, check_rho
+from confide.mechanisms.gradient.step_sizes import StepRule, Steps
+from confide.mechanisms.needs import EXACT_PROX, SEVERAL_RESPONSES, Need, check_needs
+from confide.mechanisms.release import Release
+from confide.noise import Entropy
+from confide.objectives import Objective, prox
+from confide.privacy import Budget, Neighbours
+
+
+@MECHANISMS.register("dp-admm")
+@dataclass(frozen=True, slots=True)
+class DpAdmm:
+    """Consensus ADMM of several parties; each adds noise to the gradients it sends.
+
+    Guarantee    (epsilon, delta) or zCDP; add-remove or replace-one; also against
+                 whoever sees all that the parties send.
+    Public       loss, penalty, constraint, bounds, budget, and every setting below; under
+                 replace-one the number of rows.
+    Private      rows and targets, and under add-remove their number.
+    Noise        Gaussian on every party's sum of gradients in every step, as large as one
+                 party with all rows would need: a record sits at one party.
+    Proof        docs/proofs/gradient-mechanisms.md
+
+    Under replace-one the row at place i belongs to party i modulo ``parties``; under
+    add-remove, where places are no public fact, each row is dealt to a party by lot. The
+    other settings are those of `SsAdmm`.
+    """
+
+    parties: int = 2
+    steps: int = 300
+    rho: float = 0.02
+    step: float | None = None
+    rule: StepRule | None = None
+    clip: float | None = None
+    averaged: float = 0.0
+    ridge: float | None = None
+    count_share: Fraction = Fraction(1, 50)
+
+    name: ClassVar[str] = "dp-admm"
+    needs: ClassVar[tuple[Need, ...]] = (EXACT_PROX, SEVERAL_RESPONSES)
+    default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
+    theorems: ClassVar[tuple[str, ...]] = (PAGE + "dp-admm",)
+
+    def __post_init__(self) -> None:
+        check_gradient_settings(self)
+        check_rho(self.rho)
+        Steps(self.rule, self.step)
+        check_averaged(self.averaged)
+        check_whole("parties", self.parties)
+
+    def calibrate(
+        self,
+        objective: Objective,
+        budget: Budget,
+        neighbours: Neighbours,
+        *,
+        copies: int = 1,
+    ) -> GradientCalibration:
+        """Choose the noise of every step from public facts alone."""
+        check_needs(type(self).__name__, self.needs, objective)
+        Steps(self.rule, self.step).longest(objective)
+        settings = GradientSettings.of(self, PAGE + "dp-admm")
+        found = calibrate_gradients(settings, objective, budget, neighbours, copies)
+        return replace(found, dealt=True)
+
+    def release(
+        self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
+    ) -> Release:
+        """Find a consensus for every task and release the results together."""
+        assert isinstance(calibration, GradientCalibration)  # noqa: S101
+        values: list[Array] = []
+        scale, owner = 0.0, np.empty(0, dtype=np.int64)
+        for rows in exactly(tasks, calibration.copies):
+            if not values:
+                least = least_scale(calibration.objective, 1 / self.rho)
+                scale = calibration.scale(rows, entropy, least)
+                owner = self._owners(rows.count, calibration.neighbours, entropy)
+            gradients = [
+                noisy_gradient(calibration, rows.at(np.flatnonzero(owner == i)), entropy)
+                for i in range(self.parties)
+            ]
+            values.append(self._consensus(calibration, gradients, scale))
+        where = "sum of clipped gradients of every party"
+        return released(calibration, values, entropy, where)
+
+    def _owners(self, count: int, neighbours: Neighbours, entropy: Entropy) -> AnyArray:
+        if neighbours is Neighbours.REPLACE_ONE:
+            return np.arange(count) % self.parties
+        return entropy.below(self.parties, count)
+
+    def _consensus(
+        self, calibration: GradientCalibration, gradients: list[Gradient], scale: float
+    ) -> Array:
+        """Run the parties in turn; every party stands for its share of the scale."""
+        objective, rho = calibration.objective, self.rho
+        own = scale / self.parties
+        ridge = objective.ridge / scale + rho
+        x, u = np.zeros((2, self.parties, objective.dimension))
+        z, total = np.zeros((2, objective.dimension))
+        louder = math.sqrt(self.parties)
+        sizes = Steps(self.rule, self.step).of(calibration, scale, 1 / louder)
+        first = first_of_tail(calibration.steps, self.averaged)
+        for turn, size in enumerate(sizes):
+            descent = np.stack(
+                [gradient(mine) for gradient, mine in zip(gradients, x, strict=True)]
+            )
+            x = (x / size + rho * (z - u) - descent / own) / (ridge + 1 / size)
+            ahead = x + u
+            centre = ahead.mean(axis=0)
+            z = prox(objective.kink, objective.constraint, centre, 1 / (rho * scale))
+            u = ahead - z
+            if turn >= first:
+                total += centre
+        total /= calibration.steps - first
+        return prox(objective.kink, objective.constraint, total, 1 / (rho * scale))

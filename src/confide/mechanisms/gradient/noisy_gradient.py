@@ -1,0 +1,140 @@
+"""Sums of clipped gradients with Gaussian noise: the one way gradients leave the rows."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from confide._types import AnyArray, Array
+from confide.data.rows.batches import Batches
+from confide.data.rows.block import Block
+from confide.data.rows.in_memory import HeldRows, Rows
+from confide.mechanisms.gradient.calibration import GradientCalibration
+from confide.noise import Entropy, Gaussian, each_by_chance, of_equal_size
+from confide.objectives import Loss
+from confide.privacy import Neighbours
+
+Gradient: TypeAlias = Callable[[Array], Array]
+"""From coefficients to an estimate of Σ∇φ there; what it returns is the caller's own."""
+
+DRAWN_AT_ONCE = 2**13
+SHORTEST, LEAST, MOST = 1e-300, 1e-290, 1e300
+
+
+def noisy_gradient(
+    calibration: GradientCalibration, rows: Rows, entropy: Entropy
+) -> Gradient:
+    """Return a gradient that can be asked as often as was paid for, and no more often."""
+    noise = _vectors(calibration, entropy)
+    if calibration.rate == 1:
+        exact = clipped_gradient(calibration.objective.loss, rows, calibration.clip)
+        return lambda theta: next(noise) + exact(theta)
+    return _subsampled(calibration, rows, entropy, noise)
+
+
+def clipped_gradient(loss: Loss, rows: Rows, clip: float) -> Gradient:
+    """Return Σ∇φ over all rows, every gradient shortened to the clip: not private.
+
+    The gradient of a record is its slope times its row, so it is the slope that is cut;
+    with several targets there is a slope for each, and all are shortened alike.
+    """
+    known = _caps(rows.lengths(), clip) if isinstance(rows, HeldRows) else None
+
+    def gradient(theta: Array) -> Array:
+        point = _shaped(theta, rows)
+
+        def part(block: Block) -> tuple[Any, ...]:
+            if known is None:
+                cap = _caps(block.lengths(), clip)
+            else:
+                cap = known[block.start : block.start + len(block.target)]
+            return (block.pull(_slopes(loss, block, point, cap)),)
+
+        return np.asarray(rows.sum(part)[0], dtype=np.float64).ravel()
+
+    return gradient
+
+
+def _subsampled(
+    calibration: GradientCalibration,
+    rows: Rows,
+    entropy: Entropy,
+    noise: Iterator[Array],
+) -> Gradient:
+    rate = calibration.rate
+    size = int(rate * rows.count)
+    if calibration.neighbours is Neighbours.REPLACE_ONE:
+        subsets = of_equal_size(rows.count, size, entropy)
+    else:
+        subsets = each_by_chance(rows.count, rate, entropy)
+    batch_sum = _batch_sums(calibration, rows, size)
+    upscale = float(1 / rate)
+
+    def gradient(theta: Array) -> Array:
+        total = next(noise)
+        total += batch_sum(theta, next(subsets))
+        total *= upscale
+        return total
+
+    return gradient
+
+
+def _batch_sums(
+    calibration: GradientCalibration, rows: Rows, size: int
+) -> Callable[[Array, AnyArray], Array]:
+    """Return Σ∇φ over the rows at some places, as a function of θ and the places."""
+    loss, clip = calibration.objective.loss, calibration.clip
+    if not isinstance(rows, HeldRows):
+        return lambda theta, places: clipped_gradient(loss, rows.at(places), clip)(theta)
+    batches = Batches.of(rows, size + 1)
+    cap = _caps(rows.lengths(), clip)
+
+    def batch_sum(theta: Array, places: AnyArray) -> Array:
+        block = batches.pick(places)
+        point = _shaped(theta, rows)
+        pulled = block.pull(_slopes(loss, block, point, cap.take(places)))
+        return np.asarray(pulled).ravel()
+
+    return batch_sum
+
+
+def _caps(lengths: Array, clip: float) -> Array:
+    """Return the largest slope of every row, so that its gradient is within the clip.
+
+    Caps so small that they would be rounded by more than a little are 0.
+    """
+    with np.errstate(over="ignore"):
+        caps = np.minimum(clip / np.maximum(lengths, SHORTEST), MOST)
+    caps[caps < LEAST] = 0.0
+    return np.asarray(caps)
+
+
+def _slopes(loss: Loss, block: Block, theta: Array, cap: AnyArray) -> AnyArray:
+    """Return slopes within the caps, also where a margin of ∞ − ∞ makes one no number."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        slopes = loss.slope(block.margin(theta), block.target)
+    most = cap if slopes.ndim == 1 else cap[:, None]
+    np.fmin(slopes, most, out=slopes)
+    np.maximum(slopes, -most, out=slopes)
+    if slopes.ndim == 2:
+        shares = np.divide(slopes, most, out=np.zeros_like(slopes), where=most > 0)
+        slopes /= np.maximum(1.0, np.linalg.norm(shares, axis=1, keepdims=True))
+    return slopes
+
+
+def _shaped(theta: Array, rows: Rows) -> Array:
+    """Return coefficients as a matrix where every record has several targets."""
+    if not rows.responses:
+        return theta
+    return theta.reshape(rows.dimension, rows.responses)
+
+
+def _vectors(calibration: GradientCalibration, entropy: Entropy) -> Iterator[Array]:
+    """Yield the noise of every step, drawn for many steps at once."""
+    dimension, left = calibration.objective.dimension, calibration.steps
+    noise = calibration.noise
+    assert isinstance(noise, Gaussian)  # noqa: S101
+    while left > 0:
+        some = min(left, max(1, DRAWN_AT_ONCE // dimension))
+        yield from noise.draw(some * dimension, entropy).reshape(some, dimension)
+        left -= some

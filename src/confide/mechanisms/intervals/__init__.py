@@ -1,0 +1,1 @@
+"""Moments released beside coefficients, for intervals."""

@@ -1,0 +1,280 @@
+"""One budget for coefficients and for the moments that their intervals need.
+
+How much goes to the moments is decided before the data are read: less makes the
+coefficients better and the knowledge of their errors worse.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from confide.accounting import ApproxEvent, Event, GaussianEvent, gaussian_left
+from confide.data.rows.in_memory import Rows
+from confide.errors import InvalidParameter
+from confide.mechanisms.base import Calibration, Mechanism
+from confide.mechanisms.intervals.moments import (
+    INTERVAL_NEEDS,
+    MOMENT_SPLIT,
+    PAGE,
+    MomentCalibration,
+    MomentRelease,
+    Recipe,
+    largest_contribution,
+)
+from confide.mechanisms.needs import check_needs
+from confide.mechanisms.objective.calibration import profile as objective_profile
+from confide.mechanisms.objective.perturbation import ObjectivePerturbation
+from confide.mechanisms.output import OutputPerturbation
+from confide.noise import Gaussian
+from confide.noise.symmetric_matrices import degrees_of_freedom
+from confide.objectives import Logistic, Objective, Poisson, curvature_bound
+from confide.privacy import (
+    Approx,
+    Budget,
+    Guarantee,
+    Neighbours,
+    Pure,
+    Zcdp,
+    gaussian_epsilon,
+    gaussian_mu,
+)
+
+Variant: TypeAlias = Literal["tight", "model-based", "published"]
+RECIPES: dict[Variant, Recipe] = {
+    "tight": "joint",
+    "model-based": "curvature",
+    "published": "published",
+}
+PUBLISHED_SPLIT = (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
+UNKNOWN_ROWS_SHARES = {Pure: Fraction(7, 20), Approx: Fraction(1, 5), Zcdp: Fraction(1, 5)}
+"""What the moments get where the number of rows is private."""
+LEAST_EPSILON = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalCalibration:
+    """Coefficients and moments, calibrated to cost the budget together."""
+
+    mechanism: Mechanism
+    main: Calibration
+    moment_release: MomentRelease
+    moments: MomentCalibration
+    budget: Budget
+    split: tuple[Fraction, Fraction, Fraction]
+    events: tuple[Event, ...]
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the release of both will promise."""
+        theorem = PAGE + "interval-release"
+        main = self.main
+        return Guarantee(
+            self.budget, main.neighbours, main.status, theorem, reason=main.reason
+        )
+
+    def check_rows(self, rows: Rows) -> None:
+        """Refuse by shape, before anything is spent."""
+        self.main.check_rows(rows)
+        self.moments.check_rows(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What is to be calibrated, whatever it may spend."""
+
+    mechanism: Mechanism
+    objective: Objective
+    neighbours: Neighbours
+    copies: int
+
+    def spending(self, budget: Budget) -> Calibration:
+        return self.mechanism.calibrate(
+            self.objective, budget, self.neighbours, copies=self.copies
+        )
+
+
+def calibrate_with_intervals(
+    mechanism: Mechanism,
+    objective: Objective,
+    budget: Budget,
+    neighbours: Neighbours,
+    *,
+    variant: Variant = "tight",
+    split: tuple[Fraction, Fraction, Fraction] | None = None,
+    share: Fraction | None = None,
+    rows: int | None = None,
+    copies: int = 1,
+) -> IntervalCalibration:
+    """Divide a budget between coefficients and moments, and calibrate both.
+
+    ``split`` gives the parts of coefficients, curvature and scatter; ``share`` what the
+    last two get together; without either it is chosen. ``rows`` is their number where it
+    is public.
+    """
+    if not isinstance(mechanism, ObjectivePerturbation | OutputPerturbation):
+        raise InvalidParameter(
+            "mechanism", "'objective' or 'output' for intervals", mechanism.name
+        )
+    check_needs("Intervals", INTERVAL_NEEDS, objective)
+    if variant == "model-based" and not isinstance(objective.loss, Logistic | Poisson):
+        raise InvalidParameter(
+            "variant",
+            "'tight' unless the loss is logistic or Poisson and not clipped: elsewhere "
+            "curvature says nothing about scatter",
+            variant,
+        )
+    chosen: Mechanism = mechanism
+    whole = budget
+    if variant == "published":
+        chosen, whole = _as_published(mechanism, budget, neighbours)
+    task = _Task(chosen, objective, neighbours, copies)
+    if split is None:
+        if share is None and variant != "published":
+            share = _choose_share(task, whole, rows)
+        split = _three_ways(share, variant)
+    main, second, joint = _divide(task, whole, split[0])
+    release = MomentRelease(RECIPES[variant], split[1:])
+    moments = release.calibrate(main.objective, second, neighbours, copies=copies)
+    events = joint or (*main.events, *moments.events)
+    return IntervalCalibration(chosen, main, release, moments, budget, split, events)
+
+
+def _choose_share(task: _Task, budget: Budget, rows: int | None) -> Fraction:
+    """Choose, without data, what the moments get: the share with the best intervals.
+
+    Directions between a typical strength and a hundredth of it are considered. In each an
+    interval has a length, which noise on the curvature inflates, and a relative error,
+    which costs coverage.
+    """
+    if rows is None or task.neighbours is not Neighbours.REPLACE_ONE:
+        return UNKNOWN_ROWS_SHARES[type(budget)]
+    main = task.spending(budget)
+    if isinstance(budget, Approx):
+        mu = gaussian_mu(float(budget.epsilon), float(budget.delta))
+        budget = Zcdp(repr(mu**2 / 2))
+    percents = range(10, 36)
+    costs = [_cost(main, Fraction(one, 100), budget, rows) for one in percents]
+    return Fraction(percents[int(np.argmin(costs))], 100)
+
+
+def _cost(main: Calibration, share: Fraction, budget: Budget, rows: int) -> float:
+    objective, size = main.objective, main.objective.dimension
+    bend = curvature_bound(objective.loss, objective.public) / 2
+    slope = objective.slope_bound**2 / 4
+    typical = rows * bend * objective.row_norm**2 / size
+    data = typical * np.geomspace(0.01, 1.0, 9)
+    strength = data + objective.strong_convexity
+    sampling = data * slope / bend
+    power = 1 if isinstance(budget, Pure) else 0.5
+    coordinate = 1.0 if isinstance(main.noise, Gaussian) else math.sqrt(size + 1)
+    noise = (main.noise.scale * coordinate / (1 - float(share)) ** power) ** 2
+    on_term = main.finish is not None
+    privacy = noise if on_term else noise * strength**2
+    blur, blur_scatter = _moment_deviations(main, share, budget)
+    whole = sampling + privacy
+    through = 1.0 if on_term else sampling / whole
+    inflation = 3 * (blur**2 * size / 2) / strength**2 * through
+    doubt = (2 * blur / strength) ** 2 * through + (blur_scatter / whole) ** 2
+    length = np.sqrt(whole) / strength
+    return float(np.sum(length * (1 + (inflation + doubt) / 10)))
+
+
+def _moment_deviations(
+    main: Calibration, share: Fraction, budget: Budget
+) -> tuple[float, float]:
+    """Return the deviations of the noise that a share buys, on curvature and scatter."""
+    release, part = MomentRelease(), budget.share(share)
+    fixed = release.calibrate(main.objective, part, main.neighbours, copies=main.copies)
+    longest = largest_contribution(main.objective, fixed.weight, math.inf)
+    pairs = math.sqrt(main.neighbours.shifts)
+    unit = fixed.parts[0]
+    free = 2 * degrees_of_freedom(main.objective.dimension)
+    coordinate = 1.0 if isinstance(unit, Gaussian) else math.sqrt(free + 1)
+    deviation = unit.scale * coordinate * pairs * longest * main.objective.row_norm**2
+    return deviation, deviation / fixed.weight
+
+
+def _three_ways(
+    share: Fraction | None, variant: Variant
+) -> tuple[Fraction, Fraction, Fraction]:
+    if share is None:
+        return PUBLISHED_SPLIT
+    ratio = (Fraction(1, 2),) * 2 if variant == "published" else MOMENT_SPLIT
+    return (1 - share, share * ratio[0], share * ratio[1])
+
+
+def _as_published(
+    mechanism: ObjectivePerturbation | OutputPerturbation,
+    budget: Budget,
+    neighbours: Neighbours,
+) -> tuple[Mechanism, Budget]:
+    """Return the mechanism and the kind of budget that the paper's algorithms use."""
+    if neighbours is not Neighbours.REPLACE_ONE:
+        raise InvalidParameter(
+            "neighbours", "'replace-one' for variant='published'", str(neighbours)
+        )
+    if isinstance(mechanism, ObjectivePerturbation):
+        mechanism = replace(mechanism, analysis="separate")
+    if isinstance(budget, Approx):
+        log = math.log(1 / float(budget.delta))
+        epsilon = float(budget.epsilon)
+        root = epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))
+        return mechanism, Zcdp(repr(root**2 * (1 - 1e-12)))
+    return mechanism, budget
+
+
+def _divide(
+    task: _Task, budget: Budget, part: Fraction
+) -> tuple[Calibration, Budget, tuple[Event, ...]]:
+    """Calibrate the coefficients with their part; return what it leaves to the moments.
+
+    Shares of (epsilon, delta) are shares of a squared Gaussian shift. Where everything is
+    one, shifts compose exactly; where the coefficients' privacy profile is known, it is
+    composed with a shift, and the last value is the one event that both make up;
+    elsewhere, and where delta alone would pay for the coefficients' shift, epsilon and
+    delta are cut.
+    """
+    if isinstance(budget, Approx):
+        delta = float(budget.delta)
+        whole = gaussian_mu(float(budget.epsilon), delta)
+        first = gaussian_epsilon(whole * math.sqrt(float(part)), delta)
+        found = _by_shift(task, budget, part, first) if first > LEAST_EPSILON else None
+        if found is not None:
+            return found
+    return task.spending(budget.share(part)), budget.share(1 - part), ()
+
+
+def _by_shift(
+    task: _Task, budget: Approx, part: Fraction, first: float
+) -> tuple[Calibration, Budget, tuple[Event, ...]] | None:
+    """Give the coefficients epsilon ``first`` at the whole delta, the moments a shift."""
+    whole = gaussian_mu(float(budget.epsilon), float(budget.delta))
+    main = task.spending(Approx(repr(first), budget.delta))
+    shifts = [e.mu for e in main.events if isinstance(e, GaussianEvent)]
+    spent = sum(mu**2 for mu in shifts)
+    if len(shifts) == len(main.events) and whole**2 > spent:
+        return main, _as_zcdp(whole**2 - spent), ()
+    left = _beside(task, main, budget, whole * math.sqrt(float(1 - part)))
+    if left**2 > spent:
+        joint = (ApproxEvent(budget.epsilon, budget.delta),)
+        return main, _as_zcdp(left**2 - spent), joint
+    return None
+
+
+@lru_cache(maxsize=256)
+def _beside(task: _Task, main: Calibration, budget: Approx, most: float) -> float:
+    """Return the shift that the coefficients' profile leaves, up to a half too much."""
+    known = isinstance(task.mechanism, ObjectivePerturbation) and task.copies == 1
+    if not (known and isinstance(main.noise, Gaussian)):
+        return 0.0
+    profile = objective_profile(main.objective, main.neighbours, main.noise.scale)
+    epsilon, delta = float(budget.epsilon), float(budget.delta)
+    return gaussian_left(profile, epsilon, delta * (1 - 1e-9), 1.5 * most)
+
+
+def _as_zcdp(squared_shift: float) -> Zcdp:
+    return Zcdp(repr(squared_shift / 2 * (1 - 1e-9)))

@@ -1,0 +1,259 @@
+"""Curvature and scatter of the losses at released coefficients: what intervals need.
+
+    curvature  C = Σ φ″ xxᵀ        scatter  S = Σ φ′² xxᵀ
+
+Both are sums of positive semidefinite matrices of rank one, whose inner products are not
+negative. That is why replacing a record moves them by √2 times the largest contribution,
+not by twice as much. docs/proofs/private-intervals.md proves what is used here.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from scipy.special import expit
+
+from confide._types import Array
+from confide.accounting import Event
+from confide.data.rows.block import Block
+from confide.data.rows.in_memory import Rows
+from confide.errors import InvalidParameter
+from confide.mechanisms.base import exactly
+from confide.mechanisms.needs import CURVED_LOSS, NO_KINK, Need, check_needs
+from confide.mechanisms.release import NoiseRecord
+from confide.mechanisms.unit_noise import deviation, unit_noise
+from confide.noise import Entropy, Gaussian, SphericalLaplace
+from confide.noise.symmetric_matrices import degrees_of_freedom, draw_symmetric
+from confide.objectives import Logistic, Objective, curvature_bound, curvature_given
+from confide.privacy import Budget, Neighbours, Pure
+
+PAGE = "private-intervals.md#"
+CELLS = 1024
+ROUNDING_SLACK = 1e-3
+"""Sensitivities are enlarged by this share, which covers what sums of doubles lose."""
+
+INTERVAL_NEEDS: tuple[Need, ...] = (CURVED_LOSS, NO_KINK)
+MOMENT_SPLIT = (Fraction(16, 25), Fraction(9, 25))
+"""In which ratio curvature and scatter share their budget, found by trying."""
+Recipe: TypeAlias = Literal["joint", "curvature", "published"]
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Noisy curvature and scatter as they were drawn; they need not be positive.
+
+    The deviations are those of a diagonal entry's noise. Without a scatter of its own
+    the curvature stands in for it.
+    """
+
+    curvature: Array
+    scatter: Array
+    curvature_deviation: float
+    scatter_deviation: float
+
+
+@dataclass(frozen=True, slots=True)
+class MomentCalibration:
+    """What is fixed before the coefficients are known: noise for unit sensitivity.
+
+    ``parts`` are one noise for both matrices, or one for each.
+    """
+
+    objective: Objective
+    neighbours: Neighbours
+    recipe: Recipe
+    weight: float
+    parts: tuple[SphericalLaplace | Gaussian, ...]
+    events: tuple[Event, ...]
+    theorem: str
+    copies: int = 1
+
+    def check_rows(self, rows: Rows) -> None:
+        """Refuse by shape what rounding could move by more than the slack."""
+        unit = float(np.finfo(np.float64).eps) / 2
+        if 4 * unit * rows.terms * rows.count > ROUNDING_SLACK:
+            raise InvalidParameter(
+                "intervals",
+                "None for so many rows: rounding would move the sums too far",
+                "a longer table",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class MomentRelease:
+    """Release C and S at coefficients that are public already.
+
+    Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
+    Public       loss, bounds, the coefficients, budget.
+    Private      rows and targets, and under add-remove their number.
+    Sensitivity  m·X² (add-remove) or √2·m·X² (replace-one) for the pair (C, w·S), where
+                 m² = max κ(a)² + w²a⁴ over the slopes a possible at the coefficients.
+    Noise        one vector in the space of pairs of symmetric matrices.
+    Proof        docs/proofs/private-intervals.md
+
+    ``recipe`` is "joint", "curvature" (only C) or "published" (both on their own, with
+    twice the largest contribution and noise for every entry, as Wang, Kifer and Lee have
+    it). ``split`` says in which ratio curvature and scatter share the budget.
+    """
+
+    recipe: Recipe = "joint"
+    split: tuple[Fraction, Fraction] = MOMENT_SPLIT
+
+    def calibrate(
+        self,
+        objective: Objective,
+        budget: Budget,
+        neighbours: Neighbours,
+        *,
+        copies: int = 1,
+    ) -> MomentCalibration:
+        """Choose noise from public facts alone."""
+        check_needs("Intervals", INTERVAL_NEEDS, objective)
+        bend = curvature_bound(objective.loss, objective.public)
+        weight = bend / objective.slope_bound**2
+        if self.recipe == "published":
+            first = self.split[0] / sum(self.split)
+            found = [unit_noise(budget, copies, part) for part in (first, 1 - first)]
+        else:
+            weight *= math.sqrt(float(self.split[1] / self.split[0]))
+            found = [unit_noise(budget, copies, Fraction(1))]
+        name = "moments-pure" if isinstance(budget, Pure) else "moments-gaussian"
+        return MomentCalibration(
+            objective,
+            neighbours,
+            self.recipe,
+            0.0 if self.recipe == "curvature" else weight,
+            tuple(noise for noise, _ in found),
+            tuple(event for _, event in found),
+            PAGE + name,
+            copies,
+        )
+
+    def release(
+        self,
+        calibration: MomentCalibration,
+        coefficients: Sequence[Array],
+        tasks: Iterable[Rows],
+        entropy: Entropy,
+    ) -> tuple[Moments, ...]:
+        """Sum at every coefficient vector over its task, and add noise."""
+        paid = exactly(tasks, calibration.copies)
+        return tuple(self._each(calibration, coefficients, paid, entropy))
+
+    def _each(
+        self,
+        calibration: MomentCalibration,
+        coefficients: Sequence[Array],
+        tasks: Iterator[Rows],
+        entropy: Entropy,
+    ) -> Iterator[Moments]:
+        for theta, rows in zip(coefficients, tasks, strict=True):
+            curvature, scatter = sums(calibration.objective, rows, theta)
+            yield add_noise(calibration, theta, curvature, scatter, entropy)
+
+
+def sums(objective: Objective, rows: Rows, theta: Array) -> tuple[Array, Array]:
+    """Return C and S, which are private."""
+    loss = objective.loss
+
+    def part(block: Block) -> tuple[Any, ...]:
+        margin = block.margin(theta, alone=True)
+        slope = loss.slope(margin, block.target)
+        bend = curvature_given(loss, slope, margin, block.target)
+        return block.gram(bend, fine=True), block.gram(slope * slope, fine=True)
+
+    curvature, scatter = rows.sum(part)
+    return curvature, scatter
+
+
+def add_noise(
+    calibration: MomentCalibration,
+    theta: Array,
+    curvature: Array,
+    scatter: Array,
+    entropy: Entropy,
+) -> Moments:
+    """Add noise that hides one record to C and S."""
+    if calibration.recipe == "published":
+        return _published(calibration, theta, curvature, scatter, entropy)
+    reach = sensitivity(calibration, float(np.linalg.norm(theta)))
+    (unit,) = calibration.parts
+    noise = replace(unit, scale=unit.scale * reach)
+    size, count = len(curvature), 2 if calibration.weight else 1
+    drawn = draw_symmetric(noise, size, count, entropy)
+    spread = deviation(noise, count * degrees_of_freedom(size))
+    noisy = curvature + drawn[0]
+    if not calibration.weight:
+        return Moments(noisy, noisy, spread, spread)
+    weight = calibration.weight
+    return Moments(noisy, scatter + drawn[1] / weight, spread, spread / weight)
+
+
+def sensitivity(calibration: MomentCalibration, length: float) -> float:
+    """Bound how far one record moves (C, w·S) at coefficients of this length."""
+    objective = calibration.objective
+    pairs = math.sqrt(2) if calibration.neighbours is Neighbours.REPLACE_ONE else 1.0
+    longest = largest_contribution(objective, calibration.weight, length)
+    return pairs * longest * objective.row_norm**2 * (1 + ROUNDING_SLACK)
+
+
+def largest_contribution(objective: Objective, weight: float, length: float) -> float:
+    """Bound √(κ² + w²a⁴) over the slopes a possible at coefficients of this length.
+
+    Every cell of a grid is bounded by its largest κ and its largest a.
+    """
+    loss, public = objective.loss, objective.public
+    steepest = steepest_slope(objective, length)
+    peak = loss.bent_most_at
+    if not (loss.monotone and math.isfinite(peak)):
+        return math.hypot(curvature_bound(loss, public), weight * steepest**2)
+    grid = np.linspace(0.0, steepest, CELLS + 1)
+    if peak < steepest:
+        grid = np.sort(np.append(grid, peak))
+    bend = loss.curvature_at(grid, public)
+    most = np.maximum(bend[:-1], bend[1:])
+    return float(np.sqrt(np.max(most**2 + (weight * grid[1:] ** 2) ** 2)))
+
+
+def steepest_slope(objective: Objective, length: float) -> float:
+    """Return the largest slope at coefficients of this length."""
+    if isinstance(objective.loss, Logistic):
+        return float(expit(objective.row_norm * length)) * (1 + 1e-12)
+    return objective.slope_bound
+
+
+def records(
+    calibration: MomentCalibration, moments: Sequence[Moments]
+) -> tuple[NoiseRecord, ...]:
+    """Describe the noise for the release; its scale follows the coefficients' length."""
+    kind = calibration.parts[0].kind
+    entries = [NoiseRecord(kind, moments[0].curvature_deviation, "curvature")]
+    if calibration.weight:
+        entries.append(NoiseRecord(kind, moments[0].scatter_deviation, "scatter"))
+    return tuple(entries)
+
+
+def _published(
+    calibration: MomentCalibration,
+    theta: Array,
+    curvature: Array,
+    scatter: Array,
+    entropy: Entropy,
+) -> Moments:
+    """Add noise as published: doubled contributions, every entry on its own."""
+    objective = calibration.objective
+    steepest = steepest_slope(objective, float(np.linalg.norm(theta)))
+    bend = curvature_bound(objective.loss, objective.public)
+    size, noisy, spreads = len(theta), [], []
+    for matrix, most, unit in zip(
+        (curvature, scatter), (bend, steepest**2), calibration.parts, strict=True
+    ):
+        reach = 2 * most * objective.row_norm**2 * (1 + ROUNDING_SLACK)
+        noise = replace(unit, scale=unit.scale * reach)
+        drawn = noise.draw(size * size, entropy).reshape(size, size)
+        noisy.append(matrix + (drawn + drawn.T) / 2)
+        spreads.append(deviation(noise, size * size))
+    return Moments(noisy[0], noisy[1], spreads[0], spreads[1])

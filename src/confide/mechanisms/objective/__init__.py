@@ -1,0 +1,1 @@
+"""Objective perturbation and its variants."""

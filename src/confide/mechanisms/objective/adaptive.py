@@ -1,0 +1,211 @@
+"""Adaptive objective perturbation: a rough private look sets the weights of a second."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from confide._types import Array
+from confide.data.rows.in_memory import Rows
+from confide.errors import InvalidParameter
+from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
+from confide.mechanisms.needs import Need, check_needs
+from confide.mechanisms.objective.adaptive_budget import Task, divide
+from confide.mechanisms.objective.adaptive_calibration import AdaptiveCalibration
+from confide.mechanisms.objective.perturbation import (
+    ObjectivePerturbation,
+    perturbed_minimiser,
+)
+from confide.mechanisms.release import Release
+from confide.noise import Entropy
+from confide.objectives import L1, ElasticNet, Objective, Ridge, has_exact_prox
+from confide.privacy import Budget, Neighbours
+from confide.privacy.budgets import exact
+
+Style = Literal["lasso", "bridge"]
+PAGE = "adaptive-objective.md#"
+REWEIGHTED = Need(
+    "an l1 or elastic-net penalty, or none",
+    lambda objective: (
+        objective.penalty is None or isinstance(objective.penalty, L1 | ElasticNet)
+    ),
+    "use l1 or elastic net, or mechanism='objective'",
+)
+L1_PROX = Need(
+    "a constraint that has an exact joint proximal map with l1",
+    lambda objective: has_exact_prox(L1(1.0), objective.constraint),
+    "use a ball, a box or nonnegative coefficients",
+)
+
+
+@MECHANISMS.register("adaptive")
+@dataclass(frozen=True, slots=True)
+class AdaptiveObjectivePerturbation:
+    """Look twice: a ridge fit sets weights for l1, which zero what looked small.
+
+    The first look is `ObjectivePerturbation` with a ridge; its coefficients θ¹ are
+    private. The second minimises Σφ + ⟨b,θ⟩ + Σvⱼ|θⱼ| + ½Λ‖θ − θ¹‖² ("lasso"; with the l1
+    part of an elastic net the same; around 0 if it is not ``centred``), or the sum
+    Σφ + ⟨b,θ⟩ + ½ΣΛⱼθⱼ² with Λⱼ = 2·max(vⱼ, Λ/2) ("bridge": no zeros, and no ridge
+    besides). The weights are
+
+        vⱼ = λⱼ · min(cap, (typical / |θ¹ⱼ|)^power),
+
+    λⱼ being those of the objective's penalty and ``typical`` the mean of |θ¹| if it is not
+    set: a coefficient that looked average gets the weight that was asked for. A good λⱼ is
+    about the deviation of the second look's noise; without a penalty there is nothing to
+    weigh, and the first look is for nothing.
+
+    Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
+    Public       loss, penalty, constraint, bounds, ridge, budget, share, tolerance.
+    Private      rows and targets, and under add-remove their number.
+    Noise        that of `ObjectivePerturbation` in both looks, fixed before the first.
+    Proof        docs/proofs/adaptive-objective.md
+
+    ``share`` is what the first look gets of the budget; the last three settings are those
+    of `ObjectivePerturbation`, for both looks.
+    """
+
+    style: Style = "lasso"
+    share: Fraction = Fraction(1, 4)
+    power: float = 1.0
+    cap: float = 100.0
+    typical: float | None = None
+    centred: bool = True
+    tolerance: float = 1e-9
+    precision_share: Fraction = Fraction(1, 100)
+    coef_norm_guess: float | None = None
+
+    name: ClassVar[str] = "adaptive"
+    needs: ClassVar[tuple[Need, ...]] = (*ObjectivePerturbation.needs, REWEIGHTED, L1_PROX)
+    default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
+    theorems: ClassVar[tuple[str, ...]] = (
+        PAGE + "adaptive-looks",
+        PAGE + "adaptive-sum",
+        *ObjectivePerturbation.theorems,
+    )
+
+    def __post_init__(self) -> None:
+        if self.style not in ("lasso", "bridge"):
+            raise InvalidParameter("style", "'lasso' or 'bridge'", self.style)
+        share = exact(self.share, "share")
+        object.__setattr__(self, "share", share)
+        if not 0 < share < 1:
+            raise InvalidParameter("share", "between 0 and 1", self.share)
+        for name in ("power", "typical"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise InvalidParameter(name, "positive and finite", value)
+        if not 1 <= self.cap <= MOST:
+            raise InvalidParameter("cap", f"between 1 and {MOST:g}", self.cap)
+        object.__setattr__(self, "precision_share", self.look.precision_share)
+
+    @property
+    def look(self) -> ObjectivePerturbation:
+        """What both looks are made by."""
+        return ObjectivePerturbation(
+            tolerance=self.tolerance,
+            precision_share=self.precision_share,
+            coef_norm_guess=self.coef_norm_guess,
+        )
+
+    def calibrate(
+        self,
+        objective: Objective,
+        budget: Budget,
+        neighbours: Neighbours,
+        *,
+        copies: int = 1,
+    ) -> AdaptiveCalibration:
+        """Choose both noises and ridges from public facts alone."""
+        check_needs(type(self).__name__, self.needs, objective)
+        rough = replace(objective, penalty=None, l2=None)
+        task = Task(self.look, rough, objective, neighbours, copies)
+        looks = divide(task, budget, self.share)
+        second = looks.second
+        return AdaptiveCalibration(
+            second.objective,
+            budget,
+            neighbours,
+            PAGE + ("adaptive-looks" if looks.alone else "adaptive-sum"),
+            second.noise,
+            second.finish,
+            second.tolerance,
+            looks.events,
+            copies,
+            first=looks.first,
+            alone=looks.alone,
+            precise=self.look.precision_share,
+        )
+
+    def release(
+        self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
+    ) -> Release:
+        """Look twice at every task and release the second results together."""
+        assert isinstance(calibration, AdaptiveCalibration)  # noqa: S101
+        values, weights, shares = [], [], []
+        for rows in exactly(tasks, calibration.copies):
+            rough = perturbed_minimiser(calibration.first, rows, entropy)
+            found = self.weights(calibration, rough)
+            second = self._second(calibration, found)
+            tilt = self.tilt(calibration, rough)
+            values.append(perturbed_minimiser(second, rows, entropy, tilt))
+            weights.append(found.tolist())
+            shares.append(calibration.retrieved(second.noise))
+        release = released(calibration, values, entropy, "linear term")
+        return replace(release, extras={"retrieved": min(shares), "weights": weights})
+
+    def weights(self, calibration: Calibration, rough: Array) -> Array:
+        """Return vⱼ; of the data they know the private coefficients of the first look."""
+        asked = _asked(calibration.objective)
+        size = np.abs(rough)
+        usual = self.typical
+        if usual is None:
+            usual = float(size[asked > 0].mean()) if (asked > 0).any() else 0.0
+        least = usual * self.cap ** (-1 / self.power)
+        if not least > 0:
+            return asked
+        return np.asarray(asked * (usual / np.maximum(size, least)) ** self.power)
+
+    def tilt(self, calibration: Calibration, rough: Array) -> Array:
+        """Return the linear term that centres the second ridge at the first look."""
+        if self.style == "bridge" or not self.centred:
+            return np.zeros(len(rough))
+        return -(calibration.objective.l2 or 0.0) * rough
+
+    def _second(
+        self, calibration: AdaptiveCalibration, weights: Array
+    ) -> AdaptiveCalibration:
+        """Return the second look under these weights, with no more noise than fixed."""
+        objective = calibration.objective
+        own = objective.penalty.ridge(1)[0] if objective.penalty is not None else 0.0
+        floor = (objective.l2 or 0.0) + float(own)
+        if self.style == "lasso":
+            penalty = L1(tuple(weights.tolist()))
+            final = replace(objective, l2=floor, penalty=penalty)
+            return replace(calibration, objective=final)
+        extra = np.maximum(2 * weights - floor, 0.0)
+        final = replace(objective, l2=floor, penalty=Ridge(tuple(extra.tolist())))
+        fixed = replace(calibration, objective=final)
+        if calibration.alone is None or calibration.copies > 1 or not extra.min() > 0:
+            return fixed
+        try:
+            again = self.look.calibrate(final, calibration.alone, calibration.neighbours)
+        except InvalidParameter:
+            return fixed
+        lengths = [one.noise.expected_norm(final.dimension) for one in (again, fixed)]
+        return replace(fixed, noise=again.noise) if lengths[0] < lengths[1] else fixed
+
+
+def _asked(objective: Objective) -> Array:
+    """Return λⱼ: the weights of the l1 part of the penalty."""
+    kink = objective.kink
+    weight = kink.weight if isinstance(kink, L1) else 0.0
+    return np.array(np.broadcast_to(np.asarray(weight), objective.dimension), dtype=float)
+
+
+MOST = 1e6
+"""Weights beyond this many times the average zero nothing more."""

@@ -1,0 +1,161 @@
+"""One budget for two looks at the same rows, the second of which depends on the first.
+
+Everything is fixed before the first look: noises, ridges and events come from public
+facts alone. docs/proofs/adaptive-objective.md proves every rule in this file.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from confide.accounting import (
+    ORDERS,
+    ApproxEvent,
+    Event,
+    approx_delta,
+    sum_delta,
+)
+from confide.errors import InvalidParameter
+from confide.mechanisms.base import Calibration
+from confide.mechanisms.objective.analysis import gaussian_bounds, replace_one_bound
+from confide.mechanisms.objective.calibration import smallest_scale
+from confide.mechanisms.objective.perturbation import ObjectivePerturbation, finish_noise
+from confide.noise import Gaussian
+from confide.objectives import Objective
+from confide.privacy import (
+    Approx,
+    Budget,
+    Neighbours,
+    approx_to_zcdp,
+    gaussian_mu,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """Both looks, calibrated, and what happens to the data in them together.
+
+    ``alone`` is what the second look may spend on its own; None where only the sum of
+    both is known.
+    """
+
+    first: Calibration
+    second: Calibration
+    events: tuple[Event, ...]
+    alone: Budget | None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is to be calibrated, whatever it may spend."""
+
+    look: ObjectivePerturbation
+    rough: Objective
+    final: Objective
+    neighbours: Neighbours
+    copies: int
+
+    def first(self, budget: Budget) -> Calibration:
+        """Calibrate the first look."""
+        return self._one(self.rough, budget)
+
+    def second(self, budget: Budget) -> Calibration:
+        """Calibrate the second look."""
+        return self._one(self.final, budget)
+
+    def _one(self, objective: Objective, budget: Budget) -> Calibration:
+        return self.look.calibrate(objective, budget, self.neighbours, copies=self.copies)
+
+
+@lru_cache(maxsize=256)
+def divide(task: Task, budget: Budget, share: Fraction) -> Looks:
+    """Calibrate both looks so that together they cost the budget.
+
+    Pure and zCDP budgets are cut. For (epsilon, delta) there are three ways, and the one
+    whose second look needs the least noise is taken: cut epsilon and delta, cut the zCDP
+    budget that implies them, or bound the privacy loss of both looks together.
+    """
+    if not isinstance(budget, Approx):
+        return _cut(task, budget, share)
+    ways: tuple[Callable[[], Looks], ...] = (
+        lambda: _cut(task, budget, share),
+        lambda: _cut(task, approx_to_zcdp(budget.epsilon, budget.delta), share),
+        lambda: _together(task, budget, share),
+    )
+    found: list[Looks] = []
+    refusal: InvalidParameter | None = None
+    for way in ways:
+        try:
+            found.append(way())
+        except InvalidParameter as error:
+            refusal = refusal or error
+    if refusal is not None and not found:
+        raise refusal
+    return min(found, key=lambda looks: _effort(task, looks.second))
+
+
+def _effort(task: Task, second: Calibration) -> float:
+    """Return what noise and ridge of the second look pull at the coefficients."""
+    noise = second.noise.expected_norm(task.final.dimension)
+    ridge = second.objective.strong_convexity
+    return noise + ridge * (task.look.coef_norm_guess or task.final.typical_norm)
+
+
+def _cut(task: Task, budget: Budget, share: Fraction) -> Looks:
+    rest = budget.share(1 - share)
+    first, second = task.first(budget.share(share)), task.second(rest)
+    return Looks(first, second, (*first.events, *second.events), rest)
+
+
+def _together(task: Task, budget: Approx, share: Fraction) -> Looks:
+    """Gaussian noise for both looks, from a bound on the sum of their losses.
+
+    The shares are of a squared shift. Ridges are those of a cut budget; both noises start
+    at what shifts alone would need and grow by one factor until the sum is within delta.
+    """
+    cut = _cut(task, budget, share)
+    precise = task.look.precision_share
+    main = budget.share(1 - precise)
+    epsilon, delta = float(main.epsilon), float(main.delta)
+    whole = gaussian_mu(epsilon, delta) / math.sqrt(task.copies)
+    scales = [
+        task.neighbours.shifts * task.final.lipschitz / (whole * math.sqrt(float(part)))
+        for part in (share, 1 - share)
+    ]
+    objectives = (cut.first.objective, cut.second.objective)
+
+    def cost(factor: float) -> float:
+        laid = [factor * scale for scale in scales]
+        return _sum_cost(task, objectives, laid, epsilon)
+
+    try:
+        factor = smallest_scale(cost, delta, 1.0)
+    except OverflowError:
+        raise InvalidParameter("l2", "larger for this budget", task.final.l2) from None
+    looks: list[Calibration] = []
+    events: list[Event] = [ApproxEvent(main.epsilon, main.delta)]
+    for one, scale, part in zip(
+        (cut.first, cut.second), scales, (share, 1 - share), strict=True
+    ):
+        finish, event = finish_noise(
+            budget.share(precise).share(part), one.tolerance, task.copies
+        )
+        looks.append(replace(one, noise=Gaussian(factor * scale), finish=finish))
+        events.append(event)
+    return Looks(looks[0], looks[1], tuple(events), None)
+
+
+def _sum_cost(
+    task: Task, objectives: tuple[Objective, Objective], scales: list[float], epsilon: float
+) -> float:
+    """Return delta at epsilon for both looks and all copies together."""
+    pairs = list(zip(objectives, scales, strict=True))
+    if task.neighbours is Neighbours.ADD_REMOVE:
+        present = [gaussian_bounds(one, scale)[0] for one, scale in pairs]
+        return sum_delta(present, task.copies, epsilon)
+    curves = [replace_one_bound(one, scale).renyi(ORDERS) for one, scale in pairs]
+    return approx_delta(ORDERS, task.copies * np.sum(curves, axis=0), epsilon)

@@ -1,0 +1,248 @@
+"""Noise and ridge for a perturbed objective, from public facts alone.
+
+Every function returns a noise whose guarantee was evaluated, never extrapolated: a search
+ends on the side where the bound holds.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from scipy.optimize import brentq
+
+from confide.accounting import (
+    ORDERS,
+    ApproxEvent,
+    Event,
+    GaussianEvent,
+    PureEvent,
+    ZcdpEvent,
+    approx_delta,
+    copies_delta,
+    rho_of_curve,
+    zcdp_rho,
+)
+from confide.errors import InvalidParameter
+from confide.mechanisms.objective.analysis import (
+    gaussian_bounds,
+    is_logistic,
+    pure_rate,
+    replace_one_bound,
+)
+from confide.noise import Gaussian, Noise, SphericalLaplace
+from confide.objectives import Objective
+from confide.privacy import Approx, Neighbours, Pure, Zcdp, gaussian_mu
+
+PAGE = "objective-perturbation.md#"
+REMEMBERED = 256
+"""Repeated fits with the same public facts search for their noise once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Perturbation:
+    """Noise for the linear term, the theorem it rests on, and what it costs."""
+
+    noise: Noise
+    theorem: str
+    event: Event
+
+
+def pure(
+    objective: Objective,
+    budget: Pure,
+    neighbours: Neighbours,
+    copies: int,
+    *,
+    coupled: bool,
+) -> Perturbation:
+    """Spherical Laplace noise; the copies split epsilon evenly."""
+    each = float(budget.epsilon) / copies
+    rate = pure_rate(objective, each, neighbours, coupled=coupled)
+    if rate <= 0:
+        raise too_little_ridge(objective, each)
+    theorem = "objective-pure" if coupled else "objective-separate"
+    return Perturbation(
+        SphericalLaplace(1 / rate), PAGE + theorem, PureEvent(budget.epsilon)
+    )
+
+
+@lru_cache(maxsize=REMEMBERED)
+def approx(
+    objective: Objective,
+    budget: Approx,
+    neighbours: Neighbours,
+    copies: int,
+    *,
+    coupled: bool,
+) -> Perturbation:
+    """Gaussian noise for (epsilon, delta)."""
+    epsilon, delta = float(budget.epsilon), float(budget.delta)
+    event = ApproxEvent(budget.epsilon, budget.delta)
+    mu = gaussian_mu(epsilon, delta) / math.sqrt(copies)
+    least = neighbours.shifts * objective.lipschitz / mu
+    if coupled and is_logistic(objective):
+        if objective.strong_convexity >= 2 * least**2:
+            shift = GaussianEvent(mu * math.sqrt(copies))
+            return Perturbation(Gaussian(least), PAGE + "objective-logistic", shift)
+        enough = objective.row_norm**2 / (epsilon + mu**2 / 2)
+        alone = copies == 1 and neighbours is Neighbours.ADD_REMOVE
+        if alone and objective.strong_convexity >= enough:
+            return Perturbation(Gaussian(least), PAGE + "objective-logistic", event)
+    if objective.strong_convexity <= _least_ridge(objective, epsilon / copies):
+        raise too_little_ridge(objective, epsilon / copies)
+    if neighbours is Neighbours.REPLACE_ONE:
+        theorem = "objective-gaussian-replace-one"
+    else:
+        theorem = "objective-gaussian-add-remove" if copies == 1 else "objective-joint"
+
+    def cost(sigma: float) -> float:
+        return profile(objective, neighbours, sigma, copies, coupled=coupled)(epsilon)
+
+    try:
+        sigma = smallest_scale(cost, delta, least)
+    except OverflowError:
+        raise too_little_ridge(objective, epsilon / copies) from None
+    return Perturbation(Gaussian(sigma), PAGE + theorem, event)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def zcdp(
+    objective: Objective,
+    budget: Zcdp,
+    neighbours: Neighbours,
+    copies: int,
+    *,
+    coupled: bool,
+) -> Perturbation:
+    """Gaussian noise, or spherical Laplace noise where that is shorter."""
+    rho = float(budget.rho) / copies
+    event = ZcdpEvent(budget.rho)
+    least = neighbours.shifts * objective.lipschitz / math.sqrt(2 * rho)
+    if coupled and is_logistic(objective) and objective.strong_convexity >= 2 * least**2:
+        shift = GaussianEvent(math.sqrt(2 * float(budget.rho)))
+        return Perturbation(Gaussian(least), PAGE + "objective-logistic", shift)
+    found: list[Perturbation] = []
+    rate = pure_rate(objective, math.sqrt(2 * rho), neighbours, coupled=coupled)
+    if rate > 0:
+        theorem = "objective-pure" if coupled else "objective-separate"
+        found.append(Perturbation(SphericalLaplace(1 / rate), PAGE + theorem, event))
+    if coupled and objective.strong_convexity > _least_ridge(objective, rho):
+        curve, theorem = _zcdp_curve(objective, neighbours)
+        try:
+            sigma = smallest_scale(curve, rho, least)
+        except OverflowError:
+            pass
+        else:
+            found.append(Perturbation(Gaussian(sigma), PAGE + theorem, event))
+    if not found:
+        raise too_little_ridge(objective, math.sqrt(2 * rho))
+    return min(found, key=lambda one: one.noise.expected_norm(objective.dimension))
+
+
+def kst(objective: Objective, budget: Pure | Approx) -> Perturbation:
+    """Noise by the constants of Kifer, Smith and Thakurta, under add-remove."""
+    epsilon = float(budget.epsilon)
+    enough = 2 * objective.smoothness / epsilon
+    if objective.strong_convexity < enough * (1 - 1e-12):
+        raise InvalidParameter(
+            "l2",
+            f"at least {enough:.6g} for analysis='kst' at this budget",
+            objective.strong_convexity,
+            "Raise l2 or use analysis='coupled'.",
+        )
+    theorem = PAGE + "objective-separate"
+    if isinstance(budget, Pure):
+        noise = SphericalLaplace(2 * objective.lipschitz / epsilon)
+        return Perturbation(noise, theorem, PureEvent(budget.epsilon))
+    delta = float(budget.delta)
+    sigma = objective.lipschitz * math.sqrt(8 * math.log(2 / delta) + 4 * epsilon) / epsilon
+    return Perturbation(Gaussian(sigma), theorem, ApproxEvent(budget.epsilon, budget.delta))
+
+
+def profile(
+    objective: Objective,
+    neighbours: Neighbours,
+    sigma: float,
+    copies: int = 1,
+    *,
+    coupled: bool = True,
+) -> Callable[[float], float]:
+    """Return a bound on delta at any epsilon for Gaussian noise on the linear term."""
+    present, absent = gaussian_bounds(objective, sigma, coupled=coupled)
+    if neighbours is Neighbours.ADD_REMOVE:
+        if copies > 1:
+            return lambda epsilon: copies_delta(present, copies, epsilon)
+        return lambda epsilon: max(present.delta(epsilon), absent.delta(epsilon))
+    curve = copies * replace_one_bound(objective, sigma).renyi(ORDERS)
+
+    def replaced(epsilon: float) -> float:
+        by_renyi = approx_delta(ORDERS, curve, epsilon)
+        if copies > 1:
+            return by_renyi
+        by_group = min(
+            present.delta(part * epsilon)
+            + math.exp(part * epsilon) * absent.delta((1 - part) * epsilon)
+            for part in _PARTS
+        )
+        return min(by_renyi, by_group)
+
+    return replaced
+
+
+_PARTS = tuple(0.3 + 0.025 * i for i in range(21))
+
+
+def _zcdp_curve(
+    objective: Objective, neighbours: Neighbours
+) -> tuple[Callable[[float], float], str]:
+    def add_remove(sigma: float) -> float:
+        present, absent = gaussian_bounds(objective, sigma)
+        return zcdp_rho(((present, absent), (absent, present)))
+
+    def replace_one(sigma: float) -> float:
+        bound = replace_one_bound(objective, sigma)
+        direct = rho_of_curve(bound.renyi(ORDERS), bound)
+        return min(direct, 4 * add_remove(sigma))
+
+    if neighbours is Neighbours.ADD_REMOVE:
+        return add_remove, "objective-gaussian-add-remove"
+    return replace_one, "objective-gaussian-replace-one"
+
+
+def smallest_scale(cost: Callable[[float], float], limit: float, least: float) -> float:
+    """Return a scale, within 0.01 % of the smallest found, whose cost is in the limit."""
+    high = least
+    while cost(high) > limit:
+        high *= 1.5
+        if high > 1e9 * least:
+            raise OverflowError
+    if high == least:
+        return least
+
+    def excess(log_scale: float) -> float:
+        value = cost(math.exp(log_scale))
+        return math.log(value / limit) if value > 0 else -700.0
+
+    root = brentq(
+        excess, math.log(high / 1.5), math.log(high), xtol=5e-5, rtol=1e-12, maxiter=60
+    )
+    scale = math.exp(root + 5e-5)
+    return scale if cost(scale) <= limit else high
+
+
+def _least_ridge(objective: Objective, epsilon: float) -> float:
+    """Return the Λ at which the log-det part alone uses up epsilon."""
+    return objective.smoothness / math.expm1(min(epsilon, 700.0))
+
+
+def too_little_ridge(objective: Objective, epsilon: float) -> InvalidParameter:
+    """Say that l2 is too small for the budget and name one that works."""
+    smallest = _least_ridge(objective, epsilon)
+    comfortable = 4 * objective.smoothness / epsilon
+    return InvalidParameter(
+        "l2",
+        f"greater than {smallest:.6g} for this budget and loss",
+        objective.strong_convexity,
+        f"Leave it at 'auto', or try {comfortable:.3g}.",
+    )

@@ -1,0 +1,9 @@
+"""Mechanisms as papers publish them, for comparison: some have been refuted."""
+
+from confide.mechanisms.published.napp.iterations import NappPath, NappStopping
+from confide.mechanisms.published.napp.mechanism import Napp
+from confide.mechanisms.published.napp.weights import NappTarget
+from confide.mechanisms.published.rls_objective import RlsObjective
+from confide.mechanisms.published.rls_output import RlsOut
+
+__all__ = ["Napp", "NappPath", "NappStopping", "NappTarget", "RlsObjective", "RlsOut"]

@@ -1,0 +1,1 @@
+"""NAPP-ERM as published."""

@@ -1,0 +1,139 @@
+"""NAPP's augmented rows: ridge and noise hidden in made-up records for any solver.
+
+n_e rows e = ẽ + e* join the table. With l′, l″ the slope and curvature of the loss at
+η = 0 for a row's label, e* = b/(n_e·l′) adds up to ⟨b,θ⟩, and ẽⱼ ~ N(0, 2wⱼ/(n_e·l″)),
+taken with its mirror image −ẽ under the same label, adds up to Σ wⱼθⱼ² up to n_e^(−½).
+
+The published labels make l′ vanish for linear (0) and Poisson regression (1); these are
+1 and 0 here. For signs half of the rows are +1 and half −1, each with its own l′.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from confide._types import Array
+from confide.data.rows.in_memory import HeldRows, Rows, held
+from confide.errors import InvalidParameter
+from confide.mechanisms.published.napp.iterations import ExactStep, dense
+from confide.noise import Entropy
+from confide.objectives import (
+    Logistic,
+    Loss,
+    Objective,
+    Poisson,
+    SmoothedHinge,
+    Squared,
+)
+
+SETS = 4
+"""Rows come in mirrored pairs, and pairs under both labels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """Labels of four augmented rows, their slopes at 0, and the curvature there."""
+
+    labels: tuple[float, float, float, float]
+    slopes: tuple[float, float, float, float]
+    curvature: float
+
+
+def labels_for(loss: Loss) -> Labels:
+    """Return labels that do not let the slope vanish.
+
+    The smoothed hinge is curved on one side of 0 only. Of two mirrored rows one lies
+    there, so its curvature counts half.
+    """
+    match loss:
+        case Squared():
+            return Labels((1, 1, 1, 1), (-1, -1, -1, -1), 1.0)
+        case Poisson():
+            return Labels((0, 0, 0, 0), (1, 1, 1, 1), 1.0)
+        case Logistic():
+            return Labels((1, 1, -1, -1), (-0.5, -0.5, 0.5, 0.5), 0.25)
+        case SmoothedHinge():
+            return Labels((1, 1, -1, -1), (-1, -1, 1, 1), 0.5)
+        case _:
+            raise InvalidParameter(
+                "augmented", "None for a loss other than the published four", loss
+            )
+
+
+def check_augmentation(loss: Loss, count: int) -> None:
+    """Refuse what cannot be augmented, before anything is read."""
+    labels_for(loss)
+    if count < SETS or count % SETS:
+        raise InvalidParameter("augmented", f"a multiple of {SETS}", count)
+
+
+def estimator_for(loss: Loss) -> Any:
+    """Return scikit-learn's unregularised model for a loss, None where it has none."""
+    from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
+
+    match loss:
+        case Squared():
+            return LinearRegression(fit_intercept=False)
+        case Poisson():
+            return PoissonRegressor(
+                alpha=0.0, fit_intercept=False, solver="newton-cholesky", tol=1e-10
+            )
+        case Logistic():
+            return LogisticRegression(
+                C=np.inf, fit_intercept=False, solver="newton-cholesky", tol=1e-10
+            )
+        case _:
+            return None
+
+
+class AugmentedStep:
+    """A reweighted problem solved by a plain fit to rows and augmented rows.
+
+    ``estimator`` is anything with ``fit(X, y)`` and ``coef_`` that adds no intercept and
+    no penalty; None takes scikit-learn's own, or Newton's method for the smoothed hinge.
+    One that minimises the *squared* hinge is curved on both sides of 0.
+    """
+
+    def __init__(
+        self, objective: Objective, rows: Rows, count: int, estimator: Any, entropy: Entropy
+    ) -> None:
+        self._plain = ExactStep(objective, rows)
+        self._objective, self._count, self._entropy = objective, count, entropy
+        table = held(rows, "NAPP")
+        self._x, self._y = dense(table), np.asarray(table.target, dtype=np.float64)
+        found = labels_for(objective.loss)
+        squared = getattr(estimator, "loss", None) == "squared_hinge"
+        self._curvature = 1.0 if squared else found.curvature
+        self._labels = np.tile(np.array(found.labels, dtype=np.float64), count // SETS)
+        self._slopes = np.tile(np.array(found.slopes), count // SETS)
+        self._estimator = estimator or estimator_for(objective.loss)
+
+    def loss(self, theta: Array) -> float:
+        """Return Σφ over the table."""
+        return self._plain.loss(theta)
+
+    def solve(self, weights: Array, linear: Array, start: Array) -> Array:
+        """Draw augmented rows for these weights and fit."""
+        made = self.rows(weights, linear)
+        features = np.vstack([self._x, made])
+        target = np.concatenate([self._y, self._labels])
+        if self._estimator is None:
+            whole = HeldRows(features, target, None, 0.0)
+            idle = np.full(len(weights), NO_WEIGHT)
+            step = ExactStep(self._objective, whole)
+            return step.solve(idle, np.zeros(len(weights)), start)
+        fitted = clone(self._estimator).fit(features, target)
+        return np.asarray(fitted.coef_, dtype=np.float64).reshape(-1)
+
+    def rows(self, weights: Array, linear: Array) -> Array:
+        """Return n_e augmented rows."""
+        half, size = self._count // 2, len(weights)
+        spread = np.sqrt(2 * weights / (self._count * self._curvature))
+        drawn = self._entropy.normal(half * size).reshape(half, size) * spread
+        mirrored = np.stack([drawn, -drawn], axis=1).reshape(self._count, size)
+        return np.asarray(mirrored + linear / (self._count * self._slopes[:, None]))
+
+
+NO_WEIGHT = 1e-9

@@ -1,0 +1,240 @@
+"""NAPP's iterations: ridge problems whose weights follow the previous iterate.
+
+Iteration t minimises Σφ + ⟨b,θ⟩ + Σ wⱼθⱼ² with w from iterate t − 1. A `Step` solves one
+such problem: exactly in the limit of many augmented rows (here), or on augmented rows
+(`napp_augment`).
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from scipy.linalg.lapack import dposv
+from scipy.optimize import brentq
+
+from confide._types import Array
+from confide.data.matrix.coded_design import Design
+from confide.data.rows.in_memory import HeldRows, Rows, held
+from confide.errors import InvalidParameter, NotSolved
+from confide.mechanisms.published.napp.weights import Weighting
+from confide.objectives import L2Ball, Objective, Ridge, Squared, curvature_given
+from confide.solvers import minimise
+
+
+class Step(Protocol):
+    """One reweighted problem over fixed rows."""
+
+    def solve(self, weights: Array, linear: Array, start: Array) -> Array:
+        """Return the minimiser, or its approximation on augmented rows."""
+        ...
+
+    def loss(self, theta: Array) -> float:
+        """Return Σφ over the rows."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NappStopping:
+    """At most so many iterations; earlier once the objective changes by less, relatively.
+
+    ``change`` = 0 runs them all, which is what the published figures did.
+    """
+
+    iterations: int = 80
+    change: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.iterations < 1:
+            raise InvalidParameter("iterations", "at least 1", self.iterations)
+        if not 0 <= self.change < 1:
+            raise InvalidParameter("change", "in [0, 1)", self.change)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class NappPath:
+    """Where the iterations went: a function of the private rows, never to be released.
+
+    ``thetas`` and ``losses`` are empty unless a trace was asked for.
+    """
+
+    theta: Array
+    before: Array
+    weights: Array
+    iterations: int
+    thetas: tuple[Array, ...] = ()
+    losses: tuple[float, ...] = ()
+
+
+def follow(
+    step: Step,
+    weighting: Weighting,
+    linear: Array,
+    stopping: NappStopping,
+    *,
+    folded: bool = False,
+    traced: bool = False,
+) -> NappPath:
+    """Iterate; ``folded`` turns ⟨b,θ⟩ into ⟨b,|θ|⟩ by the signs of the iterate before."""
+    theta = before = guess = np.zeros(len(linear))
+    weights = weighting.first(len(linear))
+    pull, done = linear, 0
+    thetas, losses = [], []
+    watch = traced or stopping.change > 0
+    for done in range(1, stopping.iterations + 1):
+        if done > 1:
+            weights = weighting.after(theta)
+            if folded:
+                pull = np.sign(theta) * linear
+                guess = np.where(theta * before < 0, before, theta)
+        before, theta = theta, step.solve(weights, pull, guess if folded else theta)
+        if not watch:
+            continue
+        thetas.append(theta)
+        losses.append(_whole(step, theta, pull, weights))
+        if len(losses) > 1 and stopping.change:
+            moved = abs(losses[-1] - losses[-2])
+            if moved <= stopping.change * abs(losses[-2]):
+                break
+    kept = (tuple(thetas), tuple(losses)) if traced else ((), ())
+    return NappPath(theta, before, weights, done, *kept)
+
+
+def settled(path: NappPath, zero_below: float) -> Array:
+    """Return the estimate with 0 where its sign still flips or where it is tiny."""
+    restless = path.theta * path.before < 0
+    return np.where(restless | (np.abs(path.theta) <= zero_below), 0.0, path.theta)
+
+
+def _whole(step: Step, theta: Array, pull: Array, weights: Array) -> float:
+    """Return l(θ | D, e) without the constant of the augmented rows."""
+    return step.loss(theta) + float(pull @ theta + weights @ theta**2)
+
+
+class ExactStep:
+    """The limit of many augmented rows, by Newton's method with warm starts.
+
+    The Hessian of the losses is kept until a step gains less than it should: near the
+    fixed point one gradient a reweighting is enough. Where the linear term changes, as it
+    does at every turn while signs flip, that of the turn before is put aside and the one
+    before that is taken up. Coordinates are scaled by (2w)^(−½), so weights may grow
+    without bound.
+    """
+
+    def __init__(self, objective: Objective, rows: Rows) -> None:
+        self._objective, self._rows = objective, rows
+        table = held(rows, "NAPP")
+        self._x, self._y = dense(table), np.asarray(table.target, dtype=np.float64)
+        self._t = np.ascontiguousarray(self._x.T)
+        self._gram = self._aside = np.zeros((0, 0))
+        self._linear = np.zeros(0)
+        self._square = isinstance(objective.loss, Squared)
+        if self._square:
+            self._gram, self._pull = self._t @ self._x, self._t @ self._y
+            self._energy = float(self._y @ self._y)
+
+    def loss(self, theta: Array) -> float:
+        """Return Σφ."""
+        if self._square:
+            bowl = theta @ self._gram @ theta
+            return float(bowl - 2 * (self._pull @ theta) + self._energy) / 2
+        return float(self._objective.loss.value(self._x @ theta, self._y).sum())
+
+    def solve(self, weights: Array, linear: Array, start: Array) -> Array:
+        """Return the minimiser of Σφ + ⟨b,θ⟩ + Σ wⱼθⱼ² over the constraint."""
+        theta = self._free(weights, linear, start)
+        constraint = self._objective.constraint
+        if constraint is None or np.allclose(constraint.project(theta), theta, 0, 1e-12):
+            return theta
+        if isinstance(constraint, L2Ball):
+            return self._in_ball(constraint.size, weights, linear, theta)
+        capped = tuple(np.minimum(2 * weights, WIDEST * weights.min()))
+        inside = replace(self._objective, l2=0.0, penalty=Ridge(capped))
+        return minimise(inside, self._rows, linear, 1e-7).theta
+
+    def _free(self, weights: Array, linear: Array, start: Array) -> Array:
+        if self._square:
+            return _newton(self._gram, weights, self._pull - linear)
+        return self._descend(weights, linear, start)
+
+    def _in_ball(self, size: float, weights: Array, linear: Array, start: Array) -> Array:
+        """Raise all weights alike until the minimiser lies on the sphere."""
+
+        def found(log_extra: float) -> Array:
+            return self._free(weights + math.exp(log_extra), linear, start)
+
+        def excess(log_extra: float) -> float:
+            return float(np.linalg.norm(found(log_extra))) / size - 1
+
+        theta = found(brentq(excess, -30.0, 60.0, xtol=1e-12))
+        return theta * min(1.0, size / float(np.linalg.norm(theta)))
+
+    def _descend(self, weights: Array, linear: Array, start: Array) -> Array:
+        if not np.array_equal(linear, self._linear):
+            self._gram, self._aside, self._linear = self._aside, self._gram, linear
+        theta, double = start, 2 * weights
+        gradient, margin, slope = self._gradient(theta, double, linear)
+        if not self._gram.size:
+            self._bend(margin, slope)
+        fresh, before = False, np.inf
+        for _ in range(MOST_STEPS):
+            move = _newton(self._gram, weights, -gradient)
+            length = float(np.abs(move).max())
+            if length > 0.1 * before and not fresh:
+                self._bend(margin, slope)
+                move, fresh = _newton(self._gram, weights, -gradient), True
+                length = float(np.abs(move).max())
+            if length <= TOLERANCE * (1 + float(np.abs(theta).max())):
+                return theta + move
+            limit = -0.5 * float(gradient @ move)
+            gradient, margin, slope = self._gradient(theta + move, double, linear)
+            while float(gradient @ move) > limit:
+                move = move / 2
+                gradient, margin, slope = self._gradient(theta + move, double, linear)
+            theta = theta + move
+            fresh, before = False, length
+        raise NotSolved("a reweighted ridge problem was not solved")
+
+    def _gradient(
+        self, theta: Array, double: Array, linear: Array
+    ) -> tuple[Array, Array, Array]:
+        margin = self._x @ theta
+        slope = self._objective.loss.slope(margin, self._y)
+        return self._t @ slope + linear + double * theta, margin, slope
+
+    def _bend(self, margin: Array, slope: Array) -> None:
+        bend = curvature_given(self._objective.loss, slope, margin, self._y)
+        self._gram = (self._t * bend) @ self._x
+
+
+TOLERANCE = 1e-8
+MOST_STEPS = 500
+WIDEST = 1e4
+
+
+def _newton(gram: Array, weights: Array, right: Array) -> Array:
+    """Solve (gram + 2·diag w)·u = right, scaled so that huge weights do no harm."""
+    scale = np.sqrt(0.5 / weights)
+    matrix = gram * (scale[:, None] * scale)
+    matrix.flat[:: len(scale) + 1] += 1.0
+    _, found, trouble = dposv(matrix, scale * right, overwrite_a=1, overwrite_b=1)
+    if trouble:
+        raise NotSolved("a reweighted ridge problem is singular")
+    return np.asarray(scale * found)
+
+
+def dense(rows: HeldRows) -> Array:
+    """Return all rows as one matrix, the intercept column included."""
+    features = rows.features
+    if isinstance(features, Design):
+        matrix = features.todense(np.float64)
+    elif hasattr(features, "toarray"):
+        matrix = features.toarray()
+    else:
+        matrix = features
+    matrix = np.asarray(matrix, dtype=np.float64)
+    if rows.factor is not None:
+        matrix = matrix * rows.factor[:, None]
+    if rows.height:
+        matrix = np.column_stack([matrix, np.full(len(matrix), rows.height)])
+    return np.ascontiguousarray(matrix)

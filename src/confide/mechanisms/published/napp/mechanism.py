@@ -1,0 +1,307 @@
+"""NAPP-ERM as Li and Liu published it, slips repaired: for comparison, not for use."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal
+
+from confide._types import Array
+from confide.accounting import event_of
+from confide.data.rows.in_memory import Rows, held
+from confide.errors import InvalidParameter, PrivacyLeak, Unproved
+from confide.mechanisms.base import Calibration, exactly, released
+from confide.mechanisms.needs import BOUNDED_SLOPE, SMOOTH_LOSS, Need, check_needs
+from confide.mechanisms.objective.perturbation import ObjectivePerturbation
+from confide.mechanisms.published.napp.augmented_rows import (
+    AugmentedStep,
+    check_augmentation,
+)
+from confide.mechanisms.published.napp.claims import Verdict, refusal, verdict
+from confide.mechanisms.published.napp.iterations import (
+    ExactStep,
+    NappPath,
+    NappStopping,
+    Step,
+    follow,
+    settled,
+)
+from confide.mechanisms.published.napp.retrieval import Shares, recycle
+from confide.mechanisms.published.napp.weights import NappTarget, Weighting
+from confide.mechanisms.release import NoiseRecord, Release
+from confide.noise import (
+    Entropy,
+    Gaussian,
+    Noise,
+    SphericalLaplace,
+    truncated_gaussian,
+    truncated_spherical_laplace,
+)
+from confide.objectives import Objective
+from confide.privacy import Approx, Budget, Neighbours, Pure, Status, Zcdp
+from confide.privacy.budgets import exact
+
+Solver = Literal["reweighting", "convex"]
+Retrieval = Literal["none", "return", "recycle"]
+
+LASSO = NappTarget()
+EIGHTY = NappStopping()
+NO_PENALTY = Need(
+    "an objective without a penalty of its own",
+    lambda objective: objective.penalty is None,
+    "describe the penalty by Napp(target=...)",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NappCalibration(Calibration):
+    """Noise and floor of NAPP, which reweights all rows at once."""
+
+    def check_rows(self, rows: Rows) -> None:
+        """Refuse rows in parts, before anything is spent."""
+        held(rows, "NAPP")
+
+
+@dataclass(frozen=True, slots=True)
+class Napp:
+    """Noise-augmented privacy-preserving empirical risk minimisation.
+
+    Guarantee    none for most variants; see ``status`` and docs/napp.md.
+    Public       loss, target, bounds, floor, budget, number of iterations.
+    Private      rows and targets, and their number.
+    Noise        spherical Laplace or Gaussian on the linear term, as published: rate rε/L
+                 or variance 2L²(rε + log 1/δ)/(rε)². The ridge l2 is 2Λ₀.
+    Proof        of solver="convex" alone: docs/proofs/objective-perturbation.md.
+
+    ``target`` is the penalty to imitate; ``moor`` takes the larger of its weights and the
+    floor Λ₀ instead of their sum. ``selection`` replaces ⟨b,θ⟩ by ⟨b,|θ|⟩ with every bⱼ
+    above ``truncation``: −inf is NAPP-VS, 0 is NAPP-VS+. ``retrieval`` returns or recycles
+    budget, at most ``rounds`` times. ``augmented`` is n_e, the number of augmented rows
+    that are handed to ``estimator``; None stands for the limit. ``solver`` = "convex"
+    solves for the fixed point in one go. ``share`` is r, what the noise gets of ε.
+    """
+
+    target: NappTarget = LASSO
+    moor: bool = True
+    selection: bool = False
+    truncation: float = -math.inf
+    solver: Solver = "reweighting"
+    stopping: NappStopping = EIGHTY
+    retrieval: Retrieval = "none"
+    rounds: int = 1
+    augmented: int | None = None
+    estimator: Any = None
+    share: Fraction = Fraction(1, 2)
+    zero_below: float = 1e-8
+    accept_unproved: bool = False
+
+    name: ClassVar[str] = "napp"
+    needs: ClassVar[tuple[Need, ...]] = (SMOOTH_LOSS, BOUNDED_SLOPE, NO_PENALTY)
+    default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
+    theorems: ClassVar[tuple[str, ...]] = ("objective-perturbation.md#objective-separate",)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "share", exact(self.share, "share"))
+        self._check_choices()
+        found = self.verdict
+        if found.status is not Status.PROVED and not self.accept_unproved:
+            raise Unproved(refusal(found))
+
+    @property
+    def verdict(self) -> Verdict:
+        """How far this variant can be trusted, and why."""
+        return verdict(
+            adapts=self.target.adapts,
+            moor=self.moor,
+            selection=self.selection,
+            truncated=self.truncation > -math.inf,
+            retrieval=self.retrieval != "none",
+            augmented=self.augmented is not None,
+            convex=self.solver == "convex",
+            steps=self.stopping.iterations,
+        )
+
+    @property
+    def status(self) -> Status:
+        """PROVED, CLAIMED or REFUTED."""
+        return self.verdict.status
+
+    def calibrate(
+        self,
+        objective: Objective,
+        budget: Budget,
+        neighbours: Neighbours,
+        *,
+        copies: int = 1,
+    ) -> Calibration:
+        """Choose noise and floor from public facts alone."""
+        check_needs(type(self).__name__, self.needs, objective)
+        if isinstance(budget, Zcdp):
+            raise InvalidParameter("budget", "Pure or Approx for NAPP", budget)
+        if neighbours is not Neighbours.ADD_REMOVE:
+            raise InvalidParameter("neighbours", "'add-remove' for NAPP", neighbours.value)
+        if self.solver == "convex":
+            return self._convex(objective, budget, neighbours, copies)
+        if self.augmented is not None:
+            check_augmentation(objective.loss, self.augmented)
+        each = budget.share(Fraction(1, copies))
+        fixed = objective.with_l2(2 * self._floor(objective, float(each.epsilon)))
+        part = float(self.share * each.epsilon)
+        noise = _published_noise(fixed.lipschitz, part, each)
+        kept = self.status is not Status.REFUTED
+        return NappCalibration(
+            fixed,
+            budget,
+            neighbours,
+            self.verdict.theorem,
+            noise,
+            None,
+            math.inf,
+            (event_of(budget),) if kept else (),
+            copies,
+            self.status,
+            self.verdict.why,
+        )
+
+    def release(
+        self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
+    ) -> Release:
+        """Iterate every task under its own noise and release the results together."""
+        if self.solver == "convex":
+            return ObjectivePerturbation("kst").release(calibration, tasks, entropy)
+        paid = exactly(tasks, calibration.copies)
+        results = [self._one(calibration, rows, entropy) for rows in paid]
+        values = [value for value, _ in results]
+        release = released(calibration, values, entropy, "linear term")
+        noise = calibration.noise
+        if self.selection:
+            kind = noise.kind
+            if self.truncation > -math.inf:
+                kind = "truncated-" + kind
+            record = NoiseRecord(kind, noise.scale, "absolute linear term")
+            release = replace(release, noise=(record,))
+        if self.retrieval == "none":
+            return release
+        extras = MappingProxyType({"retrieved": tuple(found for _, found in results)})
+        return replace(release, extras=extras)
+
+    def trace(self, calibration: Calibration, rows: Rows, entropy: Entropy) -> NappPath:
+        """Return every iterate and the objective along the way, for a picture.
+
+        It is a function of the rows: only a seeded run, which is not private anyway, has
+        one. The seed of a release repeats that release.
+        """
+        if entropy.secret:
+            raise PrivacyLeak("a trace shows the private rows: seed the run to have one")
+        if self.solver == "convex":
+            raise InvalidParameter("solver", "'reweighting' for a trace", self.solver)
+        linear = self._draw(calibration, entropy)
+        step = self._step(calibration, rows, entropy)
+        weighting = self._weighting(calibration)
+        return follow(
+            step, weighting, linear, self.stopping, folded=self.selection, traced=True
+        )
+
+    def _one(
+        self, calibration: Calibration, rows: Rows, entropy: Entropy
+    ) -> tuple[Array, float]:
+        linear = self._draw(calibration, entropy)
+        step = self._step(calibration, rows, entropy)
+        weighting = self._weighting(calibration)
+        if self.retrieval == "none":
+            path = follow(step, weighting, linear, self.stopping, folded=self.selection)
+            return settled(path, self.zero_below), 0.0
+        path, found = recycle(
+            step,
+            weighting,
+            linear,
+            self.stopping,
+            self._shares(calibration),
+            rounds=self.rounds if self.retrieval == "recycle" else 0,
+            folded=self.selection,
+        )
+        return settled(path, self.zero_below), found
+
+    def _draw(self, calibration: Calibration, entropy: Entropy) -> Array:
+        noise, dimension = calibration.noise, calibration.objective.dimension
+        if not self.selection or self.truncation == -math.inf:
+            return noise.draw(dimension, entropy)
+        draw = truncated_gaussian
+        if isinstance(noise, SphericalLaplace):
+            draw = truncated_spherical_laplace
+        return draw(noise.scale, self.truncation, dimension, entropy)
+
+    def _step(self, calibration: Calibration, rows: Rows, entropy: Entropy) -> Step:
+        if self.augmented is None:
+            return ExactStep(calibration.objective, rows)
+        return AugmentedStep(
+            calibration.objective, rows, self.augmented, self.estimator, entropy
+        )
+
+    def _weighting(self, calibration: Calibration) -> Weighting:
+        return Weighting(self.target, calibration.objective.strong_convexity / 2, self.moor)
+
+    def _shares(self, calibration: Calibration) -> Shares:
+        assert not isinstance(calibration.budget, Zcdp)  # noqa: S101
+        epsilon = calibration.budget.epsilon / calibration.copies
+        return Shares(float(self.share * epsilon), float((1 - self.share) * epsilon))
+
+    def _floor(self, objective: Objective, epsilon: float) -> float:
+        """Return Λ₀: half of a given ridge if that is enough, else the least that is."""
+        least = objective.smoothness / (2 * float(1 - self.share) * epsilon)
+        if objective.l2 is None:
+            return least
+        if objective.l2 < 2 * least * (1 - 1e-12):
+            raise InvalidParameter(
+                "l2",
+                f"at least {2 * least:.6g} (twice Λ₀) for NAPP at this budget",
+                objective.l2,
+                "Leave it at 'auto'.",
+            )
+        return objective.l2 / 2
+
+    def _convex(
+        self, objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
+    ) -> Calibration:
+        """Calibrate Kifer, Smith and Thakurta for the fixed point, a ridge of 2Λ₀."""
+        assert not isinstance(budget, Zcdp)  # noqa: S101
+        whole = ObjectivePerturbation("kst")
+        main = float((1 - whole.precision_share) * budget.epsilon / copies)
+        floor = self._floor(objective, main)
+        ridge = self.target.fixed_ridge(floor) * (1 + 1e-12)
+        fixed = replace(objective, l2=ridge, penalty=self.target.fixed_point())
+        return whole.calibrate(fixed, budget, neighbours, copies=copies)
+
+    def _check_choices(self) -> None:
+        if self.solver not in ("reweighting", "convex"):
+            raise InvalidParameter("solver", "'reweighting' or 'convex'", self.solver)
+        if self.retrieval not in ("none", "return", "recycle"):
+            must = "'none', 'return' or 'recycle'"
+            raise InvalidParameter("retrieval", must, self.retrieval)
+        if self.rounds < 1:
+            raise InvalidParameter("rounds", "at least 1", self.rounds)
+        if not 0 < self.share < 1:
+            raise InvalidParameter("share", "between 0 and 1", float(self.share))
+        if not self.truncation <= 0:
+            raise InvalidParameter("truncation", "at most 0", self.truncation)
+        if self.solver == "convex" and not self._is_one_convex_problem():
+            raise InvalidParameter(
+                "solver",
+                "'reweighting' unless the fixed point is one convex problem: a convex "
+                "target without MOOR, selection, retrieval or augmented rows, and share=½",
+                self.solver,
+            )
+
+    def _is_one_convex_problem(self) -> bool:
+        plain = not (self.selection or self.augmented or self.retrieval != "none")
+        fixed = not self.moor or self.target.kind == "ridge"
+        return plain and fixed and self.target.convex and self.share == Fraction(1, 2)
+
+
+def _published_noise(lipschitz: float, part: float, budget: Pure | Approx) -> Noise:
+    """Return Eq. 4, drawn correctly: the radius of the spherical Laplace is Gamma(p)."""
+    if isinstance(budget, Pure):
+        return SphericalLaplace(lipschitz / part)
+    variance = 2 * (part - math.log(float(budget.delta))) / part**2
+    return Gaussian(lipschitz * math.sqrt(variance))

@@ -1,0 +1,1 @@
+"""Mechanisms that release sums over the rows."""

@@ -1,0 +1,213 @@
+"""AdaSSP: sums with noise, and a ridge that a private eigenvalue chooses (Wang 2018)."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from types import MappingProxyType
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from confide._types import Array
+from confide.accounting import GaussianEvent
+from confide.data.rows.in_memory import Rows
+from confide.errors import InvalidParameter
+from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
+from confide.mechanisms.intervals.moments import ROUNDING_SLACK
+from confide.mechanisms.needs import Need, check_needs
+from confide.mechanisms.release import NoiseRecord, Release
+from confide.mechanisms.statistics.sums import (
+    BOUNDED_TARGET,
+    NO_PENALTY,
+    PAGE,
+    SQUARED_LOSS,
+    SumsCalibration,
+    add_pair_noise,
+    balanced_weight,
+    pair_sensitivity,
+    ridge_solution,
+    sufficient_statistics,
+    within,
+)
+from confide.mechanisms.unit_noise import gaussian_shift_of
+from confide.noise import Entropy, Gaussian
+from confide.objectives import Objective
+from confide.privacy import Approx, Budget, Neighbours, Pure, gaussian_delta
+from confide.privacy.budgets import exact
+
+EIGENVALUE = "smallest eigenvalue"
+MOMENT = "moment"
+
+
+@MECHANISMS.register("adassp")
+@dataclass(frozen=True, slots=True)
+class AdaSsp:
+    """Release sums, and add as much ridge as a private smallest eigenvalue leaves room for.
+
+    Guarantee    (epsilon, delta) or zCDP; add-remove or replace-one.
+    Public       bounds, budget, shares, the largest ridge.
+    Private      rows and targets, and under add-remove their number.
+    Sensitivity  X² for the eigenvalue; of the sums as in `SufficientStatistics`.
+    Proof        docs/proofs/sufficient-statistics.md
+
+    ``share`` is what the eigenvalue gets of the squared Gaussian shift, ``failure`` how
+    often the ridge may be too small. l2 is the most that is ever added. ``constants`` =
+    "published" has the noise of the paper: three equal parts, independent entries above
+    the diagonal, and the classical rule, which its three parts together keep to.
+    """
+
+    constants: Literal["tight", "published"] = "tight"
+    share: Fraction = Fraction(1, 10)
+    failure: float = 0.05
+
+    name: ClassVar[str] = "adassp"
+    needs: ClassVar[tuple[Need, ...]] = (SQUARED_LOSS, BOUNDED_TARGET, NO_PENALTY)
+    default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
+    theorems: ClassVar[tuple[str, ...]] = (
+        PAGE + "sums-sensitivity",
+        PAGE + "eigenvalue-sensitivity",
+        PAGE + "adassp",
+    )
+
+    def __post_init__(self) -> None:
+        if self.constants not in ("tight", "published"):
+            raise InvalidParameter("constants", "'tight' or 'published'", self.constants)
+        object.__setattr__(self, "share", exact(self.share, "share"))
+        if not 0 < self.share < 1:
+            raise InvalidParameter("share", "between 0 and 1", self.share)
+        if not 0 < self.failure < 1:
+            raise InvalidParameter("failure", "between 0 and 1", self.failure)
+
+    def calibrate(
+        self,
+        objective: Objective,
+        budget: Budget,
+        neighbours: Neighbours,
+        *,
+        copies: int = 1,
+    ) -> Calibration:
+        """Choose noise and the largest ridge from public facts alone."""
+        check_needs(type(self).__name__, self.needs, objective)
+        if isinstance(budget, Pure):
+            raise InvalidParameter(
+                "budget", "Approx or Zcdp for AdaSSP", budget, "Or use mechanism='ssp'."
+            )
+        if self.constants == "published":
+            found = _published(objective, budget, neighbours, copies)
+        else:
+            found = self._tight(objective, gaussian_shift_of(budget), neighbours, copies)
+        fixed = objective
+        if objective.l2 is None:
+            fixed = objective.with_l2(self._most(found.sums, objective.dimension))
+        return SumsCalibration(
+            fixed,
+            budget,
+            neighbours,
+            PAGE + "adassp",
+            found.sums,
+            None,
+            math.inf,
+            (GaussianEvent(found.shift),),
+            copies,
+            others=(
+                NoiseRecord(Gaussian.kind, found.moment.scale, MOMENT),
+                NoiseRecord(Gaussian.kind, found.eigenvalue.scale, EIGENVALUE),
+            ),
+        )
+
+    def release(
+        self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
+    ) -> Release:
+        """Release ridge and sums of every task and solve each."""
+        paid = exactly(tasks, calibration.copies)
+        pairs = [self._one(calibration, rows, entropy) for rows in paid]
+        values = [value for value, _ in pairs]
+        found = released(calibration, values, entropy, "gram")
+        ridges = [ridge for _, ridge in pairs]
+        return replace(found, extras=MappingProxyType({"ridges": ridges}))
+
+    def _tight(
+        self, objective: Objective, shift: float, neighbours: Neighbours, copies: int
+    ) -> "_Noises":
+        weight = balanced_weight(objective)
+        root = math.sqrt(copies)
+        rest = shift * math.sqrt(1 - float(self.share))
+        sums = root * pair_sensitivity(objective, weight, neighbours) / rest
+        reach = objective.row_norm**2 * (1 + ROUNDING_SLACK)
+        alone = root * reach / (shift * math.sqrt(float(self.share)))
+        return _Noises(Gaussian(sums), Gaussian(sums / weight), Gaussian(alone), shift)
+
+    def _most(self, sums: Gaussian, size: int) -> float:
+        """Return what the largest eigenvalue of the noise rarely exceeds."""
+        if self.constants == "published":
+            return sums.scale * math.sqrt(size * math.log(2 * size**2 / self.failure))
+        tail = math.sqrt(2 * math.log(1 / self.failure))
+        return sums.scale * (math.sqrt(2 * size) + tail)
+
+    def _one(
+        self, calibration: Calibration, rows: Rows, entropy: Entropy
+    ) -> tuple[Array, float]:
+        objective = calibration.objective
+        assert isinstance(calibration, SumsCalibration)  # noqa: S101
+        assert isinstance(calibration.noise, Gaussian)  # noqa: S101
+        moment, eigenvalue = (Gaussian(record.scale) for record in calibration.others)
+        statistics = sufficient_statistics(rows)
+        smallest = float(np.linalg.eigvalsh(statistics[0])[0])
+        smallest += float(eigenvalue.draw(1, entropy)[0])
+        smallest -= self._margin(calibration.budget, eigenvalue.scale)
+        ridge = max(0.0, (objective.l2 or 0.0) - max(0.0, smallest))
+        if self.constants == "published":
+            sums = _apart(statistics, calibration.noise, moment, entropy)
+        else:
+            weight = calibration.noise.scale / moment.scale
+            sums = add_pair_noise(statistics, calibration.noise, weight, entropy)
+        value = ridge_solution(*sums, ridge, least=calibration.noise.scale)
+        return within(objective, value), ridge
+
+    def _margin(self, budget: Budget, scale: float) -> float:
+        """Return by how much the released eigenvalue is lowered, to be safe."""
+        if self.constants == "published" and isinstance(budget, Approx):
+            return scale * math.sqrt(math.log(6 / float(budget.delta)))
+        return scale * math.sqrt(2 * math.log(1 / self.failure))
+
+
+@dataclass(frozen=True, slots=True)
+class _Noises:
+    sums: Gaussian
+    moment: Gaussian
+    eigenvalue: Gaussian
+    shift: float
+
+
+def _published(
+    objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
+) -> _Noises:
+    """Return the noise of the paper, if it keeps to the budget by exact accounting."""
+    if not isinstance(budget, Approx) or neighbours is not Neighbours.ADD_REMOVE:
+        raise InvalidParameter(
+            "constants",
+            "'tight' unless the budget is Approx and neighbours are add-remove",
+            "published",
+        )
+    each = float(budget.epsilon) / 3
+    unit = copies * math.sqrt(math.log(6 / float(budget.delta))) / each
+    shift = math.sqrt(3 * copies) / unit
+    if gaussian_delta(float(budget.epsilon), shift) > float(budget.delta):
+        raise InvalidParameter(
+            "constants", "'tight' for so large a budget: the rule fails there", "published"
+        )
+    longest, bound = objective.row_norm, objective.target_bound or 1.0
+    unit *= 1 + ROUNDING_SLACK
+    gram = unit * longest**2
+    return _Noises(Gaussian(gram), Gaussian(unit * longest * bound), Gaussian(gram), shift)
+
+
+def _apart(
+    statistics: tuple[Array, Array], gram: Gaussian, moment: Gaussian, entropy: Entropy
+) -> tuple[Array, Array]:
+    """Add noise of its own to every entry on and above the diagonal, and to the moment."""
+    size = len(statistics[1])
+    upper = np.triu(gram.draw(size * size, entropy).reshape(size, size))
+    noise = upper + np.triu(upper, 1).T
+    return statistics[0] + noise, statistics[1] + moment.draw(size, entropy)

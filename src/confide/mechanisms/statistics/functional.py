@@ -1,0 +1,198 @@
+"""The functional mechanism: noise on the coefficients of the objective itself."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from confide._types import Array
+from confide.accounting import PureEvent
+from confide.data.rows.in_memory import Rows
+from confide.errors import InvalidParameter
+from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
+from confide.mechanisms.intervals.moments import ROUNDING_SLACK
+from confide.mechanisms.needs import Need, check_needs
+from confide.mechanisms.release import Release
+from confide.mechanisms.statistics.sums import (
+    BOUNDED_TARGET,
+    NO_PENALTY,
+    PAGE,
+    SumsCalibration,
+    pair_dimension,
+    pair_sensitivity,
+    sufficient_statistics,
+    within,
+)
+from confide.noise import Entropy, Laplace
+from confide.objectives import Logistic, Objective, is_squared
+from confide.privacy import Budget, Neighbours, Pure
+
+Constants = Literal["tight", "published"]
+RIDGE = 4.0
+"""How many standard deviations of the noise an automatic ridge adds to the diagonal."""
+DROPPED_BELOW = 1e-8
+POLYNOMIAL = Need(
+    "the squared or the logistic loss, which have a polynomial of degree two",
+    lambda objective: is_squared(objective.loss) or isinstance(objective.loss, Logistic),
+    "use mechanism='objective'",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Polynomial:
+    """½κ⟨x,θ⟩² − qy⟨x,θ⟩ for one record: the squared loss, or Taylor's of the logistic."""
+
+    curvature: float
+    slope: float
+
+    @classmethod
+    def of(cls, objective: Objective) -> "Polynomial":
+        """Return κ and q of a loss."""
+        return cls(1.0, 1.0) if is_squared(objective.loss) else cls(0.25, 0.5)
+
+
+@MECHANISMS.register("functional")
+@dataclass(frozen=True, slots=True)
+class FunctionalMechanism:
+    """Minimise a polynomial whose coefficients have Laplace noise (Zhang et al. 2012).
+
+    Guarantee    pure; add-remove or replace-one.
+    Public       bounds, ridge, budget.
+    Private      rows and targets, and under add-remove their number.
+    Sensitivity  sum of what one record moves all coefficients by: ½κdX² + q√d·XB under
+                 add-remove for rows of length X; at most twice that under replace-one.
+    Noise        Laplace on every coefficient; then a ridge of 4 standard deviations, and
+                 directions whose curvature is not positive are dropped.
+    Proof        docs/proofs/sufficient-statistics.md
+
+    ``constants`` = "published" has the sensitivities of the paper, 2(d+1)² for squares and
+    d²/4 + 3d for the logistic loss, which allow every entry of a row to be as large as X.
+    """
+
+    constants: Constants = "tight"
+
+    name: ClassVar[str] = "functional"
+    needs: ClassVar[tuple[Need, ...]] = (POLYNOMIAL, BOUNDED_TARGET, NO_PENALTY)
+    default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
+    theorems: ClassVar[tuple[str, ...]] = (
+        PAGE + "sums-sensitivity",
+        PAGE + "functional-sensitivity",
+        PAGE + "functional",
+    )
+
+    def __post_init__(self) -> None:
+        if self.constants not in ("tight", "published"):
+            raise InvalidParameter("constants", "'tight' or 'published'", self.constants)
+
+    def sensitivity(self, objective: Objective, neighbours: Neighbours) -> float:
+        """Bound the sum of what one record moves all coefficients by."""
+        rule = _published if self.constants == "published" else _tight
+        return rule(objective, neighbours) * (1 + ROUNDING_SLACK)
+
+    def calibrate(
+        self,
+        objective: Objective,
+        budget: Budget,
+        neighbours: Neighbours,
+        *,
+        copies: int = 1,
+    ) -> Calibration:
+        """Choose noise and ridge from public facts alone."""
+        check_needs(type(self).__name__, self.needs, objective)
+        if not isinstance(budget, Pure):
+            raise InvalidParameter(
+                "budget",
+                "Pure for the functional mechanism",
+                budget,
+                "Or use mechanism='ssp'.",
+            )
+        scale = copies * self.sensitivity(objective, neighbours) / float(budget.epsilon)
+        fixed = objective
+        if objective.l2 is None:
+            fixed = objective.with_l2(RIDGE * DIAGONAL * math.sqrt(2) * scale)
+        return SumsCalibration(
+            fixed,
+            budget,
+            neighbours,
+            PAGE + "functional",
+            Laplace(scale),
+            None,
+            math.inf,
+            (PureEvent(budget.epsilon),),
+            copies,
+        )
+
+    def release(
+        self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
+    ) -> Release:
+        """Add noise to the polynomial of every task and minimise each."""
+        paid = exactly(tasks, calibration.copies)
+        values = [_one(calibration, rows, entropy) for rows in paid]
+        return released(calibration, values, entropy, "coefficients of the objective")
+
+
+DIAGONAL = 2.0
+"""The matrix of a polynomial holds θⱼ² with twice its coefficient, θⱼθₖ with once."""
+
+
+def _tight(objective: Objective, neighbours: Neighbours) -> float:
+    """Return the bound for rows of length X."""
+    shape, size = Polynomial.of(objective), objective.dimension
+    longest, bound = objective.row_norm, objective.target_bound or 1.0
+    one = shape.curvature / 2 * size * longest**2
+    one += shape.slope * math.sqrt(size) * longest * bound
+    if neighbours is Neighbours.ADD_REMOVE:
+        return one
+
+    def reach(log_weight: float) -> float:
+        weight = math.exp(log_weight)
+        both = math.hypot(
+            shape.curvature / 2 * size, shape.slope * math.sqrt(size) / weight
+        )
+        return pair_sensitivity(objective, weight, neighbours) * both
+
+    best = minimize_scalar(reach, bounds=(-8.0, 8.0), method="bounded")
+    return min(2 * one, reach(float(best.x)))
+
+
+def _published(objective: Objective, neighbours: Neighbours) -> float:
+    """Return the bound of the paper, for rows whose entries are at most X."""
+    size, longest = objective.dimension, objective.row_norm
+    if is_squared(objective.loss):
+        one = (size * longest + (objective.target_bound or 1.0)) ** 2 / 2
+    else:
+        one = (size * longest) ** 2 / 8 + 1.5 * size * longest
+    return neighbours.shifts * one
+
+
+def noised_polynomial(
+    calibration: Calibration, rows: Rows, entropy: Entropy
+) -> tuple[Array, Array]:
+    """Return M and c of ½θᵀMθ − cᵀθ, every coefficient of it with its own noise."""
+    shape, size = Polynomial.of(calibration.objective), calibration.objective.dimension
+    gram, moment = sufficient_statistics(rows)
+    drawn = calibration.noise.draw(pair_dimension(size), entropy)
+    linear, quadratic = drawn[:size], drawn[size:]
+    row, column = np.triu_indices(size)
+    noise = np.zeros((size, size))
+    noise[row, column] = np.where(row == column, DIAGONAL, 1.0) * quadratic
+    noise[column, row] = noise[row, column]
+    return shape.curvature * gram + noise, shape.slope * moment + linear
+
+
+def _one(calibration: Calibration, rows: Rows, entropy: Entropy) -> Array:
+    objective = calibration.objective
+    matrix, linear = noised_polynomial(calibration, rows, entropy)
+    ridge = (objective.l2 or 0.0) * np.eye(len(linear))
+    return within(objective, trimmed_minimum(matrix + ridge, linear))
+
+
+def trimmed_minimum(matrix: Array, linear: Array) -> Array:
+    """Minimise ½θᵀMθ − cᵀθ over the directions in which M curves upwards."""
+    values, vectors = np.linalg.eigh(matrix)
+    kept = values > DROPPED_BELOW
+    along = vectors[:, kept]
+    return np.asarray(along @ ((along.T @ linear) / values[kept]))

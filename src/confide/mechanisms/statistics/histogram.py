@@ -1,0 +1,195 @@
+"""Projected histogram: noisy counts over public cells, then a fit of their centres."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import product
+from typing import ClassVar, Self, TypeAlias
+
+import numpy as np
+
+from confide._types import AnyArray, Array
+from confide.accounting import PureEvent
+from confide.data import Category, Schema
+from confide.data.rows.block import Block, Partial
+from confide.data.rows.in_memory import Rows
+from confide.errors import InvalidParameter
+from confide.mechanisms.base import Calibration, exactly, released
+from confide.mechanisms.needs import Need, check_needs
+from confide.mechanisms.release import Release
+from confide.mechanisms.statistics.sums import (
+    BOUNDED_TARGET,
+    NO_PENALTY,
+    PAGE,
+    SQUARED_LOSS,
+    SumsCalibration,
+    ridge_solution,
+    within,
+)
+from confide.noise import Entropy, Laplace
+from confide.objectives import Objective
+from confide.privacy import Budget, Neighbours, Pure
+
+Centres: TypeAlias = tuple[tuple[float, ...], ...]
+"""The centres of the cells of some neighbouring columns; a row belongs to the nearest."""
+MOST_CELLS = 10**6
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectedHistogram:
+    """Count records in public cells with noise, and fit the centres with those weights.
+
+    Guarantee    pure; add-remove or replace-one.
+    Public       cells, bounds, ridge, budget.
+    Private      rows and targets, and under add-remove their number.
+    Sensitivity  1 under add-remove, 2 under replace-one: one count, or two.
+    Noise        Laplace on every count, empty cells included.
+    Proof        docs/proofs/sufficient-statistics.md
+
+    ``blocks`` holds, for every group of neighbouring columns, the centres of its cells;
+    ``target_cells`` equal intervals divide the range of the target. The histogram's cells
+    are all combinations. Negative counts are kept: cutting them off would add records to
+    every empty cell.
+    """
+
+    blocks: tuple[Centres, ...]
+    target_cells: int = 8
+
+    name: ClassVar[str] = "histogram"
+    needs: ClassVar[tuple[Need, ...]] = (SQUARED_LOSS, BOUNDED_TARGET, NO_PENALTY)
+    default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
+    theorems: ClassVar[tuple[str, ...]] = (PAGE + "histogram",)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.cells <= MOST_CELLS:
+            raise InvalidParameter("cells", f"from 1 to {MOST_CELLS} in all", self.cells)
+
+    @classmethod
+    def of_schema(
+        cls,
+        schema: Schema,
+        height: float = 0.0,
+        *,
+        number_cells: int = 2,
+        target_cells: int = 8,
+    ) -> Self:
+        """Return cells for the columns of a schema: levels, and equal parts of a range.
+
+        ``height`` is that of the intercept's column, 0 without one.
+        """
+        blocks: list[Centres] = []
+        start = 0
+        for column in schema.columns:
+            size = len(column.features)
+            weight = float(schema.weights[start])
+            if isinstance(column, Category):
+                blocks.append(tuple(map(tuple, (weight * np.eye(size)).tolist())))
+            else:
+                ends = np.linspace(-weight, weight, number_cells + 1)
+                middles = (ends[1:] + ends[:-1]) / 2
+                blocks.append(tuple((float(one),) for one in middles))
+            start += size
+        if height:
+            blocks.append(((height,),))
+        return cls(tuple(blocks), target_cells)
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are in all."""
+        return math.prod(map(len, self.blocks)) * self.target_cells
+
+    def calibrate(
+        self,
+        objective: Objective,
+        budget: Budget,
+        neighbours: Neighbours,
+        *,
+        copies: int = 1,
+    ) -> Calibration:
+        """Choose noise and ridge from public facts alone."""
+        check_needs(type(self).__name__, self.needs, objective)
+        if not isinstance(budget, Pure):
+            raise InvalidParameter("budget", "Pure for a histogram", budget)
+        columns = sum(len(centres[0]) for centres in self.blocks)
+        if columns != objective.dimension:
+            must = f"for all {objective.dimension} columns, the intercept's included"
+            raise InvalidParameter("blocks", must, f"for {columns}")
+        noise = Laplace(copies * neighbours.shifts / float(budget.epsilon))
+        fixed = objective
+        if objective.l2 is None:
+            spread = math.sqrt(2 * self.cells) * noise.scale
+            ridge = spread * objective.row_norm**2 * math.sqrt(2 / objective.dimension)
+            fixed = objective.with_l2(ridge)
+        return SumsCalibration(
+            fixed,
+            budget,
+            neighbours,
+            PAGE + "histogram",
+            noise,
+            None,
+            math.inf,
+            (PureEvent(budget.epsilon),),
+            copies,
+        )
+
+    def release(
+        self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
+    ) -> Release:
+        """Add noise to the counts of every task and fit each."""
+        paid = exactly(tasks, calibration.copies)
+        values = [self._one(calibration, rows, entropy) for rows in paid]
+        return released(calibration, values, entropy, "counts")
+
+    def counts(self, rows: Rows, bound: float) -> Array:
+        """Return how many records every cell holds, which is private."""
+
+        def part(block: Block) -> Partial:
+            codes = self._codes(block, bound)
+            return (np.bincount(codes, minlength=self.cells).astype(np.float64),)
+
+        (found,) = rows.sum(part)
+        return np.asarray(found)
+
+    def _codes(self, block: Block, bound: float) -> AnyArray:
+        """Return the cell of every record; each is looked at by itself."""
+        features = _dense(block)
+        codes = np.zeros(len(features), dtype=np.intp)
+        start = 0
+        for centres in self.blocks:
+            table = np.array(centres)
+            here = features[:, None, start : start + table.shape[1]]
+            codes = codes * len(table) + ((here - table) ** 2).sum(axis=2).argmin(axis=1)
+            start += table.shape[1]
+        place = (block.target / bound + 1) / 2 * self.target_cells
+        return codes * self.target_cells + np.clip(place, 0, self.target_cells - 1).astype(
+            np.intp
+        )
+
+    def _one(self, calibration: Calibration, rows: Rows, entropy: Entropy) -> Array:
+        objective = calibration.objective
+        bound = objective.target_bound or 1.0
+        counts = self.counts(rows, bound) + calibration.noise.draw(self.cells, entropy)
+        table = counts.reshape(-1, self.target_cells)
+        points = np.array([sum(parts, ()) for parts in product(*self.blocks)])
+        middles = bound * ((np.arange(self.target_cells) + 0.5) * 2 / self.target_cells - 1)
+        gram = points.T @ (points * table.sum(axis=1)[:, None])
+        ridge = objective.l2 or 0.0
+        theta = ridge_solution(gram, points.T @ (table @ middles), ridge, LEAST)
+        return within(objective, theta)
+
+
+LEAST = 1e-3
+"""No direction is solved with less strength than this, even without a ridge."""
+
+
+def _dense(block: Block) -> Array:
+    """Return the bounded rows of a block, the intercept's column included."""
+    features = block.features
+    if not isinstance(features, np.ndarray):
+        features = np.asarray(features.todense(), dtype=np.float64)
+    if block.factor is not None:
+        features = features * block.factor[:, None]
+    if not block.height:
+        return np.asarray(features)
+    column = np.full((len(features), 1), block.height)
+    return np.hstack([features, column])

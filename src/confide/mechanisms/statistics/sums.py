@@ -1,0 +1,134 @@
+"""Sums of products: all that linear regression asks of the rows.
+
+    gram  G = Σ xxᵀ        moment  m = Σ yx
+
+docs/proofs/sufficient-statistics.md proves what is used here.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from confide._types import Array
+from confide.data.rows.block import Block, Partial
+from confide.data.rows.in_memory import Rows
+from confide.errors import InvalidParameter
+from confide.mechanisms.base import Calibration
+from confide.mechanisms.intervals.moments import ROUNDING_SLACK
+from confide.mechanisms.needs import Need
+from confide.mechanisms.release import NoiseRecord
+from confide.mechanisms.unit_noise import UnitNoise
+from confide.noise import Entropy
+from confide.noise.symmetric_matrices import as_symmetric, degrees_of_freedom
+from confide.objectives import Objective, is_squared
+from confide.privacy import Neighbours
+
+PAGE = "sufficient-statistics.md#"
+
+
+@dataclass(frozen=True, slots=True)
+class SumsCalibration(Calibration):
+    """A calibration of released sums: no solver, so no tolerance.
+
+    ``others`` describes noises beside the first.
+    """
+
+    others: tuple[NoiseRecord, ...] = field(default=(), kw_only=True)
+
+    def records(self, added_to: str) -> tuple[NoiseRecord, ...]:
+        """Describe the noises for the release."""
+        return (*Calibration.records(self, added_to), *self.others)
+
+    def check_rows(self, rows: Rows) -> None:
+        """Refuse by shape what rounding could move by more than the slack."""
+        unit = float(np.finfo(np.float64).eps) / 2
+        if 4 * unit * rows.terms * rows.count > ROUNDING_SLACK:
+            raise InvalidParameter(
+                "mechanism",
+                "'objective' or 'output' for so many rows: rounding moves sums too far",
+                "released sums",
+            )
+
+
+SQUARED_LOSS = Need(
+    "the squared loss",
+    lambda objective: is_squared(objective.loss),
+    "use LinearRegression, or mechanism='objective'",
+)
+BOUNDED_TARGET = Need(
+    "a public bound on the target",
+    lambda objective: (
+        objective.target_bound is not None or objective.loss.targets == "signs"
+    ),
+    "set target_bound",
+)
+NO_PENALTY = Need(
+    "an objective without a penalty of its own",
+    lambda objective: objective.penalty is None,
+    "set l1 to 0, or use mechanism='objective'",
+)
+
+
+def sufficient_statistics(rows: Rows) -> tuple[Array, Array]:
+    """Return G and m, which are private."""
+    assert not rows.responses, "noise is drawn for one target"  # noqa: S101
+
+    def part(block: Block) -> Partial:
+        target = np.asarray(block.target, dtype=np.float64)
+        return block.gram(np.ones(len(target)), fine=True), block.pull(target)
+
+    gram, moment = rows.sum(part)
+    return gram, moment
+
+
+def pair_sensitivity(objective: Objective, weight: float, neighbours: Neighbours) -> float:
+    """Bound how far one record moves (G, w·m), in the Frobenius norm.
+
+    Under replace-one both cannot move furthest at once: the Gram matrix moves most for
+    rows at right angles, the moment for opposite ones.
+    """
+    longest, bound = objective.row_norm, weight * (objective.target_bound or 1.0)
+    if neighbours is Neighbours.ADD_REMOVE:
+        reach = longest * math.hypot(longest, bound)
+    elif bound**2 <= 2 * longest**2:
+        reach = (2 * longest**2 + bound**2) / math.sqrt(2)
+    else:
+        reach = 2 * longest * bound
+    return reach * (1 + ROUNDING_SLACK)
+
+
+def balanced_weight(objective: Objective) -> float:
+    """Return the w at which noise on G, times a typical θ, matches that on m."""
+    ratio = objective.row_norm / (objective.target_bound or 1.0)
+    return math.sqrt(math.sqrt(2) * ratio / objective.typical_norm)
+
+
+def pair_dimension(size: int) -> int:
+    """Return the dimension of the space of pairs."""
+    return degrees_of_freedom(size) + size
+
+
+def add_pair_noise(
+    statistics: tuple[Array, Array], noise: UnitNoise, weight: float, entropy: Entropy
+) -> tuple[Array, Array]:
+    """Add one noise vector to (G, w·m), and return G and m."""
+    gram, moment = statistics
+    size = len(moment)
+    drawn = noise.draw(pair_dimension(size), entropy)
+    free = degrees_of_freedom(size)
+    return gram + as_symmetric(drawn[None, :free], size)[0], moment + drawn[free:] / weight
+
+
+def ridge_solution(gram: Array, moment: Array, l2: float, least: float = 0.0) -> Array:
+    """Solve (G + Λ)θ = m with eigenvalues of G raised to 0 and of the sum to ``least``."""
+    values, vectors = np.linalg.eigh(gram)
+    strength = np.maximum(np.maximum(values, 0.0) + l2, least)
+    return np.asarray(vectors @ ((vectors.T @ moment) / strength))
+
+
+def within(objective: Objective, theta: Array) -> Array:
+    """Project onto the constraint, if there is one."""
+    if objective.constraint is None:
+        return theta
+    return np.asarray(objective.constraint.project(theta))

@@ -1,0 +1,1 @@
+"""Threads, worker processes and Dask clusters."""

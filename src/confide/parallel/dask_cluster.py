@@ -1,0 +1,313 @@
+"""A Dask cluster: some processes of this machine, or one that runs elsewhere already.
+
+What private rows may meet on the way, and what is done about it:
+
+- A worker on which a task raises logs "Compute Failed" with the key, up to a thousand
+  characters of the function and its arguments, the exception and its traceback. So a
+  function of private rows never raises there: send `quiet(function)`, which returns
+  `Failed` in place of an error and shows itself as "<private>", and `unwrap` its result.
+- A value that cannot be pickled is logged as text. Results are to be arrays and numbers.
+- A key that Dask makes up holds a digest of the arguments, and schedulers show keys to
+  whoever asks. Name tasks yourself, `client.submit(..., key=..., pure=False)`.
+- Workers that are started here log nothing, print nothing, keep no rows on disk when
+  memory gets short, and open no page for browsers. A cluster that runs elsewhere does
+  what its owner set up, `tls://` included.
+- The ports of a local cluster listen on this machine only, yet every account of the
+  machine can reach them, and who reaches them can read the rows and run programs. On a
+  machine that is shared with strangers, run a scheduler with TLS and give its address.
+"""
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+from typing import Any, Final, TypeAlias
+
+from confide.errors import ConfideError, InvalidParameter, restored
+from confide.parallel.worker_processes import (
+    THREAD_LIMITS,
+    cannot_start,
+    environment_kept,
+    single_threaded,
+)
+
+Client: TypeAlias = Any
+"""A `distributed.Client`; Dask has no types of its own."""
+
+MOST_WORKERS: Final = 1024
+PATIENCE: Final = 10.0
+"""Seconds to wait for a scheduler elsewhere, and as long again for its workers."""
+
+_SPAWN_VARIABLES: Final = "distributed.nanny.pre-spawn-environ"
+_KEPT_MEMORY: Final = {
+    "MALLOC_TRIM_THRESHOLD_": str(2**28),
+    "MALLOC_MMAP_THRESHOLD_": str(2**25),
+}
+"""Dask lets workers give memory back at once, and blocks then cost five times as much."""
+_LEFT_BEHIND: Final = ("PYTHONHASHSEED", "__DASK_PARENT_PID")
+"""Variables that Dask sets in a parent when a worker is born, next to those above."""
+
+_LOGGERS: Final = ("distributed", "distributed.client")
+_SETTINGS: Final = {
+    "distributed.worker.multiprocessing-method": "spawn",
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.http.routes": [],
+    "distributed.scheduler.http.routes": [],
+}
+
+
+@contextmanager
+def connected(
+    *, workers: int | None = None, address: str | None = None
+) -> Iterator[Client | None]:
+    """Yield a client of a cluster, or None where neither is asked for.
+
+    Parameters
+    ----------
+    workers
+        Number of processes to start on this machine, each with one thread; one that
+        dies is replaced. They end with the context.
+    address
+        Where a scheduler listens, such as ``"tcp://host:8786"``. It and its workers
+        stay as they are when the context ends.
+
+    Raises
+    ------
+    InvalidParameter
+        Both are asked for, one of them is wrong, nobody answers at the address, or Dask
+        is not installed.
+    """
+    if workers is not None and address is not None:
+        raise InvalidParameter(
+            "workers", "left out where an address is given", workers, "Choose one of them."
+        )
+    if workers is not None:
+        with _local(_checked_number(workers)) as client:
+            yield client
+    elif address is not None:
+        with _remote(_checked_address(address)) as client:
+            yield client
+    else:
+        yield None
+
+
+def current_client() -> Client | None:
+    """Return the client that is active in this process, without importing Dask for it."""
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return None
+    try:
+        return distributed.default_client()
+    except ValueError:
+        return None
+
+
+# ---------------------------------------------------------------- tasks that keep quiet
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """What a quiet function returns in place of an error; it quotes no value."""
+
+    kind: type[ConfideError]
+    message: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Quiet:
+    """A function that never raises on a worker, where errors are logged with arguments."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, *values: Any) -> Any:
+        """Return what the function returns, or `Failed`."""
+        try:
+            return self.function(*values)
+        except ConfideError as error:
+            return Failed(type(error), str(error))
+        except (Exception, SystemExit) as error:  # noqa: BLE001
+            name = type(error).__name__
+            return Failed(
+                ConfideError, f"a block could not be computed on a worker: {name}"
+            )
+
+    def __repr__(self) -> str:
+        return "<private>"
+
+
+def quiet(function: Callable[..., Any]) -> Quiet:
+    """Return a function that can be sent to workers; read its results by `unwrap`."""
+    return Quiet(function)
+
+
+def unwrap(result: Any) -> Any:
+    """Return the result of a quiet function, or raise here what happened there."""
+    if isinstance(result, Failed):
+        raise restored(result.kind, result.message)
+    return result
+
+
+# ------------------------------------------------------------------------- the clusters
+
+
+@contextmanager
+def _local(workers: int) -> Iterator[Client]:
+    distributed = _distributed()
+    dask = import_module("dask")
+    own = {**dict.fromkeys(THREAD_LIMITS, "1"), **_KEPT_MEMORY}
+    variables = {**dask.config.get(_SPAWN_VARIABLES), **own}
+    with ExitStack() as stack:
+        stack.enter_context(_hushed())
+        stack.enter_context(environment_kept([*variables, *_LEFT_BEHIND]))
+        with (
+            single_threaded(),
+            dask.config.set({**_SETTINGS, _SPAWN_VARIABLES: variables}),
+        ):
+            cluster = _started(distributed, workers)
+            stack.callback(cluster.close)
+            client = distributed.Client(cluster)
+            stack.callback(client.close)
+        client.run_on_scheduler(_serve_no_page)
+        client.register_plugin(_silence())
+        yield client
+
+
+def _started(distributed: ModuleType, workers: int) -> Any:
+    try:
+        return distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+            silence_logs=logging.CRITICAL,
+        )
+    except RuntimeError as error:
+        raise cannot_start("start them") from error
+
+
+@contextmanager
+def _remote(address: str) -> Iterator[Client]:
+    distributed = _distributed()
+    with _hushed():
+        client = _answering(distributed, address)
+        try:
+            _check_that_workers_are_there(client, address)
+            yield client
+        finally:
+            client.close()
+
+
+def _answering(distributed: ModuleType, address: str) -> Client:
+    try:
+        # the first is no default: one that cannot connect would stay it for ever
+        distributed.Client(address, timeout=PATIENCE, set_as_default=False).close()
+        return distributed.Client(address, timeout=PATIENCE)
+    except (OSError, ValueError, TypeError, RuntimeError) as error:
+        raise InvalidParameter(
+            "address",
+            f"where a Dask scheduler answers within {PATIENCE:g} seconds",
+            address,
+            "Start one by `dask scheduler`, or see whether name, port and firewall are "
+            "right; for tls:// set distributed.comm.tls in Dask's configuration. "
+            f"({type(error).__name__})",
+        ) from None
+
+
+def _check_that_workers_are_there(client: Client, address: str) -> None:
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE)
+    except TimeoutError:
+        raise InvalidParameter(
+            "address",
+            "that of a scheduler with workers",
+            address,
+            f"Start some by `dask worker {address}`, with confide installed.",
+        ) from None
+    if not all(found is True for found in client.run(_ready, on_error="return").values()):
+        raise InvalidParameter(
+            "address",
+            "that of a scheduler whose workers can import confide",
+            address,
+            "Install the same version of confide where they run.",
+        )
+
+
+@contextmanager
+def _hushed() -> Iterator[None]:
+    """Keep Dask from logging here: it shows whatever it could not send, as text."""
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def _distributed() -> ModuleType:
+    try:
+        return import_module("distributed")
+    except ImportError:
+        raise InvalidParameter(
+            "workers or address",
+            "left out where Dask is not installed",
+            "no module distributed",
+            "pip install 'confide[dask]'",
+        ) from None
+
+
+def _checked_number(workers: int) -> int:
+    if isinstance(workers, bool) or not isinstance(workers, int):
+        raise InvalidParameter("workers", "a whole number", workers)
+    if not 1 <= workers <= MOST_WORKERS:
+        raise InvalidParameter("workers", f"between 1 and {MOST_WORKERS}", workers)
+    return workers
+
+
+def _checked_address(address: str) -> str:
+    if not isinstance(address, str) or not address.startswith(("tcp://", "tls://")):
+        raise InvalidParameter(
+            "address", "tcp://host:port or tls://host:port, as a text", address
+        )
+    return address
+
+
+# ------------------------------------------------------------- inside scheduler and worker
+
+
+def _ready() -> bool:
+    """Return True where a worker can import this function."""
+    return True
+
+
+def _serve_no_page(dask_scheduler: Any) -> None:
+    _close_web_server(dask_scheduler)
+
+
+def _close_web_server(server: Any) -> None:
+    """Stop what Dask serves to browsers in any case, even with no dashboard."""
+    server.http_server.stop()
+    del server.services["dashboard"]
+
+
+def _silence() -> Any:
+    """Return a plugin for workers that log nothing, print nothing and serve no page."""
+    kind = _distributed().WorkerPlugin
+    return type("Silence", (kind,), {"name": "confide-silence", "setup": _be_silent})()
+
+
+def _be_silent(_plugin: Any, worker: Any) -> None:
+    logging.disable(logging.CRITICAL)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
+    _close_web_server(worker)

@@ -1,0 +1,82 @@
+"""How wide a released interval will be, before anything is released.
+
+A released interval is computed from noisy moments, and the noise widens it. So moments of
+the expected size are made up, noise is added as a fit would add it, and intervals are
+computed as a fit would compute them, a few times over. Nothing private is in it.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from confide._types import Array
+from confide.inference.uncertainty import uncertainty
+from confide.mechanisms import IntervalCalibration
+from confide.mechanisms.intervals.moments import add_noise
+from confide.noise import Entropy
+from confide.privacy import (
+    Approx,
+    Budget,
+    Neighbours,
+    gaussian_epsilon,
+    gaussian_mu,
+)
+
+LEAST_DRAWS = 9
+LEAST_EPSILON = 1e-9
+ENOUGH = 150
+"""Draws times coefficients; many coefficients average the noise by themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What is expected of data that nobody has looked at, in units of the objective.
+
+    ``second`` holds the mean products of two features of a row, the intercept's last;
+    ``curvature`` and ``scatter`` the loss's mean curvature and squared slope. ``still``
+    has directions that no row has, as a fit knows them from a schema.
+    """
+
+    rows: int
+    second: Array
+    curvature: float
+    scatter: float
+    coefficients: Array
+    still: Array | None = None
+
+
+def left_for_coefficients(budget: Budget, part: Fraction) -> Budget:
+    """Return about which budget alone would do for the coefficients what a part does."""
+    if isinstance(budget, Approx):
+        delta = float(budget.delta)
+        shift = gaussian_mu(float(budget.epsilon), delta) * math.sqrt(float(part))
+        return Approx(f"{max(gaussian_epsilon(shift, delta), LEAST_EPSILON):.6g}", delta)
+    return budget.share(part)
+
+
+def planned_widths(
+    calibration: IntervalCalibration, expected: Expected, directions: Array, level: float
+) -> tuple[Array, Array]:
+    """Return the median and the upper quartile of the widths for every direction."""
+    main, moments = calibration.main, calibration.moments
+    on = "coefficients" if main.finish is None else "linear term"
+    noise = main.records(on)[0]
+    public = expected.rows if main.neighbours is Neighbours.REPLACE_ONE else None
+    whole = expected.rows * expected.second
+    draws = max(LEAST_DRAWS, ENOUGH // len(whole))
+    lengths = []
+    for k in range(draws):
+        found = add_noise(
+            moments,
+            expected.coefficients,
+            expected.curvature * whole,
+            expected.scatter * whole,
+            Entropy.seeded(k),
+        )
+        point = expected.coefficients
+        law = uncertainty(main.objective, point, noise, found, public, still=expected.still)
+        lengths.append(2 * law.half_lengths(directions, level))
+    median, wide = np.quantile(lengths, [0.5, 0.75], axis=0)
+    return median, wide

@@ -1,0 +1,420 @@
+"""What a fit will be worth, foretold from public facts before anything is spent.
+
+Noise and ridge come from the mechanism's calibration. With τ² = E xⱼ² of a feature,
+
+    H = n·E[φ″]·τ² + Λ
+    sampling   n·E[φ′²]·τ² / H²
+    privacy    Cov(b) / H² for noise b on the linear term, plus Cov(noise) on coefficients
+
+The expectations are taken at the coefficients that ridge and noise lead to: their errors
+spread the predictor, which flattens the curvature, which is solved for self-consistently.
+Curvature along the signal differs from curvature across it; what is reported is the root
+mean square over coefficients.
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, cast, get_args
+
+import numpy as np
+from scipy.special import ndtri
+
+from confide._types import Array
+from confide.data import INTERCEPT_HEIGHT, Schema
+from confide.errors import ConfideError, InvalidParameter, MissingPublicBound, UnmetNeeds
+from confide.inference.intervals import Intervals, calibrate_wish
+from confide.mechanisms import (
+    MECHANISMS,
+    Calibration,
+    IntervalCalibration,
+    Mechanism,
+)
+from confide.objectives import (
+    LOSSES,
+    USUAL_CLIP,
+    Clipped,
+    Loss,
+    Objective,
+    typical_norm_of_columns,
+)
+from confide.planning.interval_width import Expected, planned_widths
+from confide.planning.population import Model, stand_in
+from confide.privacy import Budget, Guarantee, Neighbours, check_budget
+
+MOST_ROWS = 10**15
+_NOISE_IS_ON = {"objective": "linear term", "output": "coefficients"}
+_NOT_FORESEEN = (
+    "What becomes of the noise of several looks or steps is not foreseen: fit simulated "
+    "data, or plan with mechanism='objective'."
+)
+_LOSSES = {"svm": "huberized-hinge", "linear": "squared"}
+_CLASSES = "balanced classes of a logistic model whose log-odds spread by {:g}"
+_NUMBERS = (
+    "a target that spreads by a third of its bound (of half its range); what the columns "
+    "explain of it spreads {:g} times as far as what they do not"
+)
+_COUNTS = "counts of 1 in the middle, whose expected logarithms spread by {:g}"
+_TARGETS = {"linear": _NUMBERS, "poisson": _COUNTS}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a fit on so many rows is expected to show; errors are standard deviations.
+
+    ``shrinkage`` is the share of a coefficient that the ridge takes away (negative where
+    strong noise inflates it instead); ``typical_coefficient`` is the size that the
+    signal gives a coefficient if all share it evenly. All in the user's units.
+    ``curvature`` and ``scatter`` are the loss's mean curvature and squared slope per row.
+    ``intervals`` is how a fit would pay for them; without it none would be released, and
+    widths are those of intervals that nothing is paid for.
+    """
+
+    rows: int
+    columns: int
+    model: Model
+    mechanism: str
+    budget: Budget
+    neighbours: Neighbours
+    row_norm: float
+    level: float
+    signal: float
+    target_bound: float | None
+    slope_bound: float | None
+    noise_kind: str
+    noise_scale: float
+    ridge: float
+    calibration: Calibration = field(repr=False)
+    intervals: IntervalCalibration | None = field(default=None, repr=False)
+    privacy_error: float = math.nan
+    sampling_error: float = math.nan
+    shrinkage: float = math.nan
+    typical_coefficient: float = math.nan
+    curvature: float = math.nan
+    scatter: float = math.nan
+
+    @property
+    def target_unit(self) -> float:
+        """How many of the user's units one unit of the objective is."""
+        return (self.target_bound or 1.0) if self.model == "linear" else 1.0
+
+    @property
+    def noise_variances(self) -> tuple[float, float]:
+        """The variance of noise per coordinate: on the linear term, on coefficients."""
+        *linear, last = _variances(self.calibration)
+        return float(sum(linear)), float(last)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the fit would promise."""
+        return (self.intervals or self.calibration).guarantee
+
+    @property
+    def interval_width(self) -> float:
+        """Width of a confidence interval at the level, both parts combined."""
+        if self.intervals is not None:
+            unit = self.row_norm / math.sqrt(self.columns)
+            heights = [unit] * self.columns + [INTERCEPT_HEIGHT * self.row_norm]
+            second = np.diag(np.square(heights))
+            lines = self.target_unit * np.eye(self.columns, self.columns + 1)
+            widths, _ = self.released_widths(second, lines)
+            return math.sqrt(float(np.mean(widths**2)))
+        both = math.hypot(self.privacy_error, self.sampling_error)
+        return 2 * float(ndtri((1 + self.level) / 2)) * both
+
+    def released_widths(
+        self, second: Array, lines: Array, still: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Return how wide released intervals of linear functions will be.
+
+        What comes back are medians and upper quartiles over what noise may do to them.
+        ``second`` holds the mean products of two features, the intercept's last, and
+        ``still`` directions that no row has.
+        """
+        assert self.intervals is not None  # noqa: S101
+        kept = self.typical_coefficient * (1 - self.shrinkage)
+        size = math.hypot(kept, self.privacy_error) / self.target_unit
+        signs = np.where(np.arange(len(second)) % 2, -size, size)
+        signs[-1] = 0.0
+        expected = Expected(self.rows, second, self.curvature, self.scatter, signs, still)
+        return planned_widths(self.intervals, expected, lines, self.level)
+
+    @property
+    def total_error(self) -> float:
+        """Root mean square error of a coefficient: both parts and the shrinkage."""
+        bias = self.shrinkage * self.typical_coefficient
+        return math.hypot(self.privacy_error, self.sampling_error, bias)
+
+    @property
+    def dominated_by(self) -> Literal["privacy", "sampling"]:
+        """Which of the two parts is the larger."""
+        return "privacy" if self.privacy_error >= self.sampling_error else "sampling"
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the prediction supposes about data that nobody has looked at."""
+        return (
+            f"rows have length {self.row_norm:g} and point in all directions evenly",
+            _TARGETS.get(self.model, _CLASSES).format(self.signal),
+            "the signal is shared evenly by all coefficients",
+            "errors are near normal, and not far larger than a typical coefficient",
+        )
+
+    def with_rows(self, rows: int) -> "Plan":
+        """Return the plan for another number of rows; the share of intervals stays."""
+        return _foretell(replace(self, rows=_whole("rows", rows)))
+
+    def smallest_rows(self, width: float) -> int:
+        """Return the fewest rows whose interval is no wider than ``width``.
+
+        Rows so few that the ridge takes more than half of a coefficient do not count:
+        there the interval is narrow around the wrong place.
+        """
+        goal = _positive("width", width)
+
+        def enough(rows: int) -> bool:
+            plan = self.with_rows(rows)
+            return plan.interval_width <= goal and plan.shrinkage <= 0.5
+
+        few, many = 0, self.rows
+        while not enough(many):
+            few, many = many, 4 * many
+            if many > MOST_ROWS:
+                least = self.with_rows(MOST_ROWS).interval_width
+                must = f"more than {least:.4g}, which noise alone takes"
+                remedy = "Raise l2 or the budget, or use mechanism='objective'."
+                raise InvalidParameter("width", must, width, remedy)
+        while many - few > 1:
+            middle = max(few + 1, math.isqrt(few * many)) if few else many // 2
+            few, many = (few, middle) if enough(middle) else (middle, many)
+        return many
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the table as a list of plain dictionaries."""
+        return [{"name": name, "value": value} for name, value in self._lines()]
+
+    def __str__(self) -> str:
+        cells = [
+            (n, f"{v:.4g}" if isinstance(v, float) else f"{v}") for n, v in self._lines()
+        ]
+        left, right = (max(map(len, column)) for column in zip(*cells, strict=True))
+        table = [f"{name:<{left}}  {text:>{right}}" for name, text in cells]
+        supposed = ["Supposing", *(f"  - {one}" for one in self.assumptions)]
+        return "\n".join([str(self.guarantee), "", *table, "", *supposed])
+
+    def _lines(self) -> list[tuple[str, str | int | float]]:
+        return [
+            ("model", self.model),
+            ("mechanism", self.mechanism),
+            ("rows", self.rows),
+            ("columns", self.columns),
+            (f"{self.noise_kind} on {_NOISE_IS_ON[self.mechanism]}", self.noise_scale),
+            ("ridge (l2)", self.ridge),
+            ("typical coefficient", self.typical_coefficient),
+            ("error from privacy", self.privacy_error),
+            ("error from sampling", self.sampling_error),
+            ("share lost to the ridge", self.shrinkage),
+            ("total error", self.total_error),
+            *self._share(),
+            (f"width of a {100 * self.level:g} % interval", self.interval_width),
+            ("dominated by", self.dominated_by),
+        ]
+
+    def _share(self) -> list[tuple[str, str]]:
+        """Say what part of the budget intervals take; nothing where there are none."""
+        if self.intervals is None:
+            return []
+        share = 1 - self.intervals.split[0]
+        return [("share of the budget for intervals", f"{float(share):.0%}")]
+
+
+def make_plan(
+    rows: int,
+    columns: int | Schema,
+    budget: Budget,
+    *,
+    model: Model = "logistic",
+    mechanism: str | Mechanism = "objective",
+    neighbours: Neighbours | str | None = None,
+    row_norm: float = 1.0,
+    l2: float | Literal["auto"] = "auto",
+    level: float = 0.95,
+    signal: float = 1.0,
+    target_bound: float | None = None,
+    slope_bound: float | None = None,
+    intervals: Any = None,
+) -> Plan:
+    """Foretell a fit from public facts; nothing is read and nothing is spent.
+
+    ``rows`` is a planned number, ``columns`` a number of features or a schema, ``model``
+    is "logistic", "svm" (huberized hinge), "linear" or "poisson". ``signal`` is the spread
+    of the linear predictor over the rows, for "linear" in units of the residual spread. The
+    rest is as in the estimators; ``intervals`` with a level of its own sets it.
+    """
+    if model not in get_args(Model):
+        raise InvalidParameter("model", f"one of {list(get_args(Model))}", model)
+    chosen = MECHANISMS.find(mechanism)() if isinstance(mechanism, str) else mechanism
+    if isinstance(chosen, type) or getattr(chosen, "name", None) not in _NOISE_IS_ON:
+        must = f"one of {list(_NOISE_IS_ON)} or such a mechanism"
+        raise InvalidParameter("mechanism", must, mechanism, _NOT_FORESEEN)
+    wish = Intervals.of(intervals)
+    usual = chosen.default_neighbours if wish is None else Neighbours.REPLACE_ONE
+    relation = Neighbours.of(usual if neighbours is None else neighbours)
+    features = len(columns.features) if isinstance(columns, Schema) else columns
+    width, norm = _whole("columns", features), _positive("row_norm", row_norm)
+    target = None if target_bound is None else _positive("target_bound", target_bound)
+    slope = None if slope_bound is None else _positive("slope_bound", slope_bound)
+    automatic = isinstance(l2, str) and l2 == "auto"
+    objective = Objective(
+        _loss(model, target, slope),
+        width + 1,
+        math.hypot(norm, INTERCEPT_HEIGHT * norm),
+        None if automatic else _positive("l2", cast("float", l2)),
+        target_bound=1.0 if model == "linear" else target,
+    )
+    if isinstance(columns, Schema):
+        guess = typical_norm_of_columns(
+            objective.loss, columns.weights, len(columns.columns), objective.target_bound
+        )
+        objective = replace(objective, coef_norm_guess=guess)
+    count = _whole("rows", rows)
+    whole = check_budget(budget)
+    joint = None
+    if wish is not None:
+        joint = calibrate_wish(wish, chosen, objective, whole, relation, rows=count)
+    fixed = chosen.calibrate(objective, budget, relation) if joint is None else joint.main
+    draft = Plan(
+        count,
+        width,
+        model,
+        chosen.name,
+        budget,
+        fixed.neighbours,
+        norm,
+        _positive("level", level if wish is None else wish.level, below=1.0),
+        _positive("signal", signal, below=10.0),
+        target,
+        slope,
+        fixed.noise.kind,
+        fixed.noise.scale,
+        fixed.objective.strong_convexity,
+        fixed,
+        joint,
+    )
+    return _foretell(draft)
+
+
+def compare_mechanisms(
+    rows: int,
+    columns: int | Schema,
+    budget: Budget,
+    *,
+    model: Model = "logistic",
+    neighbours: Neighbours | str | None = None,
+    row_norm: float = 1.0,
+    l2: float | Literal["auto"] = "auto",
+    level: float = 0.95,
+    signal: float = 1.0,
+    target_bound: float | None = None,
+    slope_bound: float | None = None,
+    intervals: Any = None,
+) -> tuple[Plan, ...]:
+    """Plan with every mechanism that can treat the model; smallest total error first."""
+    plans: list[Plan] = []
+    refusals: list[ConfideError] = []
+    for name in (name for name in MECHANISMS if name in _NOISE_IS_ON):
+        try:
+            plan = make_plan(
+                rows,
+                columns,
+                budget,
+                model=model,
+                mechanism=name,
+                neighbours=neighbours,
+                row_norm=row_norm,
+                l2=l2,
+                level=level,
+                signal=signal,
+                target_bound=target_bound,
+                slope_bound=slope_bound,
+                intervals=intervals,
+            )
+            plans.append(plan)
+        except (UnmetNeeds, InvalidParameter) as refusal:
+            refusals.append(refusal)
+    if not plans:
+        raise refusals[0]
+    return tuple(sorted(plans, key=lambda plan: plan.total_error))
+
+
+def _foretell(plan: Plan) -> Plan:
+    """Fill in the errors: find the stray that they give the predictor, and it them.
+
+    Everything is per row and in units of the predictor: a coefficient times τ.
+    """
+    loss, across = plan.calibration.objective.loss, plan.columns - 1
+    unit = plan.row_norm / math.sqrt(plan.columns)
+    units = np.array([unit, INTERCEPT_HEIGHT * plan.row_norm])
+    ridge = plan.ridge / (plan.rows * units**2)
+    on_term, last = plan.noise_variances
+    pull = on_term / (plan.rows * units) ** 2
+    people = stand_in(plan.model, plan.columns, plan.signal, plan.target_bound)
+    free = people.centre(loss, np.zeros(2), 0.0, np.array([plan.signal, 0.0]))
+    centre, stray, before = free, 0.0, math.inf
+    while abs(stray - before) > 1e-5 * stray:
+        centre = people.centre(loss, ridge, stray, centre)
+        at = people.moments(loss, centre, stray)
+        inverse = np.linalg.inv(at.hessian + np.diag(ridge))
+        stiffness = at.hessian_across + ridge[0]
+        scatter = at.scatter - np.outer(at.gradient, at.gradient)
+        sampling = np.diag(inverse @ scatter @ inverse) / plan.rows
+        sampling_across = at.scatter_across / stiffness**2 / plan.rows
+        privacy = np.diag(inverse @ np.diag(pull) @ inverse)
+        privacy_across = pull[0] / stiffness**2
+        strays = (sampling + privacy).sum() + across * (sampling_across + privacy_across)
+        before, stray = stray, max(stray, math.sqrt(strays))
+    shared = plan.target_unit / plan.row_norm
+    noisy = privacy[0] + across * privacy_across + plan.columns * last * unit**2
+    return replace(
+        plan,
+        privacy_error=shared * math.sqrt(noisy),
+        sampling_error=shared * math.sqrt(sampling[0] + across * sampling_across),
+        shrinkage=float(1 - centre[0] / free[0]),
+        typical_coefficient=float(shared * free[0]),
+        curvature=float(at.hessian[0, 0] + across * at.hessian_across) / plan.columns,
+        scatter=float(at.scatter[0, 0] + across * at.scatter_across) / plan.columns,
+    )
+
+
+def _variances(calibration: Calibration) -> list[float]:
+    """Return the variance of a coordinate of each noise; on the coefficients comes last."""
+    radial = {"spherical-laplace": calibration.objective.dimension + 1}
+    noises = calibration.records("linear term")
+    return [noise.scale**2 * radial.get(noise.kind, 1) for noise in noises]
+
+
+def _loss(model: Model, target_bound: float | None, slope_bound: float | None) -> Loss:
+    """Return the loss that the estimator of this model minimises."""
+    if model in ("linear", "poisson") and target_bound is None:
+        raise MissingPublicBound(f"a plan for model={model!r} needs target_bound: set it.")
+    if model == "poisson" and slope_bound is None:
+        raise MissingPublicBound("a plan for model='poisson' needs slope_bound: set it.")
+    plain = cast("Loss", LOSSES.find(_LOSSES.get(model, model))())
+    if model == "linear":
+        whole = target_bound or 1.0
+        return Clipped(plain, (slope_bound or USUAL_CLIP * whole) / whole)
+    return plain if slope_bound is None else Clipped(plain, slope_bound)
+
+
+def _whole(name: str, value: int) -> int:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not (whole and 1 <= value <= MOST_ROWS):
+        raise InvalidParameter(name, f"a whole number from 1 to {MOST_ROWS:.0e}", value)
+    return int(value)
+
+
+def _positive(name: str, value: float, below: float = math.inf) -> float:
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not (number and 0 < value < below):
+        must = "a positive finite number" if math.isinf(below) else f"in (0, {below:g})"
+        raise InvalidParameter(name, must, value)
+    return float(value)

@@ -1,0 +1,193 @@
+"""The coefficients as a picture: a dot each, a bar where an interval was released."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from confide.inference import Coefficient
+from confide.reporting.axis import Scale, scale_for
+from confide.reporting.escape import cut, html
+from confide.reporting.number_format import short, tick_text
+
+MOST_SHOWN = 30
+INTERCEPT = "(intercept)"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The measures of a drawing; on a phone a name stands above its dot."""
+
+    name: str
+    width: int
+    row: int
+    left: int
+    right: int
+    letters: int
+    ticks: int
+    stacked: bool
+
+    def x(self, scale: Scale, value: float) -> float:
+        """Return where a value stands across the drawing."""
+        return self.left + scale.place(value) * (self.width - self.left - self.right)
+
+
+WIDE = Layout("wide", 760, 24, 274, 96, 34, 7, stacked=False)
+NARROW = Layout("narrow", 340, 42, 24, 24, 31, 5, stacked=True)
+TOP, FOOT = 26, 26
+_SAMPLE = (
+    '<svg class="key" viewBox="0 0 44 12" aria-hidden="true"><path class="{}" d="{}"/>'
+)
+KEY = (
+    f'<p class="legend"><span>{_SAMPLE.format("core", "M2 6H42")}</svg> what sampling '
+    f"alone would give</span> <span>{_SAMPLE.format('bar', 'M2 6H42M2 2v8M42 2v8')}</svg> "
+    "the whole interval, with privacy noise</span></p>"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Two drawings of the same dots, for wide and narrow paper, a key, what to note."""
+
+    svg: str
+    notes: tuple[str, ...]
+    key: str = ""
+
+
+def shown_rows(rows: tuple[Coefficient, ...]) -> tuple[Coefficient, ...]:
+    """Return what fits a picture: the largest by size, in the order they came.
+
+    An intercept is left out beside others: it would stretch the axis and says little.
+    """
+    finite = [k for k, row in enumerate(rows) if math.isfinite(row.estimate)]
+    drawable = [k for k in finite if not _is_intercept(rows[k])] or finite
+    largest = sorted(drawable, key=lambda k: -abs(rows[k].estimate))[:MOST_SHOWN]
+    return tuple(rows[k] for k in sorted(largest))
+
+
+def _is_intercept(row: Coefficient) -> bool:
+    return row.name.endswith(INTERCEPT)
+
+
+def picture(rows: tuple[Coefficient, ...]) -> Picture | None:
+    """Draw the coefficients; None where there is nothing that can be drawn."""
+    shown = shown_rows(rows)
+    if not shown:
+        return None
+    ends = [end for row in shown for end in (row.lower, row.upper) if end is not None]
+    reach = [_reach(row) for row in shown]
+    scale = scale_for([row.estimate for row in shown], ends, reach)
+    svg = "".join(_drawing(shown, scale, layout) for layout in (WIDE, NARROW))
+    key = KEY if any(row.sampling is not None for row in shown) else ""
+    return Picture(svg, tuple(_notes(rows, shown, scale)), key)
+
+
+def _reach(row: Coefficient) -> float:
+    """Return how far from zero a coefficient and its interval reach."""
+    ends = (row.estimate, row.lower, row.upper)
+    return max(abs(end) for end in ends if end is not None and math.isfinite(end))
+
+
+def _notes(
+    rows: tuple[Coefficient, ...], shown: tuple[Coefficient, ...], scale: Scale
+) -> Iterable[str]:
+    if any(row.lower is not None and row.upper is not None for row in shown):
+        yield "Dots are the released estimates, bars their released intervals."
+    else:
+        yield (
+            "Dots are the released estimates, privacy noise included. No intervals were "
+            "released, so the picture does not show how uncertain they are."
+        )
+    if any(map(_is_intercept, rows)) and not any(map(_is_intercept, shown)):
+        yield "The intercept is in the table only."
+    if len(shown) == MOST_SHOWN < len(rows):
+        yield (
+            f"Shown are the {len(shown)} largest of {len(rows)} coefficients by size; the "
+            "table holds them all."
+        )
+    if scale.unit is not None:
+        yield (
+            "The sizes differ so much that distances from zero are drawn by powers of ten "
+            f"beyond ±{tick_text(scale.unit)}."
+        )
+    yield "The size of a coefficient depends on the unit of its column."
+
+
+def _drawing(shown: tuple[Coefficient, ...], scale: Scale, layout: Layout) -> str:
+    height = TOP + layout.row * len(shown) + FOOT
+    grid = "".join(
+        _tick(value, scale, layout, height) for value in scale.ticks(layout.ticks)
+    )
+    lines = "".join(_line(k, row, scale, layout) for k, row in enumerate(shown))
+    title, about = f"plot-{layout.name}-title", f"plot-{layout.name}-about"
+    return (
+        f'<svg class="plot {layout.name}" viewBox="0 0 {layout.width} {height}" role="img" '
+        f'aria-labelledby="{title} {about}">'
+        f'<title id="{title}">Coefficient plot</title>'
+        f'<desc id="{about}">{_about(shown)}</desc>{grid}{lines}</svg>'
+    )
+
+
+def _about(shown: tuple[Coefficient, ...]) -> str:
+    low = min(shown, key=lambda row: row.estimate)
+    high = max(shown, key=lambda row: row.estimate)
+    return html(
+        f"{len(shown)} coefficients as dots around a line at zero, from {low.name} at "
+        f"{short(low.estimate, 4)} to {high.name} at {short(high.estimate, 4)}. All values "
+        "are in the table of coefficients."
+    )
+
+
+def _tick(value: float, scale: Scale, layout: Layout, height: int) -> str:
+    x, name = layout.x(scale, value), tick_text(value)
+    kind = "zero" if value == 0 else "grid"
+    bottom = height - FOOT + 4
+    return (
+        f'<line class="{kind}" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 4}" y2="{bottom}"/>'
+        f'<text class="tick" x="{x:.1f}" y="{TOP - 10}">{name}</text>'
+        f'<text class="tick" x="{x:.1f}" y="{bottom + 15}">{name}</text>'
+    )
+
+
+def _line(k: int, row: Coefficient, scale: Scale, layout: Layout) -> str:
+    top = TOP + k * layout.row
+    text_y = top + (15 if layout.stacked else layout.row / 2 + 4)
+    y = top + (28 if layout.stacked else layout.row / 2)
+    name_x = 4 if layout.stacked else layout.left - 14
+    anchor = "start" if layout.stacked else "end"
+    x = layout.x(scale, row.estimate)
+    radius = 4.5 if row.lower is None else 3.5
+    return (
+        f"<g><title>{html(_spoken(row))}</title>"
+        f'<text class="name" x="{name_x}" y="{text_y:g}" text-anchor="{anchor}">'
+        f"{html(cut(row.name, layout.letters))}</text>"
+        f'<text class="value" x="{layout.width - 4}" y="{text_y:g}">'
+        f"{short(row.estimate, 4)}</text>"
+        f"{_bar(row, y, scale, layout)}"
+        f'<circle class="dot" cx="{x:.1f}" cy="{y:g}" r="{radius:g}"/></g>'
+    )
+
+
+def _bar(row: Coefficient, y: float, scale: Scale, layout: Layout) -> str:
+    if row.lower is None or row.upper is None or math.isnan(row.lower + row.upper):
+        return ""
+    left, right = layout.x(scale, row.lower), layout.x(scale, row.upper)
+    ends = "".join(
+        f"M{x:.1f} {y - 4:g}v8"
+        for x, end in ((left, row.lower), (right, row.upper))
+        if math.isfinite(end)
+    )
+    whole = f'<path class="bar" d="M{left:.1f} {y:g}H{right:.1f}{ends}"/>'
+    half = (row.upper - row.lower) / 2
+    if not row.sampling or not math.isfinite(half):
+        return whole
+    middle, inner = row.lower + half, min(row.sampling, half)
+    left, right = (layout.x(scale, middle + side * inner) for side in (-1, 1))
+    return f'<path class="core" d="M{left:.1f} {y:g}H{right:.1f}"/>{whole}'
+
+
+def _spoken(row: Coefficient) -> str:
+    said = f"{row.name}: {short(row.estimate)}"
+    if row.lower is None or row.upper is None:
+        return said
+    cause = f", widened more by {row.widened_by}" if row.widened_by else ""
+    return f"{said}, from {short(row.lower)} to {short(row.upper)}{cause}"

@@ -1,0 +1,201 @@
+"""A guarantee in the words of everyday life: correct, and promising nothing more."""
+
+import math
+from dataclasses import dataclass
+
+from confide.privacy import (
+    Approx,
+    Budget,
+    Guarantee,
+    Neighbours,
+    Pure,
+    Status,
+    Zcdp,
+    zcdp_to_approx,
+)
+from confide.privacy.guarantee import IDEAL_NOISE, ONE_ROW, PUBLIC_LABELS
+from confide.reporting.number_format import chance_text, even_odds_text, factor_text, upward
+
+USUAL_DELTA = "1e-6"
+WEAK_EPSILON = 7.0
+LARGE_DELTA = 1e-3
+VAST_RHO = 1e6
+
+NOT_PRIVATE = (
+    "NOT PRIVATE. The noise was drawn from a seed, and whoever knows the seed can take the "
+    "noise away again. This release is for tests and studies only. Had the noise been "
+    "fresh and secret, the following would hold."
+)
+NO_GUARANTEE = (
+    "This release has NO privacy guarantee. Treat its numbers as if they had been computed "
+    "from the records without any protection."
+)
+PEOPLE_IN_GENERAL = (
+    "This does not mean that nothing can be learned about a person. What the rows of "
+    "others say about people in general, or about people like them, may fit a person whose "
+    "row was never used."
+)
+RELATION = {
+    Neighbours.ADD_REMOVE: (
+        "What is protected is the presence of any one row, and with it what the row says. "
+        "The number of rows in the table is protected in the same way."
+    ),
+    Neighbours.REPLACE_ONE: (
+        "What is protected is the values in any one row. The number of rows in the table "
+        "is treated as public and is not protected."
+    ),
+}
+GUESS = {
+    Neighbours.ADD_REMOVE: "whether a given person's row is in the table or not",
+    Neighbours.REPLACE_ONE: "which of two sets of values a given person's row holds",
+}
+TRUST = {
+    Status.PROVED: "PROVED: there is a complete proof, checked by machine in small cases",
+    Status.CLAIMED: "CLAIMED: the claim was made, but is not proved to confide's standard",
+    Status.REFUTED: "REFUTED: the claim once made for this mechanism has been shown false",
+}
+GLOSSES = {
+    IDEAL_NOISE: "the proof does not cover how a computer rounds the last digits",
+    ONE_ROW: "whoever has more is protected less, and less with every further row",
+    PUBLIC_LABELS: "the list of possible outcomes is not protected",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The parts of an explanation, for whoever sets them in type."""
+
+    warning: str
+    relation: str
+    promise: tuple[str, ...]
+    trust: str
+    assumptions: tuple[str, ...]
+
+
+def plain_words(guarantee: Guarantee) -> str:
+    """Explain a guarantee to a reader who is not a specialist.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        What a release promises.
+
+    Returns
+    -------
+    str
+        Paragraphs with an empty line between them; the assumptions are a list.
+    """
+    words = word(guarantee)
+    paragraphs = [words.warning, words.relation, *words.promise, words.trust]
+    if words.assumptions:
+        paragraphs.append(
+            "\n".join(["It assumes:", *(f"- {a}" for a in words.assumptions)])
+        )
+    return "\n\n".join(part for part in paragraphs if part)
+
+
+def word(guarantee: Guarantee) -> Wording:
+    """Return the explanation in parts."""
+    assumptions = tuple(_glossed(a) for a in guarantee.assumptions)
+    trust = f"{TRUST[guarantee.status]} ({theorem_text(guarantee)})."
+    budget = standing_budget(guarantee)
+    if budget is None:
+        return Wording(NO_GUARANTEE, "", (), trust, assumptions)
+    promise = [*_promise(budget, guarantee.neighbours), PEOPLE_IN_GENERAL]
+    if guarantee.status is Status.CLAIMED:
+        promise.insert(0, _unproved(guarantee.reason))
+    return Wording(
+        "" if guarantee.private else NOT_PRIVATE,
+        RELATION[guarantee.neighbours],
+        tuple(promise),
+        trust,
+        assumptions,
+    )
+
+
+def _unproved(reason: str) -> str:
+    """Open a promise that nobody has proved."""
+    start = "Nobody has proved this to confide's standard."
+    return " ".join(filter(None, (start, reason, "If it is true:")))
+
+
+def standing_budget(guarantee: Guarantee) -> Budget | None:
+    """Return the budget that is still promised: a refuted claim promises nothing."""
+    return None if guarantee.status is Status.REFUTED else guarantee.budget
+
+
+def theorem_text(guarantee: Guarantee) -> str:
+    """Return where the theorem is to be found."""
+    page, hash_sign, name = guarantee.theorem.partition(".md#")
+    return f"theorem {name} in docs/proofs/{page}.md" if hash_sign else guarantee.theorem
+
+
+def _promise(budget: Budget, neighbours: Neighbours) -> list[str]:
+    if isinstance(budget, Pure):
+        return _bound(float(budget.epsilon), 0.0, str(budget), neighbours)
+    if isinstance(budget, Approx):
+        epsilon, delta = float(budget.epsilon), float(budget.delta)
+        return _bound(epsilon, delta, f"ε = {epsilon:.6g}", neighbours)
+    return _concentrated(budget, neighbours)
+
+
+def _concentrated(budget: Zcdp, neighbours: Neighbours) -> list[str]:
+    intro = f"The guarantee is zero-concentrated differential privacy with {budget}."
+    if budget.rho > VAST_RHO:
+        return [f"{intro} That is so large that it protects nobody."]
+    implied = upward(float(zcdp_to_approx(budget, USUAL_DELTA).epsilon))
+    how = f"{intro} At δ = {float(USUAL_DELTA):g} it implies ε = {implied}, which means:"
+    bound = _bound(float(implied), float(USUAL_DELTA), f"ε = {implied}", neighbours)
+    return [how, *bound]
+
+
+def _bound(epsilon: float, delta: float, shown: str, neighbours: Neighbours) -> list[str]:
+    """Say what (epsilon, delta) bounds, and what it does not.
+
+    That delta is the chance of the bound failing is exact in this sense: any two outputs
+    that are (epsilon, delta)-close can be made from a pair that is epsilon-close except
+    with probability delta, when it gives everything away (Kairouz, Oh and Viswanath 2015).
+    """
+    chance = (
+        "Any one row changes how likely any result of this release is by a factor of at "
+        f"most {factor_text(epsilon)} (e^ε with {shown}, rounded up)."
+    )
+    odds = (
+        "So even someone who knows all other rows, and whatever else, can shift their odds "
+        f"on {GUESS[neighbours]} by no more than that factor: from 50% likely to at most "
+        f"{even_odds_text(epsilon)} likely."
+    )
+    parts = [f"{chance} {odds}"]
+    if epsilon >= WEAK_EPSILON:
+        parts.append("A factor this large is a weak promise: by itself it protects little.")
+    if delta:
+        parts.append(_failure(delta))
+    if neighbours is Neighbours.ADD_REMOVE:
+        parts.append(_two_versions(epsilon, delta))
+    return parts
+
+
+def _failure(delta: float) -> str:
+    warning = " That is a large chance." if delta > LARGE_DELTA else ""
+    return (
+        f"This bound may fail with probability at most δ = {delta:.6g} "
+        f"({chance_text(delta)}) for each person; if it does, nothing is promised about "
+        f"what is learned of them.{warning}"
+    )
+
+
+def _two_versions(epsilon: float, delta: float) -> str:
+    """Say what add-remove means for values: one removal, then one addition."""
+    start = "Guesses that compare two versions of what a row says"
+    grown = (
+        math.inf if delta and epsilon > 700 else delta * (1 + math.exp(min(epsilon, 700)))
+    )
+    if grown >= 0.1:
+        return f"{start} are not usefully bounded."
+    failing = f", except with probability at most {upward(grown)}" if delta else ""
+    return f"{start} shift by a factor of at most {factor_text(2 * epsilon)}{failing}."
+
+
+def _glossed(assumption: str) -> str:
+    gloss = GLOSSES.get(assumption)
+    return f"{assumption}: {gloss}" if gloss else assumption

@@ -1,0 +1,102 @@
+"""Plots that looked at the data and paid for it: each shows its own guarantee."""
+
+import math
+from dataclasses import dataclass
+
+from confide.errors import InvalidParameter
+from confide.privacy import Guarantee
+from confide.reporting.axis import Scale
+from confide.reporting.escape import html
+from confide.reporting.number_format import tick_text
+
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, FOOT = 400, 320, 58, 16, 14, 50
+
+
+@dataclass(frozen=True, slots=True)
+class PaidPlot:
+    """A curve or a cloud of points that a private mechanism released.
+
+    A ROC curve or residuals computed from the records in the clear have no guarantee and
+    must not be passed here: the points are printed as they are.
+
+    Parameters
+    ----------
+    title : str
+        What the plot shows.
+    points : tuple of (float, float)
+        The released points.
+    guarantee : Guarantee
+        What their release cost, on top of the coefficients.
+    x_label, y_label : str
+        What the axes mean.
+    joined : bool
+        Whether to draw a line through the points, as for a ROC curve, or dots.
+    """
+
+    title: str
+    points: tuple[tuple[float, float], ...]
+    guarantee: Guarantee
+    x_label: str = ""
+    y_label: str = ""
+    joined: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.points or not all(map(math.isfinite, sum(self.points, ()))):
+            raise InvalidParameter("points", "finite and at least one", self.points)
+
+
+def paid_picture(plot: PaidPlot, number: int) -> str:
+    """Draw the plot; the number tells its labels from those of other plots."""
+    xs, ys = zip(*plot.points, strict=True)
+    across, up = _span(xs), _span(ys)
+    spots = [(_x(across, x), _y(up, y)) for x, y in plot.points]
+    dots = "".join(
+        f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="3"/>' for x, y in spots
+    )
+    path = "L".join(f"{x:.1f} {y:.1f}" for x, y in spots)
+    drawn = f'<path class="curve" d="M{path}"/>' if plot.joined and len(spots) > 1 else dots
+    title = f"paid-{number}-title"
+    return (
+        f'<svg class="paid" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'aria-labelledby="{title}"><title id="{title}">{html(plot.title)}</title>'
+        f"{_axes(plot, across, up)}{drawn}</svg>"
+    )
+
+
+def _span(values: tuple[float, ...]) -> Scale:
+    low, high = min(values), max(values)
+    margin = 0.03 * (high - low) or max(abs(low), 1.0)
+    return Scale(low - margin, high + margin)
+
+
+def _x(scale: Scale, value: float) -> float:
+    return LEFT + scale.place(value) * (WIDTH - LEFT - RIGHT)
+
+
+def _y(scale: Scale, value: float) -> float:
+    return HEIGHT - FOOT - scale.place(value) * (HEIGHT - FOOT - TOP)
+
+
+def _axes(plot: PaidPlot, across: Scale, up: Scale) -> str:
+    floor, end = HEIGHT - FOOT, WIDTH - RIGHT
+    parts = []
+    for value in across.ticks(5):
+        x = f"{_x(across, value):.1f}"
+        parts.append(f'<line class="grid" x1="{x}" x2="{x}" y1="{TOP}" y2="{floor}"/>')
+        text = tick_text(value)
+        parts.append(f'<text class="tick" x="{x}" y="{floor + 16}">{text}</text>')
+    for value in up.ticks(5):
+        y = _y(up, value)
+        parts.append(
+            f'<line class="grid" x1="{LEFT}" x2="{end}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        )
+        spot = f'x="{LEFT - 6}" y="{y + 4:.1f}"'
+        parts.append(f'<text class="tick side" {spot}>{tick_text(value)}</text>')
+    middle = (TOP + floor) / 2
+    below = f'x="{(LEFT + end) / 2:g}" y="{HEIGHT - 10}"'
+    beside = f'transform="translate(13 {middle:g}) rotate(-90)"'
+    parts += (
+        f'<text class="tick" {spot}>{html(label)}</text>'
+        for spot, label in ((below, plot.x_label), (beside, plot.y_label))
+    )
+    return "".join(parts)

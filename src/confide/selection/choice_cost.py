@@ -1,0 +1,81 @@
+"""What random choices cost: the exponential mechanism as a mechanism of bounded range.
+
+A choice has range ε₀ if the logarithm of the ratio of its chances under two neighbours
+varies by at most ε₀ over all outcomes. It is then ε₀-DP and ε₀²/8-zCDP
+(docs/proofs/sparse-selection.md, bounded-range).
+"""
+
+import math
+from typing import assert_never
+
+from confide.data.rows.in_memory import Rows
+from confide.errors import InvalidParameter
+from confide.noise import Gaussian, Noise, SphericalLaplace
+from confide.objectives import Objective
+from confide.privacy import Approx, Budget, Pure, Zcdp, approx_to_zcdp
+
+ROUNDING = 1e-4
+"""Widths and sensitivities are widened by this share: it pays for sums of doubles."""
+
+
+def range_of(budget: Pure | Zcdp, choices: int) -> float:
+    """Return the range that each of so many choices may have."""
+    match budget:
+        case Pure(epsilon=epsilon):
+            return float(epsilon) / choices
+        case Zcdp(rho=rho):
+            return math.sqrt(8 * float(rho) / choices)
+        case _:
+            assert_never(budget)
+
+
+def settle(budget: Budget, choices: int) -> Pure | Zcdp:
+    """Return the kind of budget that so many choices make the most of."""
+    if not isinstance(budget, Approx):
+        return budget
+    alone, joint = Pure(budget.epsilon), approx_to_zcdp(budget.epsilon, budget.delta)
+    return alone if range_of(alone, choices) >= range_of(joint, choices) else joint
+
+
+def score_scale(
+    budget: Pure | Zcdp, choices: int, width: float, rounding: float = ROUNDING
+) -> float:
+    """Return the Gumbel scale for scores whose changes differ by at most ``width``."""
+    return (1 + rounding) * width / range_of(budget, choices)
+
+
+def sum_noise(budget: Pure | Zcdp, reach: float, times: int) -> Noise:
+    """Return noise for sums of sensitivity ``reach``, so many times."""
+    widened = (1 + ROUNDING) * reach
+    match budget:
+        case Pure(epsilon=epsilon):
+            return SphericalLaplace(widened * times / float(epsilon))
+        case Zcdp(rho=rho):
+            return Gaussian(widened * math.sqrt(times / (2 * float(rho))))
+        case _:
+            assert_never(budget)
+
+
+def check_rounding(rows: Rows, chain: float, rounding: float = ROUNDING) -> None:
+    """Refuse by shape, before anything is spent, sums that rounding could move too far.
+
+    ``chain`` is how many additions a score goes through one after the other, times its
+    largest term over its width (docs/proofs/sparse-selection.md, score-rounding).
+    """
+    if rows.count * chain * 2.0**-51 > rounding:
+        raise InvalidParameter(
+            "rows",
+            "fewer: doubles cannot add so many to the precision that is paid for",
+            "more",
+        )
+
+
+def check_size(size: int, objective: Objective) -> None:
+    """Refuse to choose more columns than there are."""
+    if size > objective.columns:
+        raise InvalidParameter(
+            "size",
+            f"at most {objective.columns}, the number of columns",
+            size,
+            "Select fewer columns, or fit without selection.",
+        )

@@ -1,0 +1,154 @@
+"""Sample and aggregate: blocks of rows vote for columns, and the count gets noise."""
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import ClassVar, Literal, assert_never
+
+import numpy as np
+
+from confide._types import AnyArray
+from confide.accounting import event_of
+from confide.data.rows.in_memory import HeldRows, Rows
+from confide.errors import InvalidParameter
+from confide.mechanisms.base import check_whole
+from confide.noise import Entropy, Gumbel, Laplace, assigned, largest, shuffled
+from confide.objectives import Objective
+from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp
+from confide.selection.base import PAGE, SELECTORS, SelectorCalibration
+from confide.selection.choice_cost import check_size, score_scale, settle
+from confide.selection.support_finders import Finder, LassoPath
+
+USUAL_BLOCKS = 100
+VOTE_WIDTH = 2.0
+"""A block that votes otherwise takes votes from some columns and gives them to others."""
+
+
+@SELECTORS.register("sample-aggregate")
+@dataclass(frozen=True, slots=True)
+class SampleAggregateSelector:
+    """Every block votes for the columns that a finder finds; the noisy winners are taken.
+
+    ``blocks`` is public. None means the root of the number of rows under replace-one,
+    where that number is public, and 100 under add-remove, where it is not: every record
+    then draws its block on its own, and blocks without rows do not vote. ``noise`` is
+    "gumbel", one choice per column, or "laplace" with scale 2·size/epsilon.
+
+    Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
+    Public       size, blocks, finder, budget; under replace-one the number of rows.
+    Sensitivity  one block's votes: 2·size in all, 1 for every column.
+    Proof        docs/proofs/sparse-selection.md
+    """
+
+    size: int = 10
+    blocks: int | None = None
+    noise: Literal["gumbel", "laplace"] = "gumbel"
+    finder: Finder = field(default_factory=LassoPath)
+
+    name: ClassVar[str] = "sample-aggregate"
+    theorems: ClassVar[tuple[str, ...]] = (
+        PAGE + "sample-aggregate",
+        PAGE + "gumbel-top",
+        PAGE + "laplace-top",
+    )
+
+    def __post_init__(self) -> None:
+        check_whole("size", self.size, "It is how many columns to select.")
+        if self.blocks is not None:
+            check_whole("blocks", self.blocks)
+        if self.noise not in ("gumbel", "laplace"):
+            raise InvalidParameter("noise", "'gumbel' or 'laplace'", self.noise)
+
+    def calibrate(
+        self,
+        objective: Objective,
+        budget: Budget,
+        neighbours: Neighbours,
+        *,
+        copies: int = 1,
+    ) -> SelectorCalibration:
+        """Choose the noise from public facts alone."""
+        check_size(self.size, objective)
+        choices = self.size * copies
+        whole = settle(budget, choices)
+        noise: Gumbel | Laplace = Gumbel(score_scale(whole, choices, VOTE_WIDTH))
+        if self.noise == "laplace":
+            whole = _as_pure(budget)
+            noise = Laplace(VOTE_WIDTH * choices / float(whole.epsilon))
+        return SelectorCalibration(
+            objective,
+            budget,
+            neighbours,
+            PAGE + "sample-aggregate",
+            noise,
+            (event_of(whole),),
+            copies,
+        )
+
+    def check_rows(self, calibration: SelectorCalibration, rows: Rows) -> None:
+        """Refuse by shape, before anything is spent."""
+        if not rows.pickable:
+            raise InvalidParameter(
+                "table",
+                "in memory or on a cluster for random blocks of rows that vote",
+                "a table that is streamed",
+                "Use the selector 'screening', or hold the rows: fit on a cluster "
+                "(--workers, --cluster), or read the table whole.",
+            )
+        known = calibration.neighbours is Neighbours.REPLACE_ONE
+        if known and self.blocks is not None and rows.table_count < self.blocks:
+            raise InvalidParameter(
+                "blocks", "at most the number of rows", self.blocks, "Use fewer blocks."
+            )
+
+    def select(
+        self, calibration: SelectorCalibration, rows: Rows, entropy: Entropy
+    ) -> Sequence[int]:
+        """Return ``size`` columns in rising order, privately."""
+        parts = self.partition(rows, calibration.neighbours, entropy)
+        columns = calibration.objective.columns
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ballots = rows.each(parts, partial(self.ballot, columns=columns))
+        votes = np.bincount(np.concatenate(ballots), minlength=columns).astype(np.float64)
+        return largest(votes, self.size, calibration.noise, entropy).tolist()
+
+    def partition(
+        self, rows: Rows, neighbours: Neighbours, entropy: Entropy
+    ) -> list[AnyArray]:
+        """Return the places of every block's rows; nothing about a record decides them."""
+        if neighbours is Neighbours.REPLACE_ONE:
+            slots = rows.table_count
+            blocks = self.blocks or max(1, math.isqrt(slots))
+            own = shuffled(slots, entropy)[: rows.count] * blocks // max(1, slots)
+        else:
+            blocks = self.blocks or USUAL_BLOCKS
+            own = assigned(rows.count, blocks, entropy)
+        order = np.argsort(own, kind="stable")
+        edges = np.searchsorted(own[order], np.arange(1, blocks))
+        return np.split(order, edges)
+
+    def ballot(self, block: HeldRows, columns: int) -> AnyArray:
+        """Return up to ``size`` different columns; none where the finder fails."""
+        try:
+            found = self.finder.find(*block.plain(), self.size)
+            marked = np.unique(np.asarray(found, dtype=np.float64)[: self.size])
+        except Exception:  # noqa: BLE001
+            marked = np.zeros(0)
+        whole = (marked >= 0) & (marked < columns) & (marked == np.floor(marked))
+        return marked[whole].astype(np.intp)
+
+
+def _as_pure(budget: Budget) -> Pure:
+    """Return a pure budget that the one at hand covers."""
+    match budget:
+        case Pure():
+            return budget
+        case Approx(epsilon=epsilon):
+            return Pure(epsilon)
+        case Zcdp(rho=rho):
+            return Pure(repr(math.sqrt(2 * float(rho)) * (1 - 1e-12)))
+        case _:
+            assert_never(budget)

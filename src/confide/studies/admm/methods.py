@@ -1,0 +1,209 @@
+"""The methods of the ADMM studies, in one table: what the paper compares, and ours.
+
+The paper fixes m = √n, ρ, the rule for steps and two parties; it leaves the first step and
+the numbers of epochs and turns open, and says that it tuned on simulated data. So they
+were chosen once, on a simulated table.
+Whatever sees all rows in every step is charged as the paper does, by its Lemma 1 and
+Proposition 1, which is zCDP. Random batches are charged by tight Renyi divergences: its
+Lemma 2 allows at most 17 steps at ε = 0.1, whatever the noise (docs/admm-study.md).
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from confide._types import Array
+from confide.data import enclose
+from confide.mechanisms import (
+    AdmmObjectivePerturbation,
+    DpAdmm,
+    Mechanism,
+    MomentumDescent,
+    MpAdmm,
+    ObjectivePerturbation,
+    ProximalSgd,
+    SsAdmm,
+)
+from confide.noise import Entropy
+from confide.objectives import L1, Clipped, HuberizedHinge, Logistic, Loss, Objective
+from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp
+from confide.solvers import minimise
+from confide.studies.admm.population import Table
+
+DELTA: Final = Fraction(1, 10**8)
+LOSSES: Final[dict[str, Loss]] = {"logistic": Logistic(), "SVM": HuberizedHinge(0.5)}
+PLAIN: Final = "not private"
+HARDLY_ANY: Final = 0.1
+"""The ridge of the fit without privacy: a solver's certificate needs one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A table to learn from, a loss, and λ on the scale of a mean."""
+
+    table: Table
+    loss: Loss
+    weight: float
+
+    @property
+    def rate(self) -> Fraction:
+        """The share of √n rows."""
+        return Fraction(1, math.isqrt(len(self.table.labels)))
+
+    @property
+    def objective(self) -> Objective:
+        """Loss and penalty as a sum, without a ridge."""
+        count, width = self.table.features.shape
+        penalty = L1(self.weight * count)
+        return Objective(self.loss, width, self.table.longest, 0.0, penalty=penalty)
+
+    def value(self, theta: Array, table: Table) -> float:
+        """Return mean loss and penalty on a table."""
+        losses = self.loss.value(table.features @ theta, table.labels)
+        return float(losses.mean() + self.weight * np.abs(theta).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """How a method is made for a problem, how it is charged, and how it is drawn.
+
+    ``ridge`` says whether it needs a ridge, which it then chooses; ``cut`` whether slopes
+    are cut off in the loss itself, so that gradients are no longer than the clip.
+    """
+
+    mechanism: Callable[[Problem], Mechanism]
+    style: dict[str, Any]
+    charged: Literal["exactly", "by Proposition 1", "purely"] = "exactly"
+    ridge: bool = False
+    cut: bool = False
+
+    def budget(self, epsilon: Fraction) -> Budget:
+        """Return what it may spend, as it is charged."""
+        match self.charged:
+            case "exactly":
+                return Approx(epsilon, DELTA)
+            case "purely":
+                return Pure(epsilon)
+            case "by Proposition 1":
+                return Zcdp(converted(float(epsilon)))
+
+    def fits(
+        self, problem: Problem, epsilon: Fraction, seeds: Sequence[tuple[int, int, int]]
+    ) -> list[Array]:
+        """Return private coefficients for every seed, by one calibration."""
+        table, objective = problem.table, problem.objective
+        if self.ridge:
+            objective = replace(objective, l2=None)
+        if self.cut:
+            cut_off = Clipped(problem.loss, table.clip / table.longest)
+            objective = replace(objective, loss=cut_off)
+        mechanism = self.mechanism(problem)
+        plan = mechanism.calibrate(objective, self.budget(epsilon), Neighbours.REPLACE_ONE)
+        rows = enclose(table.features, table.labels, table.longest, 0.0)
+        return [
+            np.asarray(mechanism.release(plan, [rows], Entropy.seeded(seed)).value)
+            for seed in seeds
+        ]
+
+
+def converted(epsilon: float) -> float:
+    """Return the ρ of zCDP that Proposition 1 turns into ε: ρ + 2√(ρ log 1/δ) = ε."""
+    log = -math.log(DELTA)
+    return (math.sqrt(log + epsilon) - math.sqrt(log)) ** 2
+
+
+def not_private(problem: Problem) -> Array:
+    """Minimise mean loss and penalty."""
+    table, objective = problem.table, problem.objective.with_l2(HARDLY_ANY)
+    rows = enclose(table.features, table.labels, table.longest, 0.0)
+    found = minimise(objective, rows, np.zeros(objective.dimension), 0.1).theta
+    return np.where(np.abs(found) <= 1e-8, 0.0, found)
+
+
+_RED, _ORANGE, _GREEN, _BROWN, _GREY = "#b2182b", "#e08214", "#1b7837", "#8c510a", "0.55"
+_BLUE, _VIOLET, _PINK = "#2166ac", "#762a83", "#c51b7d"
+PUBLISHED: Final[dict[str, Method]] = {
+    "ssADMM": Method(
+        lambda problem: SsAdmm(
+            epochs=5,
+            rate=problem.rate,
+            rho=0.25,
+            step=0.25,
+            rule="epoch",
+            averaged=0.0,
+            clip=problem.table.clip,
+            return_z=False,
+            accounting="renyi",
+        ),
+        {"color": _RED, "marker": "o"},
+    ),
+    "mpADMM": Method(
+        lambda problem: MpAdmm(
+            steps=50,
+            rho=0.5,
+            step=2.0,
+            noise="all",
+            clip=problem.table.clip,
+            return_z=False,
+        ),
+        {"color": _GREEN, "marker": "s"},
+        charged="by Proposition 1",
+    ),
+    "DP-SGD": Method(
+        lambda problem: ProximalSgd(
+            epochs=5,
+            rate=problem.rate,
+            step=0.25,
+            rule="epoch",
+            averaged=0.0,
+            clip=problem.table.clip,
+            accounting="renyi",
+        ),
+        {"color": _ORANGE, "marker": "^"},
+    ),
+    "DP-ADMM": Method(
+        lambda problem: DpAdmm(
+            parties=2, steps=50, rho=0.5, step=2.0, clip=problem.table.clip
+        ),
+        {"color": _BROWN, "marker": "v"},
+        charged="by Proposition 1",
+    ),
+    "ADMM-objP": Method(
+        lambda _: AdmmObjectivePerturbation(turns=3),
+        {"color": _GREY, "marker": "D"},
+        charged="purely",
+    ),
+}
+OURS: Final[dict[str, Method]] = {
+    "mpADMM, x alone": Method(
+        lambda problem: MpAdmm(
+            steps=50, rho=0.5, step=2.0, clip=problem.table.clip, return_z=False
+        ),
+        {"color": _GREEN, "ls": "--", "marker": "s"},
+    ),
+    "momentum": Method(
+        lambda problem: MomentumDescent(clip=problem.table.clip),
+        {"color": _BLUE, "ls": "--", "marker": "^"},
+    ),
+    "objective": Method(
+        lambda _: ObjectivePerturbation(),
+        {"color": _VIOLET, "ls": "--", "marker": "o"},
+        ridge=True,
+    ),
+    "objective, cut": Method(
+        lambda _: ObjectivePerturbation(),
+        {"color": _PINK, "ls": "--", "marker": "D"},
+        ridge=True,
+        cut=True,
+    ),
+}
+METHODS: Final = PUBLISHED | OURS
+STYLES: Final[dict[str, dict[str, Any]]] = {
+    **{name: {"lw": 1.2, "ms": 4, **method.style} for name, method in METHODS.items()},
+    PLAIN: {"lw": 1.2, "color": "black", "ls": ":"},
+}
+"""How every method is drawn: ours are dashed."""

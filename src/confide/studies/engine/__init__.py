@@ -1,0 +1,1 @@
+"""Grids of cells, their runner and their results."""

@@ -1,0 +1,92 @@
+"""Cells as text: what they are called in the store, and the seed that follows from it."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from confide.errors import InvalidParameter
+from confide.studies.engine.study import Cell, Row, Scalar, Study
+
+SEED_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A cell to be computed.
+
+    Parameters
+    ----------
+    cell
+        Its parameters, in the order in which they were declared.
+    key
+        The same as text in which their order does not matter.
+    seed
+        Follows from the study, its version, the kind of run and the key, so it is the
+        same whatever else is computed, in whatever order and on however many processes.
+    """
+
+    cell: Cell
+    key: str
+    seed: int
+
+
+def tasks_of(study: Study, quick: bool) -> tuple[Task, ...]:
+    """Return the grid of a study, checked."""
+    tasks = tuple(_task(study, quick, cell) for cell in study.cells(quick))
+    if not tasks:
+        raise InvalidParameter("cells", "at least one cell", 0)
+    seen: set[str] = set()
+    for task in tasks:
+        if task.key in seen:
+            raise InvalidParameter("cells", "different from each other", dict(task.cell))
+        seen.add(task.key)
+    return tasks
+
+
+def in_words(cell: Cell) -> str:
+    """Return the parameters in one line."""
+    return ", ".join(f"{name}={value}" for name, value in cell.items()) or "the only cell"
+
+
+def rows_as_text(cell: Cell, rows: Sequence[Row]) -> str:
+    """Return the rows of a cell as text from which they can be read back exactly."""
+    plain = [_plain(row, "a result") for row in rows]
+    for row in plain:
+        twice = sorted(set(row) & set(cell))
+        if twice:
+            raise InvalidParameter("a result", "named unlike every parameter", twice)
+    return json.dumps(plain)
+
+
+def rows_from_text(cell: Cell, text: str) -> list[dict[str, Scalar | None]]:
+    """Return the rows of a cell, each with the parameters in front."""
+    return [{**cell, **row} for row in json.loads(text)]
+
+
+def _task(study: Study, quick: bool, given: Cell) -> Task:
+    cell = _plain(given, "a parameter of a cell")
+    for name, value in cell.items():
+        if value is None or (isinstance(value, float) and not np.isfinite(value)):
+            raise InvalidParameter(f"{name} of a cell", "a finite number or a text", value)
+    key = json.dumps(cell, sort_keys=True)
+    named = json.dumps([study.name, study.version, quick, key]).encode()
+    digest = hashlib.sha256(named).digest()[:SEED_BYTES]
+    return Task(cell, key, int.from_bytes(digest) >> 1)
+
+
+def _plain(given: Mapping[str, Any], what: str) -> dict[str, Any]:
+    """Return names and plain Python values; NumPy's numbers become Python's."""
+    plain = {}
+    for name, value in given.items():
+        bare = value.item() if isinstance(value, np.generic) else value
+        fits = bare is None or isinstance(bare, str | int | float)
+        if not (fits and isinstance(name, str)):
+            raise InvalidParameter(
+                what, "named by a text, and a text, a number, a bool or None", {name: value}
+            )
+        plain[name] = bare
+    return plain

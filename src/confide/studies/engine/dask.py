@@ -1,0 +1,103 @@
+"""Cells on the workers of a Dask cluster, with the same events as processes of our own.
+
+Dask itself gives the cells of a worker that died to another one, so they are only
+reported here. It gives up a cell that has killed several workers, four by default.
+"""
+
+from collections import deque
+from collections.abc import Generator, Iterable
+from concurrent.futures import CancelledError
+from queue import SimpleQueue
+from typing import Any, Final, TypeAlias
+
+from threadpoolctl import threadpool_limits
+
+from confide.errors import ConfideError
+from confide.parallel.dask_cluster import Client
+from confide.studies.engine.cells import Task
+from confide.studies.engine.process_pool import (
+    Event,
+    Failed,
+    Finished,
+    Lost,
+    Run,
+    Started,
+    compute,
+)
+
+Future: TypeAlias = Any
+"""A `distributed.Future`."""
+
+NEWS: Final = "all"
+"""The topic under which a scheduler tells that it lost a worker."""
+
+REJECTED: Final = (
+    "the worker that computed this cell died, and so did those that tried it again: killed "
+    "from outside, crashed, or out of memory"
+)
+
+
+def threads_of(client: Client) -> int:
+    """Return how many cells a cluster computes at once."""
+    return max(1, sum(client.nthreads().values()))
+
+
+def run_on(client: Client, run: Run, tasks: Iterable[Task]) -> Generator[Event, None, None]:
+    """Compute cells in the order given; close the generator to give up the rest."""
+    waiting = deque(tasks)
+    running: dict[str, tuple[Future, Task]] = {}
+    news: SimpleQueue[Future | tuple[str, ...]] = SimpleQueue()
+    client.subscribe_topic(NEWS, lambda event: _hear(event, news))
+    try:
+        while waiting or running:
+            free = threads_of(client) - len(running)
+            for task in [waiting.popleft() for _ in range(min(free, len(waiting)))]:
+                future = client.submit(compute_alone, run, task, pure=False)
+                running[future.key] = future, task
+                future.add_done_callback(news.put)
+                yield Started(task)
+            heard = news.get()
+            if isinstance(heard, tuple):
+                lost = tuple(running[key][1] for key in heard if key in running)
+                yield from _tried_again(lost)
+            else:
+                outcome = _outcome(heard, running.pop(heard.key)[1])
+                heard.release()
+                yield outcome
+    finally:
+        client.unsubscribe_topic(NEWS)
+        client.cancel([future for future, _ in running.values()], force=True)
+
+
+def _hear(event: tuple[float, Any], news: "SimpleQueue[Any]") -> None:
+    """Pass on which cells were at a worker that is gone; runs beside the main thread."""
+    message = event[1] if isinstance(event[1], dict) else {}
+    if message.get("action") == "remove-worker" and not message.get("expected"):
+        news.put(tuple(message.get("processing-tasks", ())))
+
+
+def _tried_again(lost: tuple[Task, ...]) -> Generator[Event, None, None]:
+    if lost:
+        yield Lost(lost)
+    for task in lost:
+        yield Started(task)
+
+
+def _outcome(future: Future, task: Task) -> Event:
+    try:
+        outcome: Finished | Failed = future.result()
+    except CancelledError:
+        raise ConfideError(
+            "the Dask cluster must go on until the study is finished; it is gone, or has "
+            "dropped a cell. What is finished is stored: run the same again."
+        ) from None
+    except Exception as error:  # noqa: BLE001
+        name = type(error).__name__
+        return Failed(task, REJECTED if name == "KilledWorker" else f"{name}: {error}")
+    return outcome
+
+
+def compute_alone(run: Run, task: Task) -> Finished | Failed:
+    """Compute a cell on one thread, as everywhere, whatever the worker was started with."""
+    threadpool_limits(1)
+    return compute(run, task)

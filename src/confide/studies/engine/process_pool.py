@@ -1,0 +1,162 @@
+"""Cells on worker processes: one thread each, and none outlives its parent.
+
+Workers are spawned, not forked, and are held on a leash: a pipe of which the parent keeps
+the other end. When it closes, because the run is over or because the parent was killed,
+every worker exits at once, in the middle of a cell if need be.
+"""
+
+import os
+import signal
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import active_children, connection, get_context
+from multiprocessing.process import BaseProcess
+from typing import Any, Final, TypeAlias
+
+from confide.parallel.worker_processes import cannot_start, single_threaded
+from confide.studies.engine.cells import Task, rows_as_text
+from confide.studies.engine.study import Cell, Row
+
+START: Final = "spawn"
+
+Run: TypeAlias = Callable[[Cell, int], Any]
+Submit: TypeAlias = Callable[..., "Future[Any]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A worker is at a cell."""
+
+    task: Task
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A cell is done: its rows as text, and how long they took."""
+
+    task: Task
+    rows: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A cell raised an error, or its worker died twice."""
+
+    task: Task
+    error: str
+    trace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A worker died; these cells were at work, and each is tried again."""
+
+    tasks: tuple[Task, ...]
+
+
+Event: TypeAlias = Started | Finished | Failed | Lost
+
+
+def run_all(run: Run, tasks: Iterable[Task], jobs: int) -> Generator[Event, None, None]:
+    """Compute cells in the order given; close the generator to stop at once."""
+    waiting = deque(tasks)
+    while waiting:
+        lost = yield from _drain(run, waiting, min(jobs, len(waiting)))
+        if lost:
+            yield Lost(lost)
+        for task in lost:
+            if (yield from _drain(run, deque([task]), 1, check=True)):
+                yield Failed(
+                    task,
+                    "the process that computed this cell died, twice: killed from "
+                    "outside, crashed, or out of memory",
+                )
+
+
+def _drain(
+    run: Run, waiting: deque[Task], jobs: int, *, check: bool = False
+) -> Generator[Event, None, tuple[Task, ...]]:
+    """Compute what waits; return the cells that were at work when a worker died."""
+    running: dict[Future[Finished | Failed], Task] = {}
+    with _workers(jobs) as submit:
+        if check:
+            _check_that_workers_start(submit)
+        try:
+            while waiting or running:
+                while waiting and len(running) < jobs:
+                    future = submit(compute, run, waiting[0])
+                    running[future] = waiting.popleft()
+                    yield Started(running[future])
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    yield future.result()
+                    del running[future]
+        except BrokenProcessPool:
+            done = [future for future in running if future.exception() is None]
+            for future in done:
+                yield future.result()
+                del running[future]
+    return tuple(running.values())
+
+
+def _check_that_workers_start(submit: Submit) -> None:
+    try:
+        submit(os.getpid).result()
+    except BrokenProcessPool as broken:
+        raise cannot_start("call reproduce") from broken
+
+
+@contextmanager
+def _workers(jobs: int) -> Iterator[Submit]:
+    context = get_context(START)
+    far_end, leash = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(jobs, context, _obey, (far_end,))
+    born: set[BaseProcess] = set()
+
+    def submit(function: Callable[..., Any], *values: Any) -> "Future[Any]":
+        before = set(active_children())
+        with single_threaded():
+            future = pool.submit(function, *values)
+        born.update(set(active_children()) - before)
+        return future
+
+    try:
+        yield submit
+    finally:
+        leash.close()
+        for process in born:  # one that is still importing does not feel the leash yet
+            process.terminate()
+        pool.shutdown(cancel_futures=True)
+        far_end.close()
+
+
+# ------------------------------------------------------------------ inside a worker
+
+
+def _obey(leash: "connection.Connection[Any, Any]") -> None:
+    """Exit with the leash, leave Ctrl-C to the parent and standard output to results."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.dup2(2, 1)
+    threading.Thread(target=_exit_with, args=(leash,), daemon=True).start()
+
+
+def _exit_with(leash: "connection.Connection[Any, Any]") -> None:
+    connection.wait([leash])
+    os._exit(1)
+
+
+def compute(run: Callable[[Cell, int], list[Row]], task: Task) -> Finished | Failed:
+    """Compute a cell; an error is a result like any other."""
+    start = time.perf_counter()
+    try:
+        rows = rows_as_text(task.cell, run(task.cell, task.seed))
+    except (Exception, SystemExit) as error:  # noqa: BLE001
+        return Failed(task, f"{type(error).__name__}: {error}", traceback.format_exc())
+    return Finished(task, rows, time.perf_counter() - start)

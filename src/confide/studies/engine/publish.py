@@ -1,0 +1,101 @@
+"""Write the table of a study as Markdown and CSV, and its figure as PNG."""
+
+import importlib.util
+import io
+import os
+import tempfile
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from confide import __version__
+from confide.studies.engine.outcome import Failure
+from confide.studies.engine.study import Study
+from confide.studies.engine.table_layout import Layout, flattened
+
+NO_MATPLOTLIB = (
+    "The figure was not drawn: it needs matplotlib, which is not installed. Run "
+    "pip install 'confide[plots]' and then the study again; no cell is computed twice."
+)
+DOTS_PER_INCH = 150
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The table, the files written, and what went wrong on the way."""
+
+    table: pd.DataFrame
+    files: tuple[Path, ...]
+    failures: tuple[Failure, ...]
+    notes: tuple[str, ...]
+
+
+def publish(
+    study: Study,
+    quick: bool,
+    rows: pd.DataFrame,
+    missing: tuple[Failure, ...],
+    folder: Path,
+) -> Published:
+    """Write what can be made of the rows; failures of cells are named on the page."""
+    if rows.empty:
+        return Published(rows, (), missing, ("No rows, so no table was written.",))
+    failures = list(missing)
+    try:
+        table = study.table(rows.copy())
+    except Exception as error:  # noqa: BLE001
+        failures.append(_failure("the table, so all rows are shown instead", error))
+        table = rows
+    stem = study.stem(quick)
+    page, sheet = folder / f"{stem}.md", folder / f"{stem}.csv"
+    _write(page, _page(study, quick, table, failures).encode())
+    _write(sheet, flattened(table).to_csv(index=False).encode())
+    files, notes = [page, sheet], []
+    if study.figure is not None and importlib.util.find_spec("matplotlib") is None:
+        notes.append(NO_MATPLOTLIB)
+    elif study.figure is not None:
+        try:
+            picture = io.BytesIO()
+            figure = study.figure(rows.copy())
+            figure.savefig(picture, format="png", dpi=DOTS_PER_INCH)
+        except Exception as error:  # noqa: BLE001
+            failures.append(_failure("the figure", error))
+        else:
+            files.append(folder / f"{stem}.png")
+            _write(files[-1], picture.getvalue())
+    return Published(table, tuple(files), tuple(failures), tuple(notes))
+
+
+def _failure(where: str, error: Exception) -> Failure:
+    trace = "".join(traceback.format_exception(error))
+    return Failure(where, f"{type(error).__name__}: {error}", trace)
+
+
+def _page(study: Study, quick: bool, table: pd.DataFrame, missing: list[Failure]) -> str:
+    parts = [f"# {study.title}\n", f"Source: {study.source}\n"]
+    if quick:
+        parts.append("**A quick look at a small grid, not the whole study.**\n")
+    parts.append(Layout.of(table).markdown())
+    if missing:
+        gaps = "".join(f"- {one.where}: {one.error.splitlines()[0]}\n" for one in missing)
+        parts.append(f"**Missing**\n\n{gaps}")
+    command = f"confide reproduce {study.name}{' --quick' if quick else ''}"
+    parts.append(
+        f"Made by `{command}`, confide {__version__}, study version {study.version}.\n"
+    )
+    return "\n".join(parts)
+
+
+def _write(target: Path, content: bytes) -> None:
+    """Write a file that is seen whole or not at all, whenever the process ends."""
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    partial = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        partial.chmod(0o644)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,208 @@
+"""Reproduce a study: compute what is not stored yet, then write table and figure."""
+
+import os
+import pickle
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, assert_never
+
+import pandas as pd
+
+from confide import __version__
+from confide.errors import InvalidParameter
+from confide.parallel.dask_cluster import Client
+from confide.studies.engine.cells import Task, in_words, rows_from_text, tasks_of
+from confide.studies.engine.dask import run_on, threads_of
+from confide.studies.engine.outcome import Failure, Progress, Reproduction, Watch
+from confide.studies.engine.process_pool import (
+    Event,
+    Failed,
+    Finished,
+    Lost,
+    Run,
+    Started,
+    run_all,
+)
+from confide.studies.engine.publish import publish
+from confide.studies.engine.requirements import check_datasets, check_workers
+from confide.studies.engine.results_store import Edition, Results, Stored, opened
+from confide.studies.engine.study import Study
+
+FOLDER: Final = Path("confide-studies")
+"""Where results go unless another folder is named."""
+
+
+def reproduce(
+    study: Study,
+    *,
+    quick: bool = False,
+    jobs: int | None = None,
+    cluster: Client | None = None,
+    folder: Path | str = FOLDER,
+    progress: Watch | None = None,
+) -> Reproduction:
+    """Run a study, going on where an earlier run in the same folder stopped.
+
+    Parameters
+    ----------
+    study
+        What to run.
+    quick
+        Take the small grid; its results are kept apart from those of the whole one.
+    jobs
+        Number of processes, each with one thread; None takes one for every CPU. The
+        results do not depend on it.
+    cluster
+        The client of a Dask cluster that computes instead of processes of our own.
+    folder
+        Where finished cells, tables and figures go.
+    progress
+        Called at the beginning and whenever a cell starts or ends.
+
+    Raises
+    ------
+    DataNotFound
+        A dataset of the study cannot be had where it runs; nothing was computed.
+    KeyboardInterrupt
+        Ctrl-C was pressed; what was finished is stored.
+    """
+    crew = _crew(jobs, cluster)
+    _check_that_workers_find(study.run)
+    tasks = tasks_of(study, quick)
+    place = Path(folder)
+    watch = progress or _say_nothing
+    with opened(place, Edition(study.name, study.version, __version__, quick)) as results:
+        stored = results.all()
+        todo = [task for task in tasks if task.key not in stored]
+        watch(Progress(len(tasks) - len(todo), len(tasks)))
+        if todo:
+            crew.check(study)
+        failures, notes = _compute(
+            study.run, todo, results, crew, watch=watch, total=len(tasks)
+        )
+        stored = results.all()
+    rows = _frame(tasks, stored)
+    shown = publish(study, quick, rows, tuple(failures), place)
+    return Reproduction(
+        study=study,
+        quick=quick,
+        rows=rows,
+        table=shown.table,
+        files=shown.files,
+        failures=shown.failures,
+        notes=(*notes, *shown.notes),
+        computed=len(todo) - len(failures),
+        stored=len(tasks) - len(todo),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Crew:
+    """Who computes: how many cells at once, what must be there, and the events of a run."""
+
+    size: int
+    check: Callable[[Study], None]
+    run_all: Callable[[Run, Iterable[Task]], Generator[Event, None, None]]
+
+
+def _crew(jobs: int | None, cluster: Client | None) -> _Crew:
+    if cluster is None:
+        size = _checked_jobs(jobs)
+        return _Crew(size, check_datasets, lambda run, tasks: run_all(run, tasks, size))
+    if jobs is not None:
+        raise InvalidParameter(
+            "jobs", "left out where a cluster computes", jobs, "Choose one of them."
+        )
+    return _Crew(
+        threads_of(cluster),
+        lambda study: check_workers(cluster, study),
+        lambda run, tasks: run_on(cluster, run, tasks),
+    )
+
+
+def _compute(
+    run: Run, todo: list[Task], results: Results, crew: _Crew, *, watch: Watch, total: int
+) -> tuple[list[Failure], list[str]]:
+    """Compute cells and store each at once; return what failed and what to mention."""
+    failures: list[Failure] = []
+    notes: list[str] = []
+    running: dict[str, str] = {}
+    seconds = [stored.seconds for stored in results.all().values()]
+    done = total - len(todo)
+    with closing(crew.run_all(run, todo)) as events:
+        for event in events:
+            note = ""
+            match event:
+                case Started(task):
+                    running[task.key] = in_words(task.cell)
+                case Finished(task, rows, duration):
+                    results.add(task.key, Stored(rows, duration))
+                    seconds.append(duration)
+                    del running[task.key]
+                    done += 1
+                case Failed(task, error, trace):
+                    failures.append(Failure(in_words(task.cell), error, trace))
+                    running.pop(task.key, None)
+                    done += 1
+                case Lost(tasks):
+                    note = _lost(tasks)
+                    notes.append(note)
+                    for task in tasks:
+                        running.pop(task.key, None)
+                case _:
+                    assert_never(event)
+            left = _time_left(seconds, total - done, crew.size)
+            watch(Progress(done, total, tuple(running.values()), left, note))
+    return failures, notes
+
+
+def _time_left(seconds: list[float], cells: int, jobs: int) -> float | None:
+    if not seconds:
+        return None
+    return sum(seconds) / len(seconds) * cells / max(1, min(jobs, cells))
+
+
+def _lost(tasks: Iterable[Task]) -> str:
+    cells = "; ".join(in_words(task.cell) for task in tasks)
+    return (
+        "A worker process died: killed from outside, crashed, or out of memory. Tried "
+        f"again: {cells}."
+    )
+
+
+def _frame(tasks: Iterable[Task], stored: dict[str, Stored]) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            row
+            for task in tasks
+            if task.key in stored
+            for row in rows_from_text(task.cell, stored[task.key].rows)
+        ]
+    )
+
+
+def _checked_jobs(jobs: int | None) -> int:
+    if jobs is None:
+        bound = hasattr(os, "sched_getaffinity")
+        return len(os.sched_getaffinity(0)) if bound else os.cpu_count() or 1
+    if jobs < 1:
+        raise InvalidParameter("jobs", "at least 1", jobs)
+    return jobs
+
+
+def _check_that_workers_find(run: Run) -> None:
+    try:
+        pickle.dumps(run)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise InvalidParameter(
+            "run",
+            "a function at the top of a module",
+            run,
+            f"Workers import it by its name: {error}.",
+        ) from None
+
+
+def _say_nothing(progress: Progress) -> None:
+    del progress

@@ -1,0 +1,1 @@
+"""Kifer, Smith and Thakurta: risk bounds and sparse regression."""

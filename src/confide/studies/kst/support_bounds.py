@@ -1,0 +1,245 @@
+"""Kifer, Smith and Thakurta: rows and blocks that finding a support takes.
+
+The setting is s of p columns, |y| <= s, the s largest entries of a row of length √s at
+most, |θⱼ| <= 1. ``epsilon`` is what the selection gets; the paper's algorithms give it
+half of the budget. Logarithms of C(p, s) stand where the paper has s·log p.
+
+Repaired, against the paper:
+
+- Section 3.2 samples by exp(−ε·q·α); Algorithm 4 has exp(−ε·q/(2α)), which is private.
+- Theorem 34 states an equality for an upper bound. The expectation in Theorem 6 needs no
+  tail: a choice of temperature T among N supports is at most T·log N above the best.
+- The squared loss ½(y − ⟨x,θ⟩)² is at most 2s², not the 4s² of the proof of Theorem 7.
+- Theorem 7 prints s·log(1/δ) for the noise of the fit; ζ² = 4s³ makes it s⁴·log(1/δ).
+- The proof of Theorem 8 calls both sets of columns GOOD and has 4s once for 2s; s and
+  p − s columns make p/2 and not p in front of the exponential. Two noises must differ
+  by 1 for a failure, so the chance falls at twice the exponent (`vote_failure_exact`).
+- Theorem 44 divides by Δ + Ψ; a sum over n records is nΨ-strongly convex.
+- Blocks need not be √n many: k of them with m rows each need k·m rows (`vote_rows`).
+"""
+
+import math
+
+import numpy as np
+from scipy.special import gammaln
+
+from confide.errors import InvalidParameter
+from confide.objectives import Box, Objective, Squared
+from confide.privacy import Approx
+from confide.studies.kst.risk_bounds import least_ridge, perturbed_risk
+
+FAR = 46.0
+"""In units of its scale: a Laplace draw beyond has a chance of 1e-20."""
+LONGEST = 700.0
+"""A gap, in the same units, that doubles have no chance small enough for."""
+LOG_2 = math.log(2)
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
+
+
+def log_supports(columns: int, size: int) -> float:
+    """Return log C(p, s)."""
+    _check_sizes(columns, size)
+    whole, part = float(gammaln(columns + 1)), float(gammaln(size + 1))
+    return whole - part - float(gammaln(columns - size + 1))
+
+
+def largest_loss(size: int) -> float:
+    """Return 2s²: the most that ½(y − ⟨x,θ⟩)² can be in the paper's setting."""
+    return 2.0 * size**2
+
+
+def support_excess(
+    columns: int,
+    size: int,
+    epsilon: float,
+    rows: int,
+    *,
+    most: float,
+    failure: float | None = None,
+    monotone: bool = False,
+) -> float:
+    """Bound how much worse per record the sampled support is than the best (Theorem 6).
+
+    Parameters
+    ----------
+    columns, size : int
+        p and s.
+    epsilon : float
+        Budget of the selection.
+    rows : int
+        n.
+    most : float
+        α, the largest loss of a record.
+    failure : float, optional
+        γ of Theorem 34; None bounds the expectation.
+    monotone : bool
+        Whether supports are sampled by exp(−ε·q/α), which suffices where records are
+        added or removed because losses are not negative.
+    """
+    if rows < 1:
+        raise InvalidParameter("rows", "at least 1", rows)
+    room = log_supports(columns, size)
+    if failure is not None:
+        _check_chance(failure)
+        room -= math.log(failure)
+    return _temperature(epsilon, most, monotone) * room / rows
+
+
+def support_rows(
+    columns: int,
+    size: int,
+    epsilon: float,
+    *,
+    most: float,
+    gap: float,
+    failure: float = 0.05,
+    monotone: bool = False,
+    additive: bool = False,
+) -> float:
+    """Return the rows with which sampling finds the best support (Table 2, Exp-mech).
+
+    Parameters
+    ----------
+    columns, size, epsilon, most, monotone
+        As in `support_excess`.
+    gap : float
+        How much worse per record every other support is; about ½ΨΦ² where the smallest
+        coefficient is Φ.
+    failure : float
+        The chance of another support.
+    additive : bool
+        Whether a support that misses j columns is worse by j·gap, as it is where columns
+        are uncorrelated. Few supports miss few columns, so s²·log p rows do: with
+        x = n·gap/T, the others weigh at most Σ C(s,j)·C(p−s,j)·e^{−jx}, which is at most
+        exp(s(p−s)e^{−x}) − 1.
+    """
+    _check_positive("gap", gap)
+    _check_chance(failure)
+    room = log_supports(columns, size) - math.log(failure)
+    if additive:
+        room = max(0.0, math.log(max(1, size * (columns - size)) / math.log1p(failure)))
+    return _temperature(epsilon, most, monotone) * room / gap
+
+
+def vote_failure(columns: int, size: int, epsilon: float, blocks: int) -> float:
+    """Bound the chance of a wrong support when all blocks are right (Theorem 8)."""
+    scale = _vote_scale(columns, size, epsilon, blocks)
+    return min(1.0, columns / 2 * math.exp(-1 / (2 * scale)))
+
+
+def vote_failure_exact(columns: int, size: int, epsilon: float, blocks: int) -> float:
+    """Return that chance itself: a wrong column's noise exceeds 1 plus a right one's."""
+    gap = 1 / _vote_scale(columns, size, epsilon, blocks)
+    others = columns - size
+    if others == 0 or gap > LONGEST:
+        return 0.0
+    return _chance_above(gap, others, size)
+
+
+def vote_blocks(columns: int, size: int, epsilon: float, failure: float = 0.05) -> float:
+    """Return how many blocks Theorem 8 asks for."""
+    _check_sizes(columns, size)
+    _check_positive("epsilon", epsilon)
+    _check_chance(failure)
+    return 4 * size / epsilon * math.log(columns / (2 * failure))
+
+
+def lasso_rows(
+    columns: int, size: int, *, spread: float, curvature: float, least: float
+) -> float:
+    """Return the rows with which a block's lasso finds the support (Lemmas 41 and 42).
+
+    ``spread`` is σ of the errors, ``curvature`` Ψ of the restricted strong convexity,
+    ``least`` Φ, the smallest coefficient that is not 0. The penalty on a block of m rows
+    is 4σ√(m·log p) in a sum.
+    """
+    _check_sizes(columns, size)
+    for name, value in (("spread", spread), ("curvature", curvature), ("least", least)):
+        _check_positive(name, value)
+    return (16 * spread / (curvature * least)) ** 2 * size * math.log(columns)
+
+
+def vote_rows(
+    columns: int,
+    size: int,
+    epsilon: float,
+    *,
+    block_rows: float,
+    failure: float = 0.05,
+    square: bool = True,
+) -> float:
+    """Return the rows that votes of blocks need (Theorem 9, Table 2, Samp-Agg).
+
+    ``block_rows`` is what one block needs, such as `lasso_rows`. With ``square`` there
+    are as many blocks as rows in a block, as published; otherwise as many as needed.
+    """
+    _check_positive("block_rows", block_rows)
+    blocks = vote_blocks(columns, size, epsilon, failure)
+    return max(blocks, block_rows) ** 2 if square else blocks * block_rows
+
+
+def fit_on_support(size: int, budget: Approx, rows: int, *, curvature: float) -> float:
+    """Bound the excess risk of the fit on the right support, in expectation (Theorem 9).
+
+    ``budget`` is that of the fit; ``curvature`` is Ψ, per record. The ridge is 2s/ε.
+    Theorem 7 adds `support_excess` to it.
+    """
+    _check_positive("curvature", curvature)
+    objective = sparse_regression(size)
+    return perturbed_risk(
+        objective,
+        budget,
+        rows,
+        norm=math.sqrt(size),
+        ridge=least_ridge(objective, budget),
+        curvature=rows * curvature,
+    )
+
+
+def sparse_regression(size: int) -> Objective:
+    """Return the fit of Algorithm 6: ζ = 2s^{3/2}, λ = s, every coefficient within 1."""
+    length = math.sqrt(size)
+    return Objective(Squared(), size, length, constraint=Box(-1.0, 1.0), target_bound=size)
+
+
+def _chance_above(gap: float, others: int, size: int) -> float:
+    """Return the chance that the largest of some draws exceeds gap plus the least of s."""
+    edges = np.concatenate([np.arange(-FAR, 0.0), np.linspace(0, gap, math.ceil(gap) + 1)])
+    edges = np.concatenate([edges, gap + np.arange(1, FAR)])
+    half, middle = np.diff(edges) / 2, (edges[1:] + edges[:-1]) / 2
+    places = middle[:, None] + half[:, None] * NODES
+    log_below = np.where(places < 0, places - LOG_2, np.log1p(-np.exp(-np.abs(places)) / 2))
+    top = math.log(others) + (others - 1) * log_below - np.abs(places) - LOG_2
+    over = gap - places  # by how much a right column's noise may be negative
+    log_kept = np.where(over < 0, over - LOG_2, np.log1p(-np.exp(-np.abs(over)) / 2))
+    missed = -np.expm1(size * log_kept)
+    return min(1.0, float(half @ (np.exp(top) * missed @ WEIGHTS)))
+
+
+def _vote_scale(columns: int, size: int, epsilon: float, blocks: int) -> float:
+    _check_sizes(columns, size)
+    _check_positive("epsilon", epsilon)
+    if blocks < 1:
+        raise InvalidParameter("blocks", "at least 1", blocks)
+    return 2 * size / (blocks * epsilon)
+
+
+def _temperature(epsilon: float, most: float, monotone: bool) -> float:
+    _check_positive("epsilon", epsilon)
+    _check_positive("most", most)
+    return (1 if monotone else 2) * most / epsilon
+
+
+def _check_sizes(columns: int, size: int) -> None:
+    if not 1 <= size <= columns:
+        raise InvalidParameter("size", f"from 1 to {columns}, the columns", size)
+
+
+def _check_chance(value: float) -> None:
+    if not 0 < value < 1:
+        raise InvalidParameter("failure", "between 0 and 1", value)
+
+
+def _check_positive(name: str, value: float) -> None:
+    if not 0 < value < math.inf:
+        raise InvalidParameter(name, "positive and finite", value)

@@ -1,0 +1,174 @@
+"""Table 2 of Kifer, Smith and Thakurta: rows that finding the support takes, by s and p.
+
+Exp-mech samples a support by its loss, s³·log p rows; Samp-Agg lets √n blocks of √n rows
+vote, s²·log²p rows. Here: the smallest n at which the published algorithms find the right
+support nine times in ten. Coefficients are ±½; the selection has ε = 1 for itself.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from confide.noise import Generator, generator
+from confide.studies.engine.study import Cell, Row, Study, register
+from confide.studies.kst.support_bounds import (
+    largest_loss,
+    support_rows,
+    vote_failure_exact,
+    vote_rows,
+)
+from confide.studies.kst.supports import all_supports, chance_of_best, least_losses
+from confide.studies.kst.table1 import COLOURS, SOURCE
+from confide.studies.kst.votes import drawn, votes, winners
+
+EPSILON = 1.0
+LEAST = 0.5
+"""Every coefficient that is not 0, but for its sign."""
+WANTED = 0.9
+HALVINGS = 7
+WIDEST = 64.0
+"""The search starts this many times below twice the bound, where it ends."""
+WIDTHS = (10, 20, 40, 80, 160)
+GRID: dict[str, dict[int, tuple[int, ...]]] = {
+    "exponential": {1: WIDTHS[:4], 2: WIDTHS[:4], 3: WIDTHS[:3], 4: WIDTHS[:2]},
+    "votes": dict.fromkeys((1, 2, 4, 8), WIDTHS),
+}
+
+
+def _cells(quick: bool) -> list[Cell]:
+    return [
+        {
+            "algorithm": name,
+            "size": size,
+            "columns": columns,
+            "tables": 3 if quick else 30,
+        }
+        for name, sizes in GRID.items()
+        for size, widths in sizes.items()
+        for columns in (widths[:3:2] if quick else widths)
+        if not (quick and size > 3)
+    ]
+
+
+def trial(cell: Cell, seed: int) -> list[Row]:
+    """Halve the range of n, on a logarithmic scale, around the wanted chance."""
+    name, size, columns = str(cell["algorithm"]), int(cell["size"]), int(cell["columns"])
+    chance = by_sampling if name == "exponential" else by_votes
+    bound = rows_by_theorem(name, columns, size)
+    high = math.log(2 * bound)
+    low = high - math.log(WIDEST)
+    for step in range(HALVINGS):
+        middle = (low + high) / 2
+        rng = generator(seed + step)
+        rows = max(math.ceil(math.exp(middle)), size + 1)
+        found = np.mean(
+            [chance(rows, columns, size, rng) for _ in range(int(cell["tables"]))]
+        )
+        low, high = (low, middle) if found >= WANTED else (middle, high)
+    sharp = rows_by_law(name, columns, size)
+    return [{"needed": math.exp((low + high) / 2), "sharp": sharp, "bound": bound}]
+
+
+def rows_by_theorem(name: str, columns: int, size: int) -> float:
+    """Return the rows that the theorems ask for; no more for a block than the votes need.
+
+    A support that misses a column loses ½Φ² per record, as columns are uncorrelated.
+    """
+    failure = 1 - WANTED
+    if name == "exponential":
+        gap, most = LEAST**2 / 2, largest_loss(size)
+        return support_rows(columns, size, EPSILON, most=most, gap=gap, failure=failure)
+    return vote_rows(columns, size, EPSILON, block_rows=1, failure=failure)
+
+
+def rows_by_law(name: str, columns: int, size: int) -> float:
+    """Return what sharper laws give: supports that miss j columns, exact noisy votes."""
+    failure = 1 - WANTED
+    if name == "exponential":
+        gap, most = LEAST**2 / 2, largest_loss(size)
+        return support_rows(
+            columns, size, EPSILON, most=most, gap=gap, failure=failure, additive=True
+        )
+    blocks = 1
+    while vote_failure_exact(columns, size, EPSILON, blocks) > failure:
+        blocks += 1
+    return float(blocks**2)
+
+
+def by_sampling(rows: int, columns: int, size: int, rng: Generator) -> float:
+    """Return the chance that Exp-mech draws the right support of one table."""
+    features, target, support = drawn(rows, columns, size, rng, LEAST)
+    supports = all_supports(columns, size)
+    losses = least_losses(features, target, supports)
+    place = int(np.flatnonzero((supports == support).all(axis=1))[0])
+    return chance_of_best(losses, place, 2 * largest_loss(size) / EPSILON)
+
+
+def by_votes(rows: int, columns: int, size: int, rng: Generator) -> float:
+    """Return how often Samp-Agg elects the right support of one table."""
+    blocks = math.isqrt(rows)
+    features, target, support = drawn(rows, columns, size, rng, LEAST)
+    shares, _ = votes(features, target, size, blocks)
+    chosen = winners(shares, size, 2 * size / (blocks * EPSILON), 200, rng)
+    return float(np.mean((chosen == support).all(axis=1)))
+
+
+def _table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows needed in simulation and by theorem, and how both grow with s and log p."""
+    shown = rows[["algorithm", "size", "columns", "needed", "sharp", "bound"]].copy()
+    shown["needed / sharp"] = shown["needed"] / shown["sharp"]
+    shown["needed / bound"] = shown["needed"] / shown["bound"]
+    for by, other in (("size", "columns"), ("columns", "size")):
+        for head in ("needed", "bound"):
+            shown[f"slope of {head} by {by}"] = _slopes(shown, head, by, other)
+    return shown.reset_index(drop=True)
+
+
+def _slopes(shown: pd.DataFrame, head: str, by: str, other: str) -> pd.Series:
+    """Return the slope from the value before, in log s or in log log p."""
+    place = np.log(shown[by]) if by == "size" else np.log(np.log(shown[by]))
+    logs = pd.DataFrame({"at": place, "value": np.log(shown[head])})
+    groups = logs.groupby([shown["algorithm"], shown[other]])
+    steps = groups.diff()
+    return (steps["value"] / steps["at"]).round(2)
+
+
+def _figure(rows: pd.DataFrame) -> Any:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 4.6), layout="constrained")
+    for axes, name in zip(figure.subplots(1, 2), GRID, strict=True):
+        here = rows[rows["algorithm"] == name]
+        widths = sorted(here["columns"].unique())
+        for i, columns in enumerate(widths):
+            part = here[here["columns"] == columns].sort_values("size")
+            colour = (*COLOURS, "#762a83", "#e08214")[i]
+            label = f"p = {columns}"
+            axes.loglog(part["size"], part["needed"], "o", ms=4, color=colour, label=label)
+            axes.loglog(part["size"], part["sharp"], color=colour, lw=0.8)
+            axes.loglog(part["size"], part["bound"], ":", color=colour)
+        sizes = sorted(here["size"].unique())
+        axes.set_xticks(sizes, [str(size) for size in sizes])
+        axes.set_xticks([], minor=True)
+        axes.set_xlabel("columns that count, s")
+        axes.grid(visible=True, alpha=0.3)
+        axes.legend(fontsize=8)
+        words = "Exp-mech" if name == "exponential" else "Samp-Agg"
+        axes.set_title(f"{words} (lines: sharper law, dotted: theorem)", fontsize=10)
+    figure.axes[0].set_ylabel("rows for the right support, 9 times in 10")
+    return figure
+
+
+register(
+    Study(
+        name="kst-table2",
+        title="Rows that finding the support takes, by sampling and by votes",
+        source=f"{SOURCE}, Table 2",
+        cells=_cells,
+        run=trial,
+        table=_table,
+        figure=_figure,
+    )
+)

@@ -1,0 +1,248 @@
+"""NAPP's iterations for many fits to the same rows at once.
+
+`mechanisms.Napp` makes one fit. A study makes some ninety to every simulated table: seven
+variants times a grid of Λ. They share the rows, so margins and gradients of all of them
+are products of two matrices, and a fit that has come to rest is no longer looked at.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from confide._types import AnyArray, Array
+from confide.errors import NotSolved
+from confide.mechanisms.published import NappTarget
+from confide.mechanisms.published.napp.iterations import NappPath
+from confide.mechanisms.published.napp.retrieval import NOTHING, Shares, retrievable
+from confide.objectives import Loss, curvature_given
+
+LASSO = NappTarget("lasso", 1.0)
+ITERATIONS = 80
+REST = 1e-9
+"""A fit rests when two reweightings move no coefficient by more, relatively."""
+GONE = 1e-10
+"""A coefficient below it that still shrinks rests, too."""
+TOLERANCE = 1e-7
+STALE, STALE_IF_WIDE = 0.01, 0.5
+"""A Hessian is too old when a step shortens the next one by less; wide ones are dear."""
+MOST_STEPS = 500
+FEW_COLUMNS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Fits:
+    """Lassos by NAPP, one line each: Λ, Λ₀, MOOR or not, ⟨b,|θ|⟩ or ⟨b,θ⟩, and b.
+
+    ``least`` is a recycled floor, as in `Weighting`.
+    """
+
+    strength: Array
+    floor: Array
+    moor: AnyArray
+    folded: AnyArray
+    linear: Array
+    least: Array
+
+    @classmethod
+    def of(
+        cls, strengths: Array, floor: float, linear: Array, *, moor: bool, folded: bool
+    ) -> "Fits":
+        """Return one variant over a grid of Λ, under the same noise."""
+        count = len(strengths)
+        return cls(
+            np.asarray(strengths, dtype=np.float64),
+            np.full(count, floor),
+            np.full(count, moor),
+            np.full(count, folded),
+            np.tile(linear, (count, 1)),
+            np.zeros(count),
+        )
+
+    def __len__(self) -> int:
+        return len(self.strength)
+
+    def take(self, chosen: AnyArray) -> "Fits":
+        """Return some of the fits."""
+        return Fits(*(getattr(self, name)[chosen] for name in FIELDS))
+
+    def first(self) -> Array:
+        """Return the weights before there is an iterate."""
+        return self._over(np.full(self.linear.shape, LASSO.first()))
+
+    def after(self, theta: Array) -> Array:
+        """Return the weights that follow an iterate."""
+        return self._over(self.strength[:, None] * LASSO.at(theta))
+
+    def _over(self, weight: Array) -> Array:
+        floor, least = self.floor[:, None], self.least[:, None]
+        alone = np.maximum(weight, floor)
+        return np.maximum(np.where(self.moor[:, None], alone, weight + floor), least)
+
+
+FIELDS = ("strength", "floor", "moor", "folded", "linear", "least")
+
+
+def together(parts: list[Fits]) -> Fits:
+    """Return all fits as one batch."""
+    return Fits(*(np.concatenate([getattr(p, name) for p in parts]) for name in FIELDS))
+
+
+class Table:
+    """Rows and their loss, with a Hessian kept for every fit until it gets too old."""
+
+    def __init__(self, loss: Loss, features: Array, target: Array) -> None:
+        self._loss, self._x, self._y = loss, np.ascontiguousarray(features), target
+        self._t = np.ascontiguousarray(self._x.T)
+        size = self._x.shape[1]
+        self._upper = np.triu_indices(size)
+        self._products: Array | None = None
+        self._stale = STALE_IF_WIDE
+        if size <= FEW_COLUMNS:
+            self._stale = STALE
+            self._products = self._x[:, self._upper[0]] * self._x[:, self._upper[1]]
+
+    def follow(self, fits: Fits, iterations: int = ITERATIONS) -> NappPath:
+        """Iterate all fits; the arrays of the path have one line for each.
+
+        Under ⟨b,|θ|⟩ signs may flip for good, so every other problem is alike: it starts
+        from the iterate before the last, with a Hessian of its own.
+        """
+        count, size = fits.linear.shape
+        theta, before = np.zeros((count, size)), np.zeros((count, size))
+        weights = fits.first()
+        grams = np.zeros((2 * count, size, size))
+        live = np.arange(count)
+        for done in range(1, iterations + 1):
+            some, here, last = fits.take(live), theta[live], before[live]
+            pull = some.linear
+            if done > 1:
+                weights[live] = some.after(here)
+                pull = np.where(some.folded[:, None], np.sign(here) * pull, pull)
+                flips = some.folded & (here * last < 0).any(axis=1)
+                here = np.where(flips[:, None], last, here)
+            slots = live + count * (done % 2) * some.folded
+            found = self._solve(grams, slots, weights[live], pull, here, fresh=done == 1)
+            if done == 1:
+                grams[:count] = grams[slots]
+            before[live], theta[live] = theta[live], found
+            if (iterations - done) % 2 == 0:
+                live = live[~_at_rest(found, last)]
+                if not live.size:
+                    break
+        return NappPath(theta, before, weights, iterations)
+
+    def recycle(self, fits: Fits, shares: Shares, path: NappPath) -> tuple[NappPath, Array]:
+        """Run one round of Algorithm 2 after a path; return the new one and Δε."""
+        found = retrieved(fits, shares, path)
+        again = np.flatnonzero(found > NOTHING * shares.curvature)
+        if not again.size:
+            return path, np.zeros(len(fits))
+        some = fits.take(again)
+        smaller = shares.noise / (shares.noise + found[again])
+        fresh = self.follow(
+            replace(
+                some,
+                linear=some.linear * smaller[:, None],
+                least=path.weights[again].min(axis=1),
+            )
+        )
+        whole = [path.theta.copy(), path.before.copy(), path.weights.copy()]
+        parts = (fresh.theta, fresh.before, fresh.weights)
+        for held, new in zip(whole, parts, strict=True):
+            held[again] = new
+        total = np.zeros(len(fits))
+        total[again] = found[again]
+        return NappPath(whole[0], whole[1], whole[2], path.iterations), total
+
+    def _solve(
+        self,
+        grams: Array,
+        which: AnyArray,
+        weights: Array,
+        pull: Array,
+        start: Array,
+        *,
+        fresh: bool,
+    ) -> Array:
+        """Minimise Σφ + ⟨b,θ⟩ + Σ wⱼθⱼ² for every fit by Newton's method.
+
+        As in `napp_path.ExactStep`: a Hessian of the losses serves until a step gains
+        less than it should, and steps are halved while they overshoot.
+        """
+        theta, double = start.copy(), 2 * weights
+        todo = np.arange(len(which))
+        gradient, margin, slope = self._gradient(theta, double, pull)
+        if fresh:
+            grams[which] = self._bend(margin, slope)
+        old, shortened = np.full(len(which), np.inf), np.full(len(which), fresh)
+        for _ in range(MOST_STEPS):
+            move = _newton(grams[which[todo]], weights[todo], -gradient)
+            length = np.abs(move).max(axis=1)
+            stale = (length > self._stale * old) & ~shortened
+            if stale.any():
+                grams[which[todo[stale]]] = self._bend(margin[stale], slope[stale])
+                again = grams[which[todo[stale]]]
+                move[stale] = _newton(again, weights[todo[stale]], -gradient[stale])
+                length = np.abs(move).max(axis=1)
+            far = length > TOLERANCE * (1 + np.abs(theta[todo]).max(axis=1))
+            theta[todo[~far]] += move[~far]
+            if not far.any():
+                return theta
+            todo, move, old = todo[far], move[far], length[far]
+            limit = -0.5 * (gradient[far] * move).sum(axis=1)
+            gradient, margin, slope = self._gradient(
+                theta[todo] + move, double[todo], pull[todo]
+            )
+            while True:
+                over = (gradient * move).sum(axis=1) > limit
+                if not over.any():
+                    break
+                move[over] /= 2
+                gradient[over], margin[over], slope[over] = self._gradient(
+                    theta[todo[over]] + move[over], double[todo[over]], pull[todo[over]]
+                )
+            theta[todo] += move
+            shortened = np.zeros(len(todo), dtype=bool)
+        raise NotSolved("a reweighted ridge problem of the study was not solved")
+
+    def _gradient(
+        self, theta: Array, double: Array, pull: Array
+    ) -> tuple[Array, Array, Array]:
+        margin = theta @ self._t
+        slope = self._loss.slope(margin, self._y)
+        return slope @ self._x + pull + double * theta, margin, slope
+
+    def _bend(self, margin: Array, slope: Array) -> Array:
+        """Return the Hessian of the losses for every line of margins."""
+        bend = curvature_given(self._loss, slope, margin, self._y)
+        if self._products is None:
+            return np.stack([(self._t * one) @ self._x for one in bend])
+        sums = bend @ self._products
+        size = self._x.shape[1]
+        stack = np.empty((len(bend), size, size))
+        first, second = self._upper
+        stack[:, first, second] = sums
+        stack[:, second, first] = sums
+        return stack
+
+
+def retrieved(fits: Fits, shares: Shares, path: NappPath) -> Array:
+    """Return Δε of every fit after a path, by the repaired Eq. 13."""
+    pairs = zip(fits.floor, path.weights, strict=True)
+    return np.array([retrievable(shares.curvature, floor, line) for floor, line in pairs])
+
+
+def _at_rest(theta: Array, two_ago: Array) -> AnyArray:
+    """Say which fits repeat themselves, every time or (under ⟨b,|θ|⟩) every other time."""
+    size, earlier = np.abs(theta), np.abs(two_ago)
+    still = np.abs(theta - two_ago) <= REST * size
+    return np.asarray((still | ((size <= GONE) & (size <= earlier))).all(axis=1))
+
+
+def _newton(grams: Array, weights: Array, right: Array) -> Array:
+    """Solve (gram + 2·diag w)·u = right, scaled so that huge weights do no harm."""
+    scale = np.sqrt(0.5 / weights)
+    matrix = grams * (scale[:, :, None] * scale[:, None, :])
+    diagonal = np.arange(scale.shape[1])
+    matrix[:, diagonal, diagonal] += 1.0
+    return np.asarray(scale * np.linalg.solve(matrix, (scale * right)[:, :, None])[:, :, 0])

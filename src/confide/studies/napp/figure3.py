@@ -1,0 +1,127 @@
+"""Figure 3 of the NAPP paper: how far its iterations without noise end from the lasso.
+
+Λ₀ is what the paper prescribes at four ε: the largest curvature of a record over ε. The
+lasso is that of the penalty 2Λ‖θ‖₁, which a weight Λ/|θ| amounts to.
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from confide.data import enclose
+from confide.noise import generator
+from confide.studies.engine.study import Cell, Row, Study, register
+from confide.studies.napp.baselines import lasso
+from confide.studies.napp.batch import Fits, Table, together
+from confide.studies.napp.panels import PARTS, SOURCE, averaged, legend
+from confide.studies.napp.population import EPSILONS, REPEATS, SETTINGS
+
+METHODS = {"MOOR": True, "no MOOR": False}
+COLOURS = ("#08306b", "#2171b5", "#e6550d", "#a50f15")
+
+
+def _cells(quick: bool) -> list[Cell]:
+    parts, repeats = (1, 10) if quick else (PARTS, REPEATS // PARTS)
+    return [
+        {"regression": name, "rows": rows, "part": part, "repeats": repeats}
+        for name, setting in SETTINGS.items()
+        for rows in (setting.sizes[1:] if quick else setting.sizes)
+        for part in range(parts)
+    ]
+
+
+def trial(cell: Cell, seed: int) -> list[Row]:
+    """Measure distances from the lasso, for every Λ₀ and Λ, with MOOR and without."""
+    setting, rng = SETTINGS[str(cell["regression"])], generator(seed)
+    objective, strengths = setting.objective, setting.strengths
+    nothing = np.zeros(objective.dimension)
+    keys = [(method, epsilon) for epsilon in EPSILONS for method in METHODS]
+    fits = together(
+        [
+            Fits.of(
+                strengths,
+                objective.smoothness / epsilon,
+                nothing,
+                moor=METHODS[method],
+                folded=False,
+            )
+            for method, epsilon in keys
+        ]
+    )
+    found = []
+    for _ in range(int(cell["repeats"])):
+        x, y = setting.simulate(int(cell["rows"]), rng)
+        rows = enclose(x, y, objective.row_norm, 0.0)
+        plain = np.stack([lasso(objective, rows, strength) for strength in strengths])
+        ends = Table(setting.loss, x, y).follow(fits).theta
+        gaps = ends.reshape(len(keys), *plain.shape) - plain
+        found.append(np.linalg.norm(gaps, axis=2))
+    distances = np.mean(found, axis=0)
+    return [
+        {
+            "method": method,
+            "epsilon": epsilon,
+            "floor": objective.smoothness / epsilon,
+            "strength": float(strength),
+            "distance": float(distances[i, k]),
+        }
+        for i, (method, epsilon) in enumerate(keys)
+        for k, strength in enumerate(strengths)
+    ]
+
+
+def _table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Mean distance for every multiple of L that Λ is."""
+    means = averaged(rows)
+    keys = ["regression", "rows", "floor", "method"]
+    wide = means.pivot_table(index=keys, columns="multiple", values="distance", sort=False)
+    wide = wide[sorted(wide.columns)]
+    wide = wide.rename(columns=lambda multiple: f"{multiple:.3g} L")
+    return wide.rename_axis(index={"floor": "Λ₀"}).round(4)
+
+
+def _figure(rows: pd.DataFrame) -> Any:
+    from matplotlib.figure import Figure
+
+    means = averaged(rows)
+    places = list(dict.fromkeys(zip(means["regression"], means["rows"], strict=True)))
+    down = len(places) // len(SETTINGS)
+    figure = Figure(figsize=(10.5, 3.1 * down + 1.2), layout="constrained")
+    grid = figure.subplots(down, len(SETTINGS), squeeze=False)
+    for i, (regression, count) in enumerate(places):
+        axes = grid[i % down][i // down]
+        here = means[means["regression"].eq(regression) & means["rows"].eq(count)]
+        for colour, epsilon in zip(COLOURS, EPSILONS, strict=True):
+            for method, moor in METHODS.items():
+                line = here[here["epsilon"].eq(epsilon) & here["method"].eq(method)]
+                axes.plot(
+                    line["strength"],
+                    line["distance"],
+                    color=colour,
+                    ls="-" if moor else "--",
+                    lw=1.3,
+                    label=f"Λ₀ = β/{epsilon:g}, {'with' if moor else 'without'} MOOR",
+                )
+        axes.set_xscale("log")
+        axes.set_title(f"{regression}, n = {count}", fontsize=10)
+        axes.set_xlabel("Λ (penalty 2Λ|θ|)")
+        axes.grid(visible=True, alpha=0.3)
+    for line in grid:
+        line[0].set_ylabel("distance from the lasso")
+    legend(figure, 4)
+    figure.suptitle("Without noise: distance from the lasso, β the largest curvature")
+    return figure
+
+
+register(
+    Study(
+        name="napp-figure3",
+        title="Distance of noise-free NAPP from the lasso, with MOOR and without",
+        source=f"{SOURCE}, figure 3",
+        cells=_cells,
+        run=trial,
+        table=_table,
+        figure=_figure,
+    )
+)

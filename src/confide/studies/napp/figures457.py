@@ -1,0 +1,121 @@
+"""Figures 4, 5 and 7 of the NAPP paper: selection, prediction and retrieved budget.
+
+Those of its supplement, S.1 to S.3, are the same under pure differential privacy. The
+text gives δ as 0.001 (table 4) and 0.0001 (elsewhere); the studies use the former.
+"""
+
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from confide.studies.engine.study import Study, register
+from confide.studies.napp.panels import (
+    PANEL,
+    SOURCE,
+    STYLES,
+    area,
+    averaged,
+    by_method,
+    cells,
+    curve,
+    cut_off,
+    lines,
+    panels,
+)
+from confide.studies.napp.population import DELTA
+from confide.studies.napp.trial import budgeted_trial, trial
+
+STRENGTH = "Λ (penalty 2Λ|θ|)"
+
+
+def _areas(rows: pd.DataFrame) -> pd.DataFrame:
+    """Areas under the curves of figure 4."""
+    return by_method(rows, area).round(3)
+
+
+def _rocs(rows: pd.DataFrame) -> Any:
+    def draw(axes: Any, here: pd.DataFrame) -> None:
+        axes.plot([0, 1], [0, 1], color="0.8", lw=0.8)
+        for name, style in STYLES.items():
+            line = here[here["method"] == name]
+            if len(line):
+                axes.plot(*curve(line), **{"lw": 1.1, **style})
+        axes.set_xlim(-0.02, 1.02)
+        axes.set_ylim(-0.02, 1.02)
+
+    return panels(
+        rows,
+        draw,
+        "Which columns are selected, as Λ falls from 40 L to L/10",
+        ("false positive rate", "true positive rate"),
+    )
+
+
+def _least(rows: pd.DataFrame) -> pd.DataFrame:
+    """Smallest mean test error over the grid of Λ."""
+    return by_method(rows, lambda line: float(line["error"].min())).round(4)
+
+
+def _errors(rows: pd.DataFrame) -> Any:
+    def draw(axes: Any, here: pd.DataFrame) -> None:
+        lines(axes, here, "error", list(STYLES))
+        cut_off(axes, here)
+
+    return panels(
+        rows,
+        draw,
+        "Test error: mean square (linear, Poisson) or share misclassified (logistic)",
+        (STRENGTH, "test error"),
+    )
+
+
+def _shares(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the retrieved share for every multiple of L that Λ is."""
+    means = averaged(rows)
+    wide = means.pivot_table(
+        index=[*PANEL, "method"], columns="multiple", values="retrieved", sort=False
+    )
+    wide = wide[sorted(wide.columns)]
+    return wide.rename(columns=lambda multiple: f"{multiple:.3g} L").round(3)
+
+
+def _retrieved(rows: pd.DataFrame) -> Any:
+    def draw(axes: Any, here: pd.DataFrame) -> None:
+        lines(axes, here, "retrieved", list(STYLES))
+        axes.set_ylim(-0.03, 1.03)
+
+    return panels(
+        rows,
+        draw,
+        "Share of the determinants' half of ε that is retrieved, or not needed (sound)",
+        (STRENGTH, "retrieved share"),
+    )
+
+
+WHAT = {
+    4: ("all", "Selected columns of NAPP variants, by Λ, n and ε", trial, _areas, _rocs),
+    5: ("all", "Test errors of NAPP variants, by Λ, n and ε", trial, _least, _errors),
+    7: (
+        "published",
+        "Retrieved privacy budget, by Λ, n and ε",
+        budgeted_trial,
+        _shares,
+        _retrieved,
+    ),
+}
+SUPPLEMENT = {4: "s1", 5: "s2", 7: "s3"}
+
+for _number, (_methods, _title, _run, _table, _figure) in WHAT.items():
+    for _name, _delta in ((str(_number), DELTA), (SUPPLEMENT[_number], 0)):
+        register(
+            Study(
+                name=f"napp-figure{_name}",
+                title=f"{_title}, {'δ = 0' if not _delta else f'δ = {_delta:g}'}",
+                source=f"{SOURCE}, figure {_name.upper().replace('S', 'S.')}",
+                cells=partial(cells, _methods, _delta),
+                run=_run,
+                table=_table,
+                figure=_figure,
+            )
+        )

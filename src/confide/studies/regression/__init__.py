@@ -1,0 +1,1 @@
+"""Private linear regression on warfarin data."""

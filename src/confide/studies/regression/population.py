@@ -1,0 +1,96 @@
+"""Patients of the warfarin data, divided at random, and what is measured on those held out.
+
+The paper divides the data as an earlier work did and prints no more of it; here every
+repeat has its own four fifths to learn from and one fifth to measure on. The same repeat
+has the same division for every method, ε and figure, so that differences are paired.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, RegressorMixin
+
+from confide._types import AnyArray, Array
+from confide.attacks import evaluate_inversion
+from confide.data import Schema, load_warfarin
+from confide.data.datasets.warfarin import DOSE, paper_features
+from confide.noise import generator
+from confide.studies.regression.dose_bands import dose_bands
+
+HIDDEN: Final = "vkorc1"
+UNIT: Final = 10.0
+"""Errors are those of the weekly dose in units of 10 mg, squared."""
+MOST: Final = 100.0
+"""Doses above 100 mg per week count as 100: public, and the paper's |y| <= 1."""
+_DIVISIONS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Patients:
+    """Some records, their 14 columns in the unit ball and their weekly doses in mg."""
+
+    frame: pd.DataFrame
+    features: Array
+    dose: Array
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def take(self, places: AnyArray) -> Self:
+        """Return the patients at these places."""
+        return type(self)(self.frame.iloc[places], self.features[places], self.dose[places])
+
+
+class PaperModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Coefficients of the 14 columns, for tables of patients."""
+
+    def __init__(self, schema: Schema, coefficients: Array, intercept: float = 0.0) -> None:
+        self.schema = schema
+        self.coefficients = coefficients
+        self.intercept = intercept
+
+    def predict(self, frame: pd.DataFrame) -> Array:
+        """Return weekly doses in mg, wherever they lie."""
+        columns = paper_features(frame, self.schema)
+        return np.asarray(columns @ self.coefficients + self.intercept)
+
+
+@cache
+def warfarin_schema() -> Schema:
+    """Return the declared ranges and levels."""
+    return Schema.bundled("warfarin")
+
+
+@cache
+def everybody() -> Patients:
+    """Return all 4,017 patients."""
+    frame = load_warfarin()
+    features = paper_features(frame, warfarin_schema())
+    return Patients(frame, features, frame[DOSE].to_numpy(np.float64))
+
+
+def division(repeat: int, share: float = 1.0) -> tuple[Patients, Patients]:
+    """Return patients to learn from, or a share of them, and patients to measure on."""
+    people = everybody()
+    order = generator(_DIVISIONS + repeat).permutation(len(people))
+    cut = 4 * len(people) // 5
+    return people.take(order[: round(share * cut)]), people.take(order[cut:])
+
+
+def measures(model: Any, held_out: Patients) -> dict[str, float]:
+    """Return error, dose bands and the accuracy of model inversion, and two guesses."""
+    said = model.predict(held_out.frame)
+    bands = dose_bands(said, held_out.dose)
+    found = evaluate_inversion(model, held_out.frame, HIDDEN)
+    return {
+        "error": float((((said - held_out.dose) / UNIT) ** 2).mean()),
+        "attack": found.attack,
+        "within": bands.within,
+        "below": bands.below,
+        "above": bands.above,
+        "commonest": found.constant,
+        "dose alone": found.without_model,
+    }

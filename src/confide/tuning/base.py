@@ -1,0 +1,60 @@
+"""What the two ways to search have in common: a plan without data, then a winner."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from confide.noise import Entropy
+from confide.privacy import Budget, Neighbours
+from confide.tuning.scores import Score
+from confide.tuning.table import Table
+
+PAGE = "private-tuning.md#"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The winner: which candidate, its fitted model, and a private score if one is paid."""
+
+    index: int
+    model: Any
+    score: float | None = None
+
+
+class SearchPlan(Protocol):
+    """Everything that is fixed before the rows are read."""
+
+    @property
+    def fit_budget(self) -> Budget:
+        """What one fit may spend."""
+        ...
+
+    def check_rows(self, count: int, neighbours: Neighbours) -> tuple[str, ...]:
+        """Refuse a table of the wrong size; return what the guarantee then assumes."""
+        ...
+
+    def smallest_part(self, count: int) -> int:
+        """Return how many rows the fit that sees fewest of them sees, under replace-one."""
+        ...
+
+    def run(
+        self,
+        candidates: Sequence[Any],
+        table: Table,
+        score: Score,
+        neighbours: Neighbours,
+        entropy: Entropy,
+    ) -> Found:
+        """Fit, compare and choose."""
+        ...
+
+
+class SearchMethod(Protocol):
+    """A frozen configuration of a search."""
+
+    name: ClassVar[str]
+    theorem: ClassVar[str]
+
+    def plan(self, budget: Budget, candidates: int, rows_per_person: int) -> SearchPlan:
+        """Divide the budget; ``budget`` protects a person."""
+        ...

@@ -1,0 +1,123 @@
+"""Search by chunks: every candidate has rows of its own, other rows choose between them.
+
+No record is in two chunks, so one budget pays for all fits and for the choice.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from confide._types import AnyArray, Array
+from confide.errors import InvalidData, InvalidParameter
+from confide.noise import Entropy, assigned, choose, shuffled
+from confide.privacy import Budget, Neighbours, Zcdp, row_budget
+from confide.tuning.base import PAGE, Found
+from confide.tuning.scores import Score
+from confide.tuning.table import Table
+
+ROWS_PER_CHUNK = 40
+"""A record joins any of c chunks: of 40·c records none joins a given one e^−40 of times."""
+MOST_CHUNKS = 2000
+NO_EMPTY_CHUNK = "no chunk of the search is empty by chance (odds below 1e-14)"
+ENOUGH_ROWS = "it is publicly known that the table has {} rows or more"
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkPlan:
+    """One budget for every fit, and for the choice a range of its log-odds.
+
+    ``log_range`` is by how much one record may move the difference between the
+    log-odds of two candidates.
+    """
+
+    fit_budget: Budget
+    chunks: int
+    log_range: float
+
+    def check_rows(self, count: int, neighbours: Neighbours) -> tuple[str, ...]:
+        """Refuse tables that could leave a chunk empty."""
+        private = neighbours is Neighbours.ADD_REMOVE
+        least = self.chunks * (ROWS_PER_CHUNK if private else 1)
+        if count < least:
+            raise InvalidData(
+                f"a search over {self.chunks - 1} candidates in chunks needs {least} rows "
+                "or more, so that no chunk is empty; the table has fewer. Try fewer "
+                "candidates, or method='random-stopping'."
+            )
+        return (NO_EMPTY_CHUNK, ENOUGH_ROWS.format(least)) if private else ()
+
+    def smallest_part(self, count: int) -> int:
+        """Return how many rows the smallest of equal chunks has."""
+        return count // self.chunks
+
+    def run(
+        self,
+        candidates: Sequence[Any],
+        table: Table,
+        score: Score,
+        neighbours: Neighbours,
+        entropy: Entropy,
+    ) -> Found:
+        """Fit every candidate on its chunk and choose by the last one."""
+        *own, held_out = chunks_of(table.count, self.chunks, neighbours, entropy)
+        models = [
+            table.take(places).fit(one.set_params(random_state=entropy))
+            for one, places in zip(candidates, own, strict=True)
+        ]
+        judge = table.take(held_out)
+        totals = np.array([score.total(model, judge) for model in models])
+        odds = choice_powers(totals, score.bound, self.log_range, neighbours)
+        index = choose(odds, entropy)
+        return Found(index, models[index])
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkedSearch:
+    """Candidates fitted on a chunk each, the winner drawn by how they do on another.
+
+    Guarantee    that of one fit; pure, (epsilon, delta) or zCDP; either relation.
+    Public       the candidates, the bound of a record's loss, the budget.
+    Proof        docs/proofs/private-tuning.md
+    """
+
+    name: ClassVar[str] = "chunks"
+    theorem: ClassVar[str] = PAGE + "chunks"
+
+    def plan(self, budget: Budget, candidates: int, rows_per_person: int) -> ChunkPlan:
+        """Give every fit the whole budget, and the choice as well."""
+        if candidates >= MOST_CHUNKS:
+            must = f"fewer than {MOST_CHUNKS}, each of which needs rows of its own"
+            raise InvalidParameter("number of candidates", must, candidates)
+        row = row_budget(budget, rows_per_person)
+        log_range = (
+            math.sqrt(8 * float(row.rho)) if isinstance(row, Zcdp) else float(row.epsilon)
+        )
+        return ChunkPlan(budget, candidates + 1, log_range)
+
+
+def chunks_of(
+    count: int, chunks: int, neighbours: Neighbours, entropy: Entropy
+) -> list[AnyArray]:
+    """Cut places into chunks without a look at what is there.
+
+    Under replace-one the number of rows is public: equal parts of a random order. Under
+    add-remove every record draws its own chunk.
+    """
+    if neighbours is Neighbours.REPLACE_ONE:
+        return [np.sort(part) for part in np.array_split(shuffled(count, entropy), chunks)]
+    joined = assigned(count, chunks, entropy)
+    return [np.flatnonzero(joined == k) for k in range(chunks)]
+
+
+def choice_powers(
+    totals: Array, bound: float, log_range: float, neighbours: Neighbours
+) -> Array:
+    """Return the logarithms of the weights of candidates: −rate·total.
+
+    A record adds between 0 and the bound to every total. Two totals move apart by the
+    bound at most where it comes or goes, and by twice the bound where it is replaced.
+    """
+    return -log_range / (neighbours.shifts * bound) * totals

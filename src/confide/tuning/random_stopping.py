@@ -1,0 +1,149 @@
+"""Search by random stopping: fit and score random candidates, keep the best of a few.
+
+How often is drawn from a law that no record has a say in; that the number is random is
+what makes the best of many runs cost hardly more than two or three of them.
+"""
+
+import math
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from sklearn.base import clone
+
+from confide.accounting import rho_of_one_run
+from confide.errors import InvalidParameter
+from confide.noise import Entropy, Gaussian, Laplace, TruncatedNegativeBinomial
+from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp, row_budget
+from confide.privacy.budgets import exact
+from confide.tuning.base import PAGE, Found
+from confide.tuning.scores import Score
+from confide.tuning.table import Table
+
+RUNS_PER_CANDIDATE = 4
+ROUNDING = 1 - 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class StoppingPlan:
+    """How many runs, what a fit and what a score may spend, the latter for one row."""
+
+    fit_budget: Budget
+    score_budget: Pure | Zcdp
+    runs: TruncatedNegativeBinomial
+
+    def check_rows(self, count: int, neighbours: Neighbours) -> tuple[str, ...]:
+        """Take a table of any size."""
+        return ()
+
+    def smallest_part(self, count: int) -> int:
+        """Return how many rows every fit sees: all."""
+        return count
+
+    def noise(self, bound: float) -> Laplace | Gaussian:
+        """Return the noise of a total that one record moves by the bound at most."""
+        if isinstance(self.score_budget, Pure):
+            return Laplace(bound / float(self.score_budget.epsilon))
+        return Gaussian(bound / math.sqrt(2 * float(self.score_budget.rho)))
+
+    def run(
+        self,
+        candidates: Sequence[Any],
+        table: Table,
+        score: Score,
+        neighbours: Neighbours,
+        entropy: Entropy,
+    ) -> Found:
+        """Fit and score candidates at random, on all rows, and keep the best."""
+        noise = self.noise(score.bound)
+        best: Found | None = None
+        for index in entropy.below(len(candidates), self.runs.draw(entropy)):
+            model = clone(candidates[index]).set_params(random_state=entropy)
+            table.fit(model)
+            total = score.total(model, table) + float(noise.draw(1, entropy)[0])
+            if best is None or best.score is None or -total > best.score:
+                best = Found(int(index), model, -total)
+        assert best is not None  # noqa: S101
+        return best
+
+
+@dataclass(frozen=True, slots=True)
+class RandomStopping:
+    """The best of a random number of fits on all rows, each with a private score.
+
+    ``runs`` is their expected number (four times the candidates if None), ``shape`` that
+    of its law: 1 is geometric; with 0 a run may spend more, and often there is only one.
+    ``score_share`` is the part of a run's budget that goes to its score.
+
+    Guarantee    pure (2 + shape times one run) or (epsilon, delta); either relation.
+    Public       the candidates, the bound of a record's loss, all of the above.
+    Proof        docs/proofs/private-tuning.md
+    """
+
+    runs: float | None = None
+    shape: Any = 1
+    score_share: Any = Fraction(1, 10)
+
+    name: ClassVar[str] = "random-stopping"
+    theorem: ClassVar[str] = PAGE + "random-stopping"
+
+    def __post_init__(self) -> None:
+        shape, share = exact(self.shape, "shape"), exact(self.score_share, "score_share")
+        if not 0 <= shape <= 100:
+            raise InvalidParameter("shape", "from 0 to 100", self.shape)
+        if not 0 < share < 1:
+            raise InvalidParameter("score_share", "between 0 and 1", self.score_share)
+        runs: Any = self.runs
+        real = isinstance(runs, numbers.Real)
+        if runs is not None and not (real and 1 < runs <= 1e6):
+            raise InvalidParameter("runs", "None, or above 1 and at most 1e6", self.runs)
+
+    def plan(self, budget: Budget, candidates: int, rows_per_person: int) -> StoppingPlan:
+        """Find what one run may spend so that the best of all keeps within the budget."""
+        shape = exact(self.shape, "shape")
+        mean = RUNS_PER_CANDIDATE * candidates if self.runs is None else self.runs
+        law = TruncatedNegativeBinomial.of_mean(float(shape), float(mean))
+        one = self._one_run(budget, shape, law, rows_per_person)
+        share = exact(self.score_share, "score_share")
+        scoring = row_budget(one.share(share), rows_per_person)
+        assert isinstance(scoring, Pure | Zcdp)  # noqa: S101
+        return StoppingPlan(one.share(1 - share), scoring, law)
+
+    def _one_run(
+        self,
+        budget: Budget,
+        shape: Fraction,
+        law: TruncatedNegativeBinomial,
+        rows_per_person: int,
+    ) -> Pure | Zcdp:
+        if isinstance(budget, Pure):
+            return Pure(budget.epsilon / (2 + shape))
+        if isinstance(budget, Zcdp):
+            raise InvalidParameter(
+                "budget",
+                "Pure or Approx for random stopping",
+                "Zcdp",
+                "The number of runs adds log(E K)/(α − 1) to the divergence of order α, "
+                "which no line ρα covers without waste. method='chunks' keeps to zCDP.",
+            )
+        if rows_per_person > 1:
+            raise InvalidParameter(
+                "rows_per_person",
+                "1 for random stopping with an (epsilon, delta) budget",
+                rows_per_person,
+                "Ask for a Pure budget, or for method='chunks'.",
+            )
+        return self._zcdp_run(budget, law)
+
+    @staticmethod
+    def _zcdp_run(budget: Approx, law: TruncatedNegativeBinomial) -> Zcdp:
+        rho = rho_of_one_run(
+            float(budget.epsilon),
+            float(budget.delta),
+            shape=law.shape,
+            gamma=law.gamma,
+            mean=law.mean,
+        )
+        return Zcdp(repr(rho * ROUNDING))

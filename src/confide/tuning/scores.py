@@ -1,0 +1,137 @@
+"""How well a model does on records: a sum of losses, each cut off at a public bound.
+
+One record moves such a sum by at most the bound, whatever the model and the record.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils import get_tags
+
+from confide._registry import Registry
+from confide._types import AnyArray, Array
+from confide.errors import InvalidParameter, MissingPublicBound
+from confide.tuning.table import Table
+
+LARGEST_DEVIANCE = 4.0
+"""A chance of 1.8 % given to what happened; worse guesses all count as this bad."""
+
+SMALLEST_BOUND, LARGEST_BOUND = 1e-150, 1e150
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Losses of single records, from 0 to ``bound``; the smaller their sum the better."""
+
+    bound: float
+    losses: Callable[[Any, Any, AnyArray], Array]
+
+    def __post_init__(self) -> None:
+        if not SMALLEST_BOUND <= self.bound <= LARGEST_BOUND:
+            raise InvalidParameter(
+                "largest loss of a record",
+                f"from {SMALLEST_BOUND} to {LARGEST_BOUND}, so that sums stay exact",
+                self.bound,
+                "Measure the target in other units, so that its bound is nearer to 1.",
+            )
+
+    def total(self, model: Any, table: Table) -> float:
+        """Return the sum over a table, correctly rounded."""
+        if not table.count:
+            return 0.0
+        losses = self.losses(model, table.features, table.actual)
+        kept = np.clip(np.where(np.isnan(losses), self.bound, losses), 0.0, self.bound)
+        return math.fsum(kept)
+
+
+SCORES: Registry[Callable[[Any], Score]] = Registry("score")
+
+
+def score_for(scoring: Any, estimator: Any) -> Score:
+    """Return the score of this name for an estimator, by default its usual one."""
+    if scoring is None:
+        scoring = "misclassification" if is_classifier(estimator) else "squared"
+    if isinstance(scoring, str):
+        return SCORES.find(scoring)(estimator)
+    raise InvalidParameter("scoring", f"None or one of {sorted(SCORES)}", scoring)
+
+
+@SCORES.register("squared")
+def squared(estimator: Any) -> Score:
+    """(y − ŷ)², both within the range of the target: at most its width squared."""
+    lower, upper = _range(estimator, "squared")
+
+    def losses(model: Any, features: Any, actual: AnyArray) -> Array:
+        return _error(model, features, actual, lower, upper) ** 2
+
+    return Score((upper - lower) * (upper - lower), losses)
+
+
+@SCORES.register("absolute")
+def absolute(estimator: Any) -> Score:
+    """|y − ŷ|, both within the range of the target: at most its width."""
+    lower, upper = _range(estimator, "absolute")
+
+    def losses(model: Any, features: Any, actual: AnyArray) -> Array:
+        return np.abs(_error(model, features, actual, lower, upper))
+
+    return Score(upper - lower, losses)
+
+
+@SCORES.register("misclassification")
+def misclassification(estimator: Any) -> Score:
+    """1 for a wrong class and 0 for the right one."""
+    _check_classifier(estimator, "misclassification", "predict")
+
+    def losses(model: Any, features: Any, actual: AnyArray) -> Array:
+        return np.asarray(model.predict(features) != actual, dtype=np.float64)
+
+    return Score(1.0, losses)
+
+
+@SCORES.register("deviance")
+def deviance(estimator: Any) -> Score:
+    """−log of the chance given to the actual class, cut off at 4."""
+    _check_classifier(estimator, "deviance", "predict_proba")
+
+    def losses(model: Any, features: Any, actual: AnyArray) -> Array:
+        same = np.asarray(actual)[:, None] == model.classes_[None, :]
+        chance = np.where(same, model.predict_proba(features), 0.0).sum(axis=1)
+        with np.errstate(divide="ignore"):
+            return np.minimum(-np.log(chance), LARGEST_DEVIANCE)
+
+    return Score(LARGEST_DEVIANCE, losses)
+
+
+def _error(
+    model: Any, features: Any, actual: AnyArray, lower: float, upper: float
+) -> Array:
+    seen = np.clip(np.asarray(actual, dtype=np.float64), lower, upper)
+    return seen - np.clip(model.predict(features), lower, upper)
+
+
+def _range(estimator: Any, name: str) -> tuple[float, float]:
+    """Return the public range of a numeric target."""
+    if is_classifier(estimator):
+        raise InvalidParameter("scoring", "about classes for a classifier", name)
+    bound, schema = getattr(estimator, "target_bound", None), estimator.schema
+    if bound is not None:
+        ends = (-float(bound), float(bound))
+    elif schema is not None and schema.target.ends is not None:
+        ends = schema.target.ends
+    else:
+        raise MissingPublicBound(
+            f"the score {name!r} needs a public range of the target: set target_bound, or "
+            "declare lower and upper in the schema."
+        )
+    return (0.0, ends[1]) if get_tags(estimator).target_tags.positive_only else ends
+
+
+def _check_classifier(estimator: Any, name: str, method: str) -> None:
+    if not (is_classifier(estimator) and hasattr(estimator, method)):
+        must = f"one that {type(estimator).__name__} has a {method} for"
+        raise InvalidParameter("scoring", must, name)

@@ -1,0 +1,350 @@
+"""Private tuning: the best of some candidate settings for one charge."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from confide.accounting import event_of
+from confide.data.tables.files import is_in_parts
+from confide.errors import ClaimedGuarantee, InvalidParameter
+from confide.ledger import Charge, Ledger
+from confide.mechanisms import Release
+from confide.noise import Entropy
+from confide.privacy import (
+    Budget,
+    Guarantee,
+    Neighbours,
+    Status,
+    check_budget,
+    warn_if_claimed,
+    weakest,
+)
+from confide.privacy.guarantee import PUBLIC_LABELS
+from confide.tuning.base import Found, SearchMethod
+from confide.tuning.chunks import ChunkedSearch
+from confide.tuning.random_stopping import RandomStopping
+from confide.tuning.scores import score_for
+from confide.tuning.table import Table
+
+METHODS: dict[str, type[Any]] = {
+    kind.name: kind for kind in (ChunkedSearch, RandomStopping)
+}
+SHARED = {
+    *("budget", "ledger", "random_state", "neighbours", "schema", "intervals"),
+    *("classes", "target_bound"),
+}
+"""What all candidates have in common: it fixes the guarantee and the score."""
+
+
+def _has(method: str) -> Callable[["PrivateSearch"], bool]:
+    return lambda search: hasattr(search.estimator, method)
+
+
+class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """Tune an estimator of confide under differential privacy, for one charge.
+
+    Parameters
+    ----------
+    estimator : estimator of confide
+        Its ledger is charged, once, for the whole search.
+    param_grid : dict or list of dicts
+        The candidates, as for scikit-learn's GridSearchCV. They are public: choose them
+        before looking at the data.
+    budget : Pure, Approx or Zcdp
+        What the whole search may spend; None takes the estimator's.
+    method : "chunks", "random-stopping" or an instance
+        Every candidate on rows of its own (`ChunkedSearch`), or the best of a random
+        number of fits on all rows (`RandomStopping`).
+    scoring : str, optional
+        "squared" or "absolute" for numbers, "misclassification" or "deviance" for
+        classes; a record's loss is cut off at a public bound.
+    random_state : None, int or generator
+        None draws from the operating system; a seed makes the release not private.
+
+    Attributes
+    ----------
+    best_estimator_ : estimator
+        The winner, fitted; its ``release_`` promises what the whole search does.
+    best_params_, best_index_
+        Which candidate won.
+    best_score_ : float
+        After random stopping: minus the noisy sum of the winner's losses. Chunks have
+        none, for no score was paid for. Nothing is kept of the others.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any = None,
+        budget: Any = None,
+        *,
+        method: Any = "chunks",
+        scoring: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.budget = budget
+        self.method = method
+        self.scoring = scoring
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> "PrivateSearch":
+        """Search privately; with a schema, ``X`` is a table that holds the target."""
+        budget, method, settings = self._budget(), self._method(), self._candidates()
+        schema = self.estimator.schema
+        _check_in_memory(X, named=schema is not None)
+        crowd = 1 if schema is None else schema.rows_per_person
+        score = score_for(self.scoring, self.estimator)
+        plan = method.plan(budget, len(settings), crowd)
+        models = [
+            clone(self.estimator).set_params(**one, budget=plan.fit_budget)
+            for one in settings
+        ]
+        promises = [model.rehearse(X, y) for model in models]
+        guarantee = _common([promise.guarantee for promise in promises])
+        if schema is not None and y is None and schema.target.missing == "drop":
+            raise InvalidParameter(
+                "missing of the target",
+                '"refuse" in a search, for a chunk may be left without a target',
+                "drop",
+                "Leave out the rows without a target first.",
+            )
+        table = Table.of(X, y, schema)
+        assumed = plan.check_rows(table.count, guarantee.neighbours)
+        labels = promises[0].labels
+        if labels is not None:
+            for model in models:
+                model.set_params(classes=labels)
+        if guarantee.neighbours is Neighbours.REPLACE_ONE:
+            # A part of the rows may be refused where the whole table is not.
+            part = table.take(np.arange(plan.smallest_part(table.count)))
+            for model in models:
+                part.rehearse(model)
+        whole = replace(guarantee, budget=budget, theorem=method.theorem)
+        warn_if_claimed(whole, callers=2)
+        seed = self.random_state
+        entropy = Entropy.of(self.estimator.random_state if seed is None else seed)
+        dataset = promises[0].dataset
+        receipt = self._pay(budget, whole, dataset, secret=entropy.secret)
+        for model in models:
+            # One charge was made for all, and one source draws for all.
+            model.set_params(ledger=None, random_state=None)
+        with warnings.catch_warnings():
+            # The warning above was about all of them.
+            warnings.simplefilter("ignore", ClaimedGuarantee)
+            found = plan.run(models, table, score, guarantee.neighbours, entropy)
+        promise = _of_winner(found.model.release_.guarantee, whole, assumed)
+        if labels is not None:
+            promise = promise.assuming(PUBLIC_LABELS)
+        self._keep(found, settings, promise, budget, receipt)
+        return self
+
+    def _pay(
+        self,
+        budget: Budget,
+        promise: Guarantee,
+        dataset: str | None,
+        *,
+        secret: bool,
+    ) -> Charge | None:
+        """Charge the whole search, before anything is drawn."""
+        if dataset is None:
+            return None
+        place = self.estimator.ledger
+        ledger = place if isinstance(place, Ledger) else Ledger.open(place)
+        return ledger.charge(
+            dataset,
+            budget,
+            (event_of(budget),),
+            neighbours=promise.neighbours,
+            what=f"PrivateSearch of {type(self.estimator).__name__}",
+            status=promise.status,
+            private=secret,
+        )
+
+    def _keep(
+        self,
+        found: Found,
+        settings: list[dict[str, Any]],
+        guarantee: Guarantee,
+        budget: Budget,
+        receipt: Charge | None,
+    ) -> None:
+        """Take over the winner and nothing else that was learned from the data."""
+        model, own = found.model, self.estimator
+        model.set_params(ledger=own.ledger, random_state=own.random_state)
+        if hasattr(own, "classes"):
+            model.set_params(classes=own.classes)
+        whole = replace(model.release_, guarantee=guarantee, events=(event_of(budget),))
+        self.best_estimator_ = model.adopt(whole, receipt)
+        self.best_index_ = found.index
+        self.best_params_ = settings[found.index]
+        if found.score is not None:
+            self.best_score_ = found.score
+
+    def _budget(self) -> Budget:
+        own = getattr(self.estimator, "budget", None)
+        if self.budget is not None and own is not None and self.budget != own:
+            raise InvalidParameter(
+                "budget",
+                "given once: to the search, or to its estimator",
+                {"search": str(self.budget), "estimator": str(own)},
+            )
+        return check_budget(own if self.budget is None else self.budget)
+
+    def _method(self) -> SearchMethod:
+        if isinstance(self.method, str) and self.method in METHODS:
+            return cast("SearchMethod", METHODS[self.method]())
+        if isinstance(self.method, ChunkedSearch | RandomStopping):
+            return self.method
+        must = f"one of {sorted(METHODS)}, or ChunkedSearch() or RandomStopping()"
+        raise InvalidParameter("method", must, self.method)
+
+    def _candidates(self) -> list[dict[str, Any]]:
+        from sklearn.model_selection import ParameterGrid  # slow to import
+
+        if not hasattr(self.estimator, "rehearse"):
+            raise InvalidParameter("estimator", "one of confide's", self.estimator)
+        if getattr(self.estimator, "intervals", None) is not None:
+            raise InvalidParameter(
+                "intervals",
+                "None in a search",
+                self.estimator.intervals,
+                "Intervals of a winner do not hold: it was chosen because it looked good. "
+                "Fit once more with the chosen settings and intervals=True.",
+            )
+        try:
+            found = list(ParameterGrid({} if self.param_grid is None else self.param_grid))
+        except (TypeError, ValueError) as error:
+            must = "a dict of lists, or a list of such"
+            raise InvalidParameter("param_grid", must, str(error)) from None
+        if len(found) < 2:
+            must = "two candidates or more"
+            raise InvalidParameter("param_grid", must, f"{len(found)} of them")
+        known = set(self.estimator.get_params(deep=False))
+        named = {name for one in found for name in one}
+        for wrong, must in (
+            (named - known, f"parameters of {type(self.estimator).__name__}"),
+            (named & SHARED, "parameters that candidates may differ in"),
+        ):
+            if wrong:
+                raise InvalidParameter("names in param_grid", must, sorted(wrong))
+        return found
+
+    @property
+    def release_(self) -> Release:
+        """The winner's release."""
+        check_is_fitted(self, "best_estimator_")
+        release: Release = self.best_estimator_.release_
+        return release
+
+    @property
+    def classes_(self) -> Any:
+        """The labels."""
+        return self._winner_attribute("classes_")
+
+    @property
+    def n_features_in_(self) -> int:
+        """How many features the winner was fitted on."""
+        return int(self._winner_attribute("n_features_in_"))
+
+    @property
+    def feature_names_in_(self) -> Any:
+        """The names of the features, where the table had some."""
+        return self._winner_attribute("feature_names_in_")
+
+    def _winner_attribute(self, name: str) -> Any:
+        if "best_estimator_" not in vars(self):
+            raise AttributeError(f"PrivateSearch has no {name} before it is fitted")
+        return getattr(self.best_estimator_, name)
+
+    def _winner(self) -> Any:
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_
+
+    @available_if(_has("predict"))  # type: ignore[untyped-decorator]
+    def predict(self, X: Any) -> Any:
+        """Predict with the winner."""
+        return self._winner().predict(X)
+
+    @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Any:
+        """Return the winner's class probabilities."""
+        return self._winner().predict_proba(X)
+
+    @available_if(_has("predict_log_proba"))  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return the logarithm of `predict_proba`."""
+        return self._winner().predict_log_proba(X)
+
+    @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Any:
+        """Return the winner's signed margins."""
+        return self._winner().decision_function(X)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the winner's accuracy or R²; not private, like any look at the data."""
+        return float(self._winner().score(X, y))
+
+    def summary(self) -> Any:
+        """Return the winner's coefficients under the guarantee of the whole search."""
+        return self._winner().summary()
+
+    def __sklearn_tags__(self) -> Any:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags = inner.classifier_tags
+        tags.regressor_tags = inner.regressor_tags
+        tags.target_tags = inner.target_tags
+        tags.input_tags = inner.input_tags
+        return tags
+
+
+def _common(promises: list[Guarantee]) -> Guarantee:
+    """Return the weakest guarantee, if none is refuted and all are of one relation."""
+    relations = {promise.neighbours for promise in promises}
+    if len(relations) > 1:
+        raise InvalidParameter(
+            "neighbours",
+            "the same for all candidates",
+            sorted(map(str, relations)),
+            "Set neighbours on the estimator.",
+        )
+    if any(promise.status is Status.REFUTED for promise in promises):
+        must = "of status PROVED or CLAIMED"
+        raise InvalidParameter("candidates", must, "one that is REFUTED")
+    return weakest(*promises)
+
+
+def _of_winner(alone: Guarantee, whole: Guarantee, assumed: tuple[str, ...]) -> Guarantee:
+    """Return what the winner promises, the search included."""
+    promise = replace(
+        alone,
+        budget=whole.budget,
+        theorem=whole.theorem,
+        status=whole.status,
+        reason=whole.reason,
+    )
+    for line in assumed:
+        promise = promise.assuming(line)
+    return promise
+
+
+def _check_in_memory(X: Any, *, named: bool) -> None:
+    """Refuse tables of which no candidate could be given rows of its own."""
+    if is_in_parts(X) or (isinstance(X, str | Path) and not named):
+        raise InvalidParameter(
+            "table",
+            "in memory for a search, which hands out rows to its candidates",
+            "a table in files or in parts",
+            "Read it whole, as by confide.data.read_table, if it fits.",
+        )
