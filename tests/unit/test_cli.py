@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from confide import MultiResponseRegression, cli, load_model
+from confide import MultiResponseRegression, Number, Schema, Target, cli, load_model
 from confide.accounting import multiplier_for
+from confide.estimators import ESTIMATORS
 from confide.ledger import Ledger
 from confide.mechanisms import MECHANISMS, MpAdmm
 from confide.noise import Entropy
@@ -88,6 +89,27 @@ def test_from_a_table_to_a_report_in_five_commands(folder):
     assert told.exit_code == 0, told.output
     assert "<html" in (folder / "report.html").read_text("utf-8")
     assert "loans" in (folder / "card.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", sorted(ESTIMATORS))
+def test_a_model_of_every_kind_has_a_report(folder, name):
+    rng = np.random.default_rng(5)
+    table = pd.DataFrame({"a": rng.random(300), "b": rng.random(300)})
+    table["y"] = (table["a"] > table["b"]).astype(int)
+    entry = ESTIMATORS[name]
+    schema = Schema(
+        (Number("a", 0, 1), Number("b", 0, 1)),
+        Target("y", labels=(0, 1)) if entry.labelled else Target("y", lower=0, upper=1),
+    )
+    settings = {"slope_bound": 1.0} if name == "PoissonRegression" else {}
+    if name == "MultiResponseRegression":
+        pytest.skip("a schema has one target")
+    if name == "SparseLinearRegression":
+        settings = {"size": 1}
+    entry.kind(Pure(5), schema=schema, **settings).fit(table).save("kind.json")
+    told = run("report", "kind.json", "--out", "kind.html")
+    assert told.exit_code == 0, told.output
+    assert entry.title in (folder / "kind.html").read_text("utf-8")
 
 
 def test_the_ledger_refuses_what_is_over_the_limit(folder, monkeypatch, capsys):

@@ -196,9 +196,13 @@ def test_addresses_are_checked(address):
         pass
 
 
+@pytest.mark.parametrize("error", [OSError, TimeoutError, ValueError])
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "tls://127.0.0.1:1", "tcp://x:y"])
-def test_an_address_where_nobody_answers(address, monkeypatch):
-    monkeypatch.setattr(cluster, "PATIENCE", 0.2)
+def test_an_address_where_nobody_answers(address, error, monkeypatch):
+    def no_answer(*given, **settings):
+        raise error("nobody is there")
+
+    monkeypatch.setattr(distributed, "Client", no_answer)
     with (
         pytest.raises(InvalidParameter, match="dask scheduler"),
         connected(address=address),

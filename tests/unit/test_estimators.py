@@ -283,7 +283,9 @@ def test_several_classes_are_told_apart(kind, mechanism):
 
 def test_several_classes_need_no_ridge_to_be_given():
     X, y = table(classes=3)
-    LinearSVC(Pure(20)).fit(X, y)
+    model = LinearSVC(Pure(20)).fit(X, y)
+    assert model.release_.l2 > 0
+    assert model.coef_.shape == (3, 3)
 
 
 @pytest.mark.parametrize("classes", [2, 4])

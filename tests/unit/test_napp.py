@@ -1,7 +1,6 @@
 """NAPP-ERM as published: weights, limit, augmented rows, statuses, retrieval, bounds."""
 
 import math
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -316,19 +315,24 @@ def test_retrieval_follows_the_repaired_formula():
     assert path.weights.min() >= plain.weights.min() * (1 - 1e-9)
 
 
-def test_a_fit_of_the_published_size_is_quick():
+def test_a_fit_of_the_published_size_takes_few_solves(monkeypatch):
+    """What a fit costs is counted in solutions of a problem, not in seconds."""
     draw = generator(0)
     x = draw.uniform(-0.25, 0.25, (1000, 16))
     chance = 1 / (1 + np.exp(-x @ np.r_[np.linspace(4, 3.5, 8), np.zeros(8)]))
     rows = enclose(x, np.where(draw.random(1000) < chance, 1.0, -1.0), 1.0, 0.0)
     napp = accepted(target=NappTarget("lasso", 1.0))
     calibration = napp.calibrate(Objective(Logistic(), 16), Pure(1), ADD)
-    times = []
-    for seed in range(15):
-        start = time.perf_counter()
-        napp.release(calibration, [rows], Entropy.seeded(seed))
-        times.append(time.perf_counter() - start)
-    assert min(times) < 0.03  # 5 ms on a quiet core
+    solved = []
+    plain = ExactStep.solve
+
+    def counted(self, *given):
+        solved.append(1)
+        return plain(self, *given)
+
+    monkeypatch.setattr(ExactStep, "solve", counted)
+    napp.release(calibration, [rows], Entropy.seeded(0))
+    assert 1 <= len(solved) <= 100
 
 
 @pytest.mark.parametrize("budget", [Pure(1), Approx(1, 1e-3)], ids=repr)

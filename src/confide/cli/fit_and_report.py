@@ -40,32 +40,14 @@ from confide.cli.tables import (
 )
 from confide.data import UNNAMED, Category, Schema
 from confide.errors import InvalidParameter, did_you_mean
-from confide.estimators import (
-    LinearRegression,
-    LinearSVC,
-    LogisticRegression,
-    PoissonRegression,
-    load_model,
-    offers_intervals,
-)
+from confide.estimators import ESTIMATORS, load_model, offers_intervals
 from confide.inference import Summary
 from confide.ledger import Account, Amount, Ledger
 from confide.mechanisms.intervals.moments import PAGE
 from confide.privacy import Approx, Budget, Guarantee, shortfall
 from confide.reporting import model_card, report_page
 
-MODELS: dict[str, type[Any]] = {
-    "logistic": LogisticRegression,
-    "svm": LinearSVC,
-    "linear": LinearRegression,
-    "poisson": PoissonRegression,
-}
-TITLES = {
-    "LogisticRegression": "Logistic regression",
-    "LinearSVC": "Support-vector machine",
-    "LinearRegression": "Linear regression",
-    "PoissonRegression": "Poisson regression",
-}
+MODELS = {entry.command: entry for entry in ESTIMATORS.values() if entry.command}
 
 
 def fit(
@@ -156,7 +138,8 @@ def fit(
         written = {name: None if at is None else str(at) for name, at in files.items()}
         print_json({**summary_record(summary), **written})
         return
-    _print_release(summary, public, plot, payable=offers_intervals(estimator))
+    payable = wish is None and offers_intervals(estimator)
+    _print_release(summary, public, plot, payable=payable)
     quoted = "" if ledger is None else f" --ledger {ledger}"
     if book is None:
         console.print("[dim]No ledger was given: this spending is booked nowhere.[/dim]")
@@ -251,7 +234,8 @@ def _title(estimator: Any) -> str:
     """Return the heading of a page: what is regressed, and how."""
     if estimator.schema is None:
         return ""
-    return f"{TITLES[type(estimator).__name__]} of {estimator.schema.target.column}"
+    entry = ESTIMATORS[type(estimator).__name__]
+    return f"{entry.title} of {estimator.schema.target.column}"
 
 
 def _account(ledger: str | None, dataset: str) -> Account | None:
@@ -309,7 +293,7 @@ def _open_to_pay(ledger: str, public: Schema, path: Path) -> Ledger:
 def _kind(name: str, schema: Schema) -> type[Any]:
     """Return the model that is asked for, or the usual one for the target."""
     labelled = schema.target.labels is not None
-    fitting = ("logistic", "svm") if labelled else ("linear", "poisson")
+    fitting = [name for name, entry in MODELS.items() if entry.labelled is labelled]
     chosen = name or fitting[0]
     if chosen not in MODELS:
         must, hint = f"one of {', '.join(MODELS)}", did_you_mean(chosen, MODELS)
@@ -318,4 +302,4 @@ def _kind(name: str, schema: Schema) -> type[Any]:
         target = "has labels" if labelled else "is a number"
         must = f"{' or '.join(fitting)}, for the target in the schema {target}"
         raise InvalidParameter("--model", must, chosen)
-    return MODELS[chosen]
+    return MODELS[chosen].kind

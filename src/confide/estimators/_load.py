@@ -19,22 +19,8 @@ from confide.estimators._model_file import (
     release_of,
     schema_of,
 )
-from confide.estimators.classifiers import LinearSVC, LogisticRegression
-from confide.estimators.multi_response import MultiResponseRegression
-from confide.estimators.regressors import LinearRegression, PoissonRegression
-from confide.estimators.sparse import SparseLinearRegression
+from confide.estimators.catalogue import ESTIMATORS
 
-KINDS: dict[str, Any] = {
-    kind.__name__: kind
-    for kind in (
-        LogisticRegression,
-        LinearSVC,
-        LinearRegression,
-        PoissonRegression,
-        MultiResponseRegression,
-        SparseLinearRegression,
-    )
-}
 CLASS_TYPES = "biufUO"
 _MALFORMED = (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError)
 
@@ -82,7 +68,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _build(record: dict[str, Any]) -> PrivateLinearModel:
-    kind = KINDS[record["estimator"]]
+    kind = ESTIMATORS[record["estimator"]].kind
     known = set(kind().get_params(deep=False)) - set(NOT_STORED)
     settings = {name: x for name, x in record["settings"].items() if name in known}
     if record.get("penalty") is not None:

@@ -9,15 +9,12 @@ from sklearn.base import clone
 from confide.data import Rows
 from confide.errors import ConfideError
 from confide.estimators._dataset_name import dataset_name
-from confide.estimators._interval_release import Prepared, calibrate
+from confide.estimators._interval_release import Prepared
 from confide.estimators._row_bounds import bounding_for
 from confide.estimators._target_coding import Found
-from confide.estimators._validate import check_count_is_public
 from confide.inference import Intervals
-from confide.privacy import Budget, Guarantee, row_budget
-
-USUAL_ROWS = 10**4
-"""Whether intervals are possible does not depend on how many rows there are."""
+from confide.mechanisms.intervals.budget import check_intervals
+from confide.privacy import Budget, Guarantee
 
 
 class Ready(NamedTuple):
@@ -56,28 +53,17 @@ def rehearsed(model: Any, ready: Ready) -> Rehearsal:
 def offers_intervals(model: Any) -> bool:
     """Whether a model that was fitted without intervals could have had them.
 
-    Only public facts are asked, and only the usual intervals are tried.
+    Only public facts are asked, and nothing is calibrated.
     """
     trial = clone(model).set_params(intervals=True, ledger=None)
     try:
-        budget, mechanism, neighbours = trial._settings()  # noqa: SLF001
+        _, mechanism, _ = trial._settings()  # noqa: SLF001
         task = trial._task(Found(getattr(model, "classes_", None)))  # noqa: SLF001
         bounding = bounding_for(trial, mechanism)
         objective = trial._objective(  # noqa: SLF001
             task, model.n_features_in_, bounding
         )
-        crowd = 1 if model.schema is None else model.schema.rows_per_person
-        calibration = calibrate(
-            mechanism,
-            objective,
-            row_budget(budget, crowd),
-            neighbours,
-            copies=len(task.codings),
-            wish=Intervals(),
-            rows=USUAL_ROWS,
-        )
-        if calibration.takes_count_as_public:
-            check_count_is_public(model.schema)
+        check_intervals(mechanism, objective)
     except ConfideError:
         return False
     return True

@@ -97,6 +97,18 @@ class _Task:
         )
 
 
+def check_intervals(
+    mechanism: Mechanism, objective: Objective
+) -> ObjectivePerturbation | OutputPerturbation:
+    """Return a mechanism that has intervals; refuse others, and objectives without."""
+    if not isinstance(mechanism, ObjectivePerturbation | OutputPerturbation):
+        raise InvalidParameter(
+            "mechanism", "'objective' or 'output' for intervals", mechanism.name
+        )
+    check_needs("Intervals", INTERVAL_NEEDS, objective)
+    return mechanism
+
+
 def calibrate_with_intervals(
     mechanism: Mechanism,
     objective: Objective,
@@ -115,11 +127,7 @@ def calibrate_with_intervals(
     last two get together; without either it is chosen. ``rows`` is their number where it
     is public.
     """
-    if not isinstance(mechanism, ObjectivePerturbation | OutputPerturbation):
-        raise InvalidParameter(
-            "mechanism", "'objective' or 'output' for intervals", mechanism.name
-        )
-    check_needs("Intervals", INTERVAL_NEEDS, objective)
+    able = check_intervals(mechanism, objective)
     if variant == "model-based" and not isinstance(objective.loss, Logistic | Poisson):
         raise InvalidParameter(
             "variant",
@@ -130,7 +138,7 @@ def calibrate_with_intervals(
     chosen: Mechanism = mechanism
     whole = budget
     if variant == "published":
-        chosen, whole = _as_published(mechanism, budget, neighbours)
+        chosen, whole = _as_published(able, budget, neighbours)
     task = _Task(chosen, objective, neighbours, copies)
     if split is None:
         if share is None and variant != "published":
