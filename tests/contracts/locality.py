@@ -35,7 +35,7 @@ from confide import (
 )
 from confide.data import EntryBounds, open_table
 from confide.errors import ConfideError
-from confide.estimators._read import reading_of
+from confide.estimators._read import Bounded, InParts, reading_of
 from confide.estimators._row_bounds import Bounding
 
 BUDGET = Approx(1, "1e-6")
@@ -384,15 +384,33 @@ SOURCES = {
 # -------------------------------------------------------------------------- what is read
 
 
-def read(given: Given, bounding: Any) -> list[bytes] | None:
-    """Return every row as it is bounded, with its target; None where it is refused."""
+def read(given: Given, bounding: Any, *, swept: bool = True) -> list[bytes] | None:
+    """Return every row as it is bounded, with its target; None where it is refused.
+
+    A table in parts is ``swept`` as a fit does, or else read once, piece by piece.
+    """
     model, X, y = given
     try:
         reading = reading_of(model, X, y)
-        read_rows = reading.enclose(BOUNDS[0] if model.schema is not None else bounding)
+        bounds = BOUNDS[0] if model.schema is not None else bounding
+        if isinstance(reading, InParts) and not swept:
+            held = list(_pieces(reading, bounds))
+        else:
+            held = [reading.enclose(bounds)]
     except ConfideError:
         return None
-    rows = read_rows.labelled(reading.task.codings[-1])
+    return [row for rows in held for row in _rows(rows, reading.task.codings[-1])]
+
+
+def _pieces(reading: InParts, bounds: Any) -> Iterator[Any]:
+    split = reading.split
+    prepare = Bounded(split, reading.task.read, bounds, reading.width)
+    for source in reading.table.sources(split.schema, target=not split.beside):
+        yield from map(prepare, source.read())
+
+
+def _rows(read_rows: Any, code: Callable[[Any], Any]) -> list[bytes]:
+    rows = read_rows.labelled(code)
     found: list[bytes] = rows.sum(_lines)[0]
     if hasattr(rows, "plain"):
         features, target = rows.plain()
@@ -436,9 +454,9 @@ def fuzz(source: Source, pairs: int, seed: int) -> Iterator[tuple[str, Any]]:
         folder = Path(name)
         while done < pairs:
             target, bounding = rng.choice(source.targets), rng.choice(BOUNDS)
-            odd = rng.random() < 0.2
+            odd, swept = rng.random() < 0.2, rng.random() < 0.1
             base = [source.record(rng, target, odd=odd) for _ in range(rng.randint(1, 7))]
-            without = read(source.given(base, target, folder), bounding)
+            without = read(source.given(base, target, folder), bounding, swept=swept)
             if without is None:
                 done += 1
                 yield "refused", None
@@ -447,7 +465,7 @@ def fuzz(source: Source, pairs: int, seed: int) -> Iterator[tuple[str, Any]]:
                 record = source.record(rng, target, odd=rng.random() < 0.7)
                 place = rng.randint(0, len(base))
                 longer = [*base[:place], record, *base[place:]]
-                with_it = read(source.given(longer, target, folder), bounding)
+                with_it = read(source.given(longer, target, folder), bounding, swept=swept)
                 done += 1
                 if with_it is None:
                     yield "refused", None
