@@ -66,7 +66,7 @@ def _certificate(X, y):
     import numpy as np
 
     from confide import Approx, Neighbours
-    from confide.data import enclose
+    from confide.data import bound_rows
     from confide.estimators._base import INTERCEPT_HEIGHT
     from confide.mechanisms import ObjectivePerturbation
     from confide.noise import Entropy
@@ -79,7 +79,7 @@ def _certificate(X, y):
     mechanism = ObjectivePerturbation()
     fixed = mechanism.calibrate(objective, Approx(1, 1e-6), Neighbours.ADD_REMOVE)
     linear = fixed.noise.draw(columns + 1, Entropy.seeded(0))
-    closed = enclose(X, np.where(y == 1, 1.0, -1.0), 1.0, INTERCEPT_HEIGHT)
+    closed = bound_rows(X, np.where(y == 1, 1.0, -1.0), 1.0, INTERCEPT_HEIGHT)
     return minimise(fixed.objective, closed, linear, fixed.tolerance).distance
 
 

@@ -15,7 +15,7 @@ import pytest
 from scipy.special import expit, ndtr, ndtri
 
 from confide import Approx, LogisticRegression, Pure, Zcdp
-from confide.data import enclose
+from confide.data import bound_rows
 from confide.mechanisms import (
     AdaptiveObjectivePerturbation,
     AdmmObjectivePerturbation,
@@ -70,7 +70,7 @@ def two_tables(count, columns):
 
 
 def rows_of(table):
-    return enclose(*table, 1.0, 0.0)
+    return bound_rows(*table, 1.0, 0.0)
 
 
 def accusations(draw, tables, accuses, count):

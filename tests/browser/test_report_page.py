@@ -15,7 +15,7 @@ import pytest
 from confide import Schema
 from confide.inference import Coefficient, Summary
 from confide.privacy import Approx, Guarantee, Neighbours, Pure, Status
-from confide.reporting import PaidPlot, report_page
+from confide.reporting import ReleasedPlot, report_page
 
 CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.skipif(
@@ -101,7 +101,7 @@ CURVE = ((0.0, 0.0), (0.3, 0.8), (1.0, 1.0))
 def a_page(rows, guarantee=PURE):
     level = None if rows[0].sampling is None else 0.95
     summary = Summary("LogisticRegression", guarantee, rows, FACTS, level=level)
-    paid = PaidPlot("ROC", CURVE, guarantee, "false", "true")
+    paid = ReleasedPlot("ROC", CURVE, guarantee, "false", "true")
     return report_page(
         summary, dataset="clinic", spent=Pure("1.5"), limit=Pure(4), paid_plots=(paid,)
     )

@@ -35,7 +35,7 @@ from confide import (
 )
 from confide.data import EntryBounds, open_table
 from confide.errors import ConfideError
-from confide.estimators._read import Bounded, InParts, reading_of
+from confide.estimators._read import InParts, PrepareChunk, reading_of
 from confide.estimators._row_bounds import Bounding
 
 BUDGET = Approx(1, "1e-6")
@@ -404,7 +404,7 @@ def read(given: Given, bounding: Any, *, swept: bool = True) -> list[bytes] | No
 
 def _pieces(reading: InParts, bounds: Any) -> Iterator[Any]:
     split = reading.split
-    prepare = Bounded(split, reading.task.read, bounds, reading.width)
+    prepare = PrepareChunk(split, reading.task.read, bounds, reading.width)
     for source in reading.table.sources(split.schema, target=not split.beside):
         yield from map(prepare, source.read())
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from confide.data import enclose
+from confide.data import bound_rows
 from confide.objectives import Clipped, Logistic, Objective, Squared
 from confide.solvers import quasi_newton as descent
 from confide.solvers import smooth
-from confide.solvers.curvature_certificate import Bend
+from confide.solvers.curvature_certificate import CurvatureCertificate
 from confide.solvers.problem import Problem
 from confide.solvers.smooth import minimise_smooth
 
@@ -34,7 +34,7 @@ def test_it_holds_where_the_curvature_falls_off(centre, apart, ridge):
     point = lowest + apart
     share = 1 / (1 + math.exp(-centre))
     least = count * share * (1 - share) + ridge
-    bend = Bend(np.array([centre]), least, 1.0)
+    bend = CurvatureCertificate(np.array([centre]), least, 1.0)
     assert bend.distance(np.array([point]), abs(slope(point))) >= abs(apart) * (1 - 1e-9)
 
 
@@ -44,14 +44,14 @@ def test_without_the_fall_of_curvature_it_would_not_hold():
     slope, lowest = on_a_line(count, 1.0)
     length = abs(slope(lowest + apart))
     assert length / (count / 4 + 1) < 0.2 * apart
-    bend = Bend(np.zeros(1), count / 4 + 1, 1.0)
+    bend = CurvatureCertificate(np.zeros(1), count / 4 + 1, 1.0)
     assert bend.distance(np.array([lowest + apart]), length) >= apart
 
 
 def test_it_is_sharp_next_to_the_centre():
     slope, lowest = on_a_line(1000, 1.0)
     share = 1 / (1 + math.exp(-lowest))
-    bend = Bend(np.array([lowest]), 1000 * share * (1 - share) + 1.0, 1.0)
+    bend = CurvatureCertificate(np.array([lowest]), 1000 * share * (1 - share) + 1.0, 1.0)
     point = np.array([lowest + 1e-6])
     assert bend.distance(point, abs(slope(point[0]))) <= 1.01e-6
 
@@ -62,7 +62,7 @@ def problem(count=20_000, columns=6, ridge=0.5, seed=0):
     chance = 1 / (1 + np.exp(-features @ rng.normal(size=columns)))
     target = np.where(rng.random(count) < chance, 1.0, -1.0)
     objective = Objective(Logistic(), columns + 1, float(np.hypot(1, 0.3)), ridge)
-    rows = enclose(features, target, 1.0, 0.3)
+    rows = bound_rows(features, target, 1.0, 0.3)
     return Problem(objective, rows, rng.normal(size=columns + 1), objective.ridge), rng
 
 
@@ -72,7 +72,7 @@ def test_a_hessian_in_single_precision_never_promises_too_much():
         centre = rng.normal(size=7)
         single = task.gradient_and_hessian(centre)[2]
         exact = task.gradient_and_hessian(centre, fine=True)[2]
-        bend = Bend.of(task, centre, single)
+        bend = CurvatureCertificate.of(task, centre, single)
         lowest = np.linalg.eigvalsh(exact)[0]
         assert 0.9 * lowest < bend.least < lowest
 
@@ -82,12 +82,12 @@ def test_other_losses_and_flat_directions_promise_nothing():
     other = Objective(Clipped(Squared(), 1.0), 7, 1.1, 0.5, target_bound=1.0)
     hessian = task.gradient_and_hessian(np.zeros(7))[2]
     clipped = Problem(other, task.rows, task.linear, other.ridge)
-    assert Bend.of(clipped, np.zeros(7), hessian) is None
+    assert CurvatureCertificate.of(clipped, np.zeros(7), hessian) is None
     flat = hessian.copy()
     flat[0], flat[:, 0] = 0, 0
     flat[0, 0] = 0.5
-    assert Bend.of(task, np.zeros(7), flat) is None
-    bend = Bend.of(task, np.zeros(7), hessian)
+    assert CurvatureCertificate.of(task, np.zeros(7), flat) is None
+    bend = CurvatureCertificate.of(task, np.zeros(7), hessian)
     assert bend.distance(np.zeros(7), bend.least) == math.inf
     assert bend.distance(np.full(7, 1e3), 1e-30) == math.inf
 
@@ -102,7 +102,7 @@ def test_a_solver_that_stops_by_curvature_is_where_it_says(seed, monkeypatch):
     monkeypatch.setattr(
         descent, "precise_gradient", lambda *given: split.append(1) or honest(*given)
     )
-    monkeypatch.setattr(smooth.Bend, "of", lambda *_: None)
+    monkeypatch.setattr(smooth.CurvatureCertificate, "of", lambda *_: None)
     again = minimise_smooth(task.objective, task.rows, task.linear, 1e-12)
     assert found.distance <= 1e-9
     assert np.linalg.norm(found.theta - again.theta) <= 1e-10 * np.linalg.norm(found.theta)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from confide.data import enclose
-from confide.data.matrix.coded_design import Design
-from confide.data.partitioned.rows import PartedRows, Survey
+from confide.data import bound_rows
+from confide.data.matrix.coded_design import CodedDesign
+from confide.data.partitioned.rows import PartitionedRows, PartSummary
 from confide.data.rows.block import squared_norms
 from confide.objectives import Hinge, L1Ball, Logistic, Objective
 from confide.solvers import minimise
@@ -28,7 +28,7 @@ def test_a_hinge_certificate_does_not_depend_on_the_unit_of_features(stretch):
 
     def solved(unit):
         objective = Objective(Hinge(), 3, 1.0 * unit, 2.0 * unit**2)
-        rows = enclose(features * unit, target, unit, 0.0)
+        rows = bound_rows(features * unit, target, unit, 0.0)
         return minimise(objective, rows, np.zeros(3), 1e-5 / unit)
 
     usual, other = solved(1.0), solved(stretch)
@@ -42,7 +42,7 @@ def test_a_hinge_certificate_counts_the_rounding_of_its_own_sum():
     half = rng.uniform(0.5, 1, 5000)
     features = np.concatenate([half, -rng.permutation(half)])[:, None]
     objective = Objective(Hinge(), 1, 1.0, 1e-11)
-    rows = enclose(features, np.ones(len(features)), 1.0, 0.0)
+    rows = bound_rows(features, np.ones(len(features)), 1.0, 0.0)
     found = _on_the_margin(objective, rows, np.zeros(1), np.zeros(1), 0.1)
     assert 0 < abs(found.theta[0]) <= found.distance
 
@@ -52,7 +52,7 @@ def test_shortened_rows_of_many_entries_stay_below_the_bound(kind):
     """Squares of half a unit in the last place vanish next to that of the first entry."""
     row = np.full((1, 8192), math.sqrt(0.99 * 2.0**-53))
     row[0, 0] = 1 + 2.0**-40
-    rows = enclose(kind(row), np.ones(1), 1.0, 0.0)
+    rows = bound_rows(kind(row), np.ones(1), 1.0, 0.0)
     assert rows.factor is not None
     assert sum(Fraction(x) ** 2 for x in row[0] * rows.factor[0]) <= 1
 
@@ -61,7 +61,7 @@ def test_the_length_of_a_row_does_not_depend_on_its_place():
     rng = np.random.default_rng(0)
     for width in range(2, 33):
         numbers = np.repeat(rng.normal(size=(width, 1)), 37, axis=1)
-        coded = Design(numbers, np.arange(width), (), (37, width), 100.0)
+        coded = CodedDesign(numbers, np.arange(width), (), (37, width), 100.0)
         assert len(set(squared_norms(coded).tolist())) == 1
 
 
@@ -75,14 +75,14 @@ class InOnePlace:
         self.expected = sum(piece.count for piece in pieces)
 
     def survey(self, stride):
-        return [Survey.of(piece, stride) for piece in self.pieces]
+        return [PartSummary.of(piece, stride) for piece in self.pieces]
 
 
 def test_parts_seen_through_other_columns_count_the_additions_of_those_blocks():
     """Few columns make long blocks: a sum goes through more rows than with all columns."""
     features = np.zeros((3000, 600))
-    held = enclose(features, np.ones(3000), 1.0, 0.5)
-    parted = PartedRows.over(InOnePlace([held]), 0.5, 600)
+    held = bound_rows(features, np.ones(3000), 1.0, 0.5)
+    parted = PartitionedRows.over(InOnePlace([held]), 0.5, 600)
     assert parted.terms >= held.terms
     few, seen = held.columns([1, 2]), parted.columns([1, 2])
     assert few.terms > parted.terms
@@ -94,8 +94,8 @@ def test_parts_seen_through_other_columns_count_the_additions_of_those_blocks():
 def test_sparse_parts_count_the_additions_of_picked_rows():
     full = np.arange(2000) % 2 == 0
     table = sparse.csr_array(np.where(full[:, None], np.ones((2000, 700)), np.eye(1, 700)))
-    held = enclose(table, np.ones(2000), 30.0, 0.0)
-    parted = PartedRows.over(InOnePlace([held]), 0.0, 700)
+    held = bound_rows(table, np.ones(2000), 30.0, 0.0)
+    parted = PartitionedRows.over(InOnePlace([held]), 0.0, 700)
     thin = np.flatnonzero(~full)
     few, seen = held.at(thin), parted.at(thin)
     assert few.terms > parted.terms
@@ -122,7 +122,7 @@ def test_wide_composite_certificates_hold_where_the_gradient_is_long(monkeypatch
     linear = np.zeros(width)
     linear[:5] = -1e7 / 3 + rng.uniform(-0.1, 0.1, 5)
     objective = Objective(Logistic(), width, 1e4, 1.0, constraint=L1Ball(1.0))
-    rows = enclose(np.zeros((300, width)), np.ones(300), 1e4, 0.0)
+    rows = bound_rows(np.zeros((300, width)), np.ones(300), 1e4, 0.0)
     found = minimise(objective, rows, linear, 1e-8)
     exact = [Fraction(-value) for value in linear[:5]]
     level = (sum(exact) - 1) / 5

@@ -35,8 +35,8 @@ from confide import (
 )
 from confide.data.partitioned.cluster_rows import ClusterParts
 from confide.data.partitioned.progress import watching
-from confide.data.partitioned.rows import PartedRows
-from confide.data.rows.in_memory import enclose
+from confide.data.partitioned.rows import PartitionedRows
+from confide.data.rows.in_memory import bound_rows
 from confide.data.tables.files import open_table
 from confide.errors import ConfideError, InvalidData
 from confide.mechanisms import MomentumDescent
@@ -165,7 +165,7 @@ class Cut:
 
 
 def closed(piece):
-    return enclose(*piece, 1.0, 0.5)
+    return bound_rows(*piece, 1.0, 0.5)
 
 
 def picked_rows(block):
@@ -184,7 +184,7 @@ def held(client):
     place = np.arange(len(table), dtype=float)
     cuts = [slice(a, b) for a, b in pairwise(EDGES)]
     parts = ClusterParts.of(client, [Cut(table[c], place[c]) for c in cuts], closed)
-    return PartedRows.over(parts, 0.5, 3), enclose(table, place, 1.0, 0.5)
+    return PartitionedRows.over(parts, 0.5, 3), bound_rows(table, place, 1.0, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -382,7 +382,7 @@ def test_an_idle_worker_steals_no_part():
     table = numbers(rows=800)[NAMES].to_numpy()
     with connected(workers=1) as client:
         cuts = [Cut(table[i::8], np.ones(100)) for i in range(8)]
-        rows = PartedRows.over(ClusterParts.of(client, cuts, closed), 0.5, 3)
+        rows = PartitionedRows.over(ClusterParts.of(client, cuts, closed), 0.5, 3)
         client.cluster.scale(2)
         client.wait_for_workers(2, timeout=30)
         for _ in range(3):

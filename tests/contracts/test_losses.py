@@ -16,15 +16,15 @@ from confide.objectives import (
     HuberizedHinge,
     Logistic,
     Poisson,
-    Public,
+    PublicBounds,
     SmoothedHinge,
     Squared,
     curvature_bound,
 )
 from confide.testing import check_loss
 
-ANYWHERE = Public(row_norm=2.0, target_bound=3.0)
-ON_A_BALL = Public(row_norm=1.5, coef_norm=1.0, target_bound=3.0)
+ANYWHERE = PublicBounds(row_norm=2.0, target_bound=3.0)
+ON_A_BALL = PublicBounds(row_norm=1.5, coef_norm=1.0, target_bound=3.0)
 
 PLAIN = {
     "logistic": (Logistic(), ANYWHERE),
@@ -129,7 +129,9 @@ def test_clipping_continues_a_loss_by_its_tangents(bound, eta, y):
 
 @pytest.mark.parametrize("loss", [Squared(), Poisson()], ids=repr)
 @pytest.mark.parametrize(
-    "public", [Public(1.0), Public(1.0, 1.0), Public(1.0, target_bound=1.0)], ids=repr
+    "public",
+    [PublicBounds(1.0), PublicBounds(1.0, 1.0), PublicBounds(1.0, target_bound=1.0)],
+    ids=repr,
 )
 def test_unbounded_losses_ask_for_the_bounds_they_miss(loss, public):
     with pytest.raises(MissingPublicBound):

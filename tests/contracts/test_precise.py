@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from confide.data import enclose
-from confide.data.rows.block import add_up, chain
+from confide.data import bound_rows
+from confide.data.rows.block import addition_depth, pairwise_sum
 from confide.objectives import (
     Clipped,
     HuberizedHinge,
@@ -38,7 +38,7 @@ def problem(name, count=6000, columns=12, stretch=1.0, height=0.3, l2=1.0):
     target = (
         np.sign(rng.normal(size=count)) if bound is None else rng.uniform(0, bound, count)
     )
-    rows = enclose(features, target, stretch, height * stretch)
+    rows = bound_rows(features, target, stretch, height * stretch)
     norm = stretch * np.hypot(1, height)
     dimension = columns + (1 if height else 0)
     objective = Objective(loss, dimension, norm, l2, target_bound=bound)
@@ -83,7 +83,7 @@ def test_it_spares_the_solver_extended_precision(monkeypatch):
         return honest(self, theta)
 
     monkeypatch.setattr(Problem, "gradient", watched)
-    monkeypatch.setattr(smooth.Bend, "of", lambda *_: None)
+    monkeypatch.setattr(smooth.CurvatureCertificate, "of", lambda *_: None)
     found = minimise(task.objective, task.rows, task.linear, 1e-9)
     assert found.distance <= 1e-9
     assert np.dtype(np.longdouble) not in widths
@@ -101,7 +101,7 @@ def sparse_problem(name, stretch=1.0, height=0.3, full=False, loose=False):
     held[17] |= full
     features = sparse.csr_array(np.where(held, task.rows.features, 0.0))
     bound = (0.1 if loose else 1.0) * stretch
-    rows = enclose(features, task.rows.target, bound, height * stretch)
+    rows = bound_rows(features, task.rows.target, bound, height * stretch)
     return Problem(task.objective, rows, task.linear, task.ridge), rng
 
 
@@ -133,7 +133,7 @@ def test_sparse_sums_are_exact_where_entries_lie_on_the_grid():
     features = sparse.csr_array(parts, shape=(count, columns))
     target = rng.integers(-3, 4, count).astype(float)
     objective = Objective(Clipped(Squared(), 50.0), columns, 2.0, 1.0, target_bound=3.0)
-    rows = enclose(features, target, 2.0, 0.0)
+    rows = bound_rows(features, target, 2.0, 0.0)
     task = Problem(objective, rows, np.zeros(columns), objective.ridge)
     theta = rng.normal(size=columns)
     found, bound = precise_gradient(task, theta)
@@ -210,6 +210,6 @@ class Counted:
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 8, 9, 100, 1023, 1024, 1025])
 def test_sums_keep_their_order_and_no_number_goes_through_many_additions(count):
-    (total,) = add_up((Counted([place]),) for place in range(count))
+    (total,) = pairwise_sum((Counted([place]),) for place in range(count))
     assert total.places == list(range(count))
-    assert total.additions <= chain(count)
+    assert total.additions <= addition_depth(count)

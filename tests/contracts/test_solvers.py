@@ -18,7 +18,7 @@ from sklearn.linear_model import Ridge as RidgeRegression
 from sklearn.svm import LinearSVC
 
 from confide.data.matrix import coded_design as design_module
-from confide.data.rows.in_memory import enclose
+from confide.data.rows.in_memory import bound_rows
 from confide.errors import ConfideError
 from confide.objectives import (
     CONSTRAINTS,
@@ -152,7 +152,7 @@ def test_every_combination_is_solved_and_its_certificate_is_true(loss, penalty, 
         constraint=CONSTRAINT_CASES[constraint],
         target_bound=3.0,
     )
-    found = minimise(objective, enclose(features, target, 1.0, 0.0), linear, TOLERANCE)
+    found = minimise(objective, bound_rows(features, target, 1.0, 0.0), linear, TOLERANCE)
     reference = proximal_gradient(objective, slope_of(loss), features, target, linear)
     assert found.distance <= TOLERANCE
     assert np.linalg.norm(found.theta - reference) <= found.distance + 1e-13
@@ -166,7 +166,7 @@ def test_logistic_regression_agrees_with_scikit_learn(l2):
     features, target = made_up(200, 5)
     found = minimise(
         Objective(Logistic(), 5, l2=l2),
-        enclose(features, target, 1.0, 0.0),
+        bound_rows(features, target, 1.0, 0.0),
         np.zeros(5),
         TOLERANCE,
     )
@@ -186,7 +186,7 @@ def test_poisson_regression_agrees_with_scikit_learn():
     for loss, ball in ((Poisson(), L2Ball(reach)), (Clipped(Poisson(), 50.0), None)):
         found = minimise(
             Objective(loss, 5, l2=3.0, constraint=ball, target_bound=3.0),
-            enclose(features, target, 1.0, 0.0),
+            bound_rows(features, target, 1.0, 0.0),
             np.zeros(5),
             TOLERANCE,
         )
@@ -197,7 +197,7 @@ def test_ridge_regression_agrees_with_scikit_learn():
     features, target = made_up(200, 5, targets="numbers")
     found = minimise(
         Objective(Squared(), 5, l2=3.0, constraint=L2Ball(50.0), target_bound=2.0),
-        enclose(features, target, 1.0, 0.0),
+        bound_rows(features, target, 1.0, 0.0),
         np.zeros(5),
         TOLERANCE,
     )
@@ -235,7 +235,7 @@ def test_the_hinge_is_solved_and_its_certificate_is_true(penalty):
     features, target = made_up(60, DIMENSION)
     linear = np.array([0.5, -1.0, 0.2, 0.0])
     objective = Objective(Hinge(), DIMENSION, l2=2.0, penalty=penalty)
-    found = minimise(objective, enclose(features, target, 1.0, 0.0), linear, 1e-5)
+    found = minimise(objective, bound_rows(features, target, 1.0, 0.0), linear, 1e-5)
     reference, error = hinge_by_its_dual(features, target, linear, objective.ridge, 1.0)
     assert error < 1e-3
     assert found.distance <= 1e-5
@@ -243,7 +243,7 @@ def test_the_hinge_is_solved_and_its_certificate_is_true(penalty):
 
 
 def test_a_clipped_hinge_is_refused_rather_than_solved_as_a_whole_one():
-    rows = enclose(np.ones((1, 1)), np.ones(1), 1.0, 0.0)
+    rows = bound_rows(np.ones((1, 1)), np.ones(1), 1.0, 0.0)
     objective = Objective(Clipped(Hinge(), 0.25), 1, l2=2.0)
     with pytest.raises(ConfideError, match="plain hinge"):
         minimise(objective, rows, np.zeros(1), 1e-5)
@@ -253,7 +253,7 @@ def test_the_hinge_agrees_with_scikit_learn():
     features, target = made_up(150, DIMENSION)
     found = minimise(
         Objective(Hinge(), DIMENSION, l2=2.0),
-        enclose(features, target, 1.0, 0.0),
+        bound_rows(features, target, 1.0, 0.0),
         np.zeros(DIMENSION),
         1e-5,
     )
@@ -292,7 +292,7 @@ def test_dense_sparse_and_single_precision_rows_give_one_answer(loss, parts):
         sparse.csr_matrix(features.astype(np.float64)),
     )
     found = [
-        minimise(objective, enclose(x, target, 2.0, 0.0), np.zeros(DIMENSION), tolerance)
+        minimise(objective, bound_rows(x, target, 2.0, 0.0), np.zeros(DIMENSION), tolerance)
         for x in forms
     ]
     for one, other in itertools.pairwise(found):
@@ -303,7 +303,7 @@ def test_dense_sparse_and_single_precision_rows_give_one_answer(loss, parts):
 def test_the_number_of_threads_changes_no_bit(parts, monkeypatch):
     monkeypatch.setattr(design_module, "CACHE_BYTES", 4096)
     features, target = made_up(9000, DIMENSION)
-    rows = enclose(features, target, 1.0, 0.0)
+    rows = bound_rows(features, target, 1.0, 0.0)
     objective = Objective(Logistic(), DIMENSION, l2=1.0, **parts)
     answers = set()
     for threads in ("1", "2", "5"):
@@ -320,7 +320,7 @@ def test_the_size_of_a_block_changes_nothing_but_rounding(parts, monkeypatch):
     found = []
     for size in (512, 20_000, 2**20):
         monkeypatch.setattr(design_module, "CACHE_BYTES", size)
-        rows = enclose(features, target, 1.0, 0.0)
+        rows = bound_rows(features, target, 1.0, 0.0)
         found.append(minimise(objective, rows, np.zeros(DIMENSION), TOLERANCE))
     for one, other in itertools.pairwise(found):
         assert np.linalg.norm(one.theta - other.theta) <= one.distance + other.distance
@@ -337,9 +337,9 @@ def test_long_rows_are_shortened_and_an_intercept_is_a_column(parts):
     answers = [
         minimise(objective, rows, np.zeros(DIMENSION), TOLERANCE)
         for rows in (
-            enclose(features, target, 0.8, 0.6),
-            enclose(sparse.csr_array(features), target, 0.8, 0.6),
-            enclose(written_out, target, 1.0 + 1e-12, 0.0),
+            bound_rows(features, target, 0.8, 0.6),
+            bound_rows(sparse.csr_array(features), target, 0.8, 0.6),
+            bound_rows(written_out, target, 1.0 + 1e-12, 0.0),
         )
     ]
     for one, other in itertools.pairwise(answers):
@@ -360,13 +360,13 @@ def test_the_objective_is_a_sum_not_a_mean(parts):
     }[penalty]
     once = minimise(
         Objective(Logistic(), DIMENSION, l2=1.0, **parts),
-        enclose(features, target, 1.0, 0.0),
+        bound_rows(features, target, 1.0, 0.0),
         linear,
         TOLERANCE,
     )
     twice = minimise(
         Objective(Logistic(), DIMENSION, l2=2.0, **parts | {"penalty": doubled}),
-        enclose(np.vstack([features] * 2), np.tile(target, 2), 1.0, 0.0),
+        bound_rows(np.vstack([features] * 2), np.tile(target, 2), 1.0, 0.0),
         2 * linear,
         TOLERANCE,
     )
@@ -374,7 +374,7 @@ def test_the_objective_is_a_sum_not_a_mean(parts):
     assert gap <= once.distance + twice.distance
     alone = minimise(
         Objective(Logistic(), DIMENSION, l2=2.0, **parts | {"penalty": doubled}),
-        enclose(features, target, 1.0, 0.0),
+        bound_rows(features, target, 1.0, 0.0),
         2 * linear,
         TOLERANCE,
     )
@@ -388,7 +388,7 @@ def test_few_rows_and_rows_of_zeros(parts, count):
     linear = np.array([0.5, -1.0, 0.2, 0.0])
     objective = Objective(Logistic(), DIMENSION, l2=2.0, **parts)
     for features in (np.zeros((count, DIMENSION)), sparse.csr_array((count, DIMENSION))):
-        rows = enclose(features, np.ones(count), 1.0, 0.0)
+        rows = bound_rows(features, np.ones(count), 1.0, 0.0)
         found = minimise(objective, rows, linear, TOLERANCE)
         expected = prox(objective.kink, objective.constraint, -linear / 2, 0.5)
         assert np.linalg.norm(found.theta - expected) <= found.distance + 1e-15
@@ -405,7 +405,7 @@ def test_more_columns_than_rows_and_columns_that_repeat(parts, copies):
     features = np.hstack([features] * copies) / math.sqrt(copies)
     objective = Objective(Logistic(), 60, l2=0.05, **parts)
     found = minimise(
-        objective, enclose(features, target, 1.0, 0.0), np.zeros(60), TOLERANCE
+        objective, bound_rows(features, target, 1.0, 0.0), np.zeros(60), TOLERANCE
     )
     reference = proximal_gradient(
         objective, SLOPES["logistic"], features, target, 0.0, sweeps=30_000
@@ -438,7 +438,7 @@ def test_more_columns_than_a_hessian_holds(parts, l2, monkeypatch):
     target = np.where(features @ rng.normal(size=WIDE) > 0, 1.0, -1.0)
     linear = rng.normal(size=WIDE)
     objective = Objective(Logistic(), WIDE, l2=l2, **parts)
-    rows = enclose(features, target, 1.0, 0.0)
+    rows = bound_rows(features, target, 1.0, 0.0)
     found = minimise(objective, rows, linear, TOLERANCE)
     short = rows.factor[:, None] * features.toarray()
     reference = proximal_gradient_wide(objective, short, target, linear)
@@ -480,7 +480,7 @@ def newton_in_extended_precision(features, target, l2):
 @pytest.mark.parametrize("penalty", [None, L1(0.0)], ids=["smooth", "composite"])
 def test_extended_precision_certifies_where_doubles_cannot(penalty, monkeypatch):
     features, target = made_up(2000, 3)
-    rows = enclose(features, target, 1.0, 0.0)
+    rows = bound_rows(features, target, 1.0, 0.0)
     objective = Objective(Logistic(), 3, l2=0.02, penalty=penalty)
     precisions = set()
     plain = Problem.gradient
@@ -510,7 +510,7 @@ def test_the_finest_tolerance_can_be_certified(dimension, count, monkeypatch):
     features *= rng.choice([-1.0, 1.0], size=(count, 1))
     target = rng.choice([-1.0, 1.0], size=count)
     objective = Objective(Logistic(), dimension, l2=1.0)
-    rows = enclose(features, target, 1.0 + 1e-9, 0.0)
+    rows = bound_rows(features, target, 1.0 + 1e-9, 0.0)
     tolerance = finest_tolerance(objective, rows)
     found = minimise(objective, rows, np.zeros(dimension), tolerance)
     assert found.distance <= tolerance
@@ -519,7 +519,7 @@ def test_the_finest_tolerance_can_be_certified(dimension, count, monkeypatch):
 def test_rounding_bounds_the_error_of_a_gradient():
     features, target = made_up(5000, DIMENSION)
     objective = Objective(Logistic(), DIMENSION, l2=1.0)
-    rows = enclose(features, target, 1.0, 0.0)
+    rows = bound_rows(features, target, 1.0, 0.0)
     problem = Problem(objective, rows, np.zeros(DIMENSION), objective.ridge)
     for seed in range(3):
         theta = 5 * np.random.default_rng(seed).normal(size=DIMENSION)
@@ -542,7 +542,7 @@ def test_what_cannot_be_certified_is_refused(parts):
     features, target = made_up(COUNT, DIMENSION)
     objective = Objective(Logistic(), DIMENSION, l2=0.5, **parts)
     with pytest.raises(ConfideError):
-        minimise(objective, enclose(features, target, 1.0, 0.0), np.zeros(4), 1e-9)
+        minimise(objective, bound_rows(features, target, 1.0, 0.0), np.zeros(4), 1e-9)
 
 
 def many_rows(seed):
@@ -550,7 +550,7 @@ def many_rows(seed):
     features = rng.normal(size=(20_000, 20))
     features /= np.linalg.norm(features, axis=1, keepdims=True)
     score = features @ rng.normal(size=20) + 0.3 * rng.normal(size=20_000)
-    return enclose(features, np.where(score > 0, 1.0, -1.0), 1.0 + 1e-9, 0.0)
+    return bound_rows(features, np.where(score > 0, 1.0, -1.0), 1.0 + 1e-9, 0.0)
 
 
 @pytest.mark.parametrize("seed", [0, 10, 16])

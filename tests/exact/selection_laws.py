@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import logsumexp
 
-from confide.data.rows.in_memory import HeldRows
+from confide.data.rows.in_memory import InMemoryRows
 from confide.noise import Gumbel
 from confide.privacy import Neighbours, Pure
 from confide.selection.box_scores import BoxScores
@@ -20,14 +20,14 @@ ORDERS = (1.01, 1.5, 2.0, 4.0, 16.0, 64.0)
 
 
 def table(features, target):
-    return HeldRows(
+    return InMemoryRows(
         np.array(features, dtype=float), np.array(target, dtype=float), None, 0.0
     )
 
 
 def plus(rows, features, target):
     x = np.vstack([rows.features, np.array([features], dtype=float)])
-    return HeldRows(x, np.append(rows.target, target), None, 0.0)
+    return InMemoryRows(x, np.append(rows.target, target), None, 0.0)
 
 
 def top_sets(scores, noise, count):
@@ -137,7 +137,7 @@ def walked(mechanism, calibration, rows, *, touched):
     rate = mechanism.radius / calibration.noise.scale
     if touched:
         features = sparse.csr_array(rows.features)
-        rows = HeldRows(features, rows.target, None, rows.height)
+        rows = InMemoryRows(features, rows.target, None, rows.height)
     corners = list(product(range(objective.dimension), (1.0, -1.0)))
     law = {}
     for sequence in product(corners, repeat=steps):

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from confide.data import enclose
+from confide.data import bound_rows
 from confide.mechanisms.statistics.sums import sufficient_statistics
 from confide.objectives import Clipped, Logistic, Objective, Squared
 
@@ -21,7 +21,7 @@ def logistic(dimension, norm=1.0):
 
 def statistics(objective, x, y):
     x = np.reshape(np.array(x, dtype=float), (-1, objective.dimension))
-    return sufficient_statistics(enclose(x, np.array(y, float), objective.row_norm, 0.0))
+    return sufficient_statistics(bound_rows(x, np.array(y, float), objective.row_norm, 0.0))
 
 
 def moves(objective, first, second):

@@ -14,7 +14,7 @@ from two_looks import share_of_claim
 
 from confide.accounting import GaussianEvent, compose
 from confide.attacks import Records
-from confide.data import enclose
+from confide.data import bound_rows
 from confide.errors import Unproved
 from confide.mechanisms import (
     AdmmObjectivePerturbation,
@@ -37,7 +37,9 @@ BUDGET = Approx(1, 1e-2)
 
 
 def table(features, target):
-    return enclose(np.array(features, dtype=float), np.array(target, dtype=float), 1.0, 0.0)
+    return bound_rows(
+        np.array(features, dtype=float), np.array(target, dtype=float), 1.0, 0.0
+    )
 
 
 def profile(epsilon, shift):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sums import squares
 
-from confide.data import Category, Number, Schema, Target, enclose
+from confide.data import Category, Number, Schema, Target, bound_rows
 from confide.errors import InvalidParameter
 from confide.mechanisms import ProjectedHistogram
 from confide.noise import Entropy, generator
@@ -19,7 +19,7 @@ THREE = ProjectedHistogram((HALVES, HALVES, HALVES), 4)
 
 
 def counts(mechanism, x, y, height=0.0):
-    rows = enclose(np.array(x, dtype=float), np.array(y, dtype=float), 1.0, height)
+    rows = bound_rows(np.array(x, dtype=float), np.array(y, dtype=float), 1.0, height)
     return mechanism.counts(rows, 1.0)
 
 
@@ -72,7 +72,7 @@ def test_with_plenty_of_budget_it_fits_the_centres():
     middles = np.linspace(-0.75, 0.75, 4)
     y = middles[np.clip(np.round((x @ [0.9, -0.6, 0.3] + 0.75) / 0.5), 0, 3).astype(int)]
     found = THREE.calibrate(squares(3, l2=1e-6), Pure(10**9), ADD)
-    rows = enclose(x, y, 1.0, 0.0)
+    rows = bound_rows(x, y, 1.0, 0.0)
     value = THREE.release(found, [rows], Entropy.seeded(1)).value
     np.testing.assert_allclose(value, np.linalg.lstsq(x, y)[0], atol=1e-6)
 

@@ -7,7 +7,7 @@ import pytest
 from cases import objective
 from scipy import stats
 
-from confide.data import enclose
+from confide.data import bound_rows
 from confide.inference.published import published_uncertainty, sampled_offsets
 from confide.inference.uncertainty import CAUTION, Uncertainty, uncertainty
 from confide.mechanisms import (
@@ -132,7 +132,7 @@ def test_the_published_variant_follows_the_paper(loss, noisy):
     draws = noisy * np.random.default_rng(0).normal(size=(2, d, d))
     noises = (draws + draws.transpose(0, 2, 1)) / 2
     target = Objective(loss, d, 1.0, 2 * c * n)
-    curvature, scatter = sums(target, enclose(x, y, 1.0, 0.0), theta)
+    curvature, scatter = sums(target, bound_rows(x, y, 1.0, 0.0), theta)
     moments = Moments(curvature + noises[0], scatter + noises[1], 1.0, 1.0)
     inverse, spread = by_the_paper(loss, x, y, theta, c, noises)
     sampling = inverse @ spread @ inverse / n
@@ -182,7 +182,7 @@ def test_the_tight_variant_is_the_sandwich(rows, added_to):
     x, y = table()
     theta = np.array([0.5, -1.0, 0.3])
     target = objective("logistic", 3, l2=4.0)
-    curvature, scatter = sums(target, enclose(x, y, 1.0, 0.0), theta)
+    curvature, scatter = sums(target, bound_rows(x, y, 1.0, 0.0), theta)
     moments = Moments(curvature, scatter, 0.4, 0.4)
     noise = NoiseRecord("gaussian", 0.7, added_to)
     law = uncertainty(target, theta, noise, moments, rows)

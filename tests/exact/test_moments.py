@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from whole import calibrated
 
-from confide.data import enclose
+from confide.data import bound_rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.intervals import moments
 from confide.mechanisms.intervals.moments import (
@@ -39,7 +39,7 @@ def gap(calibration, theta, first, second):
     target = calibration.objective
     norm = target.row_norm
     tables = [
-        sums(target, enclose(np.array(x), np.array(y, dtype=float), norm, 0.0), theta)
+        sums(target, bound_rows(np.array(x), np.array(y, dtype=float), norm, 0.0), theta)
         for x, y in (first, second)
     ]
     bend, scatter = (a - b for a, b in zip(*tables, strict=True))
@@ -163,7 +163,7 @@ def test_a_row_contributes_the_same_wherever_it_stands():
     rng = np.random.default_rng(3)
     for size in (1, 3, 7, 11, 37, 90):
         x, theta = rng.normal(size=(203, size)), rng.normal(size=size)
-        rows = enclose(x, np.ones(203), 2.0, 0.0)
+        rows = bound_rows(x, np.ones(203), 2.0, 0.0)
         (whole,) = rows.blocks(0, 203)
         every = whole.margin(theta, alone=True)
         for start, stop in ((0, 1), (1, 9), (2, 203), (5, 202)):
@@ -180,7 +180,7 @@ def test_sums_of_doubles_stay_within_the_slack():
     calibration = calibrated(objective("logistic", 5), Pure(1), ADD)
     tables = ((x, y), (x[order], y[order]))
     assert gap(calibration, np.ones(5), *tables) < ROUNDING_SLACK / 100
-    rows = enclose(x, y, 1.0, 0.0)
+    rows = bound_rows(x, y, 1.0, 0.0)
     unit = np.finfo(float).eps / 2
     assert 2 * unit * (rows.terms + 9) * rows.count < ROUNDING_SLACK
     calibration.check_rows(rows)

@@ -7,7 +7,7 @@ import pytest
 from napp_line import FLOOR, SCALE, chance, draws, hockey, iterated
 from scipy.special import expit
 
-from confide.data.rows.in_memory import enclose
+from confide.data.rows.in_memory import bound_rows
 from confide.mechanisms.published import Napp, NappStopping, NappTarget
 from confide.noise import Entropy
 from confide.objectives import Logistic, Objective
@@ -22,7 +22,7 @@ NOBODY, SOMEBODY = (0, 0), (1, 0)
 def rows(positive, negative=0, idle=1):
     x = np.r_[np.ones(positive + negative), np.zeros(idle)][:, None]
     y = np.r_[np.ones(positive), -np.ones(negative), np.ones(idle)]
-    return enclose(x, y, 1.0, 0.0)
+    return bound_rows(x, y, 1.0, 0.0)
 
 
 def sampled(mechanism, table, count, seed):

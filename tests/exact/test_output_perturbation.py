@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from witness import Linear, sensitivity_ratio
 
-from confide.data import enclose
+from confide.data import bound_rows
 from confide.mechanisms import OutputPerturbation
 from confide.objectives import L1, LOSSES, Clipped, Objective, Squared
 from confide.privacy import Approx, Neighbours, Pure, Zcdp, gaussian_delta
@@ -37,7 +37,7 @@ def test_no_neighbour_moves_the_minimiser_further(relation, name, penalty):
         if relation is REPLACE:
             others = (np.vstack([x[:-1], -x[-1:]]), y)
         a, b = (
-            minimise(objective, enclose(f, t, 1.0, 0.0), np.zeros(3), 1e-4).theta
+            minimise(objective, bound_rows(f, t, 1.0, 0.0), np.zeros(3), 1e-4).theta
             for f, t in ((x, y), others)
         )
         worst = max(worst, float(np.linalg.norm(a - b)) / (claim + 2e-4))

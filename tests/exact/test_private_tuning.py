@@ -19,7 +19,7 @@ from confide.privacy import Approx, Neighbours, Pure, Zcdp
 from confide.tuning import ChunkedSearch, RandomStopping
 from confide.tuning.chunks import ChunkPlan, choice_powers, chunks_of
 from confide.tuning.scores import Score
-from confide.tuning.table import Table
+from confide.tuning.table import SearchTable
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 ALPHAS = (1.01, 2.0, 10.0)
@@ -222,7 +222,7 @@ def test_fits_and_judges_never_share_a_record(relation):
         judged.append((model, set(actual)))
         return np.zeros(len(actual))
 
-    table = Table(np.zeros((160, 1)), np.arange(160))
+    table = SearchTable(np.zeros((160, 1)), np.arange(160))
     candidates = [Listener(number) for number in range(3)]
     plan = ChunkedSearch().plan(Pure(1), 3, 1)
     found = plan.run(candidates, table, Score(1.0, losses), relation, Entropy.seeded(0))
@@ -240,7 +240,7 @@ def test_the_winner_is_drawn_by_its_weight():
     def losses(model, features, actual):
         return np.full(len(actual), [0.0, 0.5, 1.0][model.number])
 
-    table = Table(np.zeros((8, 1)), np.arange(8))
+    table = SearchTable(np.zeros((8, 1)), np.arange(8))
     plan = ChunkPlan(Pure("0.8"), 4, 0.8)
     entropy, wins = Entropy.seeded(5), np.zeros(3)
     for _ in range(2_000):
@@ -402,7 +402,7 @@ def test_the_best_of_real_runs_has_the_law_of_the_proof(budget):
     """
     plan = RandomStopping(runs=4.0, shape=1).plan(budget, 2, 1)
     score = Score(1.0, lambda model, features, actual: np.ones(len(actual)))
-    table = Table(np.zeros((5, 1)), np.arange(5))
+    table = SearchTable(np.zeros((5, 1)), np.arange(5))
     entropy = Entropy.seeded(8)
     candidates = [Listener(number) for number in range(2)]
     seen = [

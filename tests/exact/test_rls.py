@@ -9,7 +9,7 @@ from sums import squares
 from witness import Linear
 
 from confide.attacks import Records, exact_pair, max_log_ratio
-from confide.data import enclose
+from confide.data import bound_rows
 from confide.errors import InvalidParameter, UnmetNeeds
 from confide.mechanisms import ObjectivePerturbation
 from confide.mechanisms.published import RlsObjective, RlsOut
@@ -56,7 +56,7 @@ def linear_share(relation, rows=400):
     x, y = np.array([[1.0, 0.0], [0.0, 0.5]]), np.ones(2)
     other = (x[1:], y[1:]) if relation is ADD else (x * [[-1.0], [1.0]], y)
     ends = [
-        minimise(fixed, enclose(f, t, 1.0, 0.0), np.zeros(2), 1e-9).theta
+        minimise(fixed, bound_rows(f, t, 1.0, 0.0), np.zeros(2), 1e-9).theta
         for f, t in ((x, y), other)
     ]
     moved = float(np.linalg.norm(ends[0] - ends[1]))
@@ -94,7 +94,7 @@ def test_no_neighbour_moves_the_minimiser_in_the_ball_further(relation):
         last = (-x[:1], y[:1]) if relation is REPLACE else (x[:0], y[:0])
         other = (np.vstack([more[0], last[0]]), np.concatenate([more[1], last[1]]))
         ends = [
-            minimise(fixed, enclose(f, t, 1.0, 0.0), np.zeros(3), 1e-9).theta
+            minimise(fixed, bound_rows(f, t, 1.0, 0.0), np.zeros(3), 1e-9).theta
             for f, t in ((x, y), other)
         ]
         assert np.linalg.norm(ends[0] - ends[1]) <= claim
@@ -104,13 +104,13 @@ def test_an_oracle_has_no_guarantee():
     found = RlsOut(100, 0.5, 0.01, oracle=True).calibrate(squares(2), Pure(1), REPLACE)
     assert found.status is Status.REFUTED
     assert found.guarantee.budget is None
-    rows = enclose(np.eye(2), np.ones(2), 1.0, 0.0)
+    rows = bound_rows(np.eye(2), np.ones(2), 1.0, 0.0)
     release = RlsOut(100, oracle=True).release(found, [rows], Entropy.system())
     assert release.guarantee.budget is None
 
 
 def test_published_constants_release_the_noised_point_as_it_is():
-    rows = enclose(np.eye(2), np.ones(2), 1.0, 0.0)
+    rows = bound_rows(np.eye(2), np.ones(2), 1.0, 0.0)
     lengths = {}
     for constants in ("tight", "published"):
         mechanism = RlsOut(3, constants=constants)

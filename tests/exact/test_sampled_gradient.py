@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, kstest, norm
 
-from confide.data import enclose
+from confide.data import bound_rows
 from confide.mechanisms import SsAdmm
 from confide.mechanisms.gradient.noisy_gradient import noisy_gradient
 from confide.noise import Entropy, Gaussian
@@ -28,7 +28,7 @@ def table(*slopes):
     """Return rows whose clipped gradients are these multiples of the clip."""
     features = np.array([[abs(s)] for s in slopes], dtype=float).reshape(-1, 1)
     labels = [-1.0 if s > 0 else 1.0 for s in slopes]
-    return enclose(features, np.array(labels), 1.0, 0.0)
+    return bound_rows(features, np.array(labels), 1.0, 0.0)
 
 
 def mixture(relation, slopes):

@@ -17,7 +17,7 @@ from sums import (
     worst_records,
 )
 
-from confide.data import enclose
+from confide.data import bound_rows
 from confide.errors import InvalidParameter
 from confide.mechanisms import AdaSsp, FunctionalMechanism, SufficientStatistics
 from confide.mechanisms.intervals.moments import ROUNDING_SLACK
@@ -216,7 +216,7 @@ def test_noise_on_the_sums_has_its_law(budget):
 def check_functional_law(objective, size=3, draws=1500):
     """Every coefficient of the polynomial of nothing is Laplace of the claimed scale."""
     found = FunctionalMechanism().calibrate(objective, Pure(1), REPLACE)
-    rows = enclose(np.zeros((1, size)), np.zeros(1), 1.0, 0.0)
+    rows = bound_rows(np.zeros((1, size)), np.zeros(1), 1.0, 0.0)
     entropy, seen = Entropy.seeded(4), []
     row, column = np.triu_indices(size)
     for _ in range(draws):
@@ -313,7 +313,7 @@ def test_the_released_eigenvalue_has_the_noise_that_is_stated(constants):
     objective = squares(2, l2=ceiling)
     found = mechanism.calibrate(objective, Approx(1, "1e-6"), ADD)
     scale = found.others[1].scale
-    rows = enclose(np.repeat(np.eye(2), 20_000, axis=0), np.ones(40_000), 1.0, 0.0)
+    rows = bound_rows(np.repeat(np.eye(2), 20_000, axis=0), np.ones(40_000), 1.0, 0.0)
     entropy = Entropy.seeded(6)
     ridges = [
         mechanism.release(found, [rows], entropy).extras["ridges"][0] for _ in range(400)

@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 
 from confide.attacks import exact_loss as exact
 from confide.attacks import exact_pair, max_log_ratio
-from confide.data import enclose
+from confide.data import bound_rows
 from confide.privacy import Approx, Pure, Zcdp
 from confide.solvers import minimise
 
@@ -113,7 +113,7 @@ def share_of_claim(mechanism, target, budget, neighbours, pairs, change=lambda c
 
 def minimiser(objective, records):
     """Return the minimiser without noise, which is not private."""
-    rows = enclose(records.features, records.target, 1e100, 0.0)
+    rows = bound_rows(records.features, records.target, 1e100, 0.0)
     return minimise(objective, rows, np.zeros(1), 1e-8).theta
 
 

@@ -13,7 +13,7 @@ from scipy.special import log_ndtr, logsumexp
 
 from confide.accounting import as_pure, as_zcdp, compose
 from confide.attacks import exact_loss as exact
-from confide.data import enclose
+from confide.data import bound_rows
 from confide.mechanisms import MomentRelease
 from confide.mechanisms.intervals import moments
 from confide.noise import Gaussian
@@ -181,7 +181,7 @@ def _minimiser(objective, records):
     which = np.repeat(np.arange(len(records.target)), records.times.astype(np.intp))
     if not len(which):
         return 0.0
-    rows = enclose(records.features[which], records.target[which], 1e100, 0.0)
+    rows = bound_rows(records.features[which], records.target[which], 1e100, 0.0)
     return float(minimise(objective, rows, np.zeros(1), 1e-8).theta[0])
 
 

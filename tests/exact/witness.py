@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from confide.data import enclose
+from confide.data import bound_rows
 from confide.mechanisms import OutputPerturbation
 from confide.objectives import Objective
 from confide.privacy import Neighbours
@@ -47,7 +47,7 @@ def sensitivity_ratio(relation, slope=1.0, norm=1.0, l2=0.2):
     else:
         other = (x * [[-1.0], [1.0]], y)
     a, b = (
-        minimise(objective, enclose(f, t, norm, 0.0), np.zeros(2), 1e-9).theta
+        minimise(objective, bound_rows(f, t, norm, 0.0), np.zeros(2), 1e-9).theta
         for f, t in ((x, y), other)
     )
     mechanism = OutputPerturbation()

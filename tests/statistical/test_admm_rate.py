@@ -12,7 +12,7 @@ import math
 import numpy as np
 import pytest
 
-from confide.data import enclose
+from confide.data import bound_rows
 from confide.mechanisms.gradient.iterations import Admm
 from confide.mechanisms.gradient.noisy_gradient import clipped_gradient
 from confide.mechanisms.gradient.step_sizes import Steps
@@ -29,7 +29,7 @@ def task():
     features = entropy.normal(ROWS * WIDTH).reshape(ROWS, WIDTH)
     features /= np.linalg.norm(features, axis=1)[:, None]
     target = np.sign(features @ np.array([2.0, -1.0, 1.0, 0.0, 0.0]) + entropy.normal(ROWS))
-    rows = enclose(features, target, 1.0, 0.0)
+    rows = bound_rows(features, target, 1.0, 0.0)
     return rows, Objective(Logistic(), WIDTH, 1.0, 1e-3, L1(3.0))
 
 

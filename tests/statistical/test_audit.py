@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from confide.attacks import gaussian_audit, threshold_audit
-from confide.data import enclose
+from confide.data import bound_rows
 from confide.mechanisms import ObjectivePerturbation, OutputPerturbation
 from confide.noise import Entropy, Gaussian
 from confide.objectives import Logistic, Objective
@@ -18,7 +18,7 @@ ADD = Neighbours.ADD_REMOVE
 
 def runs(mechanism, calibration, features, count, seed):
     """Release many times; report how far the record's direction was pulled."""
-    rows = enclose(features, np.ones(1), 1.0, 0.0)
+    rows = bound_rows(features, np.ones(1), 1.0, 0.0)
     entropy = Entropy.seeded(seed)
     values = [mechanism.release(calibration, [rows], entropy).value for _ in range(count)]
     return np.array(values) @ RECORD[0]

@@ -21,7 +21,7 @@ from confide import (
     Zcdp,
 )
 from confide.accounting import as_pure, as_zcdp, compose
-from confide.data import enclose
+from confide.data import bound_rows
 from confide.errors import InvalidParameter, UnmetNeeds
 from confide.estimators import load_model
 from confide.mechanisms import AdaptiveObjectivePerturbation, ObjectivePerturbation
@@ -166,7 +166,7 @@ def test_other_penalties_are_refused():
 def rows(count, seed=0, dimension=3):
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(count, dimension))
-    return enclose(features, np.sign(rng.normal(size=count)), 1.0, 0.0)
+    return bound_rows(features, np.sign(rng.normal(size=count)), 1.0, 0.0)
 
 
 @pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)

@@ -24,7 +24,7 @@ from confide.studies.admm.methods import (
     LOSSES,
     METHODS,
     PUBLISHED,
-    Problem,
+    AdmmProblem,
     converted,
     not_private,
 )
@@ -143,7 +143,7 @@ def test_budgets_are_charged_as_the_paper_says():
 
 @pytest.mark.parametrize("loss", ["logistic", pytest.param("SVM", marks=pytest.mark.slow)])
 def test_every_method_fits_under_replace_one_neighbours(table, loss):
-    problem = Problem(table, LOSSES[loss], 1e-3)
+    problem = AdmmProblem(table, LOSSES[loss], 1e-3)
     for name, method in METHODS.items():
         found, other = method.fits(problem, ONE, [(1, 2, 3), (1, 2, 4)])
         assert found.shape == (COLUMNS + 1,), name
@@ -152,11 +152,11 @@ def test_every_method_fits_under_replace_one_neighbours(table, loss):
 
 
 def test_a_method_sees_rows_without_a_matrix_of_doubles_too(table):
-    thin = Problem(table, LOSSES["logistic"], 1e-3)
+    thin = AdmmProblem(table, LOSSES["logistic"], 1e-3)
     sparse_rows = type(table)(
         sparse.csr_matrix(table.features), table.labels, table.longest, table.clip
     )
-    same = Problem(sparse_rows, LOSSES["logistic"], 1e-3)
+    same = AdmmProblem(sparse_rows, LOSSES["logistic"], 1e-3)
     for name in ("ssADMM", "mpADMM"):
         one, two = (
             METHODS[name].fits(problem, ONE, [(1, 1, 1)])[0] for problem in (thin, same)
@@ -165,7 +165,7 @@ def test_a_method_sees_rows_without_a_matrix_of_doubles_too(table):
 
 
 def test_without_privacy_the_lasso_meets_its_conditions(table):
-    problem = Problem(table, Logistic(), 1e-3)
+    problem = AdmmProblem(table, Logistic(), 1e-3)
     theta = not_private(problem)
     x, y = table.features, table.labels
     pull = (x.T @ problem.loss.slope(x @ theta, y) + HARDLY_ANY * theta) / len(y)
@@ -228,7 +228,7 @@ def test_ssadmm_steps_are_gradient_steps_up_to_three_times_the_penalty():
 def test_finding_ssadmm_is_dp_sgd_but_for_the_penalty():
     """Under the same noise."""
     learnt = simulate(6000, generator(5))
-    problem = Problem(learnt, Logistic(), 1e-4)
+    problem = AdmmProblem(learnt, Logistic(), 1e-4)
     one, two = (
         METHODS[name].fits(problem, ONE, [(1, 1, 1)])[0] for name in ("ssADMM", "DP-SGD")
     )

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from confide import Boolean, Category, Date, Number, Schema, Target
-from confide.data.matrix.coded_design import Design
+from confide.data.matrix.coded_design import CodedDesign
 from confide.data.schema.arrow_columns import arrow_column
-from confide.data.schema.parse_values import Coded, level_codes
+from confide.data.schema.parse_values import CodedText, level_codes
 from confide.errors import InvalidData
 
 pa = pytest.importorskip("pyarrow")
@@ -132,7 +132,7 @@ def test_a_batch_of_many_columns_is_the_design_of_its_frame(columns):
     dense = schema.design(frame)
     for batch in (table, table.combine_chunks().to_batches()[0]):
         compact = schema.compact_design(batch)
-        assert isinstance(compact, Design)
+        assert isinstance(compact, CodedDesign)
         np.testing.assert_array_equal(compact.todense(), dense)
         np.testing.assert_array_equal(schema.encode(batch), schema.encode(frame))
     whole = np.vstack(
@@ -152,7 +152,7 @@ def test_a_dictionary_is_compared_with_the_levels_once_per_entry():
     codes = pa.array([0, 1, None, 1], pa.int8())
     column = pa.DictionaryArray.from_arrays(codes, pa.array(["b", None, "a"]))
     coded = arrow_column(column)
-    assert isinstance(coded, Coded)
+    assert isinstance(coded, CodedText)
     np.testing.assert_array_equal(np.asarray(coded), ["b", None, None, None])
     found = level_codes(coded, ("a", "b"), "column 'v'", other=7)
     np.testing.assert_array_equal(found, [1, -1, -1, -1])

@@ -14,7 +14,7 @@ from confide import cli, load_model
 from confide.cli import predict as predictions
 from confide.cli import sweep_progress as sweeps
 from confide.cli.sweep_progress import SweepBar
-from confide.data.partitioned.progress import Sweep
+from confide.data.partitioned.progress import Pass
 from confide.data.tables import files
 
 SCHEMA = """
@@ -95,7 +95,7 @@ def test_many_files_stream_and_give_what_one_file_gives(folder, table):
 
 def test_a_large_file_streams_by_itself(folder, monkeypatch):
     assert "sweep" in fitted("loans.csv", "--stream")[1]
-    monkeypatch.setattr(files, "LARGE", 1000)
+    monkeypatch.setattr(files, "STREAM_THRESHOLD_BYTES", 1000)
     assert "sweep" in fitted("loans.csv")[1]
     assert "sweep" not in fitted("loans.csv", "--no-stream")[1]
 
@@ -174,7 +174,7 @@ def model(folder):
 
 def test_predictions_of_many_files_are_those_of_the_whole(folder, model, monkeypatch):
     sizes = []
-    guess = predictions.guesses_for
+    guess = predictions.predictions_for
 
     def noted(estimator, rows):
         sizes.append(len(rows))
@@ -182,7 +182,7 @@ def test_predictions_of_many_files_are_those_of_the_whole(folder, model, monkeyp
 
     whole = guess(load_model(model), pd.read_csv("loans.csv"))
     expected = whole.to_csv(index=False)
-    monkeypatch.setattr(predictions, "guesses_for", noted)
+    monkeypatch.setattr(predictions, "predictions_for", noted)
     done("predict", model, "visits", "--out", "out.csv")
     assert (folder / "out.csv").read_text("utf-8") == expected
     assert max(sizes) == 100
@@ -199,7 +199,7 @@ def test_predictions_become_parquet_in_few_row_groups(folder, model, monkeypatch
     told = done("predict", model, "visits", "--out", "out.parquet", "--json")
     assert json.loads(told.stdout) == {"rows": 900, "out": "out.parquet"}
     assert parquet.ParquetFile("out.parquet").metadata.num_row_groups == 3
-    whole = predictions.guesses_for(load_model(model), pd.read_csv("loans.csv"))
+    whole = predictions.predictions_for(load_model(model), pd.read_csv("loans.csv"))
     pd.testing.assert_frame_equal(pd.read_parquet("out.parquet"), whole)
 
 
@@ -267,17 +267,17 @@ def test_the_bar_says_how_far_a_sweep_is(monkeypatch):
     bar = SweepBar(terminal, "reading the table", born=100.0)
     assert "reading the table" in frame(bar)
     clock[0] = 110.0
-    bar.watch(Sweep(1, 2_000_000, 10_000_000, 2.0))
+    bar.watch(Pass(1, 2_000_000, 10_000_000, 2.0))
     first = frame(bar)
     assert "sweep 1" in first
     assert "1.0 million rows/s" in first
     assert "2,000,000 of about 10,000,000 rows, 8 s left in this sweep; 10 s since" in first
-    bar.watch(Sweep(1, 9_000_000, 10_000_000, 9.0, over=True))
+    bar.watch(Pass(1, 9_000_000, 10_000_000, 9.0, over=True))
     assert "9,000,000 rows; 10 s since the start" in frame(bar)
-    bar.watch(Sweep(2, 0, 10_000_000, 0.0))
+    bar.watch(Pass(2, 0, 10_000_000, 0.0))
     clock[0] = 113.0
     assert "9,000,000 rows, 3 s in this sweep" in frame(bar)
-    bar.watch(Sweep(2, 90_000, 10_000_000, 3.0))
+    bar.watch(Pass(2, 90_000, 10_000_000, 3.0))
     assert "30,000 rows/s" in frame(bar)
     assert "90,000 of 9,000,000 rows, 4 min 57 s left" in frame(bar)
     assert max(map(len, frame(bar, width=40).splitlines())) <= 40
@@ -285,10 +285,10 @@ def test_the_bar_says_how_far_a_sweep_is(monkeypatch):
 
 def test_a_walk_of_unknown_length_is_shown_too():
     bar = SweepBar(Console(file=io.StringIO(), force_terminal=True), "", once="checking")
-    bar.watch(Sweep(1, 500, None, 1.0))
+    bar.watch(Pass(1, 500, None, 1.0))
     assert "checking" in frame(bar)
     assert "500 rows" in frame(bar)
-    bar.watch(Sweep(1, 500, 400, 1.0))
+    bar.watch(Pass(1, 500, 400, 1.0))
     assert "500 of about 500 rows, under 1 s left;" in frame(bar)
 
 

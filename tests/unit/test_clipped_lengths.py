@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from confide.data.rows.block import Block, lengths_of
-from confide.data.rows.in_memory import HeldRows
+from confide.data.rows.in_memory import InMemoryRows
 from confide.errors import UnmetNeeds
 from confide.mechanisms import DpAdmm, MomentumDescent, MpAdmm, ProximalSgd, SsAdmm
 from confide.mechanisms.gradient.noisy_gradient import clipped_gradient
@@ -55,7 +55,7 @@ def test_lengths_are_right_for_every_double(row, thin):
 @example([1e308, 1e308, 0.0], 1e308, [1e5, -1e5, 0.0], 1.0, False)
 @example([1e200, 0.0, 0.0], 1e308, [1.0, 0.0, 0.0], 1.0, False)
 def test_no_gradient_is_longer_than_its_clip(row, target, theta, clip, thin):
-    rows = HeldRows(as_matrix(row, thin), np.array([target]), None, 0.0)
+    rows = InMemoryRows(as_matrix(row, thin), np.array([target]), None, 0.0)
     with np.errstate(over="ignore", invalid="ignore"):
         found = clipped_gradient(Squared(), rows, clip)(np.array(theta))
     assert np.isfinite(found).all()
@@ -66,7 +66,7 @@ def test_no_gradient_is_longer_than_its_clip(row, target, theta, clip, thin):
 @example([1e170, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0], 1.0)
 @example([1e-163, 0.0, 0.0], [1e200, 1e200, 1e200, 1e200], 1.0)
 def test_no_gradient_of_several_targets_is_longer_than_its_clip(row, targets, clip):
-    rows = HeldRows(np.array([row]), np.array([targets]), None, 0.0)
+    rows = InMemoryRows(np.array([row]), np.array([targets]), None, 0.0)
     with np.errstate(over="ignore", invalid="ignore"):
         found = clipped_gradient(Squared(), rows, clip)(np.zeros(12))
     assert exact_square(found) <= (Fraction(clip) * Fraction(1 + TINY)) ** 2
@@ -77,7 +77,7 @@ def test_no_gradient_of_several_targets_is_longer_than_its_clip(row, targets, cl
 @example([1e200, 0.0, 0.0], 1e-200, 1.0, 0.5)
 @example([1e-100, 0.0, 0.0], 1e-100, 1e250, 0.0)
 def test_rows_that_were_shortened_keep_to_the_clip(row, factor, target, height):
-    rows = HeldRows(np.array([row]), np.array([target]), np.array([factor]), height)
+    rows = InMemoryRows(np.array([row]), np.array([target]), np.array([factor]), height)
     found = clipped_gradient(Squared(), rows, 1.0)(np.zeros(rows.dimension))
     assert np.isfinite(found).all()
     assert exact_square(found) <= (1 + Fraction(TINY)) ** 2

@@ -14,7 +14,13 @@ import pytest
 
 from confide.errors import ConfideError, DataNotFound, InvalidParameter, UnmetNeeds
 from confide.parallel import dask_cluster as cluster
-from confide.parallel.dask_cluster import Failed, connected, current_client, quiet, unwrap
+from confide.parallel.dask_cluster import (
+    RemoteError,
+    connected,
+    current_client,
+    non_raising,
+    unwrap,
+)
 from confide.parallel.worker_processes import THREAD_LIMITS
 
 distributed = pytest.importorskip("distributed")
@@ -134,7 +140,7 @@ def test_what_workers_print_goes_nowhere(client):
 
 
 def test_what_cannot_be_sent_is_not_shown_here(client, caplog, capfd):
-    held = quiet(partial(max, SECRET, threading.Lock()))
+    held = non_raising(partial(max, SECRET, threading.Lock()))
     with pytest.raises(TypeError) as caught:
         client.submit(held, pure=False)
     assert not any(map(logs_here, ("distributed.protocol.pickle", "distributed.client")))
@@ -233,20 +239,22 @@ def test_without_dask_it_is_said_how_to_get_it(monkeypatch):
 
 
 def test_errors_come_back_as_values_that_name_no_value(client):
-    task = pickle.loads(pickle.dumps(quiet(fail)))  # noqa: S301
+    task = pickle.loads(pickle.dumps(non_raising(fail)))  # noqa: S301
     assert repr(task) == "<private>"
-    assert task(SECRET) == Failed(
+    assert task(SECRET) == RemoteError(
         ConfideError, "a block could not be computed on a worker: OSError"
     )
     for value, kind in ((SECRET, ConfideError), (1, InvalidParameter)):
-        future = client.submit(quiet(fail), value, key=f"block-{value == 1}", pure=False)
+        future = client.submit(
+            non_raising(fail), value, key=f"block-{value == 1}", pure=False
+        )
         result = future.result()
         with pytest.raises(ConfideError) as caught:
             unwrap(result)
         assert type(caught.value) is kind
         assert str(SECRET) not in str(caught.value)
     assert str(caught.value) == "rows must be at least 10; got 3. Give more."
-    assert unwrap(client.submit(quiet(max), 3, 4).result()) == 4
+    assert unwrap(client.submit(non_raising(max), 3, 4).result()) == 4
 
 
 @pytest.mark.parametrize(
@@ -263,7 +271,7 @@ def test_errors_of_confide_keep_class_and_words_on_the_way(error):
         raise error
 
     with pytest.raises(type(error)) as caught:
-        unwrap(pickle.loads(pickle.dumps(quiet(fall)())))  # noqa: S301
+        unwrap(pickle.loads(pickle.dumps(non_raising(fall)())))  # noqa: S301
     assert str(caught.value) == str(error)
     again = pickle.loads(pickle.dumps(caught.value))  # noqa: S301
     assert (type(again), str(again)) == (type(error), str(error))
@@ -273,4 +281,4 @@ def test_errors_of_confide_keep_class_and_words_on_the_way(error):
 
 
 def test_an_exit_in_a_task_is_a_failure_too():
-    assert quiet(sys.exit)(3).message.endswith("SystemExit")
+    assert non_raising(sys.exit)(3).message.endswith("SystemExit")

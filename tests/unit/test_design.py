@@ -23,9 +23,9 @@ from confide import (
     Schema,
     Target,
 )
-from confide.data import HeldRows, enclose
-from confide.data.matrix.category_tables import MOST_CELLS, Group
-from confide.data.matrix.coded_design import Design
+from confide.data import InMemoryRows, bound_rows
+from confide.data.matrix.category_tables import MOST_CELLS, CodedGroup
+from confide.data.matrix.coded_design import CodedDesign
 from confide.errors import InvalidData, PrivacyLeak
 from confide.objectives import Logistic, Objective
 from confide.solvers import split_gradient as precise
@@ -87,7 +87,7 @@ def close(found, expected):
 @KINDS
 def test_it_holds_the_rows_of_the_dense_design(kind):
     compact, dense = both(kind)
-    assert isinstance(compact, Design)
+    assert isinstance(compact, CodedDesign)
     np.testing.assert_array_equal(compact.todense(), dense)
     np.testing.assert_array_equal(compact[[5, 2, 2]].todense(), dense[[5, 2, 2]])
     np.testing.assert_array_equal(compact[::7].todense(), dense[::7])
@@ -100,7 +100,7 @@ def test_it_holds_the_rows_of_the_dense_design(kind):
 def test_every_sum_over_its_rows_is_that_of_the_dense_design(kind, height, norm):
     rng = np.random.default_rng(1)
     weights = rng.uniform(size=3000)
-    rows, plain = (enclose(design, weights, norm, height) for design in both(kind))
+    rows, plain = (bound_rows(design, weights, norm, height) for design in both(kind))
     theta = rng.normal(size=rows.dimension)
     wide = theta.astype(np.longdouble)
     parts = (
@@ -122,7 +122,7 @@ def test_every_sum_over_its_rows_is_that_of_the_dense_design(kind, height, norm)
 @pytest.mark.parametrize("stride", [3, 40])
 def test_a_sample_of_its_rows_is_that_of_the_dense_design(kind, stride):
     target = np.arange(3000.0)
-    rows, plain = (enclose(design, target, 1.0, 0.3) for design in both(kind))
+    rows, plain = (bound_rows(design, target, 1.0, 0.3) for design in both(kind))
     np.testing.assert_array_equal(rows.thin(stride).features, plain.thin(stride).features)
     np.testing.assert_array_equal(rows.thin(stride).target, plain.thin(stride).target)
 
@@ -132,7 +132,7 @@ def test_a_sample_of_its_rows_is_that_of_the_dense_design(kind, stride):
 def test_the_split_gradient_keeps_its_bound(kind, height):
     rng = np.random.default_rng(3)
     target = np.sign(rng.normal(size=20_000))
-    rows, plain = (enclose(design, target, 1.0, height) for design in both(kind, 20_000))
+    rows, plain = (bound_rows(design, target, 1.0, height) for design in both(kind, 20_000))
     objective = Objective(Logistic(), rows.dimension, float(np.hypot(1, height)), 1.0)
     linear = rng.normal(size=rows.dimension)
     task = Problem(objective, rows, linear, objective.ridge)
@@ -148,7 +148,7 @@ def test_the_split_gradient_keeps_its_bound(kind, height):
 
 def test_the_split_gradient_leaves_shortened_designs_alone():
     compact, _ = both("mixed")
-    rows = enclose(compact, np.ones(3000), 0.5, 0.0)
+    rows = bound_rows(compact, np.ones(3000), 0.5, 0.0)
     objective = Objective(Logistic(), rows.dimension, 0.5, 1.0)
     zeros = np.zeros(rows.dimension)
     assert rows.factor is not None
@@ -160,7 +160,7 @@ def test_one_long_row_does_not_spoil_the_splitting_of_the_others(monkeypatch):
     rng = np.random.default_rng(0)
     features = rng.normal(size=(8000, 6)) / 3
     features[17] *= 1e12
-    rows = enclose(features, np.sign(rng.normal(size=8000)), 1.0, 0.0)
+    rows = bound_rows(features, np.sign(rng.normal(size=8000)), 1.0, 0.0)
     objective = Objective(Logistic(), 6, 1.0, 1.0)
     task = Problem(objective, rows, np.zeros(6), objective.ridge)
     rests = []
@@ -188,7 +188,7 @@ def test_no_sum_is_longer_than_that_of_the_dense_design(sizes, count):
     width = compact.shape[1]
     dense = np.broadcast_to(0.0, (count, width))
     rows, plain = (
-        HeldRows(features, np.zeros(0), None, 0.3)
+        InMemoryRows(features, np.zeros(0), None, 0.3)
         for features in (replace(compact, shape=(count, width)), dense)
     )
     assert rows.terms <= plain.terms + 32
@@ -198,9 +198,9 @@ def test_a_sum_takes_no_longer_chains_than_it_says(monkeypatch):
     """Only the rows of a piece, its cells and the pieces are added one by one."""
     compact, _ = both("many cells", 20_000)
     lengths = []
-    honest = Group.counted
+    honest = CodedGroup.counted
     monkeypatch.setattr(
-        Group, "counted", lambda self, w: lengths.append(len(w)) or honest(self, w)
+        CodedGroup, "counted", lambda self, w: lengths.append(len(w)) or honest(self, w)
     )
     np.ones(20_000) @ compact
     cells = max(group.table.shape[0] for group in compact.groups)
@@ -271,4 +271,4 @@ def test_coded_rows_do_not_leak():
     compact, _ = both("mixed")
     assert "0." not in repr(compact)
     with pytest.raises(PrivacyLeak):
-        pickle.dumps(enclose(compact, np.zeros(0), 1.0, 0.3))
+        pickle.dumps(bound_rows(compact, np.zeros(0), 1.0, 0.3))

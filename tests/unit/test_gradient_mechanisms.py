@@ -21,7 +21,7 @@ from confide import (
     Target,
     load_model,
 )
-from confide.data import enclose
+from confide.data import bound_rows
 from confide.data.rows.batches import Batches
 from confide.errors import (
     BudgetExceeded,
@@ -95,7 +95,7 @@ def problem(name):
             np.clip(np.round(np.exp(margin / 2 + noise)), 0, 5),
         ),
     }[name]
-    return loss, bound, enclose(features, target, 1.0, 0.0)
+    return loss, bound, bound_rows(features, target, 1.0, 0.0)
 
 
 SHAPES = {
@@ -240,7 +240,7 @@ def test_the_plain_hinge_runs(mechanism):
 
 def test_tiny_noisy_counts_do_no_harm():
     """The count may come out negative; penalties that bend need a scale all the same."""
-    rows = enclose(np.ones((2, 1)) / 2, np.ones(2), 1.0, 0.0)
+    rows = bound_rows(np.ones((2, 1)) / 2, np.ones(2), 1.0, 0.0)
     for mechanism in (
         MpAdmm(5, 0.01),
         ProximalSgd(5, FULL, 4.0),
@@ -261,10 +261,10 @@ def dense_and_others():
     )
     target = entropy.signs(30)
     wide = np.hstack([features, np.zeros((30, 1100))])
-    yield enclose(features, target, 1.0, 0.3), 4
-    yield enclose(sparse.csr_array(features), target, 1.0, 0.3), 4
-    yield enclose(sparse.csr_array(wide), target, 1.0, 0.3), 1104
-    yield enclose(wide, target, 1.0, 0.3), 1104
+    yield bound_rows(features, target, 1.0, 0.3), 4
+    yield bound_rows(sparse.csr_array(features), target, 1.0, 0.3), 4
+    yield bound_rows(sparse.csr_array(wide), target, 1.0, 0.3), 1104
+    yield bound_rows(wide, target, 1.0, 0.3), 1104
 
 
 def test_batches_are_the_same_rows_however_they_are_kept():
@@ -300,7 +300,7 @@ def test_coded_categories_lead_to_the_same_release(name, levels):
     objective = Objective(Logistic(), levels + 2, math.hypot(1, 0.3), 1.0)
     found = []
     for features in (schema.compact_design(frame), schema.design(frame)):
-        rows = enclose(features, target, 1.0, 0.3)
+        rows = bound_rows(features, target, 1.0, 0.3)
         calibration = QUICK[name].calibrate(objective, BUDGET, ADD)
         found.append(QUICK[name].release(calibration, [rows], Entropy.seeded(1)).value)
     assert found[0] == pytest.approx(found[1])

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from confide import Category, Number, Schema, Target
-from confide.data import enclose
+from confide.data import bound_rows
 from confide.data.rows import block as blocks
 
 COUNT = 20_000
@@ -25,7 +25,7 @@ def features(categories):
 
 @pytest.mark.parametrize("categories", [0, 1, 3])
 def test_fine_grams_add_up_few_rows(categories, monkeypatch):
-    rows = enclose(features(categories), np.ones(COUNT), 1.0, 0.3)
+    rows = bound_rows(features(categories), np.ones(COUNT), 1.0, 0.3)
     lengths = []
     honest = np.sqrt
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from confide.data import enclose
+from confide.data import bound_rows
 from confide.mechanisms.intervals.moments import sums
 from confide.objectives import HuberizedHinge, Logistic, Objective
 from confide.solvers import minimise
@@ -36,7 +36,7 @@ def test_replicates_are_fits_of_copied_rows(loss):
     bends, scatters = moment_sums(objective, population, counts, together)
     for k in range(5):
         times = counts[:, k].astype(int)
-        rows = enclose(
+        rows = bound_rows(
             np.repeat(population.features, times, axis=0),
             np.repeat(population.target, times),
             1.0 + 1e-12,

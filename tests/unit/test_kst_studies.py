@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy.optimize import lsq_linear
 
-from confide.data import enclose
+from confide.data import bound_rows
 from confide.mechanisms import ObjectivePerturbation
 from confide.noise import Entropy, generator
 from confide.privacy import Approx, Neighbours, Pure
@@ -20,7 +20,7 @@ from confide.studies.kst.risk_bounds import balanced_ridge, linear_regression
 from confide.studies.kst.sums import SPREADS, Sums, simulated
 from confide.studies.kst.support_bounds import vote_failure_exact
 from confide.studies.kst.supports import all_supports, chance_of_best, least_losses
-from confide.studies.kst.votes import ballot, drawn, votes, winners
+from confide.studies.kst.votes import ballot, draw_votes, votes, winners
 
 NAMES = ("kst-table1", "kst-table2", "kst-theorem8")
 ADD = Neighbours.ADD_REMOVE
@@ -42,7 +42,7 @@ def test_fits_by_sums_are_the_fits_of_the_mechanism(budget, count):
     ridge = balanced_ridge(objective, budget.share("0.99"), radius)
     mechanism = ObjectivePerturbation("kst")
     plan = mechanism.calibrate(objective.with_l2(ridge), budget, ADD)
-    rows = enclose(features, target, objective.row_norm, 0.0)
+    rows = bound_rows(features, target, objective.row_norm, 0.0)
     sums = Sums.of(features.T @ features, features.T @ target)
     ends = []
     for seed in range(6):
@@ -85,7 +85,7 @@ def test_simulated_risks_stay_below_the_bounds_and_near_the_formula():
 
 
 def test_least_losses_are_those_of_a_solver():
-    features, target, _ = drawn(40, 6, 2, generator(6))
+    features, target, _ = draw_votes(40, 6, 2, generator(6))
     target = 2 * target  # so that the box binds
     supports = all_supports(6, 2)
     assert len(supports) == 15
@@ -103,7 +103,7 @@ def test_the_chance_of_a_support_is_its_share_of_the_weights():
 
 
 def test_ballots_name_at_most_s_columns_and_find_them():
-    features, target, support = drawn(200, 30, 3, generator(7))
+    features, target, support = draw_votes(200, 30, 3, generator(7))
     assert np.array_equal(ballot(features, target, 3), support)
     assert len(ballot(features, np.zeros(200), 3)) == 0
     shares, ballots = votes(features, target, 3, 4)

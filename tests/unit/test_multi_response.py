@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from confide import Approx, LinearRegression, MultiResponseRegression, Zcdp, load_model
-from confide.data import enclose
+from confide.data import bound_rows
 from confide.errors import InvalidData, InvalidParameter, UnmetNeeds
 from confide.mechanisms import (
     DpAdmm,
@@ -92,7 +92,7 @@ def test_the_gradient_of_a_record_is_clipped_as_a_whole():
     for _ in range(20):
         row = entropy.normal(WIDTH)[None] / 4
         target = 10 * entropy.normal(MANY)[None]
-        rows = enclose(row, target, 1.0, 0.0)
+        rows = bound_rows(row, target, 1.0, 0.0)
         theta = entropy.normal(WIDTH * MANY)
         length = np.linalg.norm(clipped_gradient(Squared(), rows, 0.3)(theta))
         assert length <= 0.3 * (1 + 1e-12)
@@ -109,7 +109,7 @@ def test_the_bound_of_a_gradient_counts_all_targets():
 
 def test_batches_are_unbiased():
     """The mean over many batches is the whole sum, within five standard errors."""
-    rows = enclose(X, Y, 1.0, 0.0)
+    rows = bound_rows(X, Y, 1.0, 0.0)
     target = Objective(
         Clipped(Squared(), 1.0), WIDTH * MANY, 1.0, 1.0, target_bound=1.0, responses=MANY
     )

@@ -8,7 +8,7 @@ import pytest
 from sklearn.svm import LinearSVC
 
 from confide import LogisticRegression
-from confide.data.rows.in_memory import enclose
+from confide.data.rows.in_memory import bound_rows
 from confide.errors import InvalidParameter, PrivacyLeak, Unproved
 from confide.ledger import Ledger
 from confide.mechanisms import MECHANISMS, ObjectivePerturbation
@@ -66,7 +66,7 @@ def problem(name, count=300, size=3, seed=0):
         y = np.where(draw.random(count) < 1 / (1 + np.exp(-margin)), 1.0, -1.0)
     ball = None if bound is None else L2Ball(4.0)
     objective = Objective(loss, size, 1.0, 0.5, constraint=ball, target_bound=bound)
-    return objective, enclose(x, y, 1.0, 0.0)
+    return objective, bound_rows(x, y, 1.0, 0.0)
 
 
 def accepted(**choices):
@@ -320,7 +320,7 @@ def test_a_fit_of_the_published_size_takes_few_solves(monkeypatch):
     draw = generator(0)
     x = draw.uniform(-0.25, 0.25, (1000, 16))
     chance = 1 / (1 + np.exp(-x @ np.r_[np.linspace(4, 3.5, 8), np.zeros(8)]))
-    rows = enclose(x, np.where(draw.random(1000) < chance, 1.0, -1.0), 1.0, 0.0)
+    rows = bound_rows(x, np.where(draw.random(1000) < chance, 1.0, -1.0), 1.0, 0.0)
     napp = accepted(target=NappTarget("lasso", 1.0))
     calibration = napp.calibrate(Objective(Logistic(), 16), Pure(1), ADD)
     solved = []

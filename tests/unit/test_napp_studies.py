@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from confide.data import enclose
+from confide.data import bound_rows
 from confide.mechanisms import AdaptiveObjectivePerturbation, ObjectivePerturbation
 from confide.mechanisms.published import Napp, NappTarget
 from confide.mechanisms.published.napp.iterations import settled
@@ -18,7 +18,7 @@ from confide.privacy import Approx, Neighbours, Pure
 from confide.studies import STUDIES
 from confide.studies.napp import figure3 as napp_moor
 from confide.studies.napp.baselines import lasso, two_looks_retrieved
-from confide.studies.napp.batch import Fits, Table, retrieved
+from confide.studies.napp.batch import BatchTable, Fits, retrieved
 from confide.studies.napp.panels import STYLES, area
 from confide.studies.napp.population import EPSILONS, SETTINGS, selection_rates
 from confide.studies.napp.sound import sound, sound_retrieved
@@ -49,7 +49,7 @@ def batch_of(setting, budget, variant, seed, data):
     floor = plan.objective.strong_convexity / 2
     scaled = setting.objective.lipschitz * np.array(STRENGTHS)
     fits = Fits.of(scaled, floor, linear, moor=variant.moor, folded=variant.selection)
-    return plan, fits, Table(setting.loss, *data)
+    return plan, fits, BatchTable(setting.loss, *data)
 
 
 def one_by_one(setting, plan, variant, fits, seed, rows, retrieval):
@@ -71,7 +71,7 @@ def test_fits_together_are_fits_one_by_one(regression, name):
     setting, variant, seed = SETTINGS[regression], VARIANTS[name], 7
     budget = Pure(1) if regression == "logistic" else Approx("0.6", "0.001")
     data = setting.simulate(200, generator(3))
-    rows = enclose(*data, setting.objective.row_norm, 0.0)
+    rows = bound_rows(*data, setting.objective.row_norm, 0.0)
     plan, fits, table = batch_of(setting, budget, variant, seed, data)
     path = table.follow(fits)
     values = settled(path, 1e-8)
@@ -134,7 +134,7 @@ def test_the_area_of_a_perfect_and_of_a_blind_method():
 def test_the_lasso_meets_its_conditions(regression):
     setting = SETTINGS[regression]
     x, y = setting.simulate(300, generator(4))
-    rows = enclose(x, y, setting.objective.row_norm, 0.0)
+    rows = bound_rows(x, y, setting.objective.row_norm, 0.0)
     strength = 2 * setting.objective.lipschitz
     theta = lasso(setting.objective, rows, strength)
     pull = x.T @ setting.loss.slope(x @ theta, y)
@@ -161,7 +161,7 @@ def test_one_calibration_serves_every_strength():
 def test_the_sound_version_penalises_twice_the_strength(budget):
     setting = SETTINGS["linear"]
     x, y = setting.simulate(200, generator(5))
-    rows = enclose(x, y, 1.0, 0.0)
+    rows = bound_rows(x, y, 1.0, 0.0)
     found = sound(setting.objective, budget, rows, 3.0, Entropy.seeded(6))
     whole = ObjectivePerturbation()
     plan = whole.calibrate(replace(setting.objective, penalty=L1(6.0)), budget, ADD)

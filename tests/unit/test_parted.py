@@ -20,11 +20,11 @@ from scipy import sparse
 from confide import Category, Date, Number, Schema, Target
 from confide.data.partitioned import pinned_tasks as homes
 from confide.data.partitioned import rows as parted
-from confide.data.partitioned.cluster_rows import Carried, ClusterParts
-from confide.data.partitioned.rows import PartedRows, Survey, joined
+from confide.data.partitioned.cluster_rows import ClusterParts, SendableRows
+from confide.data.partitioned.rows import PartitionedRows, PartSummary, joined
 from confide.data.partitioned.stream import Stream
-from confide.data.rows.block import add_up
-from confide.data.rows.in_memory import HeldRows, enclose
+from confide.data.rows.block import pairwise_sum
+from confide.data.rows.in_memory import InMemoryRows, bound_rows
 from confide.errors import ConfideError, PrivacyLeak
 
 SCHEMA = Schema(
@@ -52,7 +52,7 @@ def matrix(kind, count):
 
 
 def whole_of(kind, count):
-    return enclose(matrix(kind, count), np.arange(count) / max(1, count), 1.0, HEIGHT)
+    return bound_rows(matrix(kind, count), np.arange(count) / max(1, count), 1.0, HEIGHT)
 
 
 @dataclass(frozen=True)
@@ -81,10 +81,10 @@ class Near:
 
     def sum(self, work):
         works = [work] * len(self.held) if callable(work) else work
-        return add_up(each(rows) for each, rows in zip(works, self.held, strict=True))
+        return pairwise_sum(each(rows) for each, rows in zip(works, self.held, strict=True))
 
     def survey(self, stride):
-        return [Survey.of(rows, stride) for rows in self.held]
+        return [PartSummary.of(rows, stride) for rows in self.held]
 
     def each(self, picks, fn):
         return [
@@ -104,11 +104,11 @@ def streamed(rows, cuts, inner):
     sources = tuple(
         Pieces(pieces_of(part, [c for c in inner if c <= part.count])) for part in parts
     )
-    return PartedRows.over(Stream(sources, lambda piece: piece, None), HEIGHT, 4)
+    return PartitionedRows.over(Stream(sources, lambda piece: piece, None), HEIGHT, 4)
 
 
 def near(rows, cuts):
-    return PartedRows.over(Near(pieces_of(rows, cuts)), HEIGHT, 4)
+    return PartitionedRows.over(Near(pieces_of(rows, cuts)), HEIGHT, 4)
 
 
 def figures(block):
@@ -183,8 +183,8 @@ def test_picked_rows_and_columns_are_those_of_memory(cutting, data):
 def test_a_sample_is_some_of_the_rows_and_no_more_than_asked(monkeypatch):
     monkeypatch.setattr(parted, "SAMPLE_ROWS", 1024)
     count = 20_000
-    rows = enclose(np.ones((count, 4)), np.arange(count, dtype=float), 9.0, HEIGHT)
-    found = PartedRows.over(Near(pieces_of(rows, [9_000, 9_001, 15_000])), HEIGHT, 4)
+    rows = bound_rows(np.ones((count, 4)), np.arange(count, dtype=float), 9.0, HEIGHT)
+    found = PartitionedRows.over(Near(pieces_of(rows, [9_000, 9_001, 15_000])), HEIGHT, 4)
     sample = found.thin(1)
     assert 900 <= sample.count <= 1200
     assert sample.features.dtype == np.float32
@@ -217,7 +217,7 @@ def steps(block):
 @pytest.mark.parametrize("cuts", [[], [100, 101], [1_000] * 3], ids=str)
 @pytest.mark.parametrize("on_disk", [False, True])
 def test_no_more_additions_follow_one_another_than_the_rows_say(width, cuts, on_disk):
-    rows = HeldRows(np.zeros((COUNT, width)), np.zeros(COUNT), None, HEIGHT)
+    rows = InMemoryRows(np.zeros((COUNT, width)), np.zeros(COUNT), None, HEIGHT)
     cut = streamed(rows, cuts, [500, 3_000]) if on_disk else near(rows, cuts)
     for seen in (cut, cut.columns([0]), cut.columns(range(3))):
         assert seen.sum(steps)[0].made <= seen.terms
@@ -225,8 +225,10 @@ def test_no_more_additions_follow_one_another_than_the_rows_say(width, cuts, on_
 
 
 def test_parts_are_walked_in_the_order_of_memory():
-    rows = HeldRows(np.random.default_rng(1).random((9_000, 300)), np.ones(9_000), None, 0)
-    one = PartedRows.over(Near((rows,)), 0.0, 300)
+    rows = InMemoryRows(
+        np.random.default_rng(1).random((9_000, 300)), np.ones(9_000), None, 0
+    )
+    one = PartitionedRows.over(Near((rows,)), 0.0, 300)
     for ours, theirs in zip(one.sum(figures_flat), rows.sum(figures_flat), strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
@@ -248,10 +250,10 @@ def test_rows_in_parts_do_not_show_or_copy_themselves():
 def test_dask_is_told_how_much_a_part_weighs():
     for kind in ("dense", "csr", "design"):
         rows = whole_of(kind, 1000)
-        carried = Carried.of(rows)
+        carried = SendableRows.of(rows)
         weight = sys.getsizeof(carried)
         assert 1000 * 8 <= weight <= 1000 * 80
-        same = Carried.rows(carried)
+        same = SendableRows.rows(carried)
         close(same.sum(figures), rows.sum(figures))
         assert repr(carried) == "<private rows>"
 
@@ -282,7 +284,7 @@ def test_a_sum_that_kills_its_workers_comes_to_an_end(monkeypatch):
     monkeypatch.setattr(homes, "import_module", lambda _name: SimpleNamespace(wait=wait))
     client = Dying()
     client.sync = client.gather = None
-    parts = ClusterParts(homes.Homes(client, (SimpleNamespace(key="a"),)))
+    parts = ClusterParts(homes.PinnedParts(client, (SimpleNamespace(key="a"),)))
     with pytest.raises(ConfideError, match="die again and again"):
         parts.sum(figures)
     assert client.submitted == homes.MOST_LOSSES + 1
@@ -350,7 +352,7 @@ def test_a_layout_keeps_no_rows_alive(kind):
             tuple(Number(f"x{j}", -1, 1) for j in range(3)), Target("y", labels=(0, 1))
         ).compact_design(pd.DataFrame(values, columns=["x0", "x1", "x2"])),
     }[kind]
-    layout = enclose(features, np.zeros(50), 1.0, 0.3).layout
+    layout = bound_rows(features, np.zeros(50), 1.0, 0.3).layout
     held = layout.numbers if kind == "coded" else layout.data if kind == "csr" else layout
     assert layout.shape == (0, 3)
     assert held.base is None or held.base.size == 0

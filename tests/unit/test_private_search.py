@@ -36,7 +36,7 @@ from confide.privacy.guarantee import PUBLIC_LABELS
 from confide.tuning import SCORES, ChunkedSearch, PrivateSearch, RandomStopping
 from confide.tuning.chunks import NO_EMPTY_CHUNK
 from confide.tuning.scores import score_for
-from confide.tuning.table import Table
+from confide.tuning.table import SearchTable
 
 RIDGES = {"l2": [5.0, 1e6]}
 METHODS = ["chunks", "random-stopping"]
@@ -302,7 +302,7 @@ def test_losses_stay_within_their_bound(name, rows, numbers):
         def predict_proba(self, features):
             return np.resize([0.0, 1.0, 1.0, 0.0, 0.5, 0.5], (len(features), 2))
 
-    table = Table(np.zeros((30, 1)), np.resize([0.0, 1.0, 7.0, -1e9], 30))
+    table = SearchTable(np.zeros((30, 1)), np.resize([0.0, 1.0, 7.0, -1e9], 30))
     numeric = name in {"squared", "absolute"}
     model = LinearRegression(target_bound=3.0) if numeric else LogisticRegression()
     score = score_for(name, model)

@@ -21,11 +21,11 @@ from confide.privacy import (
     Zcdp,
     zcdp_to_approx,
 )
-from confide.reporting import PaidPlot, model_card, plain_words, report_page
+from confide.reporting import ReleasedPlot, model_card, plain_words, report_page
 from confide.reporting.axis import scale_for
 from confide.reporting.coefficient_svg import MOST_SHOWN, picture
 from confide.reporting.escape import cut
-from confide.reporting.number_format import chance_text, factor_text, short, upward
+from confide.reporting.number_format import chance_text, factor_text, round_up, short
 
 THEOREM = "objective-perturbation.md#objective-pure"
 PURE = Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.PROVED, THEOREM)
@@ -292,13 +292,13 @@ def test_nothing_a_user_writes_becomes_markup():
         (Coefficient(ATTACK, 1.0, 0.5, 2.0), Coefficient("\x00\ud800\u202e", 2.0)),
         ((ATTACK, ATTACK),),
     )
-    plot = PaidPlot(ATTACK, ((0.0, 1.0),), attacked.guarantee, ATTACK, ATTACK)
+    plot = ReleasedPlot(ATTACK, ((0.0, 1.0),), attacked.guarantee, ATTACK, ATTACK)
     page = report_page(
         attacked, title=ATTACK, dataset=ATTACK, version=ATTACK, paid_plots=(plot,)
     )
     page.encode("utf-8")
     tame = a_summary(rows=(Coefficient("a", 1.0, 0.5, 2.0),))
-    harmless = Reader(report_page(tame, paid_plots=(PaidPlot("t", ((0, 1),), PURE),)))
+    harmless = Reader(report_page(tame, paid_plots=(ReleasedPlot("t", ((0, 1),), PURE),)))
     read = Reader(page)
     assert not read.open
     assert set(read.tags) <= set(harmless.tags)
@@ -462,7 +462,7 @@ def test_numbers_read_well():
         "∞",
         "not a number",
     ]
-    assert upward(0.12341) == "0.1235"
+    assert round_up(0.12341) == "0.1235"
     assert cut("short", 10) == "short"
     assert len(cut("a very long name of a column=first", 20)) <= 21
     assert cut("native-country=Atlantis", 16).endswith("ntis")
@@ -470,7 +470,7 @@ def test_numbers_read_well():
 
 def test_a_paid_plot_shows_its_own_guarantee():
     cost = Guarantee(Pure("0.125"), Neighbours.REPLACE_ONE, Status.CLAIMED, "Somebody 2021")
-    plot = PaidPlot("ROC", ((0.0, 0.0), (0.5, 0.8), (1.0, 1.0)), cost)
+    plot = ReleasedPlot("ROC", ((0.0, 0.0), (0.5, 0.8), (1.0, 1.0)), cost)
     page = report_page(a_summary(), paid_plots=(plot,), card=False)
     section = page[page.index('class="plot-paid"') :]
     assert "ε = 0.125, replace-one neighbours" in section
@@ -479,6 +479,6 @@ def test_a_paid_plot_shows_its_own_guarantee():
     assert 'class="curve"' in section
     assert "ε = 0.125" not in report_page(a_summary())
     with pytest.raises(InvalidParameter, match="points"):
-        PaidPlot("empty", (), cost)
+        ReleasedPlot("empty", (), cost)
     with pytest.raises(InvalidParameter, match="points"):
-        PaidPlot("broken", ((0.0, math.nan),), cost)
+        ReleasedPlot("broken", ((0.0, math.nan),), cost)

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from confide import Approx, MultiResponseRegression, Pure, SparseLinearRegression
-from confide.data import EntryBounds, enclose_entries
+from confide.data import EntryBounds, bound_entries
 from confide.errors import ConfideError, UnmetNeeds
 from confide.mechanisms import MECHANISMS
 from confide.noise import Entropy, TruncatedNegativeBinomial, generator
@@ -63,7 +63,7 @@ def doubled():
 )
 def test_entries_held_twice_are_bounded_by_their_sum(bounds):
     matrix = doubled()
-    features, _ = enclose_entries(matrix, np.zeros(2), bounds, 0.0).plain()
+    features, _ = bound_entries(matrix, np.zeros(2), bounds, 0.0).plain()
     assert np.abs(np.asarray(features.todense())).max() <= bounds.most * (1 + 1e-12)
     assert len(matrix.data) == 1000
 

@@ -14,15 +14,15 @@ from confide.data import (
     Number,
     Schema,
     Target,
-    enclose,
-    enclose_entries,
+    bound_entries,
+    bound_rows,
     read_table,
 )
 from confide.data.tables.delimited import read_pieces
 from confide.data.tables.files import open_table
 from confide.errors import ConfideError, InvalidData, InvalidParameter
 from confide.estimators import LogisticRegression
-from confide.estimators._target_coding import Places
+from confide.estimators._target_coding import LabelIndex
 from confide.ledger import Ledger
 from confide.privacy import Approx, Pure
 
@@ -157,13 +157,13 @@ def test_a_date_that_pandas_cannot_hold_is_not_quoted(tmp_path: Path) -> None:
 
 def test_single_precision_does_not_stretch_a_bound() -> None:
     target = np.zeros(1)
-    rows = enclose_entries(np.array([[0.1]], np.float32), target, EntryBounds(0.1), 0.0)
+    rows = bound_entries(np.array([[0.1]], np.float32), target, EntryBounds(0.1), 0.0)
     assert np.abs(rows.features).max() <= 0.1
     bounds = EntryBounds.scaled(3, 0.1)
     table = np.random.default_rng(0).normal(size=(500, 3)).astype(np.float32)
     for features in (table, sparse.csr_array(table)):
         assert bounds.length is not None
-        longest = enclose_entries(features, np.zeros(500), bounds, 0.0).lengths().max()
+        longest = bound_entries(features, np.zeros(500), bounds, 0.0).lengths().max()
         assert longest <= bounds.length * (1 + 1e-15)
 
 
@@ -173,12 +173,14 @@ def test_a_row_counts_once_whatever_scipy_remembers() -> None:
     assert features.has_canonical_format
     features.indices[:] = [2, 0, 2]
     for rows in (
-        enclose(features, np.zeros(1), 1.0, 0.0),
-        enclose_entries(features, np.zeros(1), EntryBounds(1.0), 0.0),
+        bound_rows(features, np.zeros(1), 1.0, 0.0),
+        bound_entries(features, np.zeros(1), EntryBounds(1.0), 0.0),
     ):
         dense = rows.plain()[0].toarray()
         assert np.abs(dense).max() <= 1.0
-    assert np.linalg.norm(enclose(features, np.zeros(1), 1.0, 0.0).plain()[0].data) <= 1.0
+    assert (
+        np.linalg.norm(bound_rows(features, np.zeros(1), 1.0, 0.0).plain()[0].data) <= 1.0
+    )
 
 
 def test_a_label_that_is_a_word_changes_no_other_label_on_workers(
@@ -191,7 +193,7 @@ def test_a_label_that_is_a_word_changes_no_other_label_on_workers(
     whole = source.whole()
     assert {type(label) for label in whole["y"]} == {str}
     with pytest.raises(InvalidData, match="holds text"):
-        Places((0, 1))(whole["y"], len(whole))
+        LabelIndex((0, 1))(whole["y"], len(whole))
 
 
 @pytest.mark.parametrize("size", [1e39, 1e150])
@@ -206,7 +208,7 @@ def test_a_record_too_large_for_single_precision_fails_no_fit(
         features[::7] *= size
         model = LogisticRegression(Pure(1), classes=(0, 1), random_state=0)
         model.fit(kind(features), target[:count])
-        rows = enclose(kind(features), np.zeros(count), 1.0, 0.0)
+        rows = bound_rows(kind(features), np.zeros(count), 1.0, 0.0)
         assert np.isfinite(rows.sampled(2).lengths()).all()
         (gram,) = rows.sum(lambda block: (block.gram(np.ones(len(block.target))),))
         (fine,) = rows.sum(

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from confide import Number, Schema, Target
-from confide.data.schema.ranges import COLUMNS_AT_ONCE, ROWS_AT_ONCE, Ranges, pieces
+from confide.data.schema.ranges import COLUMNS_AT_ONCE, ROWS_AT_ONCE, RangeScaler, pieces
 from confide.errors import InvalidData
 
 ULP = float(np.finfo(float).eps)
@@ -19,7 +19,7 @@ ENDS = st.tuples(*[st.floats(-1e290, 1e290)] * 2).filter(lambda e: e[1] - e[0] >
 
 def write(raw, ends, heights):
     out = np.empty((len(raw), len(raw[0])))
-    Ranges.of(ends, np.array(heights)).write(raw, out, lambda place: 0.0)
+    RangeScaler.of(ends, np.array(heights)).write(raw, out, lambda place: 0.0)
     return out
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from confide.accounting import PureEvent, ZcdpEvent, as_zcdp, compose
-from confide.data import EntryBounds, enclose_entries
-from confide.data.rows.column_index import TouchedRows
-from confide.data.rows.in_memory import HeldRows
+from confide.data import EntryBounds, bound_entries
+from confide.data.rows.column_index import ColumnIndexedRows
+from confide.data.rows.in_memory import InMemoryRows
 from confide.errors import InvalidData, InvalidParameter, MissingPublicBound, PrivacyLeak
 from confide.mechanisms import ObjectivePerturbation, OutputPerturbation
 from confide.noise import Entropy, Gumbel, Laplace, assigned, largest, shuffled
@@ -31,7 +31,7 @@ from confide.selection import (
 from confide.selection import choice_cost as choices
 from confide.selection.box_scores import BoxScores, loss_range
 from confide.selection.coordinate_path import PlainPath, TouchedPath
-from confide.selection.two_stage_budget import Stages, divide
+from confide.selection.two_stage_budget import Stages, split_budget
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 
@@ -45,7 +45,7 @@ def signal(rows=4000, columns=20, seed=0):
     rng = np.random.default_rng(seed)
     features = rng.uniform(-1, 1, (rows, columns))
     target = np.where(features[:, 3] - features[:, 11] > 0, 1.0, -1.0)
-    return enclose_entries(features, target, EntryBounds(1.0), 0.0)
+    return bound_entries(features, target, EntryBounds(1.0), 0.0)
 
 
 # --- entries of rows
@@ -54,7 +54,7 @@ def signal(rows=4000, columns=20, seed=0):
 def test_entries_are_clipped_and_the_rest_is_left_alone():
     dense = np.array([[0.5, -3.0], [2.0, 0.25]])
     for features in (dense, sparse.csr_array(dense)):
-        kept, _ = enclose_entries(features, np.zeros(2), EntryBounds(1.0), 0.0).plain()
+        kept, _ = bound_entries(features, np.zeros(2), EntryBounds(1.0), 0.0).plain()
         kept = kept.toarray() if sparse.issparse(kept) else kept
         assert np.array_equal(kept, [[0.5, -1.0], [1.0, 0.25]])
 
@@ -64,7 +64,7 @@ def test_rows_are_scaled_by_their_largest_entries(seed, few, thin):
     features = np.random.default_rng(seed).normal(size=(5, 6)) * 2
     matrix = sparse.csr_array(np.where(features > 0, features, 0)) if thin else features
     bounds = EntryBounds.scaled(few, 1.0)
-    kept, _ = enclose_entries(matrix, np.zeros(5), bounds, 0.0).plain()
+    kept, _ = bound_entries(matrix, np.zeros(5), bounds, 0.0).plain()
     kept = kept.toarray() if thin else kept
     before = matrix.toarray() if thin else matrix
     tops = [np.sort(np.abs(x), axis=1)[:, -few:] for x in (before, kept)]
@@ -88,19 +88,21 @@ def test_bounds_of_entries_in_closed_form():
 def test_entries_must_be_finite(bad):
     for features in (np.array([[1.0, bad]]), sparse.csr_array([[1.0, bad]])):
         with pytest.raises(InvalidData, match="finite"):
-            enclose_entries(features, np.zeros(1), EntryBounds(1.0), 0.0)
+            bound_entries(features, np.zeros(1), EntryBounds(1.0), 0.0)
 
 
 def test_columns_of_any_kind_of_rows_are_the_same():
     rows = signal(50)
-    thin = HeldRows(sparse.csr_array(rows.features), rows.target, None, 0.3)
+    thin = InMemoryRows(sparse.csr_array(rows.features), rows.target, None, 0.3)
     assert np.array_equal(thin.columns([3, 7]).features, rows.features[:, [3, 7]])
     assert thin.columns([3, 7]).dimension == 3
     assert np.array_equal(rows.at(np.array([4, 1])).target, rows.target[[4, 1]])
 
 
 def test_rows_seen_by_columns_cannot_be_stored():
-    seen = TouchedRows.of(HeldRows(sparse.csr_array(np.eye(2)), np.zeros(2), None, 0.0))
+    seen = ColumnIndexedRows.of(
+        InMemoryRows(sparse.csr_array(np.eye(2)), np.zeros(2), None, 0.0)
+    )
     assert repr(seen) == "<private rows>"
     with pytest.raises(PrivacyLeak):
         pickle.dumps(seen)
@@ -124,7 +126,7 @@ def test_sums_that_are_kept_up_are_as_exact_as_was_paid_for(kind):
     rng, count = np.random.default_rng(3), 20_000
     features = rng.uniform(0.3, 1, (count, 12)) * (rng.random((count, 12)) < 0.05)
     features[:, -1] = rng.uniform(0.3, 1, count)
-    rows = HeldRows(sparse.csr_array(features.astype(kind)), np.ones(count), None, 0.0)
+    rows = InMemoryRows(sparse.csr_array(features.astype(kind)), np.ones(count), None, 0.0)
     corrected = 0
     for path, exact in kept_up(rows, 12, 60):
         assert np.abs(path.pulls - exact).max() <= 2 * count * (count + 2) * 2.0**-53
@@ -138,7 +140,7 @@ def test_rows_in_single_precision_walk_in_doubles():
     single = (rng.random((500, 12)) * (rng.random((500, 12)) < 0.3)).astype(np.float32)
     paths = []
     for kind in (np.float32, np.float64):
-        rows = HeldRows(sparse.csr_array(single.astype(kind)), np.ones(500), None, 0.0)
+        rows = InMemoryRows(sparse.csr_array(single.astype(kind)), np.ones(500), None, 0.0)
         paths.append([path for path, _ in kept_up(rows, 12, 20)][-1])
     assert np.array_equal(paths[0]._slopes, paths[1]._slopes)
     assert np.array_equal(paths[0].pulls, paths[1].pulls)
@@ -173,10 +175,10 @@ def test_places_are_shuffled_and_assigned():
 
 
 def test_ranges_in_closed_form():
-    assert choices.range_of(Pure(2), 4) == 0.5
-    assert choices.range_of(Zcdp("0.02"), 4) == pytest.approx(0.2)
-    assert choices.settle(Approx(1, "1e-6"), 1) == Pure(1)
-    assert isinstance(choices.settle(Approx(1, "1e-6"), 50), Zcdp)
+    assert choices.range_per_choice(Pure(2), 4) == 0.5
+    assert choices.range_per_choice(Zcdp("0.02"), 4) == pytest.approx(0.2)
+    assert choices.best_budget_kind(Approx(1, "1e-6"), 1) == Pure(1)
+    assert isinstance(choices.best_budget_kind(Approx(1, "1e-6"), 50), Zcdp)
     scale = choices.score_scale(Pure(2), 4, 3.0)
     assert scale == pytest.approx(6.0, rel=2e-4)
     assert scale > 6.0
@@ -250,7 +252,7 @@ def test_a_joint_budget_leaves_more_for_both_stages_than_cuts_do():
     coupled = Stages(selector, ObjectivePerturbation(), objective(100), relation, 1)
     cut = Stages(selector, ObjectivePerturbation("separate"), objective(100), relation, 1)
     budget, share = Approx("0.3", "1e-6"), Fraction(2, 5)
-    joint, apart = divide(coupled, budget, share), divide(cut, budget, share)
+    joint, apart = split_budget(coupled, budget, share), split_budget(cut, budget, share)
     assert joint[0].noise.scale < 0.6 * apart[0].noise.scale
     assert joint[1].noise.scale < apart[1].noise.scale
 
@@ -283,7 +285,7 @@ def test_centring_keeps_a_common_column_from_standing_out():
     features = rng.uniform(-1, 1, (5000, 10))
     features[:, 0] = 1.0
     target = np.where(features[:, 4] > -0.8, 1.0, -1.0)
-    rows = enclose_entries(features, target, EntryBounds(1.0), 0.0)
+    rows = bound_entries(features, target, EntryBounds(1.0), 0.0)
     found = {}
     for share in (0, Fraction(1, 20)):
         selector = ScreeningSelector(1, share)
@@ -349,10 +351,10 @@ def test_any_answer_of_a_finder_is_a_small_ballot(answer, votes):
 
 def test_a_block_where_nothing_is_found_does_not_vote():
     finder = LassoPath()
-    flat = HeldRows(np.random.default_rng(0).normal(size=(9, 4)), np.ones(9), None, 0.0)
+    flat = InMemoryRows(np.random.default_rng(0).normal(size=(9, 4)), np.ones(9), None, 0.0)
     assert finder.find(*flat.plain(), 2) == []
     selector = SampleAggregateSelector(2)
-    empty = HeldRows(np.zeros((0, 4)), np.zeros(0), None, 0.0)
+    empty = InMemoryRows(np.zeros((0, 4)), np.zeros(0), None, 0.0)
     with np.errstate(all="ignore"), pytest.warns(RuntimeWarning):
         assert selector.ballot(empty, 4).tolist() == []
 
@@ -360,7 +362,7 @@ def test_a_block_where_nothing_is_found_does_not_vote():
 def test_equal_columns_share_a_vote_and_still_make_a_support():
     rows = signal(900)
     twice = np.hstack([rows.features, rows.features[:, [3]]])
-    rows = HeldRows(twice, rows.target, None, 0.0)
+    rows = InMemoryRows(twice, rows.target, None, 0.0)
     selector = SampleAggregateSelector(2)
     calibration = selector.calibrate(objective(21), Pure(50), REPLACE)
     found = set(selector.select(calibration, rows, Entropy.seeded(7)))
@@ -392,7 +394,7 @@ def test_lazy_pulls_are_those_of_the_slopes_that_they_claim(height):
     rng = np.random.default_rng(9)
     dense = np.where(rng.uniform(size=(60, 30)) < 0.1, rng.uniform(-1, 1, (60, 30)), 0)
     target = np.where(rng.uniform(size=60) < 0.5, 1.0, -1.0)
-    rows = HeldRows(sparse.csr_array(dense), target, None, height)
+    rows = InMemoryRows(sparse.csr_array(dense), target, None, height)
     columns = 30 + bool(height)
     goal = Objective(Logistic(), columns, 6.0, entries=EntryBounds(1.0), height=height)
     lazy, theta = TouchedPath(goal, rows), np.zeros(columns)
@@ -415,7 +417,7 @@ def test_lazy_pulls_are_those_of_the_slopes_that_they_claim(height):
 
 def test_lazy_and_plain_walks_end_near_each_other():
     rows = signal(800)
-    thin = HeldRows(sparse.csr_array(rows.features), rows.target, None, 0.0)
+    thin = InMemoryRows(sparse.csr_array(rows.features), rows.target, None, 0.0)
     mechanism = FrankWolfe(3.0, 60)
     calibration = mechanism.calibrate(objective(), Pure(4000), ADD)
     ends = [
@@ -431,7 +433,7 @@ def test_how_full_columns_are_never_decides_whose_slopes_are_fresh(monkeypatch):
     rng = np.random.default_rng(3)
     dense = np.where(rng.uniform(size=(80, 12)) < 0.2, 1.0, 0.0)
     target = np.where(rng.uniform(size=80) < 0.5, 1.0, -1.0)
-    rows = HeldRows(sparse.csr_array(dense), target, None, 0.0)
+    rows = InMemoryRows(sparse.csr_array(dense), target, None, 0.0)
     paths = [TouchedPath(objective(12), rows) for _ in range(2)]
     paths[1]._many = -1
     for step, place in enumerate([1, 5, 2, 2, 7, 1, 9, 11, 3]):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from confide.data import enclose
+from confide.data import bound_rows
 from confide.mechanisms import DpAdmm, MomentumDescent, MpAdmm, ProximalSgd, SsAdmm
 from confide.mechanisms.gradient.iterations import ProximalDescent, first_of_tail
 from confide.mechanisms.gradient.noisy_gradient import clipped_gradient
@@ -91,7 +91,7 @@ def rows_of(count, width, *, stretch=1.0, seed=9):
     features = entropy.normal(count * width).reshape(count, width)
     features /= np.linalg.norm(features, axis=1)[:, None]
     signs = np.sign(features @ np.linspace(-4, 4, width) + entropy.normal(count))
-    return enclose(stretch * features, signs, stretch, 0.0)
+    return bound_rows(stretch * features, signs, stretch, 0.0)
 
 
 def test_more_steps_go_the_same_way():

@@ -18,9 +18,9 @@ from typer.testing import CliRunner
 
 from confide import cli
 from confide.errors import ConfideError, DataNotFound, InvalidParameter
-from confide.studies import Layout, Study, reproduce
+from confide.studies import Study, TableLayout, reproduce
 from confide.studies.engine import process_pool as pool
-from confide.studies.engine.cells import rows_as_text, rows_from_text, tasks_of
+from confide.studies.engine.cells import cell_tasks, rows_as_text, rows_from_text
 
 ROOT = Path(__file__).parents[2]
 
@@ -106,7 +106,7 @@ def test_rows_survive_as_text():
 
 def test_seeds_differ_by_everything_that_matters_and_nothing_else():
     def seeds(study, quick=True):
-        return {task.key: task.seed for task in tasks_of(study, quick)}
+        return {task.key: task.seed for task in cell_tasks(study, quick)}
 
     plain = seeds(SMALL)
     turned = replace(SMALL, cells=lambda quick: [{"kind": "a", "rows": 2}], title="other")
@@ -270,11 +270,13 @@ def test_a_wide_table_is_folded_for_no_pipe(tmp_path, monkeypatch):
 
 def test_a_table_is_laid_out_for_page_and_terminal(tmp_path):
     result = reproduce(SMALL, quick=True, jobs=1, folder=tmp_path)
-    layout = Layout.of(result.table)
+    layout = TableLayout.of(result.table)
     assert layout.heads == ("rows", "a first", "a trace", "b first", "b trace")
     assert all(layout.numeric)
     assert "---:" in layout.markdown()
-    odd = Layout.of(pd.DataFrame({"x": ["a|b", None, ""], "y": [np.nan, 1 / 3, 12345.6]}))
+    odd = TableLayout.of(
+        pd.DataFrame({"x": ["a|b", None, ""], "y": [np.nan, 1 / 3, 12345.6]})
+    )
     assert odd.lines == (("a|b", "–"), ("–", "0.3333"), ("", "12346"))
     assert "a\\|b" in odd.markdown()
 

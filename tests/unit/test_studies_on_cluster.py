@@ -16,7 +16,7 @@ from confide import cli
 from confide.errors import ConfideError, DataNotFound, InvalidParameter
 from confide.parallel.dask_cluster import connected
 from confide.studies import reproduce
-from confide.studies.engine.cells import rows_from_text, tasks_of
+from confide.studies.engine.cells import cell_tasks, rows_from_text
 from confide.studies.engine.process_pool import compute
 
 Future = pytest.importorskip("distributed").Future
@@ -68,7 +68,7 @@ def test_the_numbers_are_those_of_one_process(client, tmp_path):
     seen = []
     result = reproduce(SMALL, cluster=client, folder=tmp_path, progress=seen.append)
     with threadpool_limits(1):
-        done = [compute(SMALL.run, task) for task in tasks_of(SMALL, quick=False)]
+        done = [compute(SMALL.run, task) for task in cell_tasks(SMALL, quick=False)]
     alone = [row for one in done for row in rows_from_text(one.task.cell, one.rows)]
     pd.testing.assert_frame_equal(result.rows, pd.DataFrame(alone), check_exact=True)
     assert [p.done for p in seen if not p.running] == [0, 6]

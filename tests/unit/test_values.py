@@ -9,15 +9,15 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from confide.data import EntryBounds, enclose, enclose_entries
+from confide.data import EntryBounds, bound_entries, bound_rows
 from confide.data.matrix.csr import as_csr, without_duplicates
 from confide.data.rows.block import Block, squared_norms
 from confide.data.schema.columns import Category, Number
 from confide.data.schema.parse_values import (
+    as_booleans,
     as_cells,
     as_days,
     as_numbers,
-    as_truths,
     level_codes,
 )
 from confide.data.schema.schema import Schema
@@ -64,10 +64,10 @@ def test_what_spells_no_number_is_refused(cell):
 
 def test_truths_do_not_depend_on_their_neighbours():
     cells = (True, False, "yes", "NO", 1, 0.0, "1.0", None)
-    read = as_truths(column(*cells), "c")
+    read = as_booleans(column(*cells), "c")
     np.testing.assert_array_equal(read, [1, 0, 1, 0, 1, 0, 1, np.nan])
     for cell, truth in zip(cells, read, strict=True):
-        np.testing.assert_array_equal(as_truths(column(cell), "c"), [truth])
+        np.testing.assert_array_equal(as_booleans(column(cell), "c"), [truth])
 
 
 def test_one_instant_is_another_day_in_another_zone_whichever_comes_first():
@@ -130,11 +130,11 @@ def test_lengths_and_margins_are_rounded_row_by_row(order, width):
 @pytest.mark.parametrize("bounds", [EntryBounds(0.1), EntryBounds.scaled(2, 0.1)])
 def test_single_precision_keeps_to_its_bound_and_its_type(bounds):
     rows = np.float32([[0.1, 0.05], [3.0, -3.0], [0.1, 0.0]])
-    held = enclose_entries(rows, np.zeros(3), bounds, 0.0)
+    held = bound_entries(rows, np.zeros(3), bounds, 0.0)
     plain, _ = held.plain()
     assert plain.dtype == np.float64
     assert held.features.dtype == np.float32
-    few = enclose_entries(rows[:1], np.zeros(1), bounds, 0.0).plain()[0]
+    few = bound_entries(rows[:1], np.zeros(1), bounds, 0.0).plain()[0]
     np.testing.assert_array_equal(few, plain[:1])
     if bounds.length is None:
         assert np.abs(plain).max() <= bounds.most
@@ -143,12 +143,12 @@ def test_single_precision_keeps_to_its_bound_and_its_type(bounds):
 
 
 def test_short_rows_are_bounded_though_their_squares_underflow():
-    rows = enclose(np.full((2, 2), 1e-170), np.zeros(2), 1e-175, 0.0)
+    rows = bound_rows(np.full((2, 2), 1e-170), np.zeros(2), 1e-175, 0.0)
     assert np.abs(rows.plain()[0]).max() <= 1e-175
     with pytest.raises(InvalidParameter, match="column_bound"):
         EntryBounds(1e-175)
     with pytest.raises(InvalidData, match="squared length"):
-        enclose_entries(np.full((1, 2), 1e200), np.zeros(1), EntryBounds.scaled(2, 1.0), 0)
+        bound_entries(np.full((1, 2), 1e200), np.zeros(1), EntryBounds.scaled(2, 1.0), 0)
 
 
 @pytest.mark.parametrize("kind", [sparse.csr_array, sparse.coo_array, sparse.csc_array])

@@ -9,9 +9,9 @@ import pytest
 from scipy import sparse
 
 from confide import Approx, Category, LogisticRegression, Schema, Target
-from confide.data import enclose
+from confide.data import bound_rows
 from confide.data.matrix.csr import longest_row
-from confide.data.rows.in_memory import HeldRows
+from confide.data.rows.in_memory import InMemoryRows
 from confide.objectives import Logistic, Objective
 from confide.solvers import finest_tolerance, minimise, smooth
 from confide.solvers import quasi_newton as descent
@@ -96,7 +96,7 @@ def test_a_wide_fit_takes_few_sweeps_and_little_memory(kind, sweeps, monkeypatch
 
 
 def task(features, labels, l2=2.0):
-    rows = enclose(features, np.where(labels, 1.0, -1.0), CATEGORIES**0.5, 0.0)
+    rows = bound_rows(features, np.where(labels, 1.0, -1.0), CATEGORIES**0.5, 0.0)
     objective = Objective(Logistic(), WIDTH, CATEGORIES**0.5, l2)
     return objective, rows, np.random.default_rng(2).normal(size=WIDTH)
 
@@ -138,7 +138,7 @@ def test_a_place_held_twice_is_as_long_as_its_sum():
     """Twice 0.8 at one place is 1.6 long, not √2·0.8."""
     parts = (np.array([0.8, 0.8, 0.5]), np.array([0, 0, 1]), np.array([0, 2, 3]))
     twice = sparse.csr_array(parts, shape=(2, 2))
-    rows = enclose(twice, np.ones(2), 1.0, 0.0)
+    rows = bound_rows(twice, np.ones(2), 1.0, 0.0)
     np.testing.assert_allclose(rows.lengths(), [1.0, 0.5])
     np.testing.assert_allclose(rows.factor, [1 / 1.6, 1.0])
     assert twice.nnz == 3
@@ -150,7 +150,7 @@ def test_a_wide_schema_is_not_refused_for_levels_that_a_row_does_not_set():
     frame, schema = as_table()
     compact = schema.compact_design(frame[:50])
     many = replace(compact, shape=(2_000_000, WIDTH))
-    rows = HeldRows(many, np.zeros(0), None, 0.3)
+    rows = InMemoryRows(many, np.zeros(0), None, 0.3)
     assert rows.most_entries == rows.entries == CATEGORIES + 1
     objective = Objective(Logistic(), WIDTH + 1, 1.05, 1.5)
     assert finest_tolerance(objective, rows) < 1e-9

@@ -1,6 +1,11 @@
 """Attacks: exact privacy losses in low dimension, audits in any, model inversion."""
 
-from confide.attacks.audit import Finding, black_box_finding, exact_finding, telling_pairs
+from confide.attacks.audit import (
+    AuditResult,
+    black_box_finding,
+    exact_finding,
+    telling_pairs,
+)
 from confide.attacks.black_box import Audit, gaussian_audit, threshold_audit
 from confide.attacks.exact_loss import (
     Law,
@@ -13,7 +18,7 @@ from confide.attacks.inversion import Inversion, ModelInversion, evaluate_invers
 
 __all__ = [
     "Audit",
-    "Finding",
+    "AuditResult",
     "Inversion",
     "Law",
     "ModelInversion",

@@ -8,7 +8,7 @@ import numpy as np
 from confide._types import Array
 from confide.attacks.black_box import Audit, gaussian_audit, threshold_audit
 from confide.attacks.exact_loss import Records, exact_pair, hockey_stick, max_log_ratio
-from confide.data import enclose
+from confide.data import bound_rows
 from confide.mechanisms import Calibration, Mechanism, ObjectivePerturbation
 from confide.noise import Entropy, Gaussian, SphericalLaplace
 from confide.objectives import Objective
@@ -16,7 +16,7 @@ from confide.privacy import Approx, Neighbours, Pure
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class AuditResult:
     """The largest privacy loss found, in units of the claim; above 1 is a refutation."""
 
     share_of_claim: float
@@ -25,7 +25,7 @@ class Finding:
 
 def exact_finding(
     objective: Objective, budget: Pure | Approx, neighbours: Neighbours
-) -> Finding:
+) -> AuditResult:
     """Integrate the privacy loss of objective perturbation over telling pairs on a line."""
     mechanism = ObjectivePerturbation()
     calibration = mechanism.calibrate(objective, budget, neighbours)
@@ -40,7 +40,7 @@ def exact_finding(
         else:
             share = max_log_ratio(*laws) / epsilon
         worst, count = max(worst, share), count + 1
-    return Finding(worst, count)
+    return AuditResult(worst, count)
 
 
 def telling_pairs(
@@ -76,7 +76,7 @@ def black_box_finding(
     entropy = Entropy.system()
 
     def observe(features: Array) -> Array:
-        rows = enclose(features, np.ones(1), objective.row_norm, 0.0)
+        rows = bound_rows(features, np.ones(1), objective.row_norm, 0.0)
         seen = []
         for _ in range(runs):
             value = mechanism.release(calibration, [rows], entropy).value

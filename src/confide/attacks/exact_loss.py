@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from confide._types import Array
-from confide.data import enclose
+from confide.data import bound_rows
 from confide.errors import InvalidParameter
 from confide.noise import RoundNoise, SphericalLaplace
 from confide.objectives import L1, Box, Objective
@@ -216,7 +216,7 @@ def _span(
     which = np.repeat(np.arange(len(records.target)), records.times.astype(np.intp))
     features = records.features[which] if len(which) else np.zeros((1, size))
     target = records.target[which] if len(which) else np.ones(1)
-    rows = enclose(features, target, 1e100, 0.0)
+    rows = bound_rows(features, target, 1e100, 0.0)
     found = np.array([minimise(objective, rows, b + tilt, 1e-6).theta for b in pulls])
     slack = 1e-9 + 0.02 * (found.max(axis=0) - found.min(axis=0))
     return found.min(axis=0) - slack, found.max(axis=0) + slack

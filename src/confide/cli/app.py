@@ -16,7 +16,7 @@ from confide.cli.budget import budget
 from confide.cli.demo_and_list import demo, list_parts
 from confide.cli.fit_and_report import fit, report
 from confide.cli.messages import in_options
-from confide.cli.output import complaints, console
+from confide.cli.output import console, err_console
 from confide.cli.plan_and_audit import audit, plan
 from confide.cli.predict import predict
 from confide.cli.reproduce import reproduce_study
@@ -79,5 +79,5 @@ def main() -> None:
 
 
 def _complain(kind: str, error: Exception, code: int) -> NoReturn:
-    complaints.print(f"[red]{kind}:[/red] {escape(in_options(error))}", soft_wrap=True)
+    err_console.print(f"[red]{kind}:[/red] {escape(in_options(error))}", soft_wrap=True)
     sys.exit(code)

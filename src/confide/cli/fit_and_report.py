@@ -31,12 +31,12 @@ from confide.cli.output import (
 )
 from confide.cli.tables import (
     ClusterAddress,
+    ReadMode,
     Streamed,
     TableName,
-    Way,
     Workers,
     check_table,
-    opened,
+    open_for_fit,
 )
 from confide.data import UNNAMED, Category, Schema
 from confide.errors import InvalidParameter, did_you_mean
@@ -102,7 +102,7 @@ def fit(
     --intervals auto --ledger budget.db --out model.json[/bold]
     """
     check_table(table)
-    way = Way(stream, workers, cluster)
+    way = ReadMode(stream, workers, cluster)
     budget = read_budget(epsilon, delta, rho)
     wish = read_intervals(intervals, level)
     public = Schema.from_toml(schema)
@@ -126,7 +126,7 @@ def fit(
     if slope_bound is not None:
         settings["slope_bound"] = slope_bound
     estimator = kind(budget, **settings)
-    with opened(table, public, way) as rows, claims_said():
+    with open_for_fit(table, public, way) as rows, claims_said():
         estimator.fit(rows)
     if out is not None:
         estimator.save(out)

@@ -26,7 +26,7 @@ from confide.privacy.budgets import exact
 from confide.reporting import about_intervals
 
 console = Console(highlight=False)
-complaints = Console(stderr=True, highlight=False)
+err_console = Console(stderr=True, highlight=False)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 Epsilon = Annotated[
@@ -164,7 +164,7 @@ def claims_said() -> Iterator[None]:
         ) -> None:
             if isinstance(message, ClaimedGuarantee):
                 said = Text(f"warning: {in_options(message)}", style="yellow")
-                complaints.print(said, soft_wrap=True)
+                err_console.print(said, soft_wrap=True)
             else:
                 usual(message, category, filename, lineno, file, line)
 

@@ -11,7 +11,7 @@ import pandas as pd
 import typer
 
 from confide._types import AnyArray
-from confide.cli.output import AsJson, ModelFile, complaints, console, print_json
+from confide.cli.output import AsJson, ModelFile, console, err_console, print_json
 from confide.cli.sweep_progress import SweepBar
 from confide.cli.tables import TableName, check_table
 from confide.data.tables.delimited import PACKED, PARQUET
@@ -45,14 +45,14 @@ def predict(
     estimator = load_model(model)
 
     def guess(piece: pd.DataFrame) -> pd.DataFrame:
-        return guesses_for(estimator, piece)
+        return predictions_for(estimator, piece)
 
     pieces = each_piece(estimator, table, guess)
     if out is None:
         _print_all(pieces, as_json=as_json)
         return
     count = 0
-    bar = SweepBar(complaints, f"opening {Path(table).name}", once="predicting")
+    bar = SweepBar(err_console, f"opening {Path(table).name}", once="predicting")
     with bar.shown(), _written(out) as write:
         for piece in pieces:
             count += len(piece)
@@ -63,7 +63,7 @@ def predict(
         console.print(f"{count:,} predictions written to {out}.", soft_wrap=True)
 
 
-def guesses_for(estimator: Any, rows: pd.DataFrame) -> pd.DataFrame:
+def predictions_for(estimator: Any, rows: pd.DataFrame) -> pd.DataFrame:
     """Return predictions, and of a classifier with chances these as well."""
     guesses = estimator.predict(rows)
     columns: dict[str, Any] = {"prediction": guesses}

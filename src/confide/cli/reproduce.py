@@ -10,15 +10,15 @@ from rich.text import Text
 
 from confide.cli.output import (
     AsJson,
-    complaints,
     console,
+    err_console,
     print_json,
     wide_console,
 )
 from confide.cli.study_progress import Bar
 from confide.errors import InvalidParameter
 from confide.parallel.dask_cluster import connected
-from confide.studies import FOLDER, STUDIES, Layout, Reproduction, records, reproduce
+from confide.studies import FOLDER, STUDIES, Reproduction, TableLayout, records, reproduce
 
 SHOWN_FAILURES = 10
 
@@ -48,7 +48,7 @@ def reproduce_study(
     if jobs is not None and cluster is not None:
         raise InvalidParameter("--jobs", "left out next to --cluster", jobs)
     study = STUDIES.find(name)
-    bar = Bar(complaints)
+    bar = Bar(err_console)
     try:
         with connected(address=cluster) as client, bar.shown():
             result = reproduce(
@@ -76,7 +76,7 @@ def _say_how_to_resume(
     words = ["confide", "reproduce", name, *(["--quick"] if quick else [])]
     words += ["--out", str(out)] if out != FOLDER else []
     words += ["--cluster", cluster] if cluster is not None else []
-    complaints.print(
+    err_console.print(
         Text(
             f"Stopped at {bar.latest.done} of {bar.latest.total} cells; what is finished "
             f"is kept. Go on with: {shlex.join(words)}"
@@ -102,7 +102,7 @@ def _print_studies(as_json: bool) -> None:
 
 
 def _print_result(result: Reproduction) -> None:
-    layout = Layout.of(result.table)
+    layout = TableLayout.of(result.table)
     console.print(Text(result.study.title, style="bold"), soft_wrap=True)
     kind = "a quick look, not the whole study; " if result.quick else ""
     console.print(Text(f"{kind}{result.study.source}\n", style="dim"), soft_wrap=True)
@@ -118,19 +118,19 @@ def _print_result(result: Reproduction) -> None:
     for path in result.files:
         console.print(Text(f"Written: {path}"), soft_wrap=True)
     for note in result.notes:
-        complaints.print(Text(note, style="yellow"), soft_wrap=True)
+        err_console.print(Text(note, style="yellow"), soft_wrap=True)
     _print_failures(result)
 
 
 def _print_failures(result: Reproduction) -> None:
     for failure in result.failures[:SHOWN_FAILURES]:
-        complaints.print(Text(f"\nfailed: {failure}", style="red"), soft_wrap=True)
-        complaints.print(Text(failure.trace.rstrip(), style="dim"), soft_wrap=True)
+        err_console.print(Text(f"\nfailed: {failure}", style="red"), soft_wrap=True)
+        err_console.print(Text(failure.trace.rstrip(), style="dim"), soft_wrap=True)
     more = len(result.failures) - SHOWN_FAILURES
     if more > 0:
-        complaints.print(f"\n... and {more} more")
+        err_console.print(f"\n... and {more} more")
     if result.failures:
-        complaints.print("\nThe same command tries again what failed, and only that.")
+        err_console.print("\nThe same command tries again what failed, and only that.")
 
 
 def _record(result: Reproduction) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from rich.markup import escape
 from confide.cli.output import (
     AsJson,
     check_new_file,
-    complaints,
     console,
+    err_console,
     print_json,
     print_table,
 )
@@ -106,7 +106,7 @@ def schema_check(
         _print_features(public, as_json=as_json)
         return
     check_table(table)
-    bar = SweepBar(complaints, f"opening {Path(table).name}", once="checking")
+    bar = SweepBar(err_console, f"opening {Path(table).name}", once="checking")
     with bar.shown():
         found = compare_table(public, table)
     if as_json:

@@ -18,7 +18,7 @@ BETWEEN_LINES = 10.0
 """Seconds between two lines where there is no terminal."""
 
 
-def drawn(console: Console, picture: Callable[[], Table]) -> Live:
+def live_display(console: Console, picture: Callable[[], Table]) -> Live:
     """Keep a picture on the terminal, drawn anew all the time; it leaves no trace."""
     return Live(
         console=console,
@@ -43,7 +43,7 @@ class Bar:
         """Keep the bar on the terminal for a while; it leaves no trace."""
         if not self.console.is_terminal:
             return nullcontext()
-        return drawn(self.console, self.picture)
+        return live_display(self.console, self.picture)
 
     def watch(self, progress: Progress) -> None:
         """Take note of progress."""
@@ -70,10 +70,13 @@ class Bar:
     def words(self) -> str:
         """Return how far it is, since when, and how long it may take."""
         now = time.monotonic()
-        parts = [f"{self.latest.done}/{self.latest.total} cells", span(now - self.born)]
+        parts = [
+            f"{self.latest.done}/{self.latest.total} cells",
+            format_duration(now - self.born),
+        ]
         if self.latest.left is not None:
             left = max(0.0, self.latest.left - (now - self.heard))
-            parts.append(f"about {span(left)} left")
+            parts.append(f"about {format_duration(left)} left")
         return ", ".join(parts)
 
     def cells(self) -> str:
@@ -81,7 +84,7 @@ class Bar:
         return "; ".join(self.latest.running) or "starting workers"
 
 
-def span(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Return a time in two units at most."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)

@@ -14,10 +14,10 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from confide.cli.study_progress import BETWEEN_LINES, drawn, span
-from confide.data.partitioned.progress import Sweep, watching
+from confide.cli.study_progress import BETWEEN_LINES, format_duration, live_display
+from confide.data.partitioned.progress import Pass, watching
 
-STEADY = 0.5
+SMOOTHING_WEIGHT = 0.5
 """Seconds after which the speed of a sweep is taken from itself, not from the last one."""
 MILLION = 10**6
 
@@ -32,7 +32,7 @@ class SweepBar:
     console: Console
     at_first: str
     once: str = ""
-    latest: Sweep | None = None
+    latest: Pass | None = None
     whole: int | None = None
     pace: float | None = None
     born: float = field(default_factory=time.monotonic)
@@ -46,10 +46,10 @@ class SweepBar:
             if not self.console.is_terminal:
                 yield
                 return
-            with drawn(self.console, self.picture):
+            with live_display(self.console, self.picture):
                 yield
 
-    def watch(self, sweep: Sweep) -> None:
+    def watch(self, sweep: Pass) -> None:
         """Take note of how far a sweep is."""
         now = time.monotonic()
         self.latest, self.heard = sweep, now
@@ -66,7 +66,7 @@ class SweepBar:
         line.add_row(
             Text(self.name(), no_wrap=True), self.bar(), Text(self.speed(), no_wrap=True)
         )
-        past = f"{span(time.monotonic() - self.born)} since the start"
+        past = f"{format_duration(time.monotonic() - self.born)} since the start"
         parts = ", ".join(filter(None, (self.rows(), self.left())))
         below = "; ".join(filter(None, (parts, past)))
         whole = Table.grid()
@@ -118,9 +118,9 @@ class SweepBar:
             return ""
         since = time.monotonic() - self.heard
         if pace is None or total is None or not sweep.rows:
-            return f"{span(sweep.seconds + since)} in this sweep"
+            return f"{format_duration(sweep.seconds + since)} in this sweep"
         rest = (total - sweep.rows) / pace - since
-        words = f"{span(rest) if rest >= 1 else 'under 1 s'} left"
+        words = f"{format_duration(rest) if rest >= 1 else 'under 1 s'} left"
         return words if self.once else f"{words} in this sweep"
 
     def _pace(self) -> float | None:
@@ -128,7 +128,7 @@ class SweepBar:
         if sweep is None or sweep.over or not sweep.rows:
             return pace
         own = sweep.rows / max(sweep.seconds, 1e-9)
-        return own if pace is None or sweep.seconds >= STEADY else pace
+        return own if pace is None or sweep.seconds >= SMOOTHING_WEIGHT else pace
 
 
 def in_a_second(rows: float) -> str:

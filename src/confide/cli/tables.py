@@ -15,7 +15,7 @@ import pandas as pd
 import typer
 from rich.text import Text
 
-from confide.cli.output import complaints
+from confide.cli.output import err_console
 from confide.cli.sweep_progress import SweepBar
 from confide.data import Schema, read_table
 from confide.data.tables.files import is_in_parts, open_table
@@ -58,7 +58,7 @@ def check_table(table: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class ReadMode:
     """How a table comes to a fit."""
 
     stream: bool | None
@@ -87,7 +87,7 @@ class Way:
 
 
 @contextmanager
-def opened(table: str, schema: Schema, way: Way) -> Iterator[Any]:
+def open_for_fit(table: str, schema: Schema, way: ReadMode) -> Iterator[Any]:
     """Yield a table to fit on, and show on standard error what is done to it."""
     try:
         with _opened(table, schema, way) as rows:
@@ -98,26 +98,26 @@ def opened(table: str, schema: Schema, way: Way) -> Iterator[Any]:
 
 
 @contextmanager
-def _opened(table: str, schema: Schema, way: Way) -> Iterator[Any]:
+def _opened(table: str, schema: Schema, way: ReadMode) -> Iterator[Any]:
     if way.on_workers:
         with _on_workers(table, way) as held:
             yield held
     elif way.streams(table):
         parts = open_table(table)
         _say(f"{table} is read from the beginning to the end in every sweep.")
-        with SweepBar(complaints, "reading the table").shown():
+        with SweepBar(err_console, "reading the table").shown():
             yield parts
     else:
-        with complaints.status(Text(f"Reading {Path(table).name} ...")):
+        with err_console.status(Text(f"Reading {Path(table).name} ...")):
             rows = read_files(table, schema)
-        with complaints.status("Fitting ..."):
+        with err_console.status("Fitting ..."):
             yield rows
 
 
 @contextmanager
-def _on_workers(table: str, way: Way) -> Iterator[Any]:
+def _on_workers(table: str, way: ReadMode) -> Iterator[Any]:
     with ExitStack() as stack:
-        with complaints.status("Waiting for workers ..."):
+        with err_console.status("Waiting for workers ..."):
             client: Any = stack.enter_context(
                 connected(workers=way.workers, address=way.address)
             )
@@ -128,7 +128,7 @@ def _on_workers(table: str, way: Way) -> Iterator[Any]:
         who = f"{count} workers {where} read" if count > 1 else f"One worker {where} reads"
         holds = "hold" if count > 1 else "holds"
         _say(f"{who} {table} and {holds} its rows until the fit is over.")
-        stack.enter_context(SweepBar(complaints, "workers read the table").shown())
+        stack.enter_context(SweepBar(err_console, "workers read the table").shown())
         try:
             yield parts
         except KeyboardInterrupt:
@@ -146,4 +146,4 @@ def read_files(table: str, schema: Schema | None) -> pd.DataFrame:
 
 
 def _say(text: str) -> None:
-    complaints.print(Text(text, style="dim"), soft_wrap=True)
+    err_console.print(Text(text, style="dim"), soft_wrap=True)

@@ -2,10 +2,10 @@
 
 from confide.data.datasets.catalogue import DATASETS, Dataset, load, load_a9a
 from confide.data.datasets.warfarin import load_warfarin
-from confide.data.partitioned.rows import PartedRows
+from confide.data.partitioned.rows import PartitionedRows
 from confide.data.rows.block import Block
-from confide.data.rows.entry_bounds import EntryBounds, enclose_entries
-from confide.data.rows.in_memory import HeldRows, Rows, enclose
+from confide.data.rows.entry_bounds import EntryBounds, bound_entries
+from confide.data.rows.in_memory import InMemoryRows, Rows, bound_rows
 from confide.data.schema.columns import Boolean, Category, Column, Date, Number
 from confide.data.schema.display import INTERCEPT, INTERCEPT_HEIGHT, Display
 from confide.data.schema.parse_sections import UNKNOWN
@@ -32,16 +32,16 @@ __all__ = [
     "Display",
     "EntryBounds",
     "Finding",
-    "HeldRows",
+    "InMemoryRows",
     "Number",
-    "PartedRows",
+    "PartitionedRows",
     "Rows",
     "Schema",
     "Target",
     "Undeclared",
+    "bound_entries",
+    "bound_rows",
     "compare_table",
-    "enclose",
-    "enclose_entries",
     "load",
     "load_a9a",
     "load_warfarin",

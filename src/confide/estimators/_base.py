@@ -23,19 +23,19 @@ from confide.estimators._group_release import group_events, per_person
 from confide.estimators._interval_release import (
     Prepared,
     calibrate,
+    coded_rows,
     coefficient_lines,
     interval_caution,
     interval_facts,
     interval_level,
     intervals_of,
     release_all,
-    tasks_of,
 )
 from confide.estimators._model_file import release_hash, write_model
-from confide.estimators._objective import Task, objective_of
+from confide.estimators._objective import TargetSpec, objective_of
 from confide.estimators._predict_chunks import Margins, margins_in_parts, table_to_predict
 from confide.estimators._read import reading_of
-from confide.estimators._rehearse import Ready, Rehearsal, rehearsed
+from confide.estimators._rehearse import DryRun, PreparedFit, rehearsed
 from confide.estimators._row_bounds import (
     Bounding,
     bounding_facts,
@@ -50,7 +50,7 @@ from confide.estimators._support import (
     selection_facts,
     selects,
 )
-from confide.estimators._target_coding import Found
+from confide.estimators._target_coding import TargetInfo
 from confide.estimators._validate import check_count_is_public, read_features, read_number
 from confide.inference import Coefficient, Intervals, IntervalTable, Summary
 from confide.ledger import Charge, Ledger
@@ -92,7 +92,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
     random_state: Any
     release_: Release
 
-    def _ready(self, X: Any, y: Any) -> Ready:
+    def _ready(self, X: Any, y: Any) -> PreparedFit:
         """Check everything and calibrate: after this a fit only pays and releases."""
         budget, mechanism, neighbours = self._settings()
         reading = reading_of(self, X, y)
@@ -116,8 +116,10 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             check_count_is_public(self.schema)
         rows = reading.enclose(bounding) if rows is None else rows
         calibration.check_rows(rows)
-        tasks, count = tasks_of(rows, task.codings), rows.table_count
-        return Ready(budget, crowd, wish, count, calibration, task, tasks, bounding.height)
+        tasks, count = coded_rows(rows, task.codings), rows.table_count
+        return PreparedFit(
+            budget, crowd, wish, count, calibration, task, tasks, bounding.height
+        )
 
     def _fit(self, X: Any, y: Any) -> Any:
         budget, crowd, wish, count, calibration, task, tasks, height = self._ready(X, y)
@@ -132,7 +134,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             self._ledger().record(receipt, release_hash(self.release_))
         return self
 
-    def rehearse(self, X: Any, y: Any = None) -> Rehearsal:
+    def rehearse(self, X: Any, y: Any = None) -> DryRun:
         """Return what a fit on this table would promise; nothing is spent or drawn.
 
         Whatever a fit would refuse is refused here as well.
@@ -175,12 +177,12 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         """Whether labels that nobody declared are to be read from the target."""
         return False
 
-    def _found(self, y: Any, count: int) -> Found:
+    def _found(self, y: Any, count: int) -> TargetInfo:
         """Look at a target for what is not declared."""
-        return Found()
+        return TargetInfo()
 
     @abstractmethod
-    def _task(self, found: Found) -> Task:
+    def _task(self, found: TargetInfo) -> TargetSpec:
         """Return the loss, its bounds, and how a target becomes what it takes."""
 
     def _settings(self) -> tuple[Budget, Mechanism, Neighbours]:
@@ -230,10 +232,10 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         """How the rows behind the release were bounded."""
         return bounding_of(self, self.release_)
 
-    def _objective(self, task: Task, columns: int, bounding: Bounding) -> Objective:
+    def _objective(self, task: TargetSpec, columns: int, bounding: Bounding) -> Objective:
         return objective_of(self, task, columns, bounding)
 
-    def _keep(self, release: Release, task: Task) -> None:
+    def _keep(self, release: Release, task: TargetSpec) -> None:
         """Take over a release, and nothing else that was learned from the data."""
         if task.labels_were_read:
             guarantee = release.guarantee.assuming(PUBLIC_LABELS)

@@ -14,7 +14,7 @@ import numpy as np
 
 from confide._types import Array
 from confide.accounting import Event
-from confide.data import HeldRows, PartedRows, Rows
+from confide.data import InMemoryRows, PartitionedRows, Rows
 from confide.estimators._target_coding import Code
 from confide.inference import Coefficient, Intervals
 from confide.inference.intervals import calibrate_wish
@@ -43,7 +43,7 @@ Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
-class Again(Generic[Item]):
+class Reiterable(Generic[Item]):
     """Items that are made anew each time they are walked, so that none is kept."""
 
     make: Callable[[], Iterator[Item]]
@@ -52,9 +52,11 @@ class Again(Generic[Item]):
         return self.make()
 
 
-def tasks_of(rows: HeldRows | PartedRows, codings: Sequence[Code]) -> Iterable[Rows]:
+def coded_rows(
+    rows: InMemoryRows | PartitionedRows, codings: Sequence[Code]
+) -> Iterable[Rows]:
     """Return the rows with every coding in turn; they can be walked more than once."""
-    return Again(lambda: (rows.labelled(code) for code in codings))
+    return Reiterable(lambda: (rows.labelled(code) for code in codings))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,12 @@ from confide.objectives import (
     Loss,
     Objective,
     Penalty,
-    typical_norm_of_columns,
+    guess_coef_norm_of_columns,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class TargetSpec:
     """One objective for every coding of the target; they share rows and budget."""
 
     loss: Loss
@@ -34,7 +34,9 @@ class Task:
     responses: int = 1
 
 
-def objective_of(model: Any, task: Task, columns: int, bounding: Bounding) -> Objective:
+def objective_of(
+    model: Any, task: TargetSpec, columns: int, bounding: Bounding
+) -> Objective:
     """Return loss, ridge, penalty and constraint from a model's settings."""
     dimension = task.responses * (columns + (1 if model.fit_intercept else 0))
     automatic = isinstance(model.l2, str)
@@ -53,7 +55,7 @@ def objective_of(model: Any, task: Task, columns: int, bounding: Bounding) -> Ob
     )
 
 
-def _penalty(model: Any, task: Task, columns: int, dimension: int) -> Penalty | None:
+def _penalty(model: Any, task: TargetSpec, columns: int, dimension: int) -> Penalty | None:
     penalty: Penalty | None = model.penalty
     if model.l1:
         spared = (0.0,) * task.responses if model.fit_intercept else ()
@@ -63,7 +65,7 @@ def _penalty(model: Any, task: Task, columns: int, dimension: int) -> Penalty | 
     return penalty
 
 
-def _constraint(task: Task) -> Constraint | None:
+def _constraint(task: TargetSpec) -> Constraint | None:
     if task.coef_norm is not None:
         return L2Ball(task.coef_norm)
     if task.largest_coef is not None:
@@ -71,10 +73,10 @@ def _constraint(task: Task) -> Constraint | None:
     return None
 
 
-def _typical_norm(model: Any, task: Task) -> float | None:
+def _typical_norm(model: Any, task: TargetSpec) -> float | None:
     schema = model.schema
     if schema is None:
         return None
-    return typical_norm_of_columns(
+    return guess_coef_norm_of_columns(
         task.loss, schema.weights, len(schema.columns), task.target_bound
     )

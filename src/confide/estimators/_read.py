@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from confide._types import AnyArray
-from confide.data import HeldRows, PartedRows, Schema, read_table
+from confide.data import InMemoryRows, PartitionedRows, Schema, read_table
 from confide.data.partitioned.cluster_rows import ClusterParts, collected
 from confide.data.partitioned.dask_collections import DaskTable, dask_table, is_dask
 from confide.data.partitioned.rows import Parts
@@ -22,11 +22,11 @@ from confide.data.schema.schema import check_columns
 from confide.data.tables.files import FileTable, column_names, is_in_parts, open_table
 from confide.data.tables.iterate import as_frame
 from confide.errors import InvalidData, InvalidParameter
-from confide.estimators._objective import Task
+from confide.estimators._objective import TargetSpec
 from confide.estimators._row_bounds import Bounding
-from confide.estimators._target_coding import Found, ReadTarget
+from confide.estimators._target_coding import ReadTarget, TargetInfo
 from confide.estimators._validate import (
-    found_labels,
+    labels_in,
     read_features,
     read_matrix,
     refuse_empty,
@@ -39,7 +39,7 @@ class Reading(Protocol):
     """A table whose target is understood; its rows are still to be bounded."""
 
     @property
-    def task(self) -> Task:
+    def task(self) -> TargetSpec:
         """What the target asks for."""
         ...
 
@@ -48,7 +48,7 @@ class Reading(Protocol):
         """How many columns the design has."""
         ...
 
-    def enclose(self, bounding: Bounding) -> HeldRows | PartedRows:
+    def enclose(self, bounding: Bounding) -> InMemoryRows | PartitionedRows:
         """Bound every row and close the box; the target stays as it was read."""
         ...
 
@@ -68,7 +68,7 @@ def reading_of(model: Any, X: Any, y: Any) -> Reading:
 class InMemory:
     """Features and target in memory; ``count`` rows were listed, with a target or not."""
 
-    task: Task
+    task: TargetSpec
     features: Any
     target: AnyArray
     count: int
@@ -78,7 +78,7 @@ class InMemory:
         """How many columns the design has."""
         return int(self.features.shape[1])
 
-    def enclose(self, bounding: Bounding) -> HeldRows:
+    def enclose(self, bounding: Bounding) -> InMemoryRows:
         """Bound every row and close the box."""
         return replace(bounding.enclose(self.features, self.target), listed=self.count)
 
@@ -138,14 +138,14 @@ def parted_table(X: Any, y: Any) -> PartedTable | None:
 class InParts:
     """A table in parts, with how a piece of it is read."""
 
-    task: Task
+    task: TargetSpec
     width: int
     table: PartedTable
-    split: "Split"
+    split: "SplitChunk"
 
-    def enclose(self, bounding: Bounding) -> PartedRows:
+    def enclose(self, bounding: Bounding) -> PartitionedRows:
         """Read all parts once, bound every row, and hold them where they can be held."""
-        prepare = Bounded(self.split, self.task.read, bounding, self.width)
+        prepare = PrepareChunk(self.split, self.task.read, bounding, self.width)
         split = self.split
         sources = self.table.sources(split.schema, target=not split.beside)
         refuse_empty(len(sources))
@@ -154,13 +154,13 @@ class InParts:
             parts = Stream(sources, prepare, self.table.expected)
         else:
             parts = ClusterParts.of(self.table.cluster, sources, prepare)
-        rows = PartedRows.over(parts, bounding.height, self.width)
+        rows = PartitionedRows.over(parts, bounding.height, self.width)
         refuse_empty(rows.table_count)
         return rows
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class SplitChunk:
     """How a piece of a table is taken apart.
 
     By a schema, or by the name of the target; features and target may be a pair already,
@@ -191,15 +191,15 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounded:
+class PrepareChunk:
     """From a piece of a table to bounded rows: a function that can travel."""
 
-    split: Split
+    split: SplitChunk
     read: ReadTarget
     bounding: Bounding
     width: int
 
-    def __call__(self, piece: Any) -> HeldRows:
+    def __call__(self, piece: Any) -> InMemoryRows:
         """Read, bound and close one piece."""
         features, target, listed = self.split(piece)
         if features.shape[1] != self.width:
@@ -224,13 +224,13 @@ def _read_in_parts(model: Any, table: PartedTable, y: Any) -> InParts:
             "of a column; or a schema, which names the target."
         )
     beside = not (named or y is None)
-    split = Split(schema, y if named else None, beside=beside)
+    split = SplitChunk(schema, y if named else None, beside=beside)
     task = model._task(_found_in_parts(model, table, split, y))  # noqa: SLF001
     width = _width(model, table, split)
     return InParts(task, width, table, split)
 
 
-def _width(model: Any, table: PartedTable, split: Split) -> int:
+def _width(model: Any, table: PartedTable, split: SplitChunk) -> int:
     """Note how many columns there are, and their names, as scikit-learn does."""
     if split.schema is not None:
         model.n_features_in_ = len(split.schema.features)
@@ -248,17 +248,19 @@ def _width(model: Any, table: PartedTable, split: Split) -> int:
     return len(features)
 
 
-def _found_in_parts(model: Any, table: PartedTable, split: Split, y: Any) -> Found:
+def _found_in_parts(
+    model: Any, table: PartedTable, split: SplitChunk, y: Any
+) -> TargetInfo:
     """Look for labels that nobody declared, part by part."""
     responses = int(y.shape[1]) if getattr(y, "ndim", 1) == 2 else 1
     if not model._seeks_labels():  # noqa: SLF001
-        return Found(responses=responses)
+        return TargetInfo(responses=responses)
     if isinstance(table, DaskTable) and split.beside:
         sources = table.targets()
     else:
         sources = table.sources(split.schema, only=split.target)
     refuse_empty(len(sources))
-    look = Labels(split.target)
+    look = LabelsOfChunk(split.target)
     if table.cluster is None:
         found = [look(piece) for source in sources for piece in source.read()]
     else:
@@ -267,12 +269,12 @@ def _found_in_parts(model: Any, table: PartedTable, split: Split, y: Any) -> Fou
     if len({part.dtype.kind in "iufb" for part in labels}) > 1:
         # Together they would all become text: numbers and text are not one type.
         labels = [part.astype(object) for part in labels]
-        return Found(found_labels(np.concatenate(labels), sum(map(len, labels))))
-    return Found(np.unique(np.concatenate(labels)))
+        return TargetInfo(labels_in(np.concatenate(labels), sum(map(len, labels))))
+    return TargetInfo(np.unique(np.concatenate(labels)))
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
+class LabelsOfChunk:
     """The labels that a piece of a table holds; without a name it is the target itself."""
 
     target: str | None
@@ -280,6 +282,6 @@ class Labels:
     def __call__(self, piece: Any) -> AnyArray:
         """Return them in their order."""
         if self.target is None:
-            return found_labels(piece, len(piece))
+            return labels_in(piece, len(piece))
         frame = as_frame(piece)
-        return found_labels(frame[self.target], len(frame))
+        return labels_in(frame[self.target], len(frame))

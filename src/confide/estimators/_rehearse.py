@@ -11,13 +11,13 @@ from confide.errors import ConfideError
 from confide.estimators._dataset_name import dataset_name
 from confide.estimators._interval_release import Prepared
 from confide.estimators._row_bounds import bounding_for
-from confide.estimators._target_coding import Found
+from confide.estimators._target_coding import TargetInfo
 from confide.inference import Intervals
 from confide.mechanisms.intervals.budget import check_intervals
 from confide.privacy import Budget, Guarantee
 
 
-class Ready(NamedTuple):
+class PreparedFit(NamedTuple):
     """A fit that only has to be paid for and released."""
 
     budget: Budget
@@ -31,7 +31,7 @@ class Ready(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Rehearsal:
+class DryRun:
     """The guarantee of a fit, the name it books under, and the labels it read off y.
 
     ``dataset`` is None without a ledger; ``labels`` where they were declared, or where
@@ -43,11 +43,11 @@ class Rehearsal:
     labels: list[Any] | None
 
 
-def rehearsed(model: Any, ready: Ready) -> Rehearsal:
+def rehearsed(model: Any, ready: PreparedFit) -> DryRun:
     """Return what may be said of a fit that is ready."""
     booked = None if model.ledger is None else dataset_name(model.schema, model.ledger)
     labels = ready.task.classes.tolist() if ready.task.labels_were_read else None
-    return Rehearsal(ready.calibration.guarantee, booked, labels)
+    return DryRun(ready.calibration.guarantee, booked, labels)
 
 
 def offers_intervals(model: Any) -> bool:
@@ -58,7 +58,7 @@ def offers_intervals(model: Any) -> bool:
     trial = clone(model).set_params(intervals=True, ledger=None)
     try:
         _, mechanism, _ = trial._settings()  # noqa: SLF001
-        task = trial._task(Found(getattr(model, "classes_", None)))  # noqa: SLF001
+        task = trial._task(TargetInfo(getattr(model, "classes_", None)))  # noqa: SLF001
         bounding = bounding_for(trial, mechanism)
         objective = trial._objective(  # noqa: SLF001
             task, model.n_features_in_, bounding

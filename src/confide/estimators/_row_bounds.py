@@ -9,10 +9,10 @@ from confide._types import AnyArray
 from confide.data import (
     INTERCEPT_HEIGHT,
     EntryBounds,
-    HeldRows,
+    InMemoryRows,
     Schema,
-    enclose,
-    enclose_entries,
+    bound_entries,
+    bound_rows,
 )
 from confide.mechanisms import Mechanism, Release
 
@@ -33,12 +33,12 @@ class Bounding:
 
     def enclose(
         self, features: Any, target: AnyArray, *, constant: bool = True
-    ) -> HeldRows:
+    ) -> InMemoryRows:
         """Bound every row and close the box."""
         height = self.height if constant else 0.0
         if self.entries is not None:
-            return enclose_entries(features, target, self.entries, height)
-        return enclose(features, target, self.row_norm, height)
+            return bound_entries(features, target, self.entries, height)
+        return bound_rows(features, target, self.row_norm, height)
 
     def norm(self, columns: int) -> float:
         """Return how long a row can be, the constant column included."""

@@ -9,7 +9,7 @@ import numpy as np
 from confide._types import AnyArray, Array
 from confide.data.schema.parse_values import as_cells
 from confide.errors import InvalidData
-from confide.estimators._validate import label_places, read_numbers
+from confide.estimators._validate import label_codes, read_numbers
 
 ReadTarget: TypeAlias = Callable[[Any, int], AnyArray]
 """From a column of a table and its length to the target as it is kept."""
@@ -18,7 +18,7 @@ Code: TypeAlias = Callable[[AnyArray], Array]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TargetInfo:
     """What was found in the target: labels that nobody declared, how many targets."""
 
     labels: AnyArray | None = None
@@ -26,18 +26,18 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class LabelIndex:
     """Labels, as their places among the classes; −1 for none of them."""
 
     classes: tuple[Any, ...]
 
     def __call__(self, y: Any, count: int) -> AnyArray:
         """Read a column of labels."""
-        return label_places(y, count, self.classes)
+        return label_codes(y, count, self.classes)
 
 
 @dataclass(frozen=True, slots=True)
-class Signs:
+class OneVsRest:
     """1 for the class at a place, −1 for all others."""
 
     place: int
@@ -51,7 +51,7 @@ class Signs:
 
 
 @dataclass(frozen=True, slots=True)
-class Scaled:
+class ScaledTarget:
     """Numbers around an origin, in units, within ±1."""
 
     origin: float
@@ -64,7 +64,7 @@ class Scaled:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class ClippedCounts:
     """Counts from 0 to a bound."""
 
     most: float
@@ -75,7 +75,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Several:
+class ScaledTargets:
     """Several columns of numbers, in units of their bound, within ±1."""
 
     bound: float

@@ -21,7 +21,7 @@ from confide.data import Schema
 from confide.data.matrix.csr import as_csr, without_duplicates
 from confide.data.matrix.finite import not_numbers
 from confide.data.schema.parse_values import (
-    Coded,
+    CodedText,
     as_cells,
     cells_as_numbers,
     check_levels,
@@ -94,7 +94,7 @@ def read_matrix(X: Any, check: Callable[..., Any] | None = None) -> Any:
     except InvalidData:
         raise
     except (ValueError, TypeError, OverflowError) as error:
-        raise _retold(error) from None
+        raise _sanitise_sklearn_error(error) from None
 
 
 def _as_numbers(X: Any) -> Any:
@@ -187,7 +187,7 @@ def declared_classes(declared: Any) -> AnyArray:
     return np.asarray(levels)
 
 
-def found_labels(y: Any, count: int) -> AnyArray:
+def labels_in(y: Any, count: int) -> AnyArray:
     """Return the labels that a target holds, in their order; the caller must say so."""
     column = _label_column(y, count)
     if count and column.dtype.kind in "iu":
@@ -220,9 +220,11 @@ def check_several(labels: AnyArray) -> AnyArray:
     return labels
 
 
-def label_places(y: Any, count: int, classes: tuple[Any, ...]) -> AnyArray:
+def label_codes(y: Any, count: int, classes: tuple[Any, ...]) -> AnyArray:
     """Return each row's position among the classes; for one of none −1, or not 1 of two."""
-    if _is_text(y, count) or (isinstance(y, Coded) and len(y) == count and not y.missing):
+    if _is_text(y, count) or (
+        isinstance(y, CodedText) and len(y) == count and not y.missing
+    ):
         return level_codes(y, classes, "the target y")
     column = _label_column(y, count)
     if count and column.dtype == object and all(isinstance(v, str) for v in column):
@@ -282,7 +284,7 @@ def _refuse_other_types(X: Any) -> None:
         raise InvalidData("X must hold numbers; it holds dates or durations.")
 
 
-_SPEAKS_OF_SHAPES = re.compile("Found array with|X has|The feature names|Feature names")
+_SAFE_MESSAGE = re.compile("Found array with|X has|The feature names|Feature names")
 
 
 _FAULTS = {
@@ -300,10 +302,10 @@ _NO_NUMBER = (
 )
 
 
-def _retold(error: Exception) -> InvalidData:
+def _sanitise_sklearn_error(error: Exception) -> InvalidData:
     """Repeat what scikit-learn says of shapes and names; what may quote a value, not."""
     text = str(error)
-    if _SPEAKS_OF_SHAPES.match(text):
+    if _SAFE_MESSAGE.match(text):
         return InvalidData(text)
     for sign, fault in _FAULTS.items():
         if sign in text:

@@ -10,9 +10,9 @@ from sklearn.base import ClassifierMixin
 from confide._types import AnyArray, Array
 from confide.errors import InvalidParameter, MissingPublicBound
 from confide.estimators._base import PrivateLinearModel
-from confide.estimators._objective import Task
-from confide.estimators._target_coding import Found, Places, Signs
-from confide.estimators._validate import check_several, declared_classes, found_labels
+from confide.estimators._objective import TargetSpec
+from confide.estimators._target_coding import LabelIndex, OneVsRest, TargetInfo
+from confide.estimators._validate import check_several, declared_classes, labels_in
 from confide.mechanisms import Release
 from confide.objectives import (
     Clipped,
@@ -51,10 +51,10 @@ class _PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[m
     def _seeks_labels(self) -> bool:
         return self._declared() is None
 
-    def _found(self, y: Any, count: int) -> Found:
-        return Found(found_labels(y, count) if self._seeks_labels() else None)
+    def _found(self, y: Any, count: int) -> TargetInfo:
+        return TargetInfo(labels_in(y, count) if self._seeks_labels() else None)
 
-    def _task(self, found: Found) -> Task:
+    def _task(self, found: TargetInfo) -> TargetSpec:
         declared, classes = self._declared(), found.labels
         if classes is None:
             classes = declared_classes(declared)
@@ -62,16 +62,16 @@ class _PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[m
         if self.slope_bound is not None:
             loss = Clipped(loss, float(self.slope_bound))
         positives = range(len(classes)) if len(classes) > 2 else (1,)
-        return Task(
+        return TargetSpec(
             loss,
-            Places(tuple(check_several(classes).tolist())),
-            tuple(map(Signs, positives)),
+            LabelIndex(tuple(check_several(classes).tolist())),
+            tuple(map(OneVsRest, positives)),
             coef_norm=None if self.coef_norm is None else float(self.coef_norm),
             classes=classes,
             labels_were_read=declared is None,
         )
 
-    def _keep(self, release: Release, task: Task) -> None:
+    def _keep(self, release: Release, task: TargetSpec) -> None:
         super()._keep(release, task)
         self.classes_ = task.classes
 

@@ -8,9 +8,9 @@ import numpy as np
 from confide._types import Array
 from confide.errors import InvalidParameter
 from confide.estimators._base import PrivateLinearModel
-from confide.estimators._objective import Task
+from confide.estimators._objective import TargetSpec
 from confide.estimators._row_bounds import Bounding
-from confide.estimators._target_coding import Found, Several, as_table
+from confide.estimators._target_coding import ScaledTargets, TargetInfo, as_table
 from confide.estimators._validate import read_number, read_target
 from confide.estimators.regressors import _PrivateRegressor
 from confide.mechanisms import Mechanism, Release
@@ -79,24 +79,26 @@ class MultiResponseRegression(_PrivateRegressor):
             )
         return super()._settings()
 
-    def _found(self, y: Any, count: int) -> Found:
+    def _found(self, y: Any, count: int) -> TargetInfo:
         table = as_table(read_target(y, count) if y is None else y)
-        return Found(responses=table.shape[1])
+        return TargetInfo(responses=table.shape[1])
 
-    def _task(self, found: Found) -> Task:
+    def _task(self, found: TargetInfo) -> TargetSpec:
         bound = self._unit()
         cut = 1.0 if self.slope_bound is None else float(self.slope_bound) / bound
         loss = Clipped(Squared(), cut)
-        return Task(loss, Several(bound), target_bound=1.0, responses=found.responses)
+        return TargetSpec(
+            loss, ScaledTargets(bound), target_bound=1.0, responses=found.responses
+        )
 
-    def _objective(self, task: Task, columns: int, bounding: Bounding) -> Objective:
+    def _objective(self, task: TargetSpec, columns: int, bounding: Bounding) -> Objective:
         found = super()._objective(task, columns, bounding)
         if not self.nuclear:
             return found
         shape = (columns, task.responses)
         return replace(found, penalty=Nuclear(float(self.nuclear), shape))
 
-    def _keep(self, release: Release, task: Task) -> None:
+    def _keep(self, release: Release, task: TargetSpec) -> None:
         """Take over a release with a line of coefficients for every target."""
         matrix = release.value.reshape(-1, task.responses)
         super()._keep(replace(release, value=np.ascontiguousarray(matrix.T)), task)

@@ -8,8 +8,8 @@ from sklearn.base import RegressorMixin
 from confide._types import Array
 from confide.errors import InvalidParameter, MissingPublicBound
 from confide.estimators._base import PrivateLinearModel
-from confide.estimators._objective import Task
-from confide.estimators._target_coding import Counts, Found, Scaled
+from confide.estimators._objective import TargetSpec
+from confide.estimators._target_coding import ClippedCounts, ScaledTarget, TargetInfo
 from confide.objectives import USUAL_CLIP, Clipped, Loss, Poisson, Squared
 
 
@@ -97,7 +97,7 @@ class LinearRegression(_PrivateRegressor):
         lower, upper = self._ends()
         return (lower + upper) / 2
 
-    def _task(self, found: Found) -> Task:
+    def _task(self, found: TargetInfo) -> TargetSpec:
         unit = self._unit()
         radius = None if self.coef_norm is None else float(self.coef_norm) / unit
         loss: Loss = Squared()
@@ -105,8 +105,8 @@ class LinearRegression(_PrivateRegressor):
             loss = Clipped(loss, float(self.slope_bound) / unit)
         elif radius is None:
             loss = Clipped(loss, USUAL_CLIP)
-        read = Scaled(self._origin(), unit)
-        return Task(loss, read, target_bound=1.0, coef_norm=radius)
+        read = ScaledTarget(self._origin(), unit)
+        return TargetSpec(loss, read, target_bound=1.0, coef_norm=radius)
 
     def predict(self, X: Any) -> Array:
         """Return the predicted target of every row, within the declared range."""
@@ -157,7 +157,7 @@ class PoissonRegression(_PrivateRegressor):
         self.slope_bound = slope_bound
         self.coef_norm = coef_norm
 
-    def _task(self, found: Found) -> Task:
+    def _task(self, found: TargetInfo) -> TargetSpec:
         bound = self._most()
         if self.slope_bound is None and self.coef_norm is None:
             raise MissingPublicBound(
@@ -168,7 +168,7 @@ class PoissonRegression(_PrivateRegressor):
         if self.slope_bound is not None:
             loss = Clipped(loss, float(self.slope_bound))
         radius = None if self.coef_norm is None else float(self.coef_norm)
-        return Task(loss, Counts(bound), target_bound=bound, coef_norm=radius)
+        return TargetSpec(loss, ClippedCounts(bound), target_bound=bound, coef_norm=radius)
 
     def _most(self) -> float:
         """Return the largest count; a range of counts begins at 0."""

@@ -5,8 +5,8 @@ from fractions import Fraction
 from typing import Any
 
 from confide.errors import InvalidParameter
-from confide.estimators._objective import Task
-from confide.estimators._target_coding import Found
+from confide.estimators._objective import TargetSpec
+from confide.estimators._target_coding import TargetInfo
 from confide.estimators._validate import read_number
 from confide.estimators.regressors import LinearRegression
 from confide.mechanisms import Mechanism, ObjectivePerturbation
@@ -134,7 +134,7 @@ class SparseLinearRegression(LinearRegression):
             scaled=True,
         )
 
-    def _task(self, found: Found) -> Task:
+    def _task(self, found: TargetInfo) -> TargetSpec:
         task = super()._task(found)
         if self.mechanism != "published":
             return task

@@ -126,7 +126,7 @@ class Amount:
         return tuple(zip(self.parts, other.parts, strict=True))
 
 
-def count(budget: Budget, events: Sequence[Event], limit: Budget) -> Amount:
+def charge_amount(budget: Budget, events: Sequence[Event], limit: Budget) -> Amount:
     """Return what a charge counts against a limit, or say why no theorem tells.
 
     Parameters

@@ -14,7 +14,7 @@ FIRST, LATEST = "ORDER BY number ASC", "ORDER BY number DESC"
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Balance:
     """The limit in force and the running total, both for one relation.
 
     ``neighbours`` is the limit's relation or, where it names none, the first charge's. It
@@ -44,7 +44,7 @@ class Standing:
         return relation is proved_for or relation is Neighbours.REPLACE_ONE
 
 
-def standing(run: Run, dataset: str) -> Standing:
+def standing(run: Run, dataset: str) -> Balance:
     """Return how a dataset stands, by a few look-ups in the index.
 
     The total is the latest that was written, by a charge or by a limit that counted anew;
@@ -52,7 +52,7 @@ def standing(run: Run, dataset: str) -> Standing:
     """
     limit = _one(run, dataset, "limit", "budget, neighbours", LATEST)
     if limit is None:
-        return Standing()
+        return Balance()
     number, budget, relation = limit
     charge = _one(run, dataset, "charge", "spent", LATEST)
     anew = _one(run, dataset, "limit", "spent", f"AND spent IS NOT NULL {LATEST}")
@@ -60,7 +60,7 @@ def standing(run: Run, dataset: str) -> Standing:
         first = _one(run, dataset, "charge", "neighbours", FIRST)
         relation = None if first is None else first[1]
     totals = [found for found in (charge, anew) if found is not None]
-    return Standing(
+    return Balance(
         readable(read_budget, number, budget),
         readable(read_relation, number, relation),
         readable(read_amount, *max(totals)) if totals else None,
@@ -76,7 +76,7 @@ def _one(run: Run, dataset: str, kind: str, columns: str, which: str) -> Any:
     return found[0] if found else None
 
 
-def recounted(
+def recompute_total(
     history: Sequence[Entry],
     limit: Budget,
     neighbours: Neighbours | None,

@@ -19,7 +19,7 @@ from confide.errors import (
     TamperedLedger,
 )
 from confide.ledger.amounts import Amount, amount_text
-from confide.ledger.balance import recounted, standing
+from confide.ledger.balance import recompute_total, standing
 from confide.ledger.entries import (
     Entry,
     all_rows,
@@ -29,20 +29,25 @@ from confide.ledger.entries import (
     read_entry,
     rows_of,
 )
-from confide.ledger.messages import no_limit, no_place, no_statement, over_limit
+from confide.ledger.messages import (
+    no_limit,
+    over_limit,
+    relation_mismatch,
+    relation_unavailable,
+)
 from confide.ledger.neighbour_cost import cost
-from confide.ledger.storage.base import Run, shown
+from confide.ledger.storage.base import Run, redacted
 from confide.ledger.storage.sqlite_and_postgres import store_at
 from confide.ledger.validation import (
     checked_events,
     checked_name,
     checked_status,
+    current_user,
+    normalise_location,
     one_line,
-    person,
     relation,
-    resolved,
 )
-from confide.ledger.verification import Audit
+from confide.ledger.verification import ChainVerifier
 from confide.privacy import Budget, Neighbours, Status, check_budget
 
 
@@ -93,7 +98,7 @@ class Ledger:
     @classmethod
     def open(cls, place: str | Path) -> "Ledger":
         """Open the book at a path or a ``postgresql://`` URL; make it if there is none."""
-        ledger = cls(resolved(place))
+        ledger = cls(normalise_location(place))
         store_at(ledger.place).create()
         return ledger
 
@@ -145,7 +150,9 @@ class Ledger:
         """
         name, limit = checked_name(dataset), check_budget(limit)
         wished, known = relation(neighbours), relation(earlier)
-        entry = Entry(0, "limit", name, _now(), person(who), budget=limit, earlier=known)
+        entry = Entry(
+            0, "limit", name, _now(), current_user(who), budget=limit, earlier=known
+        )
         with store_at(self.place).writing() as run:
             before = standing(run, name)
             spent, kept = before.spent, before.neighbours if wished is None else wished
@@ -215,7 +222,7 @@ class Ledger:
             kind="charge",
             dataset=name,
             at=_now(),
-            who=person(who),
+            who=current_user(who),
             what=one_line(" for ".join(filter(None, (what, self.note))), "what"),
             status=checked_status(status),
             private=bool(private),
@@ -230,7 +237,9 @@ class Ledger:
                 raise BudgetExceeded(no_limit(self.place, name, known_datasets(run)))
             counted = cost(budget, entry.events, proved_for, limit, under)
             if counted is None or not before.admits(proved_for):
-                raise MixedNeighbours(no_place(self.place, name, before, proved_for))
+                raise MixedNeighbours(
+                    relation_mismatch(self.place, name, before, proved_for)
+                )
             cap, spent = Amount.of(limit), before.spent or Amount.nothing(type(limit))
             total = spent + counted
             if not total.within(cap):
@@ -245,7 +254,7 @@ class Ledger:
         digest = one_line(release_hash, "release_hash")
         if not digest:
             raise InvalidParameter("release_hash", "the hash of a release", release_hash)
-        entry = Entry(0, "release", charge.dataset, _now(), person(None))
+        entry = Entry(0, "release", charge.dataset, _now(), current_user(None))
         with store_at(self.place).writing() as run:
             found = run(
                 "SELECT kind, dataset, counted FROM confide_entries WHERE number = ?",
@@ -312,7 +321,7 @@ class Ledger:
         cannot show that its last entries were cut off, nor that somebody rewrote all of
         it: for that, write down `digest` from time to time.
         """
-        audit = Audit()
+        audit = ChainVerifier()
         with store_at(self.place).reading() as run:
             rows = all_rows(run)
             for row in rows:
@@ -333,7 +342,7 @@ class Ledger:
 
     def __repr__(self) -> str:
         named = f", {self.dataset!r}" if self.dataset else ""
-        return f"Ledger({shown(self.place)!r}{named})"
+        return f"Ledger({redacted(self.place)!r}{named})"
 
 
 def _now() -> str:
@@ -347,7 +356,7 @@ def _counted_anew(run: Run, limit: Entry, neighbours: Neighbours | None) -> Amou
             "neighbours", "given with earlier: the relation that the limit is for", None
         )
     history = [read_entry(row) for row in rows_of(run, limit.dataset)]
-    total = recounted(history, limit.budget, neighbours, limit.earlier)
+    total = recompute_total(history, limit.budget, neighbours, limit.earlier)
     if total is None:
-        raise MixedNeighbours(no_statement(limit.dataset, neighbours))
+        raise MixedNeighbours(relation_unavailable(limit.dataset, neighbours))
     return total

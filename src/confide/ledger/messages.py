@@ -5,8 +5,8 @@ import shlex
 
 from confide.errors import did_you_mean
 from confide.ledger.amounts import Amount
-from confide.ledger.balance import Standing
-from confide.ledger.storage.base import shown
+from confide.ledger.balance import Balance
+from confide.ledger.storage.base import redacted
 from confide.privacy import Neighbours
 
 
@@ -17,7 +17,7 @@ def no_limit(place: str, dataset: str, known: tuple[str, ...]) -> str:
     return (
         f"{dataset!r} has no limit in this ledger, so nothing may be spent on it."
         f"{listed}{' ' + hint if hint else ''} Set one: confide budget "
-        f"{shlex.quote(shown(place))} --dataset {shlex.quote(dataset)} --epsilon 3 "
+        f"{shlex.quote(redacted(place))} --dataset {shlex.quote(dataset)} --epsilon 3 "
         f"--delta 1e-5, or in Python ledger.set_limit({json.dumps(dataset)}, "
         "Approx(3, 1e-5)). Nothing was spent."
     )
@@ -38,8 +38,8 @@ def over_limit(dataset: str, counted: Amount, spent: Amount, cap: Amount) -> str
     )
 
 
-def no_place(
-    place: str, dataset: str, before: Standing, proved_for: Neighbours | None
+def relation_mismatch(
+    place: str, dataset: str, before: Balance, proved_for: Neighbours | None
 ) -> str:
     """Say why a charge does not fit beside the others, and which ways out there are."""
     if before.neighbours is None:
@@ -67,7 +67,7 @@ def no_place(
     )
 
 
-def no_statement(dataset: str, neighbours: Neighbours) -> str:
+def relation_unavailable(dataset: str, neighbours: Neighbours) -> str:
     """Say why a limit cannot be for a relation."""
     return (
         f"the limit of {dataset!r} cannot be for {neighbours} neighbours: a charge was "
@@ -78,5 +78,5 @@ def no_statement(dataset: str, neighbours: Neighbours) -> str:
 
 
 def _command(place: str, dataset: str, neighbours: str) -> str:
-    where = f"{shlex.quote(shown(place))} --dataset {shlex.quote(dataset)}"
+    where = f"{shlex.quote(redacted(place))} --dataset {shlex.quote(dataset)}"
     return f"confide budget {where} --neighbours {neighbours}"

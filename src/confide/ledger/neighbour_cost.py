@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from confide.accounting.composition import as_pure
 from confide.accounting.events import Event, GaussianEvent, SubsampledGaussianEvent
-from confide.ledger.amounts import Amount, count
+from confide.ledger.amounts import Amount, charge_amount
 from confide.privacy import (
     Approx,
     Budget,
@@ -37,7 +37,7 @@ def cost(
     counts like one for add-remove, the dearer of the two.
     """
     if stated_for is None or proved_for is stated_for:
-        return count(budget, events, limit)
+        return charge_amount(budget, events, limit)
     if stated_for is Neighbours.ADD_REMOVE:
         return None
     return _replaced(budget, events, limit)
@@ -49,10 +49,10 @@ def _replaced(budget: Budget, events: Sequence[Event], limit: Budget) -> Amount:
         case Approx(), Approx(epsilon=epsilon):
             return Amount(Approx, (2 * epsilon, _replaced_delta(budget, events)))
         case Approx(), Zcdp(rho=rho):
-            return count(Zcdp(4 * rho), (), limit)
+            return charge_amount(Zcdp(4 * rho), (), limit)
         case _:
             factor = 4 if isinstance(limit, Zcdp) else 2
-            return count(budget, events, limit).scaled(factor)
+            return charge_amount(budget, events, limit).scaled(factor)
 
 
 def _replaced_delta(budget: Approx, events: Sequence[Event]) -> Fraction:

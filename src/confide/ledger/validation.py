@@ -19,7 +19,7 @@ def relation(neighbours: Any) -> Neighbours | None:
     return None if neighbours is None else Neighbours.of(neighbours)
 
 
-def resolved(place: Any) -> str:
+def normalise_location(place: Any) -> str:
     """Return the place in full: one place, one book."""
     if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")):
         return "postgresql://" + place.partition("://")[2]
@@ -49,7 +49,7 @@ def one_line(value: Any, name: str) -> str:
     return value
 
 
-def person(who: Any) -> str:
+def current_user(who: Any) -> str:
     """Return who asks: by default the login name."""
     if who is not None:
         return one_line(who, "who")

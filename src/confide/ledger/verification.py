@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from confide.errors import TamperedLedger
 from confide.ledger.amounts import Amount
-from confide.ledger.balance import Standing, recounted
+from confide.ledger.balance import Balance, recompute_total
 from confide.ledger.entries import BEGINNING, Entry, digest_of, read_entry
 from confide.ledger.storage.base import Row
 
@@ -12,12 +12,12 @@ ROUNDING = Fraction(1, 10**6)
 """How far another machine's doubles may lead when charges are counted anew."""
 
 
-class Audit:
+class ChainVerifier:
     """Reads a book from its beginning and stops at the first entry that does not fit."""
 
     def __init__(self) -> None:
         self.number, self.digest = 0, BEGINNING
-        self.standings: dict[str, Standing] = {}
+        self.standings: dict[str, Balance] = {}
         self.unreleased: dict[int, str] = {}
         self._history: dict[str, list[Entry]] = {}
 
@@ -29,7 +29,7 @@ class Audit:
         if row[-1] != digest_of(self.digest, row[:-1]):
             raise self._wrong("was changed")
         entry, self.digest = read_entry(row), row[-1]
-        before = self.standings.get(entry.dataset, Standing())
+        before = self.standings.get(entry.dataset, Balance())
         match entry.kind:
             case "limit":
                 self.standings[entry.dataset] = self._after_limit(entry, before)
@@ -40,7 +40,7 @@ class Audit:
                     raise self._wrong("is a release without its charge")
         self._history.setdefault(entry.dataset, []).append(entry)
 
-    def _after_limit(self, entry: Entry, before: Standing) -> Standing:
+    def _after_limit(self, entry: Entry, before: Balance) -> Balance:
         limit, spent = entry.budget, before.spent
         if limit is None:
             raise self._wrong("sets no limit")
@@ -49,7 +49,7 @@ class Audit:
             raise self._wrong("does not count earlier charges as its neighbours ask")
         if entry.spent is not None:
             history = self._history[entry.dataset]
-            least = recounted(history, limit, entry.neighbours, entry.earlier)
+            least = recompute_total(history, limit, entry.neighbours, entry.earlier)
             if entry.neighbours is None or least is None:
                 raise self._wrong("is for neighbours of which earlier charges do not speak")
             if not least.scaled(1 - ROUNDING).within(entry.spent):
@@ -57,9 +57,9 @@ class Audit:
             spent = entry.spent
         if spent is not None and not spent.within(Amount.of(limit)):
             raise self._wrong("sets a limit below what was spent")
-        return Standing(limit, entry.neighbours, spent)
+        return Balance(limit, entry.neighbours, spent)
 
-    def _after_charge(self, entry: Entry, before: Standing) -> Standing:
+    def _after_charge(self, entry: Entry, before: Balance) -> Balance:
         if before.limit is None or entry.counted is None:
             raise self._wrong("is a charge without a limit")
         if not before.admits(entry.neighbours):
@@ -70,7 +70,7 @@ class Audit:
         if not total.within(Amount.of(before.limit)):
             raise self._wrong("goes over the limit")
         self.unreleased[entry.number] = entry.dataset
-        return Standing(before.limit, before.relation_with(entry.neighbours), total)
+        return Balance(before.limit, before.relation_with(entry.neighbours), total)
 
     def _wrong(self, what: str) -> TamperedLedger:
         return TamperedLedger(

@@ -81,7 +81,7 @@ class Calibration:
             )
 
 
-def exactly(tasks: Iterable[Rows], copies: int) -> Iterator[Rows]:
+def checked_copies(tasks: Iterable[Rows], copies: int) -> Iterator[Rows]:
     """Hand out the tasks that were paid for, no more and no fewer."""
     count = 0
     for task in tasks:
@@ -93,7 +93,7 @@ def exactly(tasks: Iterable[Rows], copies: int) -> Iterator[Rows]:
         raise InvalidParameter("tasks", f"{copies}, as calibrated", "another number")
 
 
-def released(
+def make_release(
     calibration: Calibration, values: Sequence[Array], entropy: Entropy, added_to: str
 ) -> Release:
     """Put private values, one per copy, together with what may be said about them."""

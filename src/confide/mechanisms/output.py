@@ -9,7 +9,7 @@ import numpy as np
 from confide._types import Array
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
+from confide.mechanisms.base import MECHANISMS, Calibration, checked_copies, make_release
 from confide.mechanisms.needs import (
     BOUNDED_SLOPE,
     CONVEX_PENALTY,
@@ -109,9 +109,9 @@ class OutputPerturbation:
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
         """Solve every task, add noise to each and release the results together."""
-        paid = exactly(tasks, calibration.copies)
+        paid = checked_copies(tasks, calibration.copies)
         values = [_one(calibration, rows, entropy) for rows in paid]
-        return released(calibration, values, entropy, "coefficients")
+        return make_release(calibration, values, entropy, "coefficients")
 
     def _tolerance(self, objective: Objective) -> float:
         if objective.loss.smooth:

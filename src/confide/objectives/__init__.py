@@ -36,8 +36,8 @@ from confide.objectives.penalties import (
     Scad,
     weighs_alike,
 )
-from confide.objectives.public_bounds import Public
-from confide.objectives.typical_size import typical_norm_of_columns
+from confide.objectives.public_bounds import PublicBounds
+from confide.objectives.typical_size import guess_coef_norm_of_columns
 
 __all__ = [
     "CONSTRAINTS",
@@ -62,7 +62,7 @@ __all__ = [
     "Objective",
     "Penalty",
     "Poisson",
-    "Public",
+    "PublicBounds",
     "Registry",
     "Ridge",
     "Scad",
@@ -71,9 +71,9 @@ __all__ = [
     "check_guess",
     "curvature_bound",
     "curvature_given",
+    "guess_coef_norm_of_columns",
     "has_exact_prox",
     "is_squared",
     "prox",
-    "typical_norm_of_columns",
     "weighs_alike",
 ]

@@ -8,7 +8,7 @@ import numpy as np
 from confide._types import AnyArray
 from confide.errors import InvalidParameter, MissingPublicBound
 from confide.objectives.losses import Loss, Squared, Targets, target_bound
-from confide.objectives.public_bounds import Public
+from confide.objectives.public_bounds import PublicBounds
 
 USUAL_CLIP = 0.5
 """Where linear regression cuts slopes off, for targets in [−1, 1]: most residuals are
@@ -70,7 +70,7 @@ class Clipped:
         outside = np.copysign(np.inf, slope)
         return np.where(np.abs(slope) > self.bound, outside, margin)
 
-    def slope_bound(self, public: Public) -> float:
+    def slope_bound(self, public: PublicBounds) -> float:
         """Return the bound, or the loss's own where that is smaller."""
         if self.loss.targets == "counts":
             target_bound(public, "Poisson")
@@ -79,7 +79,7 @@ class Clipped:
         except MissingPublicBound:
             return self.bound
 
-    def curvature_at(self, slope: AnyArray, public: Public) -> AnyArray:
+    def curvature_at(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
         """Return κ of the loss, for slopes up to the bound."""
         return self.loss.curvature_at(slope, public)
 

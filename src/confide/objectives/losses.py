@@ -20,7 +20,7 @@ import numpy as np
 from confide._registry import Registry
 from confide._types import AnyArray
 from confide.errors import InvalidParameter, MissingPublicBound
-from confide.objectives.public_bounds import Public
+from confide.objectives.public_bounds import PublicBounds
 
 Targets: TypeAlias = Literal["signs", "numbers", "counts"]
 
@@ -64,11 +64,11 @@ class Loss(Protocol):
         """Return a margin where the slope has this value, ±inf where it never has."""
         ...
 
-    def slope_bound(self, public: Public) -> float:
+    def slope_bound(self, public: PublicBounds) -> float:
         """Return A."""
         ...
 
-    def curvature_at(self, slope: AnyArray, public: Public) -> AnyArray:
+    def curvature_at(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
         """Return κ for slopes in [0, A]."""
         ...
 
@@ -111,11 +111,11 @@ class Logistic:
         below, above = chance <= 0, chance >= 1
         return np.where(below, -np.inf, np.where(above, np.inf, margin))
 
-    def slope_bound(self, public: Public) -> float:
+    def slope_bound(self, public: PublicBounds) -> float:
         """Return A = 1."""
         return 1.0
 
-    def curvature_at(self, slope: AnyArray, public: Public) -> AnyArray:
+    def curvature_at(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
         """Return κ(a) = a(1 − a): large slope and large curvature exclude each other."""
         return slope * (1 - slope)
 
@@ -156,11 +156,11 @@ class HuberizedHinge:
         margin = y * (1 + self.width - 2 * self.width * part)
         return np.where(part < 0, y * np.inf, np.where(part > 1, -y * np.inf, margin))
 
-    def slope_bound(self, public: Public) -> float:
+    def slope_bound(self, public: PublicBounds) -> float:
         """Return A = 1."""
         return 1.0
 
-    def curvature_at(self, slope: AnyArray, public: Public) -> AnyArray:
+    def curvature_at(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
         """Return 1/(2h) whatever the slope."""
         return np.full_like(slope, 1 / (2 * self.width))
 
@@ -196,11 +196,11 @@ class SmoothedHinge:
             part < 0, y * np.inf, np.where(part > 1, -y * np.inf, y * (1 - part))
         )
 
-    def slope_bound(self, public: Public) -> float:
+    def slope_bound(self, public: PublicBounds) -> float:
         """Return A = 1."""
         return 1.0
 
-    def curvature_at(self, slope: AnyArray, public: Public) -> AnyArray:
+    def curvature_at(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
         """Return 1 whatever the slope."""
         return np.full_like(slope, 1.0)
 
@@ -236,11 +236,11 @@ class Hinge:
             np.where(part > 1, -y * np.inf, y * np.ones_like(part)),
         )
 
-    def slope_bound(self, public: Public) -> float:
+    def slope_bound(self, public: PublicBounds) -> float:
         """Return A = 1."""
         return 1.0
 
-    def curvature_at(self, slope: AnyArray, public: Public) -> AnyArray:
+    def curvature_at(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
         """Return infinity: the slope jumps."""
         return np.full_like(slope, np.inf)
 
@@ -271,7 +271,7 @@ class Squared:
         """Return the margin where the slope has this value."""
         return y + slope
 
-    def slope_bound(self, public: Public) -> float:
+    def slope_bound(self, public: PublicBounds) -> float:
         """Return A = RX + B, if R and B are declared."""
         bound = target_bound(public, "squared")
         if not math.isfinite(public.margin_bound):
@@ -281,7 +281,7 @@ class Squared:
             )
         return public.margin_bound + bound
 
-    def curvature_at(self, slope: AnyArray, public: Public) -> AnyArray:
+    def curvature_at(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
         """Return 1 whatever the slope."""
         return np.full_like(slope, 1.0)
 
@@ -313,7 +313,7 @@ class Poisson:
         with np.errstate(divide="ignore"):
             return np.log(np.maximum(slope + y, 0))
 
-    def slope_bound(self, public: Public) -> float:
+    def slope_bound(self, public: PublicBounds) -> float:
         """Return A = max(e^{RX}, B), if R and B are declared."""
         bound = target_bound(public, "Poisson")
         if not math.isfinite(public.margin_bound):
@@ -323,7 +323,7 @@ class Poisson:
             )
         return max(_exp(public.margin_bound), bound)
 
-    def curvature_at(self, slope: AnyArray, public: Public) -> AnyArray:
+    def curvature_at(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
         """Return κ(a) = a + B, at most e^{RX}."""
         bound = target_bound(public, "Poisson")
         return np.minimum(slope + bound, _exp(public.margin_bound))
@@ -337,7 +337,7 @@ def curvature_given(loss: Loss, slope: AnyArray, eta: AnyArray, y: AnyArray) -> 
     return loss.curvature(eta, y)
 
 
-def curvature_bound(loss: Loss, public: Public) -> float:
+def curvature_bound(loss: Loss, public: PublicBounds) -> float:
     """Return the largest κ over slopes in [0, A]."""
     widest = min(loss.slope_bound(public), loss.bent_most_at)
     return float(loss.curvature_at(np.array([widest]), public)[0])
@@ -347,7 +347,7 @@ def _exp(exponent: float) -> float:
     return math.exp(exponent) if exponent < 709 else math.inf
 
 
-def target_bound(public: Public, loss: str) -> float:
+def target_bound(public: PublicBounds, loss: str) -> float:
     """Return B, or say that nobody declared it."""
     if public.target_bound is None:
         raise MissingPublicBound(

@@ -17,8 +17,8 @@ from confide.errors import InvalidParameter
 from confide.objectives.constraints import Constraint, L2Ball
 from confide.objectives.losses import Loss, curvature_bound
 from confide.objectives.penalties import Penalty, alike_on
-from confide.objectives.public_bounds import Public
-from confide.objectives.typical_size import typical_margin, typical_norm
+from confide.objectives.public_bounds import PublicBounds
+from confide.objectives.typical_size import guess_coef_norm, typical_margin
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +98,12 @@ class Objective:
         )
 
     @property
-    def public(self) -> Public:
+    def public(self) -> PublicBounds:
         """The bounds that the loss derives its constants from."""
         radius = math.inf
         if self.constraint is not None:
             radius = self.constraint.radius(self.dimension)
-        return Public(self.row_norm, radius, self.target_bound)
+        return PublicBounds(self.row_norm, radius, self.target_bound)
 
     @property
     def slope_bound(self) -> float:
@@ -138,7 +138,7 @@ class Objective:
         """A guess of ‖θ‖ for automatic ridges: it affects accuracy, never privacy."""
         if self.coef_norm_guess is not None:
             return self.coef_norm_guess
-        return typical_norm(self.loss, self.dimension, self.row_norm, self.target_bound)
+        return guess_coef_norm(self.loss, self.dimension, self.row_norm, self.target_bound)
 
     @property
     def typical_margin(self) -> float:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Public:
+class PublicBounds:
     """Bounds that hold for every record anybody could have.
 
     ``row_norm`` is X, the longest row with its intercept column; ``coef_norm`` is R, the

@@ -4,8 +4,9 @@ What private rows may meet on the way, and what is done about it:
 
 - A worker on which a task raises logs "Compute Failed" with the key, up to a thousand
   characters of the function and its arguments, the exception and its traceback. So a
-  function of private rows never raises there: send `quiet(function)`, which returns
-  `Failed` in place of an error and shows itself as "<private>", and `unwrap` its result.
+  function of private rows never raises there: send `non_raising(function)`, which
+  returns `RemoteError` in place of an error and shows itself as "<private>", and `unwrap`
+  its result.
 - A value that cannot be pickled is logged as text. Results are to be arrays and numbers.
 - A key that Dask makes up holds a digest of the arguments, and schedulers show keys to
   whoever asks. Name tasks yourself, `client.submit(..., key=..., pure=False)`.
@@ -39,7 +40,7 @@ Client: TypeAlias = Any
 """A `distributed.Client`; Dask has no types of its own."""
 
 MOST_WORKERS: Final = 1024
-PATIENCE: Final = 10.0
+CONNECT_TIMEOUT_S: Final = 10.0
 """Seconds to wait for a scheduler elsewhere, and as long again for its workers."""
 
 _SPAWN_VARIABLES: Final = "distributed.nanny.pre-spawn-environ"
@@ -111,7 +112,7 @@ def current_client() -> Client | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class RemoteError:
     """What a quiet function returns in place of an error; it quotes no value."""
 
     kind: type[ConfideError]
@@ -119,20 +120,20 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Quiet:
+class NonRaising:
     """A function that never raises on a worker, where errors are logged with arguments."""
 
     function: Callable[..., Any]
 
     def __call__(self, *values: Any) -> Any:
-        """Return what the function returns, or `Failed`."""
+        """Return what the function returns, or `RemoteError`."""
         try:
             return self.function(*values)
         except ConfideError as error:
-            return Failed(type(error), str(error))
+            return RemoteError(type(error), str(error))
         except (Exception, SystemExit) as error:  # noqa: BLE001
             name = type(error).__name__
-            return Failed(
+            return RemoteError(
                 ConfideError, f"a block could not be computed on a worker: {name}"
             )
 
@@ -140,14 +141,14 @@ class Quiet:
         return "<private>"
 
 
-def quiet(function: Callable[..., Any]) -> Quiet:
+def non_raising(function: Callable[..., Any]) -> NonRaising:
     """Return a function that can be sent to workers; read its results by `unwrap`."""
-    return Quiet(function)
+    return NonRaising(function)
 
 
 def unwrap(result: Any) -> Any:
     """Return the result of a quiet function, or raise here what happened there."""
-    if isinstance(result, Failed):
+    if isinstance(result, RemoteError):
         raise restored(result.kind, result.message)
     return result
 
@@ -206,12 +207,12 @@ def _remote(address: str) -> Iterator[Client]:
 def _answering(distributed: ModuleType, address: str) -> Client:
     try:
         # the first is no default: one that cannot connect would stay it for ever
-        distributed.Client(address, timeout=PATIENCE, set_as_default=False).close()
-        return distributed.Client(address, timeout=PATIENCE)
+        distributed.Client(address, timeout=CONNECT_TIMEOUT_S, set_as_default=False).close()
+        return distributed.Client(address, timeout=CONNECT_TIMEOUT_S)
     except (OSError, ValueError, TypeError, RuntimeError) as error:
         raise InvalidParameter(
             "address",
-            f"where a Dask scheduler answers within {PATIENCE:g} seconds",
+            f"where a Dask scheduler answers within {CONNECT_TIMEOUT_S:g} seconds",
             address,
             "Start one by `dask scheduler`, or see whether name, port and firewall are "
             "right; for tls:// set distributed.comm.tls in Dask's configuration. "
@@ -221,7 +222,7 @@ def _answering(distributed: ModuleType, address: str) -> Client:
 
 def _check_that_workers_are_there(client: Client, address: str) -> None:
     try:
-        client.wait_for_workers(1, timeout=PATIENCE)
+        client.wait_for_workers(1, timeout=CONNECT_TIMEOUT_S)
     except TimeoutError:
         raise InvalidParameter(
             "address",

@@ -31,7 +31,7 @@ ENOUGH = 150
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedMoments:
     """What is expected of data that nobody has looked at, in units of the objective.
 
     ``second`` holds the mean products of two features of a row, the intercept's last;
@@ -57,7 +57,10 @@ def left_for_coefficients(budget: Budget, part: Fraction) -> Budget:
 
 
 def planned_widths(
-    calibration: IntervalCalibration, expected: Expected, directions: Array, level: float
+    calibration: IntervalCalibration,
+    expected: ExpectedMoments,
+    directions: Array,
+    level: float,
 ) -> tuple[Array, Array]:
     """Return the median and the upper quartile of the widths for every direction."""
     main, moments = calibration.main, calibration.moments

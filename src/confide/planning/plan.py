@@ -35,10 +35,10 @@ from confide.objectives import (
     Clipped,
     Loss,
     Objective,
-    typical_norm_of_columns,
+    guess_coef_norm_of_columns,
 )
-from confide.planning.interval_width import Expected, planned_widths
-from confide.planning.population import Model, stand_in
+from confide.planning.interval_width import ExpectedMoments, planned_widths
+from confide.planning.population import Model, synthetic_population
 from confide.privacy import Budget, Guarantee, Neighbours, check_budget
 
 MOST_ROWS = 10**15
@@ -135,7 +135,9 @@ class Plan:
         size = math.hypot(kept, self.privacy_error) / self.target_unit
         signs = np.where(np.arange(len(second)) % 2, -size, size)
         signs[-1] = 0.0
-        expected = Expected(self.rows, second, self.curvature, self.scatter, signs, still)
+        expected = ExpectedMoments(
+            self.rows, second, self.curvature, self.scatter, signs, still
+        )
         return planned_widths(self.intervals, expected, lines, self.level)
 
     @property
@@ -161,7 +163,7 @@ class Plan:
 
     def with_rows(self, rows: int) -> "Plan":
         """Return the plan for another number of rows; the share of intervals stays."""
-        return _foretell(replace(self, rows=_whole("rows", rows)))
+        return _solve_errors(replace(self, rows=_whole("rows", rows)))
 
     def smallest_rows(self, width: float) -> int:
         """Return the fewest rows whose interval is no wider than ``width``.
@@ -272,7 +274,7 @@ def make_plan(
         target_bound=1.0 if model == "linear" else target,
     )
     if isinstance(columns, Schema):
-        guess = typical_norm_of_columns(
+        guess = guess_coef_norm_of_columns(
             objective.loss, columns.weights, len(columns.columns), objective.target_bound
         )
         objective = replace(objective, coef_norm_guess=guess)
@@ -300,7 +302,7 @@ def make_plan(
         fixed,
         joint,
     )
-    return _foretell(draft)
+    return _solve_errors(draft)
 
 
 def compare_mechanisms(
@@ -346,7 +348,7 @@ def compare_mechanisms(
     return tuple(sorted(plans, key=lambda plan: plan.total_error))
 
 
-def _foretell(plan: Plan) -> Plan:
+def _solve_errors(plan: Plan) -> Plan:
     """Fill in the errors: find the stray that they give the predictor, and it them.
 
     Everything is per row and in units of the predictor: a coefficient times τ.
@@ -357,7 +359,7 @@ def _foretell(plan: Plan) -> Plan:
     ridge = plan.ridge / (plan.rows * units**2)
     on_term, last = plan.noise_variances
     pull = on_term / (plan.rows * units) ** 2
-    people = stand_in(plan.model, plan.columns, plan.signal, plan.target_bound)
+    people = synthetic_population(plan.model, plan.columns, plan.signal, plan.target_bound)
     free = people.centre(loss, np.zeros(2), 0.0, np.array([plan.signal, 0.0]))
     centre, stray, before = free, 0.0, math.inf
     while abs(stray - before) > 1e-5 * stray:

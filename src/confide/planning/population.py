@@ -18,7 +18,7 @@ from confide.objectives import Loss
 Model: TypeAlias = Literal["logistic", "svm", "linear", "poisson"]
 
 
-class Moments(NamedTuple):
+class PopulationMoments(NamedTuple):
     """Slope and curvature of the loss against the columns (place, 1), and across."""
 
     gradient: Array
@@ -29,7 +29,7 @@ class Moments(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class People:
+class SyntheticPopulation:
     """Nodes and weights: place along the signal, stray of the predictor, target.
 
     ``across`` is the mean square of a feature at right angles to the signal.
@@ -41,14 +41,14 @@ class People:
     target: Array
     weight: Array
 
-    def moments(self, loss: Loss, centre: Array, stray: float) -> Moments:
+    def moments(self, loss: Loss, centre: Array, stray: float) -> PopulationMoments:
         """Return expectations at this spread and level of the predictor."""
         eta = centre[0] * self.place + centre[1] + stray * self.stray
         slope = self.weight * loss.slope(eta, self.target)
         square = slope**2 / self.weight
         bend = self.weight * loss.curvature(eta, self.target)
         columns = np.stack([self.place, np.ones_like(eta)])
-        return Moments(
+        return PopulationMoments(
             columns @ slope,
             (columns * square) @ columns.T,
             (columns * bend) @ columns.T,
@@ -78,7 +78,9 @@ class People:
 
 
 @lru_cache(maxsize=16)
-def stand_in(model: Model, columns: int, signal: float, bound: float | None) -> People:
+def synthetic_population(
+    model: Model, columns: int, signal: float, bound: float | None
+) -> SyntheticPopulation:
     """Lay out a public stand-in for the people: rows on a sphere, targets by the signal."""
     numeric = model in ("linear", "poisson")
     half = 30 if numeric else 80
@@ -100,4 +102,4 @@ def stand_in(model: Model, columns: int, signal: float, bound: float | None) -> 
         rate = np.exp(np.minimum(signal * place, math.log(bound) + 3))
         target = np.minimum(poisson.ppf(ndtr(residual), rate), bound)
     across = (columns - place**2) / max(1, columns - 1)
-    return People(place, across, stray, target, weight / weight.sum())
+    return SyntheticPopulation(place, across, stray, target, weight / weight.sum())

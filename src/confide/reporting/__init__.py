@@ -7,6 +7,6 @@ from confide.reporting.card import model_card
 from confide.reporting.guarantee_text import plain_words
 from confide.reporting.interval_text import about_intervals
 from confide.reporting.page import report_page
-from confide.reporting.released_plot import PaidPlot
+from confide.reporting.released_plot import ReleasedPlot
 
-__all__ = ["PaidPlot", "about_intervals", "model_card", "plain_words", "report_page"]
+__all__ = ["ReleasedPlot", "about_intervals", "model_card", "plain_words", "report_page"]

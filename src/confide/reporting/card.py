@@ -7,7 +7,7 @@ from confide.inference import Summary
 from confide.privacy import Budget, Guarantee, Neighbours, Status
 from confide.reporting.budget_use import Spending, spending
 from confide.reporting.escape import markdown
-from confide.reporting.guarantee_text import standing_budget, theorem_text, word
+from confide.reporting.guarantee_text import describe, effective_budget, theorem_text
 from confide.reporting.interval_text import about_intervals, not_in_intervals
 
 
@@ -132,8 +132,8 @@ def card_sections(
 ) -> tuple[Section, ...]:
     """Return the card in parts, for whoever sets them in type."""
     guarantee = summary.guarantee
-    words = word(guarantee)
-    holds = guarantee.private and standing_budget(guarantee) is not None
+    words = describe(guarantee)
+    holds = guarantee.private and effective_budget(guarantee) is not None
     proved = guarantee.status is Status.PROVED
     against = (*AGAINST, *(() if proved else (IF_TRUE,))) if holds else AGAINST_NOBODY
     promise = (words.relation, *words.promise, words.trust)
@@ -184,7 +184,7 @@ def caution_text(caution: str) -> str:
 def citation(guarantee: Guarantee, version: str) -> str:
     """Return one sentence that can stand in a paper."""
     where = f"{theorem_text(guarantee)}, {_software(version)}"
-    budget = standing_budget(guarantee)
+    budget = effective_budget(guarantee)
     if budget is None:
         return f"“The coefficients carry no privacy guarantee ({where}).”"
     if not guarantee.private:

@@ -14,7 +14,7 @@ INTERCEPT = "(intercept)"
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class PlotLayout:
     """The measures of a drawing; on a phone a name stands above its dot."""
 
     name: str
@@ -31,8 +31,8 @@ class Layout:
         return self.left + scale.place(value) * (self.width - self.left - self.right)
 
 
-WIDE = Layout("wide", 760, 24, 274, 96, 34, 7, stacked=False)
-NARROW = Layout("narrow", 340, 42, 24, 24, 31, 5, stacked=True)
+WIDE = PlotLayout("wide", 760, 24, 274, 96, 34, 7, stacked=False)
+NARROW = PlotLayout("narrow", 340, 42, 24, 24, 31, 5, stacked=True)
 TOP, FOOT = 26, 26
 _SAMPLE = (
     '<svg class="key" viewBox="0 0 44 12" aria-hidden="true"><path class="{}" d="{}"/>'
@@ -112,7 +112,7 @@ def _notes(
     yield "The size of a coefficient depends on the unit of its column."
 
 
-def _drawing(shown: tuple[Coefficient, ...], scale: Scale, layout: Layout) -> str:
+def _drawing(shown: tuple[Coefficient, ...], scale: Scale, layout: PlotLayout) -> str:
     height = TOP + layout.row * len(shown) + FOOT
     grid = "".join(
         _tick(value, scale, layout, height) for value in scale.ticks(layout.ticks)
@@ -137,7 +137,7 @@ def _about(shown: tuple[Coefficient, ...]) -> str:
     )
 
 
-def _tick(value: float, scale: Scale, layout: Layout, height: int) -> str:
+def _tick(value: float, scale: Scale, layout: PlotLayout, height: int) -> str:
     x, name = layout.x(scale, value), tick_text(value)
     kind = "zero" if value == 0 else "grid"
     bottom = height - FOOT + 4
@@ -148,7 +148,7 @@ def _tick(value: float, scale: Scale, layout: Layout, height: int) -> str:
     )
 
 
-def _line(k: int, row: Coefficient, scale: Scale, layout: Layout) -> str:
+def _line(k: int, row: Coefficient, scale: Scale, layout: PlotLayout) -> str:
     top = TOP + k * layout.row
     text_y = top + (15 if layout.stacked else layout.row / 2 + 4)
     y = top + (28 if layout.stacked else layout.row / 2)
@@ -167,7 +167,7 @@ def _line(k: int, row: Coefficient, scale: Scale, layout: Layout) -> str:
     )
 
 
-def _bar(row: Coefficient, y: float, scale: Scale, layout: Layout) -> str:
+def _bar(row: Coefficient, y: float, scale: Scale, layout: PlotLayout) -> str:
     if row.lower is None or row.upper is None or math.isnan(row.lower + row.upper):
         return ""
     left, right = layout.x(scale, row.lower), layout.x(scale, row.upper)

@@ -14,7 +14,12 @@ from confide.privacy import (
     zcdp_to_approx,
 )
 from confide.privacy.guarantee import IDEAL_NOISE, ONE_ROW, PUBLIC_LABELS
-from confide.reporting.number_format import chance_text, even_odds_text, factor_text, upward
+from confide.reporting.number_format import (
+    chance_text,
+    even_odds_text,
+    factor_text,
+    round_up,
+)
 
 USUAL_DELTA = "1e-6"
 WEAK_EPSILON = 7.0
@@ -62,7 +67,7 @@ GLOSSES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class GuaranteeText:
     """The parts of an explanation, for whoever sets them in type."""
 
     warning: str
@@ -85,7 +90,7 @@ def plain_words(guarantee: Guarantee) -> str:
     str
         Paragraphs with an empty line between them; the assumptions are a list.
     """
-    words = word(guarantee)
+    words = describe(guarantee)
     paragraphs = [words.warning, words.relation, *words.promise, words.trust]
     if words.assumptions:
         paragraphs.append(
@@ -94,17 +99,17 @@ def plain_words(guarantee: Guarantee) -> str:
     return "\n\n".join(part for part in paragraphs if part)
 
 
-def word(guarantee: Guarantee) -> Wording:
+def describe(guarantee: Guarantee) -> GuaranteeText:
     """Return the explanation in parts."""
     assumptions = tuple(_glossed(a) for a in guarantee.assumptions)
     trust = f"{TRUST[guarantee.status]} ({theorem_text(guarantee)})."
-    budget = standing_budget(guarantee)
+    budget = effective_budget(guarantee)
     if budget is None:
-        return Wording(NO_GUARANTEE, "", (), trust, assumptions)
+        return GuaranteeText(NO_GUARANTEE, "", (), trust, assumptions)
     promise = [*_promise(budget, guarantee.neighbours), PEOPLE_IN_GENERAL]
     if guarantee.status is Status.CLAIMED:
         promise.insert(0, _unproved(guarantee.reason))
-    return Wording(
+    return GuaranteeText(
         "" if guarantee.private else NOT_PRIVATE,
         RELATION[guarantee.neighbours],
         tuple(promise),
@@ -119,7 +124,7 @@ def _unproved(reason: str) -> str:
     return " ".join(filter(None, (start, reason, "If it is true:")))
 
 
-def standing_budget(guarantee: Guarantee) -> Budget | None:
+def effective_budget(guarantee: Guarantee) -> Budget | None:
     """Return the budget that is still promised: a refuted claim promises nothing."""
     return None if guarantee.status is Status.REFUTED else guarantee.budget
 
@@ -143,7 +148,7 @@ def _concentrated(budget: Zcdp, neighbours: Neighbours) -> list[str]:
     intro = f"The guarantee is zero-concentrated differential privacy with {budget}."
     if budget.rho > VAST_RHO:
         return [f"{intro} That is so large that it protects nobody."]
-    implied = upward(float(zcdp_to_approx(budget, USUAL_DELTA).epsilon))
+    implied = round_up(float(zcdp_to_approx(budget, USUAL_DELTA).epsilon))
     how = f"{intro} At δ = {float(USUAL_DELTA):g} it implies ε = {implied}, which means:"
     bound = _bound(float(implied), float(USUAL_DELTA), f"ε = {implied}", neighbours)
     return [how, *bound]
@@ -192,7 +197,7 @@ def _two_versions(epsilon: float, delta: float) -> str:
     )
     if grown >= 0.1:
         return f"{start} are not usefully bounded."
-    failing = f", except with probability at most {upward(grown)}" if delta else ""
+    failing = f", except with probability at most {round_up(grown)}" if delta else ""
     return f"{start} shift by a factor of at most {factor_text(2 * epsilon)}{failing}."
 
 

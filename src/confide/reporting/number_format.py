@@ -28,7 +28,7 @@ def chance_text(delta: float) -> str:
     return f"one in {math.floor(1 / delta * (1 + 1e-12)):,}"
 
 
-def upward(value: float) -> str:
+def round_up(value: float) -> str:
     """Return a bound with four significant digits, rounded up."""
     digits = 3 - math.floor(math.log10(value))
     step = Fraction(10) ** digits

@@ -12,10 +12,10 @@ from confide.reporting.budget_use import Share, Spending, spending
 from confide.reporting.card import Item, Section, card_sections, caution_text
 from confide.reporting.coefficient_svg import MOST_SHOWN, picture
 from confide.reporting.escape import html
-from confide.reporting.guarantee_text import standing_budget, word
+from confide.reporting.guarantee_text import describe, effective_budget
 from confide.reporting.interval_text import about_intervals, not_in_intervals
 from confide.reporting.number_format import short
-from confide.reporting.released_plot import PaidPlot, paid_picture
+from confide.reporting.released_plot import ReleasedPlot, plot_svg
 from confide.reporting.stylesheet import STYLE
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -31,7 +31,7 @@ def report_page(
     counted_for: Neighbours | None = None,
     card: bool = True,
     version: str = "",
-    paid_plots: tuple[PaidPlot, ...] = (),
+    paid_plots: tuple[ReleasedPlot, ...] = (),
 ) -> str:
     """Return a self-contained HTML page about a released model.
 
@@ -102,7 +102,7 @@ def _footer(version: str) -> str:
 
 
 def _promise(guarantee: Guarantee) -> str:
-    words = word(guarantee)
+    words = describe(guarantee)
     warning = f'<p class="warning">{html(words.warning)}</p>' if words.warning else ""
     said = filter(None, (words.relation, *words.promise, words.trust))
     listed = "".join(f"<li>{html(text)}</li>" for text in words.assumptions)
@@ -128,7 +128,7 @@ def _badges(guarantee: Guarantee) -> str:
 
 
 def _in_short(guarantee: Guarantee) -> str:
-    budget = standing_budget(guarantee)
+    budget = effective_budget(guarantee)
     if budget is None:
         return "No guarantee"
     start = "" if guarantee.private else "With fresh noise it would be "
@@ -223,12 +223,12 @@ def _cell(value: float | None, front: str, tail: str, widest: int) -> str:
     return f'<td class="number"><data value="{value!r}">{front}{place}</data></td>'
 
 
-def _paid(plot: PaidPlot, number: int) -> str:
+def _paid(plot: ReleasedPlot, number: int) -> str:
     guarantee = plot.guarantee
-    trust = word(guarantee).trust
+    trust = describe(guarantee).trust
     return (
         f'<section class="plot-paid"><h2>{html(plot.title)}</h2>'
-        f"<figure>{paid_picture(plot, number)}"
+        f"<figure>{plot_svg(plot, number)}"
         f'<figcaption class="note"><p>{_badges(guarantee)} This plot was released '
         f"separately and paid for: {html(_in_short(guarantee))}. {html(trust)}</p>"
         "</figcaption></figure></section>"

@@ -13,7 +13,7 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, FOOT = 400, 320, 58, 16, 14, 50
 
 
 @dataclass(frozen=True, slots=True)
-class PaidPlot:
+class ReleasedPlot:
     """A curve or a cloud of points that a private mechanism released.
 
     A ROC curve or residuals computed from the records in the clear have no guarantee and
@@ -45,7 +45,7 @@ class PaidPlot:
             raise InvalidParameter("points", "finite and at least one", self.points)
 
 
-def paid_picture(plot: PaidPlot, number: int) -> str:
+def plot_svg(plot: ReleasedPlot, number: int) -> str:
     """Draw the plot; the number tells its labels from those of other plots."""
     xs, ys = zip(*plot.points, strict=True)
     across, up = _span(xs), _span(ys)
@@ -77,7 +77,7 @@ def _y(scale: Scale, value: float) -> float:
     return HEIGHT - FOOT - scale.place(value) * (HEIGHT - FOOT - TOP)
 
 
-def _axes(plot: PaidPlot, across: Scale, up: Scale) -> str:
+def _axes(plot: ReleasedPlot, across: Scale, up: Scale) -> str:
     floor, end = HEIGHT - FOOT, WIDTH - RIGHT
     parts = []
     for value in across.ticks(5):

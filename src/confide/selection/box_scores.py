@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from confide._types import Array
 from confide.data.rows.block import Block
 from confide.data.rows.in_memory import Rows
-from confide.objectives import Clipped, Objective, Poisson, Public, Squared
+from confide.objectives import Clipped, Objective, Poisson, PublicBounds, Squared
 
 Oracle: TypeAlias = Callable[[Array], tuple[float, Array]]
 """Returns a convex function and its gradient."""
@@ -35,7 +35,7 @@ def loss_range(objective: Objective, margin: float) -> float:
     elif isinstance(loss, Poisson):
         targets = np.array([0.0, bound])
     else:
-        public = Public(1.0, margin, objective.target_bound)
+        public = PublicBounds(1.0, margin, objective.target_bound)
         return 2 * margin * loss.slope_bound(public)
     flat = np.clip(loss.margin_at(np.zeros(2), targets), -margin, margin)
     ends = [loss.value(np.full(2, end), targets) for end in (-margin, margin)]
@@ -51,7 +51,7 @@ def loss_peak(objective: Objective, margin: float) -> float:
     if objective.loss.targets == "counts":
         middle = np.array([0.0, bound])
     centre = float(np.abs(objective.loss.value(np.zeros(2), middle)).max())
-    public = Public(1.0, margin, objective.target_bound)
+    public = PublicBounds(1.0, margin, objective.target_bound)
     return centre + margin * objective.loss.slope_bound(public)
 
 

@@ -18,7 +18,7 @@ ROUNDING = 1e-4
 """Widths and sensitivities are widened by this share: it pays for sums of doubles."""
 
 
-def range_of(budget: Pure | Zcdp, choices: int) -> float:
+def range_per_choice(budget: Pure | Zcdp, choices: int) -> float:
     """Return the range that each of so many choices may have."""
     match budget:
         case Pure(epsilon=epsilon):
@@ -29,19 +29,23 @@ def range_of(budget: Pure | Zcdp, choices: int) -> float:
             assert_never(budget)
 
 
-def settle(budget: Budget, choices: int) -> Pure | Zcdp:
+def best_budget_kind(budget: Budget, choices: int) -> Pure | Zcdp:
     """Return the kind of budget that so many choices make the most of."""
     if not isinstance(budget, Approx):
         return budget
     alone, joint = Pure(budget.epsilon), approx_to_zcdp(budget.epsilon, budget.delta)
-    return alone if range_of(alone, choices) >= range_of(joint, choices) else joint
+    return (
+        alone
+        if range_per_choice(alone, choices) >= range_per_choice(joint, choices)
+        else joint
+    )
 
 
 def score_scale(
     budget: Pure | Zcdp, choices: int, width: float, rounding: float = ROUNDING
 ) -> float:
     """Return the Gumbel scale for scores whose changes differ by at most ``width``."""
-    return (1 + rounding) * width / range_of(budget, choices)
+    return (1 + rounding) * width / range_per_choice(budget, choices)
 
 
 def sum_noise(budget: Pure | Zcdp, reach: float, times: int) -> Noise:

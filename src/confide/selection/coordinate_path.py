@@ -11,14 +11,14 @@ import numpy as np
 
 from confide._types import AnyArray, Array
 from confide.data.rows.block import Block
-from confide.data.rows.column_index import TouchedRows
-from confide.data.rows.in_memory import HeldRows, Rows
+from confide.data.rows.column_index import ColumnIndexedRows
+from confide.data.rows.in_memory import InMemoryRows, Rows
 from confide.objectives import Objective
 
 STALE = 0.85
 """How far slopes may fall behind: refreshed once coefficients shrank to this share."""
 
-MANY = 10
+DENSE_COLUMN_SHARE = 10
 """Where a column touches a tenth of all entries, all pulls are computed anew."""
 
 
@@ -63,13 +63,13 @@ class TouchedPath:
     how full columns are decides only how a sum is computed, never what is summed.
     """
 
-    def __init__(self, objective: Objective, rows: HeldRows) -> None:
+    def __init__(self, objective: Objective, rows: InMemoryRows) -> None:
         self._loss, self._height = objective.loss, rows.height
         self._columns = objective.columns
-        self._rows = TouchedRows.of(rows)
+        self._rows = ColumnIndexedRows.of(rows)
         self._margins = np.zeros(self._rows.count)
         self._scale = self._fresh = 1.0
-        self._many = self._rows.entries_of(slice(None)) // MANY
+        self._many = self._rows.entries_of(slice(None)) // DENSE_COLUMN_SHARE
         self._refresh()
 
     def move(self, place: int, gain: float, keep: float) -> AnyArray | None:

@@ -15,7 +15,12 @@ from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours
 from confide.selection.base import PAGE, SELECTORS, SelectorCalibration
 from confide.selection.box_scores import BoxScores, loss_peak, loss_range
-from confide.selection.choice_cost import check_rounding, check_size, score_scale, settle
+from confide.selection.choice_cost import (
+    best_budget_kind,
+    check_rounding,
+    check_size,
+    score_scale,
+)
 from confide.selection.target_scale import target_size
 
 GAP = 1e-3
@@ -74,7 +79,7 @@ class ExponentialSelector:
                 f"{self.size} of {objective.columns} columns: {supports} supports",
                 "Raise most, or use ScreeningSelector or SampleAggregateSelector.",
             )
-        whole = settle(budget, copies)
+        whole = best_budget_kind(budget, copies)
         width = support_width(objective, self.size, self.radius, neighbours)
         return SelectorCalibration(
             objective,

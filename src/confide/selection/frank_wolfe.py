@@ -11,16 +11,16 @@ from scipy import sparse
 from confide._types import AnyArray, Array
 from confide.accounting import event_of
 from confide.data import EntryBounds
-from confide.data.rows.in_memory import HeldRows, Rows
+from confide.data.rows.in_memory import InMemoryRows, Rows
 from confide.errors import InvalidParameter, MissingPublicBound
 from confide.mechanisms import MECHANISMS, Calibration, Need, Release
-from confide.mechanisms.base import check_whole, exactly, released
+from confide.mechanisms.base import check_whole, checked_copies, make_release
 from confide.mechanisms.needs import NO_KINK, SMOOTH_LOSS, check_needs
 from confide.noise import Entropy, Gumbel, choose
-from confide.objectives import L1Ball, Objective, Public
+from confide.objectives import L1Ball, Objective, PublicBounds
 from confide.privacy import Budget, Neighbours
 from confide.selection.base import PAGE
-from confide.selection.choice_cost import check_rounding, score_scale, settle
+from confide.selection.choice_cost import best_budget_kind, check_rounding, score_scale
 from confide.selection.coordinate_path import Path, PlainPath, TouchedPath
 from confide.selection.row_bounds import entry_bounds, extras
 from confide.selection.screening import score_width
@@ -108,7 +108,7 @@ class FrankWolfe:
         """Choose the noise from public facts alone."""
         check_needs(type(self).__name__, self.needs, objective)
         choices = self.steps * copies
-        whole = settle(budget, choices)
+        whole = best_budget_kind(budget, choices)
         slope = corner_slope(objective, self.radius)
         width = score_width(self.radius * slope * corner_entry(objective), neighbours)
         return CornerCalibration(
@@ -130,16 +130,16 @@ class FrankWolfe:
         """Walk for every task and release the results together."""
         assert isinstance(calibration, CornerCalibration)  # noqa: S101
         objective = calibration.objective
-        paid = exactly(tasks, calibration.copies)
+        paid = checked_copies(tasks, calibration.copies)
         values = [self._walk(calibration, rows, entropy) for rows in paid]
         supports = [np.flatnonzero(v[: objective.columns]).tolist() for v in values]
-        release = released(calibration, values, entropy, "scores of corners")
+        release = make_release(calibration, values, entropy, "scores of corners")
         return replace(release, extras=extras(objective, supports))
 
     def _walk(self, calibration: CornerCalibration, rows: Rows, entropy: Entropy) -> Array:
         objective = calibration.objective
         path: Path
-        if isinstance(rows, HeldRows) and _is_touched(rows):
+        if isinstance(rows, InMemoryRows) and _is_touched(rows):
             path = TouchedPath(objective, rows)
         else:
             path = PlainPath(objective, rows)
@@ -161,7 +161,7 @@ class FrankWolfe:
 
 def _is_touched(rows: Rows) -> bool:
     """Whether only what a step touches is brought up to date."""
-    return isinstance(rows, HeldRows) and sparse.issparse(rows.features)
+    return isinstance(rows, InMemoryRows) and sparse.issparse(rows.features)
 
 
 class Corners:
@@ -202,5 +202,5 @@ def corner_entry(objective: Objective) -> float:
 
 def corner_slope(objective: Objective, radius: float) -> float:
     """Return the largest slope where ‖θ‖₁ is within the radius: |⟨x,θ⟩| <= ‖x‖∞·‖θ‖₁."""
-    public = Public(corner_entry(objective), radius, objective.target_bound)
+    public = PublicBounds(corner_entry(objective), radius, objective.target_bound)
     return objective.loss.slope_bound(public)

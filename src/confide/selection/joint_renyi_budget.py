@@ -18,7 +18,7 @@ from confide.errors import InvalidParameter
 from confide.mechanisms import Calibration, ObjectivePerturbation
 from confide.mechanisms.objective.analysis import gaussian_bounds, replace_one_bound
 from confide.mechanisms.objective.calibration import smallest_scale
-from confide.mechanisms.objective.perturbation import finish_noise
+from confide.mechanisms.objective.perturbation import solver_noise_for
 from confide.noise import Gaussian
 from confide.objectives import Objective
 from confide.privacy import Approx, Neighbours, Zcdp, approx_to_zcdp, gaussian_mu
@@ -59,7 +59,7 @@ def fit_beside_selection(
         sigma = smallest_scale(cost, delta, neighbours.shifts * objective.lipschitz / mu)
     except OverflowError:
         raise InvalidParameter("l2", "larger for this budget", objective.l2) from None
-    finish, event = finish_noise(budget.share(precise), alone.tolerance, copies)
+    finish, event = solver_noise_for(budget.share(precise), alone.tolerance, copies)
     fit = replace(alone, noise=Gaussian(sigma), finish=finish, budget=budget)
     return selection, fit, (ApproxEvent(main.epsilon, main.delta), event)
 

@@ -11,14 +11,14 @@ import numpy as np
 
 from confide._types import AnyArray
 from confide.accounting import event_of
-from confide.data.rows.in_memory import HeldRows, Rows
+from confide.data.rows.in_memory import InMemoryRows, Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import check_whole
 from confide.noise import Entropy, Gumbel, Laplace, assigned, largest, shuffled
 from confide.objectives import Objective
 from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp
 from confide.selection.base import PAGE, SELECTORS, SelectorCalibration
-from confide.selection.choice_cost import check_size, score_scale, settle
+from confide.selection.choice_cost import best_budget_kind, check_size, score_scale
 from confide.selection.support_finders import Finder, LassoPath
 
 USUAL_BLOCKS = 100
@@ -72,7 +72,7 @@ class SampleAggregateSelector:
         """Choose the noise from public facts alone."""
         check_size(self.size, objective)
         choices = self.size * copies
-        whole = settle(budget, choices)
+        whole = best_budget_kind(budget, choices)
         noise: Gumbel | Laplace = Gumbel(score_scale(whole, choices, VOTE_WIDTH))
         if self.noise == "laplace":
             whole = _as_pure(budget)
@@ -130,7 +130,7 @@ class SampleAggregateSelector:
         edges = np.searchsorted(own[order], np.arange(1, blocks))
         return np.split(order, edges)
 
-    def ballot(self, block: HeldRows, columns: int) -> AnyArray:
+    def ballot(self, block: InMemoryRows, columns: int) -> AnyArray:
         """Return up to ``size`` different columns; none where the finder fails."""
         try:
             found = self.finder.find(*block.plain(), self.size)

@@ -20,10 +20,10 @@ from confide.privacy import Budget, Neighbours
 from confide.privacy.budgets import exact
 from confide.selection.base import PAGE, SELECTORS, SelectorCalibration
 from confide.selection.choice_cost import (
+    best_budget_kind,
     check_rounding,
     check_size,
     score_scale,
-    settle,
     sum_noise,
 )
 from confide.selection.target_scale import scaled_target, target_size
@@ -69,7 +69,7 @@ class ScreeningSelector:
         check_size(self.size, objective)
         target_size(objective)
         choices = self.size * copies
-        whole = settle(budget, choices)
+        whole = best_budget_kind(budget, choices)
         main, centre = whole.share(1 - self.centre_share), None
         events: tuple[Event, ...] = (event_of(main),)
         if self.centre_share:

@@ -18,7 +18,7 @@ from confide.mechanisms import (
     ObjectivePerturbation,
     Release,
 )
-from confide.mechanisms.base import exactly
+from confide.mechanisms.base import checked_copies
 from confide.mechanisms.needs import check_needs
 from confide.noise import Entropy
 from confide.objectives import Objective, weighs_alike
@@ -28,7 +28,7 @@ from confide.selection.base import PAGE, Selector, SelectorCalibration
 from confide.selection.choice_cost import check_size
 from confide.selection.row_bounds import entry_bounds, extras, height_beside
 from confide.selection.screening import ScreeningSelector
-from confide.selection.two_stage_budget import Stages, divide
+from confide.selection.two_stage_budget import Stages, split_budget
 
 ALIKE = Need(
     "a penalty that weighs all columns alike, one by one",
@@ -121,7 +121,7 @@ class SelectThenFit:
         check_needs(type(self).__name__, self.needs, objective)
         check_size(self.selector.size, objective)
         task = Stages(self.selector, self.mechanism, objective, neighbours, copies)
-        first, fit, events = divide(task, budget, self.share)
+        first, fit, events = split_budget(task, budget, self.share)
         least = weakest(first.guarantee, fit.guarantee)
         return TwoStages(
             objective.with_l2(fit.objective.l2 or 0.0),
@@ -148,7 +148,7 @@ class SelectThenFit:
         supports: list[list[int]] = []
 
         def restricted() -> Iterator[Rows]:
-            for rows in exactly(tasks, calibration.copies):
+            for rows in checked_copies(tasks, calibration.copies):
                 support = self.selector.select(calibration.first, rows, entropy)
                 supports.append([int(j) for j in support])
                 yield rows.columns(supports[-1])

@@ -14,17 +14,17 @@ from confide.data import EntryBounds
 from confide.data.rows.block import Block
 from confide.data.rows.in_memory import Rows
 from confide.mechanisms import MECHANISMS, Calibration, Need, NoiseRecord, Release
-from confide.mechanisms.base import check_whole, exactly, released
+from confide.mechanisms.base import check_whole, checked_copies, make_release
 from confide.mechanisms.needs import BOUNDED_SLOPE, NO_KINK, SMOOTH_LOSS, check_needs
 from confide.noise import Entropy, Gumbel, Noise, largest
 from confide.objectives import Objective, curvature_bound
 from confide.privacy import Budget, Neighbours
 from confide.selection.base import PAGE
 from confide.selection.choice_cost import (
+    best_budget_kind,
     check_rounding,
     check_size,
     score_scale,
-    settle,
     sum_noise,
 )
 from confide.selection.row_bounds import entry_bounds, extras
@@ -113,7 +113,7 @@ class HardThresholding:
         check_needs(type(self).__name__, self.needs, objective)
         check_size(self.size, objective)
         choices = self.size * self.steps * copies
-        whole = settle(budget, choices)
+        whole = best_budget_kind(budget, choices)
         main = whole.share((1 - SCALE_SHARE) / 2)
         parts = (main, main, whole.share(SCALE_SHARE))
         few = objective.on_columns(self.size)
@@ -144,11 +144,11 @@ class HardThresholding:
         """Step for every task and release the results together."""
         assert isinstance(calibration, StepCalibration)  # noqa: S101
         objective, values, supports = calibration.objective, [], []
-        for rows in exactly(tasks, calibration.copies):
+        for rows in checked_copies(tasks, calibration.copies):
             value, support = self._descend(calibration, rows, entropy)
             values.append(value)
             supports.append(support)
-        release = released(calibration, values, entropy, "gradients")
+        release = make_release(calibration, values, entropy, "gradients")
         return replace(release, extras=extras(objective, supports))
 
     def _descend(

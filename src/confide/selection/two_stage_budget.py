@@ -45,7 +45,7 @@ class Stages:
         return first, fit, (*fit.events, *first.events)
 
 
-def divide(stages: Stages, budget: Budget, share: Fraction) -> Divided:
+def split_budget(stages: Stages, budget: Budget, share: Fraction) -> Divided:
     """Calibrate both stages so that together they cost the budget.
 
     Pure and zCDP budgets are cut. For (epsilon, delta) Renyi divergences of both stages are

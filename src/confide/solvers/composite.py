@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from confide._types import Array
-from confide.data.rows.in_memory import HeldRows, Rows
+from confide.data.rows.in_memory import InMemoryRows, Rows
 from confide.errors import NotSolved
 from confide.objectives import L1, Objective, prox
 from confide.solvers.problem import Problem, longest
@@ -38,7 +38,7 @@ def minimise_composite(
     if objective.dimension > WIDEST_HESSIAN:
         return _first_order(problem, start, tolerance)
     stride = rows.count // max(SMALLEST_SAMPLE, 20 * objective.dimension)
-    if stride > 4 or not isinstance(rows, HeldRows):
+    if stride > 4 or not isinstance(rows, InMemoryRows):
         few = rows.thin(max(1, stride))
         weight = rows.count / max(1, few.count)
         sample = replace(problem, rows=few, weight=weight)

@@ -24,7 +24,7 @@ SLOPES = 16 * 2.0**-53
 
 
 @dataclass(frozen=True, slots=True)
-class Bend:
+class CurvatureCertificate:
     """At ``centre`` the curvature is ``least`` or more; no row is longer than ``reach``."""
 
     centre: Array
@@ -32,7 +32,9 @@ class Bend:
     reach: float
 
     @classmethod
-    def of(cls, problem: Problem, centre: Array, hessian: Array) -> "Bend | None":
+    def of(
+        cls, problem: Problem, centre: Array, hessian: Array
+    ) -> "CurvatureCertificate | None":
         """Return what a Hessian in single precision proves, or None if it is nothing."""
         objective = problem.objective
         if not isinstance(objective.loss, Logistic):

@@ -20,7 +20,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from confide._types import AnyArray, Array
 from confide.errors import NotSolved
-from confide.solvers.curvature_certificate import Bend
+from confide.solvers.curvature_certificate import CurvatureCertificate
 from confide.solvers.problem import Problem, longest
 from confide.solvers.solution import Solution
 from confide.solvers.split_gradient import can_split, precise_gradient
@@ -38,15 +38,15 @@ MUCH_NEARER = 2e-11
 Metric: TypeAlias = Callable[[Array], Array]
 """Solves H d = g for some approximation H of the Hessian."""
 
-Sweep: TypeAlias = tuple[AnyArray, float]
+GradientAndError: TypeAlias = tuple[AnyArray, float]
 """A gradient, and a bound on the length of its rounding error."""
 
-Look: TypeAlias = Callable[[AnyArray], Sweep]
+GradientFunction: TypeAlias = Callable[[AnyArray], GradientAndError]
 """Computes a gradient in some arithmetic."""
 
 
 @dataclass(frozen=True, slots=True)
-class Goal:
+class StoppingRule:
     """How short a gradient must be. Unless it is ``certified``, rounding does not count.
 
     ``bend`` is what is known of the curvature beyond that of the ridge.
@@ -54,12 +54,12 @@ class Goal:
 
     length: float
     certified: bool
-    bend: Bend | None = None
+    bend: CurvatureCertificate | None = None
 
-    def look(self, problem: Problem) -> Look:
+    def look(self, problem: Problem) -> GradientFunction:
         """Return gradients in the precision of the point."""
 
-        def plain(point: AnyArray) -> Sweep:
+        def plain(point: AnyArray) -> GradientAndError:
             gradient, mass = problem.gradient(point)
             return gradient, self.floor(problem, point, mass)
 
@@ -71,14 +71,14 @@ class Goal:
 
 
 @dataclass(slots=True)
-class Memory:
+class LbfgsMemory:
     """Pairs of steps and gradient changes that correct a metric (two-loop L-BFGS)."""
 
     metric: Metric
     pairs: deque[tuple[Array, Array, float]]
 
     @classmethod
-    def of(cls, metric: Metric, dimension: int) -> "Memory":
+    def of(cls, metric: Metric, dimension: int) -> "LbfgsMemory":
         """Return a metric that nothing has corrected yet."""
         fitting = min(MOST_PAIRS, PAIRS_BYTES // (16 * dimension))
         return cls(metric, deque(maxlen=max(FEWEST_PAIRS, fitting)))
@@ -103,10 +103,14 @@ class Memory:
 
 
 def descend(
-    problem: Problem, goal: Goal, theta: Array, sweep: Sweep, metric: Metric
+    problem: Problem,
+    goal: StoppingRule,
+    theta: Array,
+    sweep: GradientAndError,
+    metric: Metric,
 ) -> Solution:
     """Take quasi-Newton steps until the gradient certifies the distance."""
-    memory, plain = Memory.of(metric, len(theta)), goal.look(problem)
+    memory, plain = LbfgsMemory.of(metric, len(theta)), goal.look(problem)
     look, point, patience = plain, theta, _patience(problem)
     best, stalled, before = np.inf, 0, 0.0
     for _ in range(MOST_SWEEPS):
@@ -114,7 +118,7 @@ def descend(
         bound = longest(gradient)
         split = look is not plain
         if bound <= goal.length / 2 < floor and not split:
-            bound, floor = _looked_at_closer(problem, goal, point, (bound, floor))
+            bound, floor = _with_split_gradient(problem, goal, point, (bound, floor))
         found = _certified(problem, goal, point, (bound, floor))
         if found is not None:
             return found
@@ -129,7 +133,7 @@ def descend(
             continue
         if floor > goal.length / 2 and point.dtype != np.longdouble:
             if bound <= goal.length / 2 or stalled > patience:
-                look, point = _more_careful(problem, goal, plain, point)
+                look, point = _in_higher_precision(problem, goal, plain, point)
                 sweep, best, stalled = look(point), np.inf, 0
                 continue
             promised = bound**2 <= before * goal.length / 8
@@ -142,7 +146,7 @@ def descend(
 
 
 def _certified(
-    problem: Problem, goal: Goal, point: AnyArray, sweep: tuple[float, float]
+    problem: Problem, goal: StoppingRule, point: AnyArray, sweep: tuple[float, float]
 ) -> Solution | None:
     """Return a point if its gradient is short enough, by the ridge or by the curvature.
 
@@ -171,9 +175,9 @@ def _patience(problem: Problem) -> int:
     return 3 if problem.objective.dimension <= WIDEST_HESSIAN else 20
 
 
-def _more_careful(
-    problem: Problem, goal: Goal, plain: Look, point: AnyArray
-) -> tuple[Look, AnyArray]:
+def _in_higher_precision(
+    problem: Problem, goal: StoppingRule, plain: GradientFunction, point: AnyArray
+) -> tuple[GradientFunction, AnyArray]:
     """Return the next better arithmetic, and the point as it needs it."""
     wide = point.astype(np.longdouble)
     if can_split(problem):
@@ -181,8 +185,8 @@ def _more_careful(
     return plain, wide
 
 
-def _looked_at_closer(
-    problem: Problem, goal: Goal, point: AnyArray, found: tuple[float, float]
+def _with_split_gradient(
+    problem: Problem, goal: StoppingRule, point: AnyArray, found: tuple[float, float]
 ) -> tuple[float, float]:
     """Return the gradient's length and rounding again, from more careful arithmetic."""
     if point.dtype == np.longdouble:
@@ -195,7 +199,11 @@ def _looked_at_closer(
 
 
 def _last_step(
-    problem: Problem, goal: Goal, memory: Memory, point: AnyArray, gradient: AnyArray
+    problem: Problem,
+    goal: StoppingRule,
+    memory: LbfgsMemory,
+    point: AnyArray,
+    gradient: AnyArray,
 ) -> Solution | None:
     """Try a step that promises to be the last one, and certify it at once."""
     if not can_split(problem):
@@ -223,8 +231,12 @@ def _solved(problem: Problem, point: AnyArray, bound: float) -> Solution:
 
 
 def advance(
-    problem: Problem, memory: Memory, point: AnyArray, gradient: AnyArray, look: Look
-) -> tuple[AnyArray, Sweep]:
+    problem: Problem,
+    memory: LbfgsMemory,
+    point: AnyArray,
+    gradient: AnyArray,
+    look: GradientFunction,
+) -> tuple[AnyArray, GradientAndError]:
     """Take one quasi-Newton step; its length is found from gradients along it."""
     here = gradient.astype(np.float64)
     step = memory.direction(here)

@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 from confide._types import Array
-from confide.data.rows.in_memory import HeldRows, Rows
+from confide.data.rows.in_memory import InMemoryRows, Rows
 from confide.objectives import Objective
-from confide.solvers.curvature_certificate import Bend
+from confide.solvers.curvature_certificate import CurvatureCertificate
 from confide.solvers.problem import Problem
 from confide.solvers.quasi_newton import (
     WIDEST_HESSIAN,
-    Goal,
-    Memory,
+    GradientAndError,
+    LbfgsMemory,
     Metric,
-    Sweep,
+    StoppingRule,
     advance,
     cholesky_metric,
     descend,
@@ -53,7 +53,7 @@ def minimise_smooth(
     Without ``certify`` rounding is left out of account and a stall is good enough.
     """
     problem = Problem(objective, rows, linear, objective.ridge)
-    goal = Goal(tolerance * objective.strong_convexity, certify)
+    goal = StoppingRule(tolerance * objective.strong_convexity, certify)
     look = goal.look(problem)
     if objective.dimension > WIDEST_HESSIAN:
         theta = _approach_without_hessian(problem) if start is None else start
@@ -80,14 +80,18 @@ def _worth_a_hessian(dimension: int, sample: int, rows: Rows) -> bool:
     if sample == rows.count:
         return False
     sweeps = 1.5 + 20 / max(0.1, 0.5 * np.log(sample / dimension))
-    at_hand = isinstance(rows, HeldRows) and rows.count < MANY_ROWS
+    at_hand = isinstance(rows, InMemoryRows) and rows.count < MANY_ROWS
     spare = 6 if at_hand else 4
     return bool(sweeps > spare + dimension / 50)
 
 
 def _sharpen(
-    problem: Problem, goal: Goal, theta: Array, sweep: Sweep, metric: Metric
-) -> tuple[Array, Sweep, Metric, Bend | None]:
+    problem: Problem,
+    goal: StoppingRule,
+    theta: Array,
+    sweep: GradientAndError,
+    metric: Metric,
+) -> tuple[Array, GradientAndError, Metric, CurvatureCertificate | None]:
     """Take one step on all rows, then measure the Hessian where it leads."""
     gradient, _ = sweep
     trial = theta - metric(gradient)
@@ -98,7 +102,7 @@ def _sharpen(
         theta,
         sweep,
         cholesky_metric(hessian),
-        Bend.of(problem, trial, hessian),
+        CurvatureCertificate.of(problem, trial, hessian),
     )
 
 
@@ -154,7 +158,7 @@ def _approach_without_hessian(problem: Problem) -> Array:
     if stride < LEAST_STRIDE:
         return theta
     level = replace(problem, rows=problem.rows.thin(stride), weight=float(stride))
-    memory = Memory.of(diagonal_metric(level, theta), size)
+    memory = LbfgsMemory.of(diagonal_metric(level, theta), size)
     gradient, _ = level.gradient(theta)
     for _ in range(MOST_SAMPLE_STEPS):
         if float(gradient @ memory.metric(gradient)) <= 0.1 * size * stride:

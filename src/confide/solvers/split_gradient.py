@@ -17,8 +17,8 @@ from scipy import sparse
 
 from confide._types import AnyArray, Array
 from confide.data.matrix import csr
-from confide.data.matrix.coded_design import MOST_ADDED, Design
-from confide.data.rows.block import Block, Partial, add_up, chain, scaled
+from confide.data.matrix.coded_design import MOST_ADDED, CodedDesign
+from confide.data.rows.block import Block, Partial, addition_depth, pairwise_sum, scaled
 from confide.data.rows.in_memory import Rows
 from confide.objectives import Objective, curvature_bound
 from confide.solvers.problem import Problem, slope_scale
@@ -26,7 +26,7 @@ from confide.solvers.problem import Problem, slope_scale
 BITS = 20
 """Leading bits: 2·20 for a product and 13 for a sum of 8192 of them fill a double."""
 
-FEW = 1024
+ROWS_PER_SPLIT = 1024
 """So many rows at most are added up at once where there are very many."""
 
 Pieces: TypeAlias = tuple[Any, Any, Any]
@@ -40,7 +40,7 @@ def can_split(problem: Problem) -> bool:
 
 def splits(rows: Rows, entries: int) -> bool:
     """Whether rows of so many entries at most are split."""
-    coded = isinstance(rows.layout, Design) and rows.shortened
+    coded = isinstance(rows.layout, CodedDesign) and rows.shortened
     return not coded and entries <= MOST_ADDED
 
 
@@ -59,7 +59,7 @@ def precise_gradient(
 
     def part(block: Block) -> Partial:
         features, numbers = block.features, block.features
-        if isinstance(features, Design):
+        if isinstance(features, CodedDesign):
             features = features.unpacked()
             numbers = features.numbers.T
         else:
@@ -69,13 +69,13 @@ def precise_gradient(
         slope = loss.slope(margin, block.target)
         strong = _leading(slope.astype(np.float64, copy=False), steepest)
         weak = (slope - strong).astype(np.float64, copy=False)
-        groups = features.groups if isinstance(features, Design) else ()
+        groups = features.groups if isinstance(features, CodedDesign) else ()
         cells = (_wide(g.counted(strong)) + g.counted(weak) for g in groups)
         whole = _wide(strong.sum()) + weak.sum()
         return float(np.abs(margin).sum()), whole, _pull(pieces, strong, weak), *cells
 
     def whole(block: Block) -> Partial:
-        return add_up(part(piece) for _, piece in block.pieces(most))
+        return pairwise_sum(part(piece) for _, piece in block.pieces(most))
 
     size, last, total, *cells = rows.sum(whole)
     if cells:
@@ -90,7 +90,7 @@ def precise_gradient(
 
 
 def _rows_of_a_piece(rows: Rows, *, fine: bool) -> int:
-    return min(rows.added, FEW) if fine else rows.added
+    return min(rows.added, ROWS_PER_SPLIT) if fine else rows.added
 
 
 def careful_gradient(problem: Problem, theta: Array, goal: float) -> tuple[AnyArray, float]:
@@ -101,7 +101,7 @@ def careful_gradient(problem: Problem, theta: Array, goal: float) -> tuple[AnyAr
     return problem.gradient(wide)[0], problem.careful_rounding(wide)
 
 
-def _uncoded(features: Design, numbers: AnyArray, cells: list[AnyArray]) -> AnyArray:
+def _uncoded(features: CodedDesign, numbers: AnyArray, cells: list[AnyArray]) -> AnyArray:
     """Return sums over rows from those of numbers and of cells, in the extended format."""
     total = np.empty(features.shape[1], np.longdouble)
     total[features.places] = numbers
@@ -132,7 +132,7 @@ class _Point:
         wide = _wide(theta[:-1] if rows.height else theta)
         known = [np.longdouble(rows.height) * _wide(theta[-1:])]
         layout = rows.layout
-        if isinstance(layout, Design):
+        if isinstance(layout, CodedDesign):
             sums = [group.lookup(wide) for group in layout.groups]
             if sums:
                 known = [sums[0] + (known[0] if rows.height else 0), *sums[1:]]
@@ -157,7 +157,7 @@ class _Point:
         return (_wide(after) if fine else after) + small
 
     def _known(self, features: Any) -> tuple[Array, Array]:
-        if not isinstance(features, Design) or not features.groups:
+        if not isinstance(features, CodedDesign) or not features.groups:
             return self.known[0]
         known, tails = np.zeros((2, features.shape[0]))
         for group, (leads, rests) in zip(features.groups, self.known, strict=True):
@@ -225,11 +225,11 @@ class _Rounding:
     def of_rows(cls, rows: Rows, entries: int, *, fine: bool) -> "_Rounding":
         """Return them for rows of a shape, of so many entries at most."""
         layout = rows.layout
-        coded = isinstance(layout, Design)
+        coded = isinstance(layout, CodedDesign)
         cells = layout.added_cells if coded else 0
         looked_up = layout.entries + 2 if coded and layout.groups else 1
         added = _rows_of_a_piece(rows, fine=fine)
-        depth = rows.depth + chain(-(-rows.added // added))
+        depth = rows.depth + addition_depth(-(-rows.added // added))
         unit = float(np.finfo(np.float64).eps) / 2
         extended = float(np.finfo(np.longdouble).eps) / 2
         rest = 2.0**-BITS * (math.sqrt(entries) + 1)

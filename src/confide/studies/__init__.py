@@ -19,19 +19,19 @@ import confide.studies.regression.figures  # noqa: F401
 from confide.studies.engine.outcome import Failure, Progress, Reproduction
 from confide.studies.engine.runner import FOLDER, reproduce
 from confide.studies.engine.study import STUDIES, Cell, Row, Scalar, Study, register
-from confide.studies.engine.table_layout import Layout, records
+from confide.studies.engine.table_layout import TableLayout, records
 
 __all__ = [
     "FOLDER",
     "STUDIES",
     "Cell",
     "Failure",
-    "Layout",
     "Progress",
     "Reproduction",
     "Row",
     "Scalar",
     "Study",
+    "TableLayout",
     "records",
     "register",
     "reproduce",

@@ -10,7 +10,7 @@ import numpy as np
 
 from confide._types import Array
 from confide.noise import Entropy
-from confide.objectives import Loss, Public, curvature_bound
+from confide.objectives import Loss, PublicBounds, curvature_bound
 from confide.testing._expect import expect, first_failure
 
 MARGINS = 1201
@@ -20,7 +20,7 @@ STEP = 1e-4
 MOST_LABELS = 9
 
 
-def check_loss(loss: Loss, public: Public) -> None:
+def check_loss(loss: Loss, public: PublicBounds) -> None:
     """Assert that a loss keeps every promise of `confide.objectives.Loss`.
 
     ``public`` are the bounds under which its constants are asked for. Labels are ±1 for
@@ -37,7 +37,7 @@ def check_loss(loss: Loss, public: Public) -> None:
     _check_curvature_of_slope(loss, public)
 
 
-def _labels(loss: Loss, public: Public) -> Array:
+def _labels(loss: Loss, public: PublicBounds) -> Array:
     bound = 1.0 if public.target_bound is None else public.target_bound
     match loss.targets:
         case "signs":
@@ -48,7 +48,7 @@ def _labels(loss: Loss, public: Public) -> Array:
             return np.unique(np.floor(np.linspace(0.0, bound, MOST_LABELS)))
 
 
-def _margins(public: Public) -> Array:
+def _margins(public: PublicBounds) -> Array:
     """Return margins inside the public bound: a grid with its points moved at random.
 
     They keep a step's distance from the bound, so that difference quotients stay inside.
@@ -94,7 +94,7 @@ def _check_value(loss: Loss, eta: Array, y: Array) -> None:
     expect(unchanged, "value and slope must not change their arguments")
 
 
-def _check_slope(loss: Loss, eta: Array, y: Array, public: Public) -> None:
+def _check_slope(loss: Loss, eta: Array, y: Array, public: PublicBounds) -> None:
     steepest = loss.slope_bound(public)
     expect(
         0 < steepest < math.inf,
@@ -121,7 +121,7 @@ def _check_slope(loss: Loss, eta: Array, y: Array, public: Public) -> None:
         )
 
 
-def _check_curvature(loss: Loss, eta: Array, y: Array, public: Public) -> None:
+def _check_curvature(loss: Loss, eta: Array, y: Array, public: PublicBounds) -> None:
     slope, curvature = loss.slope(eta, y), loss.curvature(eta, y)
     sides = loss.slope(eta - STEP, y), loss.slope(eta + STEP, y)
     expect(curvature >= 0, "the curvature must not be negative", at=float(y[0]))
@@ -167,7 +167,7 @@ def _check_curvature(loss: Loss, eta: Array, y: Array, public: Public) -> None:
     )
 
 
-def _check_inverse(loss: Loss, eta: Array, label: float, public: Public) -> None:
+def _check_inverse(loss: Loss, eta: Array, label: float, public: PublicBounds) -> None:
     """Check that the slopes just left and right of a margin enclose the one asked for."""
     steepest = loss.slope_bound(public)
     asked = np.append(np.linspace(-1.1 * steepest, 1.1 * steepest, 221), 0.0)
@@ -194,7 +194,7 @@ def _check_inverse(loss: Loss, eta: Array, label: float, public: Public) -> None
     )
 
 
-def _check_curvature_of_slope(loss: Loss, public: Public) -> None:
+def _check_curvature_of_slope(loss: Loss, public: PublicBounds) -> None:
     if not loss.smooth:
         return
     slopes = np.linspace(0.0, loss.slope_bound(public), 801)

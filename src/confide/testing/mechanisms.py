@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from confide.accounting import as_pure, as_zcdp, compose
-from confide.data.rows.in_memory import HeldRows, enclose
+from confide.data.rows.in_memory import InMemoryRows, bound_rows
 from confide.errors import ConfideError, InvalidParameter, UnmetNeeds
 from confide.mechanisms import Calibration, Mechanism, Release
 from confide.noise import Entropy
@@ -219,10 +219,10 @@ def _check_automatic_ridge(mechanism: Mechanism, calibration: Calibration) -> No
     )
 
 
-def _rows(seed: int) -> HeldRows:
+def _rows(seed: int) -> InMemoryRows:
     entropy = Entropy.seeded(seed)
     features = entropy.normal(ROWS * DIMENSION).reshape(ROWS, DIMENSION)
-    return enclose(features, entropy.signs(ROWS), 1.0, 0.0)
+    return bound_rows(features, entropy.signs(ROWS), 1.0, 0.0)
 
 
 def _check_release(mechanism: Mechanism, calibration: Calibration) -> None:
@@ -257,10 +257,10 @@ def _check_release(mechanism: Mechanism, calibration: Calibration) -> None:
     _check_sealed(secret, rows)
 
 
-def _check_sealed(release: Release, rows: HeldRows) -> None:
+def _check_sealed(release: Release, rows: InMemoryRows) -> None:
     """Look for data in a release, in what it refers to, and in its pickled form."""
     for path, part in _parts("release", release):
-        expect(not isinstance(part, HeldRows), "a release must hold no rows", at=path)
+        expect(not isinstance(part, InMemoryRows), "a release must hold no rows", at=path)
         if isinstance(part, np.ndarray) and path != "release.value":
             raise AssertionError(f"a release must hold no array but its value: {path}")
     stored = pickle.dumps(release)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol
 from confide.noise import Entropy
 from confide.privacy import Budget, Neighbours
 from confide.tuning.scores import Score
-from confide.tuning.table import Table
+from confide.tuning.table import SearchTable
 
 PAGE = "private-tuning.md#"
 
@@ -40,7 +40,7 @@ class SearchPlan(Protocol):
     def run(
         self,
         candidates: Sequence[Any],
-        table: Table,
+        table: SearchTable,
         score: Score,
         neighbours: Neighbours,
         entropy: Entropy,

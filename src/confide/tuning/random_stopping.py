@@ -20,7 +20,7 @@ from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp, row_budget
 from confide.privacy.budgets import exact
 from confide.tuning.base import PAGE, Found
 from confide.tuning.scores import Score
-from confide.tuning.table import Table
+from confide.tuning.table import SearchTable
 
 RUNS_PER_CANDIDATE = 4
 ROUNDING = 1 - 1e-9
@@ -51,7 +51,7 @@ class StoppingPlan:
     def run(
         self,
         candidates: Sequence[Any],
-        table: Table,
+        table: SearchTable,
         score: Score,
         neighbours: Neighbours,
         entropy: Entropy,

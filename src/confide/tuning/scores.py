@@ -15,7 +15,7 @@ from sklearn.utils import get_tags
 from confide._registry import Registry
 from confide._types import AnyArray, Array
 from confide.errors import InvalidParameter, MissingPublicBound
-from confide.tuning.table import Table
+from confide.tuning.table import SearchTable
 
 LARGEST_DEVIANCE = 4.0
 """A chance of 1.8 % given to what happened; worse guesses all count as this bad."""
@@ -39,7 +39,7 @@ class Score:
                 "Measure the target in other units, so that its bound is nearer to 1.",
             )
 
-    def total(self, model: Any, table: Table) -> float:
+    def total(self, model: Any, table: SearchTable) -> float:
         """Return the sum over a table, correctly rounded."""
         if not table.count:
             return 0.0

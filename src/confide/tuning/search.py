@@ -32,7 +32,7 @@ from confide.tuning.base import Found, SearchMethod
 from confide.tuning.chunks import ChunkedSearch
 from confide.tuning.random_stopping import RandomStopping
 from confide.tuning.scores import score_for
-from confide.tuning.table import Table
+from confide.tuning.table import SearchTable
 
 METHODS: dict[str, type[Any]] = {
     kind.name: kind for kind in (ChunkedSearch, RandomStopping)
@@ -118,7 +118,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 "drop",
                 "Leave out the rows without a target first.",
             )
-        table = Table.of(X, y, schema)
+        table = SearchTable.of(X, y, schema)
         assumed = plan.check_rows(table.count, guarantee.neighbours)
         labels = promises[0].labels
         if labels is not None:

@@ -14,7 +14,7 @@ from confide.errors import InvalidData
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Table:
+class SearchTable:
     """Rows and targets; ``target`` is None where a schema names it among the columns."""
 
     features: Any
@@ -22,7 +22,7 @@ class Table:
     schema: Schema | None = None
 
     @classmethod
-    def of(cls, X: Any, y: Any, schema: Schema | None) -> "Table":
+    def of(cls, X: Any, y: Any, schema: Schema | None) -> "SearchTable":
         """Take over what an estimator has accepted already."""
         if schema is not None:
             return cls(read_table(X, schema, target=y is None), _column(y), schema)
@@ -43,11 +43,11 @@ class Table:
         assert self.target is not None  # noqa: S101
         return self.target
 
-    def take(self, places: AnyArray) -> "Table":
+    def take(self, places: AnyArray) -> "SearchTable":
         """Return the rows at these places."""
         frame = isinstance(self.features, pd.DataFrame)
         rows = self.features.iloc[places] if frame else self.features[places]
-        return Table(
+        return SearchTable(
             rows, None if self.target is None else self.target[places], self.schema
         )
 

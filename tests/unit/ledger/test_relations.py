@@ -24,7 +24,7 @@ from confide.errors import (
     TamperedLedger,
 )
 from confide.ledger import Amount, Ledger
-from confide.ledger.amounts import count
+from confide.ledger.amounts import charge_amount
 from confide.ledger.neighbour_cost import cost
 from confide.privacy import Approx, Neighbours, Pure, Zcdp, gaussian_mu, zcdp_to_approx
 
@@ -305,7 +305,7 @@ asked = st.tuples(
 @given(charge=asked, limit=st.sampled_from([Approx(9, 1e-3), Zcdp(9)]))
 def test_a_converted_charge_never_costs_less(charge, limit):
     budget, events, relation = charge
-    native = count(budget, events, limit)
+    native = charge_amount(budget, events, limit)
     counted = cost(budget, events, relation, limit, REPLACE)
     assert native.within(counted)
     assert (counted == native) == (relation is REPLACE)

@@ -23,7 +23,7 @@ _own = _Own()
 
 
 @contextmanager
-def reused() -> Iterator[None]:
+def reuse_buffer() -> Iterator[None]:
     """Let the next array that this thread asks for be where the last one was."""
     _own.free = True
     try:
@@ -32,7 +32,7 @@ def reused() -> Iterator[None]:
         _own.free = False
 
 
-def room(shape: tuple[int, int]) -> Array:
+def buffer(shape: tuple[int, int]) -> Array:
     """Return an array to be filled: fresh, unless the thread said that it may be reused."""
     if not _own.free:
         return np.empty(shape)

@@ -25,7 +25,7 @@ Places: TypeAlias = AnyArray | slice
 
 
 @dataclass(frozen=True, slots=True)
-class Indicators:
+class IndicatorBlock:
     """Where the indicators of a category stand in the design, and their height."""
 
     start: int
@@ -34,7 +34,7 @@ class Indicators:
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Group:
+class CodedGroup:
     """Some categories: the cell of every row, and what each cell means.
 
     ``table`` has a line for every cell, which holds the indicators that it sets; they
@@ -47,8 +47,8 @@ class Group:
     places: Places
     joint: bool
 
-    def __getitem__(self, chosen: Any) -> "Group":
-        return Group(self.cells[chosen], self.table, self.places, self.joint)
+    def __getitem__(self, chosen: Any) -> "CodedGroup":
+        return CodedGroup(self.cells[chosen], self.table, self.places, self.joint)
 
     @property
     def categories(self) -> int:
@@ -75,15 +75,15 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Joint:
-    """The public part of a `Group`: its ``members`` among the categories, and the table."""
+class JointTable:
+    """The public part of a `CodedGroup`: its ``members``, and the table."""
 
     members: slice
     sizes: tuple[int, ...]
     table: Any
     places: Places
 
-    def group(self, codes: Sequence[AnyArray]) -> Group:
+    def group(self, codes: Sequence[AnyArray]) -> CodedGroup:
         """Return the cells of rows whose categories have these codes, −1 for none."""
         mine = codes[self.members]
         kind = np.min_scalar_type(math.prod(self.sizes) - 1)
@@ -93,10 +93,10 @@ class Joint:
             cells *= kind.type(size)
             cells += code.astype(kind)
             cells += kind.type(1)
-        return Group(cells, self.table, self.places, len(mine) > 1)
+        return CodedGroup(cells, self.table, self.places, len(mine) > 1)
 
 
-def joined(columns: Sequence[Indicators], most: int) -> tuple[Joint, ...]:
+def joined(columns: Sequence[IndicatorBlock], most: int) -> tuple[JointTable, ...]:
     """Join categories, in their order, as long as their cells stay few."""
     counts = [column.count for column in columns]
     return tuple(
@@ -122,13 +122,15 @@ def _runs(counts: list[int], most: int) -> Iterator[slice]:
         yield slice(start, len(counts))
 
 
-def _joint(members: slice, columns: Sequence[Indicators]) -> Joint:
+def _joint(members: slice, columns: Sequence[IndicatorBlock]) -> JointTable:
     sizes = tuple(column.count + 1 for column in columns)
     places = [np.arange(c.start, c.start + c.count) for c in columns]
-    return Joint(members, sizes, _table(sizes, columns), as_places(np.concatenate(places)))
+    return JointTable(
+        members, sizes, _table(sizes, columns), as_places(np.concatenate(places))
+    )
 
 
-def _table(sizes: tuple[int, ...], columns: Sequence[Indicators]) -> Any:
+def _table(sizes: tuple[int, ...], columns: Sequence[IndicatorBlock]) -> Any:
     if len(columns) == 1 and sizes[0] ** 2 > MOST_ENTRIES:
         heights = np.full(columns[0].count, columns[0].height)
         shape = (sizes[0], columns[0].count)

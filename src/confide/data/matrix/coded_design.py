@@ -1,6 +1,6 @@
 """A design matrix that keeps numbers column by column, and categories as codes.
 
-What a row costs does not grow with the number of levels. `Design` speaks `@` from both
+What a row costs does not grow with the number of levels. `CodedDesign` speaks `@` from both
 sides as an array does, and becomes one by `todense` where that is simpler or as quick.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from confide._types import AnyArray, Array
-from confide.data.matrix.category_tables import Group, Places
+from confide.data.matrix.category_tables import CodedGroup, Places
 
 ROWS_AT_ONCE = 1024
 """So many rows of a dense matrix stay in the processor's cache while written."""
@@ -28,7 +28,7 @@ MOST_CODED_ROWS = 2**16
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Design:
+class CodedDesign:
     """Rows of numbers, kept column by column, and of categories, kept as cells.
 
     ``reach`` is a public bound on the length of a row.
@@ -36,27 +36,27 @@ class Design:
 
     numbers: AnyArray
     places: Places
-    groups: tuple[Group, ...]
+    groups: tuple[CodedGroup, ...]
     shape: tuple[int, int]
     reach: float
     __array_ufunc__: ClassVar[None] = None
 
-    def __getitem__(self, chosen: Any) -> "Design":
+    def __getitem__(self, chosen: Any) -> "CodedDesign":
         numbers = self.numbers[:, chosen]
         groups = tuple(group[chosen] for group in self.groups)
         shape = (numbers.shape[1], self.shape[1])
-        return Design(numbers, self.places, groups, shape, self.reach)
+        return CodedDesign(numbers, self.places, groups, shape, self.reach)
 
-    def each(self, choose: Callable[[AnyArray], AnyArray]) -> "Design":
+    def each(self, choose: Callable[[AnyArray], AnyArray]) -> "CodedDesign":
         """Return the rows that ``choose`` takes from every column alike."""
         groups = tuple(replace(group, cells=choose(group.cells)) for group in self.groups)
         chosen = [choose(column) for column in self.numbers]
         rows = len(chosen[0] if chosen else groups[0].cells)
         numbers = np.stack(chosen) if chosen else np.empty((0, rows))
-        return Design(numbers, self.places, groups, (rows, self.shape[1]), self.reach)
+        return CodedDesign(numbers, self.places, groups, (rows, self.shape[1]), self.reach)
 
     @staticmethod
-    def stacked(designs: "Sequence[Design]") -> "Design":
+    def stacked(designs: "Sequence[CodedDesign]") -> "CodedDesign":
         """Return the rows of several designs of one layout, one after the other."""
         first = designs[0]
         groups = tuple(
@@ -65,18 +65,19 @@ class Design:
         )
         numbers = np.concatenate([design.numbers for design in designs], axis=1)
         shape = (numbers.shape[1], first.shape[1])
-        return Design(numbers, first.places, groups, shape, first.reach)
+        return CodedDesign(numbers, first.places, groups, shape, first.reach)
 
-    def astype(self, dtype: Any) -> "Design":
+    def astype(self, dtype: Any) -> "CodedDesign":
         """Return the rows with their numbers in some precision."""
         if self.numbers.dtype == dtype:
             return self
         return replace(self, numbers=self.numbers.astype(dtype))
 
-    def unpacked(self) -> "Design":
+    def unpacked(self) -> "CodedDesign":
         """Return the rows with cells as indices: larger, but quicker where read often."""
         groups = (
-            Group(g.cells.astype(np.intp), g.table, g.places, g.joint) for g in self.groups
+            CodedGroup(g.cells.astype(np.intp), g.table, g.places, g.joint)
+            for g in self.groups
         )
         return replace(self, groups=tuple(groups))
 
@@ -96,7 +97,7 @@ class Design:
         if not self.groups:
             return FEW_ADDED
         cells = self.added_cells
-        return max(512 if cells else 4096, additions(self.shape[1]) - cells)
+        return max(512 if cells else 4096, rows_per_sum(self.shape[1]) - cells)
 
     @property
     def entries(self) -> int:
@@ -139,11 +140,11 @@ class Design:
             total[group.places] = counts @ group.table
         return total
 
-    def __abs__(self) -> "Design":
+    def __abs__(self) -> "CodedDesign":
         groups = tuple(replace(group, table=abs(group.table)) for group in self.groups)
         return replace(self, numbers=abs(self.numbers), groups=groups)
 
-    def squared(self) -> "Design":
+    def squared(self) -> "CodedDesign":
         """Return the same rows with every entry squared."""
         groups = tuple(
             replace(group, table=group.table * group.table) for group in self.groups
@@ -182,7 +183,7 @@ def _by_few(numbers: AnyArray, weights: AnyArray) -> AnyArray:
 def take_columns(features: Any, support: Sequence[int]) -> Array:
     """Return some columns as a dense array, whatever the kind of matrix."""
     chosen = np.asarray(support, dtype=np.intp)
-    if isinstance(features, Design):
+    if isinstance(features, CodedDesign):
         units = np.zeros((features.shape[1], len(chosen)))
         units[chosen, np.arange(len(chosen))] = 1.0
         return np.asarray(features @ units)
@@ -191,6 +192,6 @@ def take_columns(features: Any, support: Sequence[int]) -> Array:
     return np.ascontiguousarray(dense, dtype=np.float64)
 
 
-def additions(width: int) -> int:
+def rows_per_sum(width: int) -> int:
     """Return how many rows of so many columns a dense block adds up: no sum is longer."""
     return max(64, min(CACHE_BYTES // (8 * max(1, width)), MOST_ADDED))

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from confide.errors import InvalidData
 
-LONGEST = float(np.sqrt(np.finfo(np.float64).max))
+MAX_ROW_LENGTH = float(np.sqrt(np.finfo(np.float64).max))
 """Longer rows have a squared length that is no double."""
 
 

@@ -14,15 +14,15 @@ from uuid import uuid4
 from scipy import sparse
 
 from confide._types import AnyArray
-from confide.data.matrix.coded_design import Design
+from confide.data.matrix.coded_design import CodedDesign
 from confide.data.partitioned.dask_collections import DaskPart, as_piece
-from confide.data.partitioned.pinned_tasks import Homes
-from confide.data.partitioned.progress import Meter
-from confide.data.partitioned.rows import Survey, View, Work, joined
+from confide.data.partitioned.pinned_tasks import PinnedParts
+from confide.data.partitioned.progress import PassCounter
+from confide.data.partitioned.rows import PartFunction, PartSummary, RowView, joined
 from confide.data.partitioned.stream import Prepare, Source
-from confide.data.rows.block import Partial, add_up
-from confide.data.rows.in_memory import HeldRows
-from confide.parallel.dask_cluster import quiet, unwrap
+from confide.data.rows.block import Partial, pairwise_sum
+from confide.data.rows.in_memory import InMemoryRows
+from confide.parallel.dask_cluster import non_raising, unwrap
 
 T = TypeVar("T")
 FAN_IN = 8
@@ -30,8 +30,8 @@ FAN_IN = 8
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Carried:
-    """Bounded rows as a worker holds them: unlike `HeldRows` they can be sent on."""
+class SendableRows:
+    """Bounded rows as a worker holds them: unlike `InMemoryRows` they can be sent on."""
 
     features: Any
     target: AnyArray
@@ -40,13 +40,15 @@ class Carried:
     listed: int | None
 
     @classmethod
-    def of(cls, rows: HeldRows) -> "Carried":
+    def of(cls, rows: InMemoryRows) -> "SendableRows":
         """Take rows apart."""
         return cls(rows.features, rows.target, rows.factor, rows.height, rows.listed)
 
-    def rows(self) -> HeldRows:
+    def rows(self) -> InMemoryRows:
         """Put them together again."""
-        return HeldRows(self.features, self.target, self.factor, self.height, self.listed)
+        return InMemoryRows(
+            self.features, self.target, self.factor, self.height, self.listed
+        )
 
     def __sizeof__(self) -> int:
         """Let Dask know how much there is to hold, and to move."""
@@ -64,14 +66,14 @@ class ClusterParts:
     ``seen`` is how many rows they have, once somebody looked: for whoever watches.
     """
 
-    homes: Homes
+    homes: PinnedParts
     seen: list[int] = field(default_factory=list)
 
     @classmethod
     def of(cls, client: Any, sources: Sequence[Source], prepare: Prepare) -> "ClusterParts":
         """Let workers read all parts, bound their rows and hold them."""
         held = _on_parts(client, "hold", sources, partial(_held, prepare))
-        return cls(Homes(client, held))
+        return cls(PinnedParts(client, held))
 
     @property
     def pickable(self) -> bool:
@@ -83,16 +85,16 @@ class ClusterParts:
         """How many rows there are."""
         return sum(self.homes.results(lambda: self.homes.map("count", _counted)))
 
-    def sum(self, work: Work | Sequence[Work]) -> Partial:
+    def sum(self, work: PartFunction | Sequence[PartFunction]) -> Partial:
         """Add up what is done to every part, along a tree whose root is here."""
         known = sum(self.seen) if callable(work) else 0
-        meter = Meter.start(known or None)
-        result = add_up(self.homes.results(lambda: self._branches(work)))
+        meter = PassCounter.start(known or None)
+        result = pairwise_sum(self.homes.results(lambda: self._branches(work)))
         meter.add(known)
         meter.stop()
         return result
 
-    def _branches(self, work: Work | Sequence[Work]) -> list[Any]:
+    def _branches(self, work: PartFunction | Sequence[PartFunction]) -> list[Any]:
         if callable(work):
             partials = self.homes.map("sum", partial(_worked, work))
         else:
@@ -102,7 +104,7 @@ class ClusterParts:
             partials = self._map("add", _added, groups)
         return partials
 
-    def survey(self, stride: int) -> Sequence[Survey]:
+    def survey(self, stride: int) -> Sequence[PartSummary]:
         """Look at every part once."""
         found = self.homes.results(
             lambda: self.homes.map("look", partial(_surveyed, stride))
@@ -110,7 +112,9 @@ class ClusterParts:
         self.seen[:] = [one.listed for one, _ in found]
         return [replace(one, sample=tuple(s.rows() for s in own)) for one, own in found]
 
-    def each(self, picks: Sequence[Sequence[View]], fn: Callable[[HeldRows], T]) -> list[T]:
+    def each(
+        self, picks: Sequence[Sequence[RowView]], fn: Callable[[InMemoryRows], T]
+    ) -> list[T]:
         """Return ``fn`` of rows picked together from all parts, for every list of picks."""
 
         def submit() -> list[Any]:
@@ -124,7 +128,7 @@ class ClusterParts:
         token = uuid4().hex
         keys = [f"confide-{name}-{token}-{place}" for place in range(len(given))]
         client = self.homes.client
-        found: list[Any] = client.map(quiet(work), given, key=keys, pure=False)
+        found: list[Any] = client.map(non_raising(work), given, key=keys, pure=False)
         return found
 
     def __repr__(self) -> str:
@@ -134,7 +138,7 @@ class ClusterParts:
 def collected(client: Any, sources: Sequence[Source], fn: Callable[[Any], T]) -> list[T]:
     """Return a function of every part of a table, computed by workers, which keep none."""
     futures = _on_parts(client, "read", sources, fn)
-    return Homes(client, futures).results(lambda: futures)
+    return PinnedParts(client, futures).results(lambda: futures)
 
 
 def _on_parts(
@@ -150,7 +154,7 @@ def _on_parts(
         work: Callable[..., Any] = partial(_of_source, fn, source)
         if isinstance(source, DaskPart):
             work, given = partial(_of_piece, fn), (source.features, source.target)
-        task = delayed(quiet(work), pure=False, traverse=False)
+        task = delayed(non_raising(work), pure=False, traverse=False)
         tasks.append(task(*given, dask_key_name=key))
     return tuple(client.compute(tasks))
 
@@ -167,44 +171,44 @@ def _of_piece(fn: Callable[[Any], T], features: Any, target: Any) -> T:
 
 
 def _arrays(features: Any) -> tuple[AnyArray, ...]:
-    if isinstance(features, Design):
+    if isinstance(features, CodedDesign):
         return features.numbers, *(group.cells for group in features.groups)
     if sparse.issparse(features):
         return features.data, features.indices, features.indptr
     return (features,)
 
 
-def _held(prepare: Prepare, piece: Any) -> Carried:
-    return Carried.of(prepare(piece))
+def _held(prepare: Prepare, piece: Any) -> SendableRows:
+    return SendableRows.of(prepare(piece))
 
 
-def _counted(held: Carried) -> int:
+def _counted(held: SendableRows) -> int:
     count: int = _whole(held).rows().count
     return count
 
 
-def _worked(work: Work, held: Carried) -> Partial:
+def _worked(work: PartFunction, held: SendableRows) -> Partial:
     return work(_whole(held).rows())
 
 
-def _worked_alone(held: Carried, work: Work) -> Partial:
+def _worked_alone(held: SendableRows, work: PartFunction) -> Partial:
     return _worked(work, held)
 
 
 def _added(partials: Sequence[Partial]) -> Partial:
-    return add_up(map(_whole, partials))
+    return pairwise_sum(map(_whole, partials))
 
 
-def _surveyed(stride: int, held: Carried) -> tuple[Survey, list[Carried]]:
-    found = Survey.of(_whole(held).rows(), stride)
-    return replace(found, sample=()), [Carried.of(rows) for rows in found.sample]
+def _surveyed(stride: int, held: SendableRows) -> tuple[PartSummary, list[SendableRows]]:
+    found = PartSummary.of(_whole(held).rows(), stride)
+    return replace(found, sample=()), [SendableRows.of(rows) for rows in found.sample]
 
 
-def _picked(held: Carried, view: View) -> Carried:
-    return Carried.of(view(_whole(held).rows()))
+def _picked(held: SendableRows, view: RowView) -> SendableRows:
+    return SendableRows.of(view(_whole(held).rows()))
 
 
-def _on_picked(fn: Callable[[HeldRows], T], pieces: Sequence[Carried]) -> T:
+def _on_picked(fn: Callable[[InMemoryRows], T], pieces: Sequence[SendableRows]) -> T:
     return fn(joined([_whole(piece).rows() for piece in pieces]))
 
 

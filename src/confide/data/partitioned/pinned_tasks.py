@@ -16,7 +16,7 @@ from typing import Any
 from uuid import uuid4
 
 from confide.errors import ConfideError
-from confide.parallel.dask_cluster import quiet, unwrap
+from confide.parallel.dask_cluster import non_raising, unwrap
 
 PATIENCE = 0.5
 """Seconds before the first look for lost workers; every look doubles them."""
@@ -27,7 +27,7 @@ MOST_LOSSES = 10
 
 
 @dataclass(slots=True, repr=False, eq=False)
-class Homes:
+class PinnedParts:
     """Parts as futures, each with the worker that holds it; None for one that is lost."""
 
     client: Any
@@ -43,7 +43,7 @@ class Homes:
         for worker in dict.fromkeys(self.workers):
             places = [i for i, home in enumerate(self.workers) if home == worker]
             futures = self.client.map(
-                quiet(work),
+                non_raising(work),
                 *([values[i] for i in places] for values in (self.held, *given)),
                 key=[f"confide-{name}-{token}-{i}" for i in places],
                 workers=None if worker is None else [worker],

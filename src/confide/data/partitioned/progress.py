@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class Pass:
     """How far the present sweep is: rows read of about so many, and for how long."""
 
     number: int
@@ -24,7 +24,7 @@ class Sweep:
     over: bool = False
 
 
-Watch: TypeAlias = Callable[[Sweep], None]
+Watch: TypeAlias = Callable[[Pass], None]
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ def watching(watch: Watch) -> Iterator[None]:
 
 
 @dataclass(slots=True)
-class Meter:
+class PassCounter:
     """Counts the rows of one sweep; threads may add to it."""
 
     expected: int | None
@@ -57,7 +57,7 @@ class Meter:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
-    def start(cls, expected: int | None) -> "Meter":
+    def start(cls, expected: int | None) -> "PassCounter":
         """Begin a sweep."""
         watched = _watched.get()
         if watched is not None:
@@ -80,4 +80,4 @@ class Meter:
         found = self._watched
         if found is not None:
             spent = time.monotonic() - self._born
-            found.watch(Sweep(found.sweeps, self._rows, self.expected, spent, over))
+            found.watch(Pass(found.sweeps, self._rows, self.expected, spent, over))

@@ -1,8 +1,8 @@
 """Rows in parts that are never together in one place: on disk, or on many machines.
 
-`PartedRows` offers what rows in memory do. A function of blocks travels to the parts, and
-sums come back; the only rows that ever come together are a sample, from which a solver
-takes its first approximation.
+`PartitionedRows` offers what rows in memory do. A function of blocks travels to the parts,
+and sums come back; the only rows that ever come together are a sample, from which a
+solver takes its first approximation.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,13 +15,13 @@ import numpy as np
 from scipy import sparse
 
 from confide._types import AnyArray, Array
-from confide.data.matrix.coded_design import MOST_ADDED, Design, take_columns
-from confide.data.rows.block import Block, Partial, chain
-from confide.data.rows.in_memory import HeldRows
+from confide.data.matrix.coded_design import MOST_ADDED, CodedDesign, take_columns
+from confide.data.rows.block import Block, Partial, addition_depth
+from confide.data.rows.in_memory import InMemoryRows
 from confide.errors import ConfideError, PrivacyLeak
 
 T = TypeVar("T")
-Work: TypeAlias = Callable[[HeldRows], Partial]
+PartFunction: TypeAlias = Callable[[InMemoryRows], Partial]
 """What is done to a part, or to a piece of one: partial results that can be added."""
 
 SAMPLE_ROWS = 2**18
@@ -43,23 +43,23 @@ class Parts(Protocol):
         """About how many rows there are."""
         ...
 
-    def sum(self, work: Work | Sequence[Work]) -> Partial:
+    def sum(self, work: PartFunction | Sequence[PartFunction]) -> Partial:
         """Add up what is done to every part, or to each part by its own work."""
         ...
 
-    def survey(self, stride: int) -> Sequence["Survey"]:
+    def survey(self, stride: int) -> Sequence["PartSummary"]:
         """Look at every part once."""
         ...
 
     def each(
-        self, picks: Sequence[Sequence["View"]], fn: Callable[[HeldRows], T]
+        self, picks: Sequence[Sequence["RowView"]], fn: Callable[[InMemoryRows], T]
     ) -> list[T]:
         """Return ``fn`` of rows picked together from all parts, for every list of picks."""
         ...
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Survey:
+class PartSummary:
     """What one look at rows finds: how many they are, how sums go, and a sample."""
 
     listed: int
@@ -72,10 +72,10 @@ class Survey:
     pieces: int
     shortened: bool
     layout: Any
-    sample: tuple[HeldRows, ...]
+    sample: tuple[InMemoryRows, ...]
 
     @classmethod
-    def of(cls, rows: HeldRows, stride: int) -> "Survey":
+    def of(cls, rows: InMemoryRows, stride: int) -> "PartSummary":
         """Look at a piece of rows that is in memory."""
         return cls(
             rows.table_count,
@@ -91,8 +91,8 @@ class Survey:
             (rows.sampled(stride),),
         )
 
-    def __add__(self, other: "Survey") -> "Survey":
-        return Survey(
+    def __add__(self, other: "PartSummary") -> "PartSummary":
+        return PartSummary(
             self.listed + other.listed,
             self.count + other.count,
             max(self.terms, other.terms),
@@ -108,14 +108,14 @@ class Survey:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class View:
+class RowView:
     """How a part is looked at: with a coding of its target, some columns, some rows."""
 
     code: Callable[[AnyArray], Array] | None = None
     support: tuple[int, ...] | None = None
     places: AnyArray | None = None
 
-    def __call__(self, rows: HeldRows) -> HeldRows:
+    def __call__(self, rows: InMemoryRows) -> InMemoryRows:
         """Return the rows as they are looked at."""
         if self.places is not None:
             rows = rows.at(self.places)
@@ -130,39 +130,39 @@ class OverBlocks:
 
     fn: Callable[[Block], Partial]
     dtype: Any
-    view: View
+    view: RowView
 
-    def __call__(self, rows: HeldRows) -> Partial:
+    def __call__(self, rows: InMemoryRows) -> Partial:
         """Return how many rows a part has, and the function added up over its blocks."""
         seen = self.view(rows)
         return seen.count, *seen.sum_here(self.fn, self.dtype)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class PartedRows:
+class PartitionedRows:
     """Bounded private rows in parts; use `PartedRows.over` to make them.
 
     ``links`` bounds how many additions the sum of a piece goes through.
     """
 
     parts: Parts
-    whole: Survey
+    whole: PartSummary
     sizes: tuple[int, ...]
     links: int
-    sample: HeldRows
+    sample: InMemoryRows
     height: float
-    view: View = View()
+    view: RowView = RowView()
     picked: tuple[AnyArray, ...] | None = None
 
     @classmethod
-    def over(cls, parts: Parts, height: float, width: int) -> "PartedRows":
+    def over(cls, parts: Parts, height: float, width: int) -> "PartitionedRows":
         """Look at all parts once, for what every fit needs to know of them."""
         most = max(FEWEST_SAMPLED, min(SAMPLE_ROWS, SAMPLE_BYTES // (4 * max(1, width))))
         found = parts.survey(max(1, parts.expected // most))
         whole = reduce(add, found)
         sizes = tuple(survey.count for survey in found)
         most = max(survey.pieces for survey in found)
-        links = chain(most) + 2 * chain(len(found))
+        links = addition_depth(most) + 2 * addition_depth(len(found))
         sample = joined(whole.sample)
         return cls(parts, replace(whole, sample=()), sizes, links, sample, height)
 
@@ -229,7 +229,7 @@ class PartedRows:
     @property
     def _chain(self) -> int:
         """How many additions the sum of a block goes through, whatever blocks hold."""
-        return chain(1) + chain(-(-self.count // FEWEST_IN_A_BLOCK))
+        return addition_depth(1) + addition_depth(-(-self.count // FEWEST_IN_A_BLOCK))
 
     @property
     def most_entries(self) -> int:
@@ -243,7 +243,7 @@ class PartedRows:
 
     def sum(self, fn: Callable[[Block], Partial], dtype: Any = np.float64) -> Partial:
         """Add up ``fn(block)`` over all blocks of all parts."""
-        work: Work | list[Work] = OverBlocks(fn, dtype, self.view)
+        work: PartFunction | list[PartFunction] = OverBlocks(fn, dtype, self.view)
         if self.picked is not None:
             views = [replace(self.view, places=places) for places in self.picked]
             work = [OverBlocks(fn, dtype, view) for view in views]
@@ -256,27 +256,27 @@ class PartedRows:
             )
         return tuple(total)
 
-    def thin(self, stride: int) -> HeldRows:
+    def thin(self, stride: int) -> InMemoryRows:
         """Return the sample, or about one row in ``stride`` where those are fewer."""
         seen = replace(self.view, places=None)(self.sample)
         return seen.thin(max(1, stride * seen.count // max(1, self.whole.count)))
 
-    def labelled(self, code: Callable[[AnyArray], Array]) -> "PartedRows":
+    def labelled(self, code: Callable[[AnyArray], Array]) -> "PartitionedRows":
         """Return the same rows with a coding of their target."""
         return replace(self, view=replace(self.view, code=code))
 
-    def columns(self, support: Sequence[int]) -> "PartedRows":
+    def columns(self, support: Sequence[int]) -> "PartitionedRows":
         """Return the same rows with these columns alone, and their intercept column."""
         own = tuple(int(place) for place in support)
         if self.view.support is not None:
             own = tuple(self.view.support[place] for place in own)
         return replace(self, view=replace(self.view, support=own))
 
-    def at(self, places: AnyArray) -> "PartedRows":
+    def at(self, places: AnyArray) -> "PartitionedRows":
         """Return the rows that stand at some places; their order is that of the parts."""
         return replace(self, picked=self._by_part(places))
 
-    def each(self, parts: Sequence[AnyArray], fn: Callable[[HeldRows], T]) -> list[T]:
+    def each(self, parts: Sequence[AnyArray], fn: Callable[[InMemoryRows], T]) -> list[T]:
         """Return ``fn`` of the rows at every list of places, computed side by side."""
         picks = [
             [replace(self.view, places=own) for own in self._by_part(places)]
@@ -300,7 +300,7 @@ class PartedRows:
         return "<private rows>"
 
 
-def joined(pieces: Sequence[HeldRows]) -> HeldRows:
+def joined(pieces: Sequence[InMemoryRows]) -> InMemoryRows:
     """Return the rows of several pieces, one after the other."""
     if len(pieces) == 1:
         return pieces[0]
@@ -312,7 +312,7 @@ def joined(pieces: Sequence[HeldRows]) -> HeldRows:
     listed = None
     if any(piece.listed is not None for piece in pieces):
         listed = sum(piece.table_count for piece in pieces)
-    return HeldRows(
+    return InMemoryRows(
         _stacked([piece.features for piece in pieces]),
         np.concatenate([piece.target for piece in pieces]),
         factor,
@@ -322,8 +322,8 @@ def joined(pieces: Sequence[HeldRows]) -> HeldRows:
 
 
 def _stacked(features: list[Any]) -> Any:
-    if isinstance(features[0], Design):
-        return Design.stacked(features)
+    if isinstance(features[0], CodedDesign):
+        return CodedDesign.stacked(features)
     if any(sparse.issparse(part) for part in features):
         return sparse.csr_array(sparse.vstack(features, format="csr"))
     return np.concatenate(features)

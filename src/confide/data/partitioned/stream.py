@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-from confide.data.matrix.buffers import reused
-from confide.data.partitioned.progress import Meter
-from confide.data.partitioned.rows import Survey, View, Work
-from confide.data.rows.block import Partial, add_up
-from confide.data.rows.in_memory import HeldRows
+from confide.data.matrix.buffers import reuse_buffer
+from confide.data.partitioned.progress import PassCounter
+from confide.data.partitioned.rows import PartFunction, PartSummary, RowView
+from confide.data.rows.block import Partial, pairwise_sum
+from confide.data.rows.in_memory import InMemoryRows
 from confide.parallel.threads import one_blas_thread, threads_to_use
 
 T = TypeVar("T")
-Prepare: TypeAlias = Callable[[Any], HeldRows]
+Prepare: TypeAlias = Callable[[Any], InMemoryRows]
 """From a piece of a table, as it is read, to bounded rows."""
 
 
@@ -49,32 +49,34 @@ class Stream:
         """About how many rows there are; where nobody knows they are counted first."""
         if self.about is not None:
             return self.about
-        return int(add_up(self._sweep(_counted))[0])
+        return int(pairwise_sum(self._sweep(_counted))[0])
 
     @property
     def pickable(self) -> bool:
         """Rows are read in order: none can be had alone."""
         return False
 
-    def sum(self, work: Work | Sequence[Work]) -> Partial:
+    def sum(self, work: PartFunction | Sequence[PartFunction]) -> Partial:
         """Add up what is done to every piece."""
         assert callable(work), "a stream does the same to all parts"  # noqa: S101
-        return add_up(self._sweep(work))
+        return pairwise_sum(self._sweep(work))
 
-    def survey(self, stride: int) -> Sequence[Survey]:
+    def survey(self, stride: int) -> Sequence[PartSummary]:
         """Look at every piece once."""
         return [part[0] for part in self._sweep(partial(_surveyed, stride))]
 
-    def each(self, picks: Sequence[Sequence[View]], fn: Callable[[HeldRows], T]) -> list[T]:
+    def each(
+        self, picks: Sequence[Sequence[RowView]], fn: Callable[[InMemoryRows], T]
+    ) -> list[T]:
         """Refuse: rows would have to come together in another order."""
         raise AssertionError("rows of a stream cannot be picked")
 
-    def _sweep(self, work: Work) -> list[Partial]:
+    def _sweep(self, work: PartFunction) -> list[Partial]:
         """Return the sum of every part, in their order."""
-        meter = Meter.start(self.about)
+        meter = PassCounter.start(self.about)
 
         def done(piece: Any) -> Partial:
-            with reused():
+            with reuse_buffer():
                 rows = self.prepare(piece)
                 result = work(rows)
             meter.add(rows.table_count)
@@ -84,11 +86,13 @@ class Stream:
         with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
             if len(self.sources) >= 2 * threads:
                 found = list(
-                    pool.map(lambda part: add_up(map(done, part.read())), self.sources)
+                    pool.map(
+                        lambda part: pairwise_sum(map(done, part.read())), self.sources
+                    )
                 )
             else:
                 found = [
-                    add_up(ahead(pool, done, part.read(), 2 * threads))
+                    pairwise_sum(ahead(pool, done, part.read(), 2 * threads))
                     for part in self.sources
                 ]
         meter.stop()
@@ -98,12 +102,12 @@ class Stream:
         return "<private rows>"
 
 
-def _counted(rows: HeldRows) -> Partial:
+def _counted(rows: InMemoryRows) -> Partial:
     return (rows.count,)
 
 
-def _surveyed(stride: int, rows: HeldRows) -> Partial:
-    return (Survey.of(rows, stride),)
+def _surveyed(stride: int, rows: InMemoryRows) -> Partial:
+    return (PartSummary.of(rows, stride),)
 
 
 def ahead(

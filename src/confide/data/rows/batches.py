@@ -12,7 +12,7 @@ from scipy import sparse
 
 from confide._types import AnyArray, Array
 from confide.data.rows.block import Block
-from confide.data.rows.in_memory import HeldRows
+from confide.data.rows.in_memory import InMemoryRows
 
 MOST_BYTES = 2**28
 WIDEST = 1024
@@ -22,12 +22,12 @@ WIDEST = 1024
 class Batches:
     """Private rows, ready to be picked; use `Batches.of`."""
 
-    rows: HeldRows
+    rows: InMemoryRows
     dense: Array | None
     memory: list[Array]
 
     @classmethod
-    def of(cls, rows: HeldRows, usual: int) -> "Batches":
+    def of(cls, rows: InMemoryRows, usual: int) -> "Batches":
         """Prepare rows for batches of about so many."""
         width = rows.dimension
         if width > WIDEST or 8 * width * rows.count > MOST_BYTES:

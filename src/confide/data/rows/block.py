@@ -10,7 +10,7 @@ from scipy import sparse
 
 from confide._types import AnyArray, Array
 from confide.data.matrix import csr
-from confide.data.matrix.coded_design import CACHE_BYTES, FEW_ADDED, MOST_ADDED, Design
+from confide.data.matrix.coded_design import CACHE_BYTES, FEW_ADDED, MOST_ADDED, CodedDesign
 
 Partial: TypeAlias = tuple[Any, ...]
 """What a function of a block returns: arrays or numbers that can be added."""
@@ -44,7 +44,7 @@ class Block:
         slopes = theta[:-1] if self.height else theta
         if not alone or sparse.issparse(self.features):
             margin = self.features @ slopes
-        elif isinstance(self.features, Design):
+        elif isinstance(self.features, CodedDesign):
             margin = self.features.alone(slopes)
         else:
             rows = np.ascontiguousarray(self.features)
@@ -70,9 +70,9 @@ class Block:
     def gram(self, weights: AnyArray, *, fine: bool = False) -> Array:
         """Return Σ wᵢxᵢxᵢᵀ for weights not negative, in single precision unless fine."""
         kind = np.float64 if fine else np.float32
-        if isinstance(self.features, Design) and self._is_plain:
+        if isinstance(self.features, CodedDesign) and self._is_plain:
             return self._gram_by_columns(weights, fine=fine)
-        if isinstance(self.features, Design):
+        if isinstance(self.features, CodedDesign):
             most = max(64, CACHE_BYTES // (4 * self.features.shape[1]))
             most = min(most, self.features.added_rows if fine else MOST_ADDED)
             grams = (
@@ -145,7 +145,7 @@ class Block:
         scaled = weights if self.factor is None else weights * self.factor**2
         if sparse.issparse(self.features):
             total = scaled @ csr.squared(self.features)
-        elif isinstance(self.features, Design):
+        elif isinstance(self.features, CodedDesign):
             total = scaled @ self.features.squared()
         else:
             total = np.einsum("i,ij,ij->j", scaled, self.features, self.features)
@@ -168,7 +168,7 @@ def squared_norms(features: Any) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         if sparse.issparse(features):
             return np.asarray(csr.squared(features) @ np.ones(features.shape[1]))
-        if isinstance(features, Design):
+        if isinstance(features, CodedDesign):
             return np.asarray(features.squared().alone(np.ones(features.shape[1])))
         rows = np.ascontiguousarray(features)
         return _row_by_row("ij,ij->i", rows, rows)
@@ -203,7 +203,7 @@ def lengths_of(features: Any, factor: AnyArray | None = None, height: float = 0.
     for low in range(0, len(places), AT_ONCE):
         some = places[low : low + AT_ONCE]
         rows = features[some]
-        if isinstance(rows, Design):
+        if isinstance(rows, CodedDesign):
             rows = rows.todense()
         bounded = scaled(rows, None if factor is None else factor[some])
         lengths[some] = np.hypot(_safe_lengths(bounded), height)
@@ -224,10 +224,10 @@ def _safe_lengths(rows: Any) -> Array:
         return np.asarray(top * np.sqrt(squared_norms(shares)))
 
 
-def add_up(partials: Iterable[Partial]) -> Partial:
+def pairwise_sum(partials: Iterable[Partial]) -> Partial:
     """Add partial results in their order: two by two, then those sums, and so on.
 
-    How many additions a number goes through says `chain`.
+    How many additions a number goes through says `addition_depth`.
     """
     sums: list[tuple[int, Partial]] = []
     for found in partials:
@@ -242,7 +242,7 @@ def add_up(partials: Iterable[Partial]) -> Partial:
     return total
 
 
-def chain(count: int) -> int:
+def addition_depth(count: int) -> int:
     """Return how many additions a number goes through when so many are added up."""
     return count.bit_length()
 
@@ -251,9 +251,9 @@ def _plus(one: Partial, other: Partial) -> Partial:
     return tuple(a + b for a, b in zip(one, other, strict=True))
 
 
-def cutter(features: Any) -> Callable[[slice, Any], Any]:
+def row_slicer(features: Any) -> Callable[[slice, Any], Any]:
     """Return what cuts rows out in some precision: valid until it cuts the next."""
-    if isinstance(features, Design):
+    if isinstance(features, CodedDesign):
         return lambda cut, dtype: features[cut].astype(dtype)
     if sparse.issparse(features):
         return partial(csr.cut, features)

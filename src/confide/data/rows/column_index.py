@@ -7,12 +7,12 @@ import numpy as np
 from scipy import sparse
 
 from confide._types import AnyArray, Array
-from confide.data.rows.in_memory import HeldRows
+from confide.data.rows.in_memory import InMemoryRows
 from confide.errors import PrivacyLeak
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class TouchedRows:
+class ColumnIndexedRows:
     """CSR rows, by row and by column; the constant column is left to whoever asks."""
 
     by_row: Any
@@ -21,7 +21,7 @@ class TouchedRows:
     target: Array
 
     @classmethod
-    def of(cls, rows: HeldRows) -> "TouchedRows":
+    def of(cls, rows: InMemoryRows) -> "ColumnIndexedRows":
         """Look at sparse rows from both sides, in doubles whatever they are kept in."""
         features, target = rows.plain()
         by_row = sparse.csr_array(features, dtype=np.float64)

@@ -14,8 +14,8 @@ from scipy import sparse
 
 from confide._types import Array
 from confide.data.matrix.csr import with_values, without_duplicates
-from confide.data.matrix.finite import LONGEST, refuse_infinite
-from confide.data.rows.in_memory import HeldRows
+from confide.data.matrix.finite import MAX_ROW_LENGTH, refuse_infinite
+from confide.data.rows.in_memory import InMemoryRows
 from confide.errors import InvalidParameter
 
 LARGEST = 1e100
@@ -56,9 +56,9 @@ class EntryBounds:
         return min(alone, self.length * math.sqrt(-(-count // self.few)))
 
 
-def enclose_entries(
+def bound_entries(
     features: Any, target: Array, bounds: EntryBounds, height: float
-) -> HeldRows:
+) -> InMemoryRows:
     """Bound every row as ``bounds`` says and close the box.
 
     ``features`` is a float array or CSR matrix; values that are not finite are refused.
@@ -71,17 +71,17 @@ def enclose_entries(
         refuse_infinite(features)
     if bounds.length is not None:
         lengths = _largest_norms(features, bounds.few)
-        if not (lengths <= LONGEST).all():
+        if not (lengths <= MAX_ROW_LENGTH).all():
             refuse_infinite(features)
         factor = bounds.length / np.maximum(lengths, bounds.length)
-        return HeldRows(features, target, factor, height)
+        return InMemoryRows(features, target, factor, height)
     if largest > bounds.most:
         limit = _below(bounds.most, values.dtype)
         clipped = np.clip(values, -limit, limit)
         if sparse.issparse(features):
             clipped = with_values(features, clipped)
         features = clipped
-    return HeldRows(features, target, None, height)
+    return InMemoryRows(features, target, None, height)
 
 
 def _below(bound: float, dtype: Any) -> Any:

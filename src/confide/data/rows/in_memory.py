@@ -21,18 +21,18 @@ from confide.data.matrix import csr
 from confide.data.matrix.coded_design import (
     CACHE_BYTES,
     MOST_ADDED,
-    Design,
-    additions,
+    CodedDesign,
+    rows_per_sum,
     take_columns,
 )
-from confide.data.matrix.finite import LONGEST, refuse_infinite
+from confide.data.matrix.finite import MAX_ROW_LENGTH, refuse_infinite
 from confide.data.rows.block import (
     Block,
     Partial,
-    add_up,
-    chain,
-    cutter,
+    addition_depth,
     lengths_of,
+    pairwise_sum,
+    row_slicer,
     scaled,
 )
 from confide.errors import InvalidParameter, PrivacyLeak
@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 STRIPES = 16
 RUN = 8
-A_LITTLE = 1e-14
+ROUNDING_MARGIN = 1e-14
 """By so much, and a unit in the last place for every column, a shortened row stays below
 the bound, so that rounding never exceeds it."""
 MANY_BLOCKS = 48
@@ -122,7 +122,7 @@ class Rows(Protocol):
         """Add up ``fn(block)`` over all blocks."""
         ...
 
-    def thin(self, stride: int) -> "HeldRows":
+    def thin(self, stride: int) -> "InMemoryRows":
         """Return about one row in ``stride`` or fewer, for a first approximation."""
         ...
 
@@ -134,14 +134,14 @@ class Rows(Protocol):
         """Return the rows that stand at some places."""
         ...
 
-    def each(self, parts: Sequence[AnyArray], fn: Callable[["HeldRows"], T]) -> list[T]:
+    def each(self, parts: Sequence[AnyArray], fn: Callable[["InMemoryRows"], T]) -> list[T]:
         """Return ``fn`` of the rows at every list of places, computed side by side."""
         ...
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class HeldRows:
-    """Rows in memory; use `enclose` to make them.
+class InMemoryRows:
+    """Rows in memory; use `bound_rows` to make them.
 
     ``listed`` is how many rows the table had before those without a target were left out:
     under replace-one neighbours that number is public, and ``count`` is not.
@@ -171,10 +171,10 @@ class HeldRows:
     @property
     def block_rows(self) -> int:
         """How many rows a block holds."""
-        if isinstance(self.features, Design):
+        if isinstance(self.features, CodedDesign):
             return self.features.block_rows
         if not sparse.issparse(self.features):
-            return additions(self.features.shape[1])
+            return rows_per_sum(self.features.shape[1])
         per_row = max(1, self.features.nnz // max(1, self.count)) * 12
         return max(64, min(CACHE_BYTES // per_row, MOST_ADDED))
 
@@ -188,7 +188,7 @@ class HeldRows:
         """The features of no row at all: what kind of matrix they are."""
         if isinstance(self.features, np.ndarray):
             return np.empty((0, self.features.shape[1]), self.features.dtype)
-        if isinstance(self.features, Design):
+        if isinstance(self.features, CodedDesign):
             return self.features[np.empty(0, np.intp)]
         return self.features[:0]
 
@@ -205,7 +205,7 @@ class HeldRows:
     @property
     def added(self) -> int:
         """How many rows are added up one after the other before sums are added to sums."""
-        if isinstance(self.features, Design) and not len(self.features.numbers):
+        if isinstance(self.features, CodedDesign) and not len(self.features.numbers):
             return self.block_rows
         return min(self.block_rows, MOST_ADDED)
 
@@ -213,13 +213,13 @@ class HeldRows:
     def depth(self) -> int:
         """How many of those sums are added to each other one after the other."""
         pieces = -(-min(self.block_rows, self.count) // self.added)
-        return chain(pieces) + self._chain
+        return addition_depth(pieces) + self._chain
 
     @property
     def terms(self) -> int:
         """How many numbers are added up one after the other in a sum over all rows."""
         first = min(self.block_rows, self.count)
-        if isinstance(self.features, Design):
+        if isinstance(self.features, CodedDesign):
             first = self.features.terms
         return first + self._chain + 8
 
@@ -227,7 +227,7 @@ class HeldRows:
     def most_entries(self) -> int:
         """How many numbers a margin can add up, as far as public facts say."""
         features = self.features
-        width = features.entries if isinstance(features, Design) else features.shape[1]
+        width = features.entries if isinstance(features, CodedDesign) else features.shape[1]
         return int(width) + (1 if self.height else 0)
 
     @property
@@ -237,11 +237,11 @@ class HeldRows:
             return self.most_entries
         return csr.longest_row(self.features) + (1 if self.height else 0)
 
-    def thin(self, stride: int) -> "HeldRows":
+    def thin(self, stride: int) -> "InMemoryRows":
         """Return one row in ``stride``, in single precision, for a first approximation."""
         return self if stride == 1 else self.sampled(stride)
 
-    def sampled(self, stride: int) -> "HeldRows":
+    def sampled(self, stride: int) -> "InMemoryRows":
         """Return a copy of one row in ``stride``, dense or CSR, in single precision.
 
         Short runs of consecutive rows at equal distances are cheaper than single rows.
@@ -258,7 +258,7 @@ class HeldRows:
             )
 
         factor = None if self.factor is None else take(self.factor)
-        if isinstance(self.features, Design):
+        if isinstance(self.features, CodedDesign):
             coded = self.features.each(
                 lambda column: take(column, "f4" if column.dtype.kind == "f" else None)
             )
@@ -269,21 +269,21 @@ class HeldRows:
         else:
             whole = take(self.features, np.float64), take(self.factor, np.float64)
             features, factor = scaled(*whole).astype(np.float32), None
-        return HeldRows(features, take(self.target), factor, self.height)
+        return InMemoryRows(features, take(self.target), factor, self.height)
 
-    def labelled(self, code: Callable[[AnyArray], Array]) -> "HeldRows":
+    def labelled(self, code: Callable[[AnyArray], Array]) -> "InMemoryRows":
         """Return the same rows with a coding of their target."""
         target = code(self.target)
-        return HeldRows(self.features, target, self.factor, self.height, self.listed)
+        return InMemoryRows(self.features, target, self.factor, self.height, self.listed)
 
-    def columns(self, support: Sequence[int]) -> "HeldRows":
+    def columns(self, support: Sequence[int]) -> "InMemoryRows":
         """Return the same rows with these columns alone, and their intercept column.
 
         They are dense whatever the rows are: what a block holds then depends on how many
         columns were chosen, never on which.
         """
         chosen = take_columns(self.features, support)
-        return HeldRows(chosen, self.target, self.factor, self.height, self.listed)
+        return InMemoryRows(chosen, self.target, self.factor, self.height, self.listed)
 
     def blocks(self, start: int, stop: int, dtype: Any = np.float64) -> Iterator[Block]:
         """Walk over the rows from start to stop, block by block.
@@ -292,9 +292,9 @@ class HeldRows:
         row that was shortened is its features times its factor, rounded to doubles: in
         other formats that product comes first, for single precision may not hold the rest.
         """
-        step, cut_out = self.block_rows, cutter(self.features)
+        step, cut_out = self.block_rows, row_slicer(self.features)
         exact = self.factor is not None and dtype != np.float64
-        exact = exact and not isinstance(self.features, Design)
+        exact = exact and not isinstance(self.features, CodedDesign)
         for low in range(start, max(stop, start + 1), step):
             cut = slice(low, min(low + step, stop))
             factor = None if self.factor is None else self.factor[cut]
@@ -303,16 +303,16 @@ class HeldRows:
                 features, factor = scaled(features, factor).astype(dtype), None
             yield Block(features, self.target[cut], factor, self.height, low)
 
-    def at(self, places: AnyArray) -> "HeldRows":
+    def at(self, places: AnyArray) -> "InMemoryRows":
         """Return the rows that stand at some places, in their order."""
         factor = None if self.factor is None else self.factor[places]
-        return HeldRows(self.features[places], self.target[places], factor, self.height)
+        return InMemoryRows(self.features[places], self.target[places], factor, self.height)
 
     def lengths(self) -> Array:
         """Return ‖x‖ for every row, the intercept column included."""
         return np.concatenate([block.lengths() for block in self.blocks(0, self.count)])
 
-    def each(self, parts: Sequence[AnyArray], fn: Callable[["HeldRows"], T]) -> list[T]:
+    def each(self, parts: Sequence[AnyArray], fn: Callable[["InMemoryRows"], T]) -> list[T]:
         """Return ``fn`` of the rows at every list of places, computed side by side."""
         with one_blas_thread():
             return list(pool(threads_to_use()).map(lambda part: fn(self.at(part)), parts))
@@ -324,7 +324,7 @@ class HeldRows:
         the table was stored, leaves no trace in another row or in how it is added up.
         """
         features = self.features
-        if isinstance(features, Design):
+        if isinstance(features, CodedDesign):
             features = features.todense()
         if sparse.issparse(features):
             whole = csr.with_values(features, features.data.astype(np.float64, copy=False))
@@ -338,7 +338,9 @@ class HeldRows:
 
         def stripe(i: int) -> Partial:
             with np.errstate(over="ignore"):
-                return add_up(fn(b) for b in self.blocks(edges[i], edges[i + 1], dtype))
+                return pairwise_sum(
+                    fn(b) for b in self.blocks(edges[i], edges[i + 1], dtype)
+                )
 
         indices = range(len(edges) - 1)
         if len(indices) == 1:
@@ -347,15 +349,15 @@ class HeldRows:
         threads = 1 if few else threads_to_use()
         with one_blas_thread():
             if threads == 1:
-                return add_up(map(stripe, indices))
-            return add_up(pool(threads).map(stripe, indices))
+                return pairwise_sum(map(stripe, indices))
+            return pairwise_sum(pool(threads).map(stripe, indices))
 
     def sum_here(self, fn: Callable[[Block], Partial], dtype: Any = np.float64) -> Partial:
         """Add up as `sum` does, number by number, in this thread."""
         edges = self._stripe_edges()
         with np.errstate(over="ignore"):
-            return add_up(
-                add_up(map(fn, self.blocks(start, stop, dtype)))
+            return pairwise_sum(
+                pairwise_sum(map(fn, self.blocks(start, stop, dtype)))
                 for start, stop in pairwise(edges)
             )
 
@@ -371,7 +373,9 @@ class HeldRows:
     @property
     def _chain(self) -> int:
         """How many additions the sum of a block goes through."""
-        return chain(-(-self._blocks // self._stripes)) + chain(self._stripes)
+        return addition_depth(-(-self._blocks // self._stripes)) + addition_depth(
+            self._stripes
+        )
 
     def _stripe_edges(self) -> list[int]:
         per_stripe = -(-self._blocks // self._stripes) * self.block_rows
@@ -384,9 +388,9 @@ class HeldRows:
         return "<private rows>"
 
 
-def held(rows: Rows, what: str) -> HeldRows:
+def held(rows: Rows, what: str) -> InMemoryRows:
     """Return rows that are in memory, and refuse others for something that needs it."""
-    if isinstance(rows, HeldRows):
+    if isinstance(rows, InMemoryRows):
         return rows
     raise InvalidParameter(
         "table",
@@ -396,29 +400,33 @@ def held(rows: Rows, what: str) -> HeldRows:
     )
 
 
-def enclose(features: Any, target: Array, row_norm: float, height: float) -> HeldRows:
+def bound_rows(
+    features: Any, target: Array, row_norm: float, height: float
+) -> InMemoryRows:
     """Bound every row by ``row_norm`` and close the box.
 
     ``features`` is a float array or CSR matrix of two dimensions, already checked for
     type and shape; values that are not finite are refused here, in the same sweep that
-    measures the rows. A `Design` is finite and knows how long its rows can be. Entries
+    measures the rows. A `CodedDesign` is finite and knows how long its rows can be. Entries
     that a sparse matrix holds twice are added up first: a length is about sums.
     """
     features = csr.without_duplicates(features)
-    rows = HeldRows(features, target, None, height)
-    if isinstance(features, Design) and features.reach <= row_norm:
+    rows = InMemoryRows(features, target, None, height)
+    if isinstance(features, CodedDesign) and features.reach <= row_norm:
         return rows
     factor = np.empty(rows.count)
-    below = row_norm * (1 - A_LITTLE - float(np.finfo(np.float64).eps) * features.shape[1])
+    below = row_norm * (
+        1 - ROUNDING_MARGIN - float(np.finfo(np.float64).eps) * features.shape[1]
+    )
     low, finite, longest = 0, True, 0.0
     for block in rows.blocks(0, rows.count):
         length = lengths_of(block.features)
         longest = max(longest, float(length.max(initial=0.0)))
-        finite = finite and bool((length <= LONGEST).all())
+        finite = finite and bool((length <= MAX_ROW_LENGTH).all())
         part = factor[low : low + len(length)]
         np.divide(below, length, out=part, where=length > row_norm)
         part[length <= row_norm] = 1.0
         low += len(length)
     if not finite:
         refuse_infinite(features)
-    return HeldRows(features, target, factor if longest > row_norm else None, height)
+    return InMemoryRows(features, target, factor if longest > row_norm else None, height)

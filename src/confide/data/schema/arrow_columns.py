@@ -7,7 +7,7 @@ Everything else goes the way that a table converted to pandas goes.
 from collections.abc import Sequence
 from typing import Any
 
-from confide.data.schema.parse_values import Coded
+from confide.data.schema.parse_values import CodedText
 from confide.errors import InvalidData
 
 ARROW_FAULTS = (ValueError, TypeError, LookupError, NotImplementedError, OverflowError)
@@ -70,14 +70,14 @@ def _is_text(kind: Any) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind))
 
 
-def _coded(column: Any) -> Coded:
+def _coded(column: Any) -> CodedText:
     """Take over the codes of a dictionary."""
     if column.dictionary.null_count:
         column = column.dictionary_decode().dictionary_encode()
     codes = column.indices
     if codes.null_count:
         codes = codes.cast("int64").fill_null(-1)
-    return Coded(codes.to_numpy(zero_copy_only=True), column.dictionary.to_pylist())
+    return CodedText(codes.to_numpy(zero_copy_only=True), column.dictionary.to_pylist())
 
 
 def coded_schema(schema: Any, names: Sequence[str]) -> Any:

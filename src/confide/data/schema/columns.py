@@ -24,9 +24,9 @@ import numpy as np
 
 from confide._types import AnyArray, Array
 from confide.data.schema.parse_values import (
+    as_booleans,
     as_days,
     as_numbers,
-    as_truths,
     level_codes,
     plain_levels,
 )
@@ -188,7 +188,7 @@ class Boolean:
 
     def read(self, values: Any) -> AnyArray:
         """Return 1 or 0, NaN for what is missing."""
-        return as_truths(values, self.name)
+        return as_booleans(values, self.name)
 
     def units(self) -> tuple[Array, float]:
         """Return two: from no to yes it is two steps, one on either side of the middle."""

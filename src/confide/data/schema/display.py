@@ -89,7 +89,9 @@ def _without_level(column: Category) -> str:
     return f"({' or '.join(kinds)})" if kinds else ""
 
 
-def still_directions(columns: Sequence[Column], weights: Array, height: float) -> Array:
+def unidentified_directions(
+    columns: Sequence[Column], weights: Array, height: float
+) -> Array:
     """Return directions, as columns, along which a row that has all its levels is still.
 
     The indicators of a category add up to 1 wherever there is a level, as the intercept

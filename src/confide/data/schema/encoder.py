@@ -9,11 +9,17 @@ from typing import Any, TypeVar
 import numpy as np
 
 from confide._types import AnyArray, Array
-from confide.data.matrix.buffers import room
-from confide.data.matrix.category_tables import Indicators, Joint, Places, as_places, joined
-from confide.data.matrix.coded_design import Design, additions
+from confide.data.matrix.buffers import buffer
+from confide.data.matrix.category_tables import (
+    IndicatorBlock,
+    JointTable,
+    Places,
+    as_places,
+    joined,
+)
+from confide.data.matrix.coded_design import CodedDesign, rows_per_sum
 from confide.data.schema.columns import Category, Column, NumberLike, refuse_missing
-from confide.data.schema.ranges import Ranges, pieces
+from confide.data.schema.ranges import RangeScaler, pieces
 
 ROWS_AT_ONCE = 4096
 """So many rows of the design matrix stay in the processor's cache while written."""
@@ -34,9 +40,9 @@ class Encoder:
     columns: tuple[Column, ...]
     numbers: tuple[NumberLike, ...]
     places: Places
-    ranges: Ranges
-    indicators: tuple[Indicators, ...]
-    joints: tuple[Joint, ...]
+    ranges: RangeScaler
+    indicators: tuple[IndicatorBlock, ...]
+    joints: tuple[JointTable, ...]
     width: int
     reach: float
 
@@ -49,7 +55,7 @@ class Encoder:
         coded = np.array([isinstance(column, Category) for column in columns])
         plain = starts[~coded]
         indicators = tuple(
-            Indicators(int(start), size, float(weights[start]))
+            IndicatorBlock(int(start), size, float(weights[start]))
             for start, size, flag in zip(starts, sizes, coded, strict=True)
             if flag
         )
@@ -59,9 +65,9 @@ class Encoder:
             tuple(columns),
             numbers,
             as_places(plain),
-            Ranges.of([column.ends for column in numbers], weights[plain]),
+            RangeScaler.of([column.ends for column in numbers], weights[plain]),
             indicators,
-            joined(indicators, additions(width) // 2),
+            joined(indicators, rows_per_sum(width) // 2),
             width,
             length * (1 + len(columns) * np.finfo(float).eps),
         )
@@ -82,12 +88,12 @@ class Encoder:
         _all(write, range(0, len(matrix), ROWS_AT_ONCE), len(matrix))
         return matrix
 
-    def compact(self, values: list[Any]) -> Design:
+    def compact(self, values: list[Any]) -> CodedDesign:
         """Return the same rows with categories kept as codes."""
         numbers, codes = self._read(values)
         groups = tuple(joint.group(codes) for joint in self.joints)
         shape = (len(values[0]), self.width)
-        return Design(numbers, self.places, groups, shape, self.reach)
+        return CodedDesign(numbers, self.places, groups, shape, self.reach)
 
     def _read(self, values: list[Any]) -> tuple[Array, list[AnyArray]]:
         """Return weighted numbers, column by column, and the codes of categories."""
@@ -98,7 +104,7 @@ class Encoder:
         codes: list[AnyArray] = []
         for column, found in zip(self.columns, read, strict=True):
             (codes if isinstance(column, Category) else raw).append(found)
-        numbers = room((len(raw), count))
+        numbers = buffer((len(raw), count))
 
         def write(rows: slice) -> None:
             cut = [column[rows] for column in raw]

@@ -27,7 +27,7 @@ TRUTHS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Coded:
+class CodedText:
     """A column of text: which of some ``texts`` every row holds, −1 for a missing one."""
 
     codes: AnyArray
@@ -92,7 +92,7 @@ def are_numbers(texts: Any) -> bool:
     return not any(_number(text) is None for text in pd.unique(texts.dropna()))
 
 
-def as_truths(values: Any, name: str) -> AnyArray:
+def as_booleans(values: Any, name: str) -> AnyArray:
     """Read a column of yes and no as 1 and 0; what is missing becomes NaN."""
     kind = getattr(values, "dtype", None)
     if isinstance(kind, np.dtype) and kind.kind == "b":
@@ -110,7 +110,7 @@ def as_days(values: Any, name: str) -> Array:
     Text is read in ISO form, 2024-12-31, with or without a time. Of a time with a zone
     the day counts that was written down.
     """
-    column = values if isinstance(values, Coded) else pd.Series(values)
+    column = values if isinstance(values, CodedText) else pd.Series(values)
     if isinstance(column, pd.Series) and isinstance(column.dtype, pd.ArrowDtype):
         column = column.astype(object)
     if isinstance(column, pd.Series) and column.dtype.kind == "M":
@@ -152,7 +152,7 @@ def _check_type(values: Any, levels: tuple[Any, ...], what: str) -> None:
     kind = getattr(values, "dtype", None)
     if isinstance(kind, pd.CategoricalDtype):
         kind = kind.categories.dtype
-    text = isinstance(values, Coded) or getattr(kind, "kind", "") == "U"
+    text = isinstance(values, CodedText) or getattr(kind, "kind", "") == "U"
     text = text or isinstance(kind, pd.StringDtype)
     if text or (kind is not None and is_numeric_dtype(kind)):
         check_levels_of_type(levels, what, text=text)
@@ -208,7 +208,7 @@ def _distinct(values: Any, what: str) -> tuple[AnyArray, Sequence[Any]]:
 
     Values that are equal, such as 1 and True, are one.
     """
-    if isinstance(values, Coded):
+    if isinstance(values, CodedText):
         return values.codes, values.texts
     text = isinstance(values, np.ndarray) and values.dtype.kind in "OU"
     column = pd.Series(values, dtype=object if text else None)
@@ -233,10 +233,10 @@ def _one_by_one(
     read_values = [read(value) for value in found]
     if None in read_values:
         raise fault
-    return _spread(np.array(read_values, dtype=np.float64), codes)
+    return _expand_codes(np.array(read_values, dtype=np.float64), codes)
 
 
-def _spread(found: Array, codes: AnyArray) -> Array:
+def _expand_codes(found: Array, codes: AnyArray) -> Array:
     """Return the number of every row; code −1 means missing."""
     spread: Array = np.append(found, np.nan).take(codes)
     return spread

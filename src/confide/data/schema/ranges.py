@@ -21,7 +21,7 @@ MOST_NUDGES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Ranges:
+class RangeScaler:
     """Public ranges of some columns, as upright arrays; use `Ranges.of`."""
 
     middle: Array
@@ -29,7 +29,7 @@ class Ranges:
     height: Array
 
     @classmethod
-    def of(cls, ends: Sequence[tuple[float, float]], heights: Array) -> "Ranges":
+    def of(cls, ends: Sequence[tuple[float, float]], heights: Array) -> "RangeScaler":
         """Prepare to bring every range to ±its height."""
         lower, upper = np.array(ends, dtype=np.float64).reshape(-1, 2, 1).swapaxes(0, 1)
         middle, height = lower / 2 + upper / 2, np.reshape(heights, (-1, 1))

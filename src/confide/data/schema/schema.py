@@ -16,10 +16,15 @@ import numpy as np
 import pandas as pd
 
 from confide._types import Array
-from confide.data.matrix.coded_design import Design
+from confide.data.matrix.coded_design import CodedDesign
 from confide.data.schema.arrow_columns import arrow_column, is_arrow, without_missing
 from confide.data.schema.columns import KINDS, Column
-from confide.data.schema.display import Display, display, still_directions, units_matrix
+from confide.data.schema.display import (
+    Display,
+    display,
+    unidentified_directions,
+    units_matrix,
+)
 from confide.data.schema.encoder import Encoder
 from confide.data.schema.parse_sections import check_sections, read_column, read_target
 from confide.data.schema.target import Target
@@ -29,7 +34,7 @@ from confide.errors import InvalidData, InvalidParameter, did_you_mean
 UNNAMED = "data"
 """The name of a dataset that nobody named; no ledger books under it."""
 MOST_ROWS_PER_PERSON = 10**6
-A_LITTLE = 1e-14
+ROUNDING_MARGIN = 1e-14
 """By so much rows stay shorter than 1, so that rounding never makes one longer."""
 
 
@@ -135,7 +140,7 @@ class Schema:
         """The share of the unit length that every feature gets."""
         sizes = np.array([len(column.features) for column in self.columns])
         shares = sizes**-0.25
-        shares /= np.linalg.norm(shares) * (1 + A_LITTLE)
+        shares /= np.linalg.norm(shares) * (1 + ROUNDING_MARGIN)
         weights: Array = np.repeat(shares, sizes)
         weights.flags.writeable = False
         return weights
@@ -153,7 +158,7 @@ class Schema:
         """Return the weighted design matrix: every row has length at most 1."""
         return self._encoder.dense(self._values(frame))
 
-    def compact_design(self, frame: Any) -> Design:
+    def compact_design(self, frame: Any) -> CodedDesign:
         """Return what `design` does, column by column, with categories kept as codes.
 
         A table or batch of Arrow goes without a detour over pandas.
@@ -189,7 +194,7 @@ class Schema:
 
         ``height`` is that of the intercept's column, 0 if there is none.
         """
-        return still_directions(self.columns, self.weights, height)
+        return unidentified_directions(self.columns, self.weights, height)
 
     def display_map(self) -> Display:
         """Return what turns slopes and an intercept into the lines of a summary.

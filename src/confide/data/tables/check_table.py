@@ -16,7 +16,7 @@ import pandas as pd
 
 from confide._types import AnyArray
 from confide.data.schema.columns import Category, Column, Date, Number
-from confide.data.schema.parse_values import as_days, as_truths, level_codes
+from confide.data.schema.parse_values import as_booleans, as_days, level_codes
 from confide.data.schema.schema import Schema
 from confide.data.schema.target import Target
 from confide.data.tables.files import open_table
@@ -215,7 +215,7 @@ def _numbers(part: Column | Target, distinct: Any) -> AnyArray:
         if distinct.dtype.kind in "cmM":
             return np.full(len(distinct), np.nan)
         return np.array(pd.to_numeric(distinct, errors="coerce"), dtype=np.float64)
-    read = as_days if isinstance(part, Date) else as_truths
+    read = as_days if isinstance(part, Date) else as_booleans
     with suppress(InvalidData):
         return np.array(read(distinct.tolist(), part.name), dtype=np.float64)
     return np.array([_one(read, value, part.name) for value in distinct], dtype=np.float64)

@@ -54,7 +54,7 @@ def read_header(path: Path) -> tuple[list[str], str]:
 
     The separator is the one among comma, semicolon and tab that gives most columns.
     """
-    with explained(path):
+    with translate_read_errors_locked(path):
         with _opened(path) as stream:
             line = stream.readline(LONGEST_HEADER)
         text = line.decode("utf-8-sig").rstrip("\r\n")
@@ -122,7 +122,7 @@ class DelimitedText:
     ) -> "DelimitedText":
         """Look at the header line, and whether the quotes of the file are well formed."""
         names, separator = read_header(path)
-        with in_words(path), _opened(path) as stream:
+        with translate_read_errors(path), _opened(path) as stream:
             padded = check_quotes(stream, separator)
         settings: dict[str, Any] = {"sep": separator, "index_col": False}
         if schema is None:
@@ -200,7 +200,7 @@ class DelimitedText:
 
     def _numeric(self, read: Callable[[], Any]) -> Any:
         """Return what is read; name the column that should hold numbers and does not."""
-        with explained(self.path):
+        with translate_read_errors_locked(self.path):
             try:
                 return read()
             except (ParserError, UnicodeError):
@@ -251,7 +251,7 @@ _explaining = threading.RLock()
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
+def translate_read_errors_locked(path: Path) -> Iterator[None]:
     """Turn whatever reading a file can raise into words without a value.
 
     One thread at a time: warnings are turned into errors for all threads.
@@ -260,15 +260,15 @@ def explained(path: Path) -> Iterator[None]:
         with _explaining, warnings.catch_warnings():
             warnings.simplefilter("error", ParserWarning)
             warnings.simplefilter("ignore", DtypeWarning)
-            with in_words(path):
+            with translate_read_errors(path):
                 yield
     except ParserWarning:
         raise _no_table(path) from None
 
 
 @contextmanager
-def in_words(path: Path) -> Iterator[None]:
-    """Do what `explained` does about errors alone; threads may do so side by side."""
+def translate_read_errors(path: Path) -> Iterator[None]:
+    """Turn errors of reading into words without a value; safe in several threads."""
     try:
         yield
     except (InvalidData, InvalidParameter):

@@ -13,11 +13,11 @@ from confide.data.schema.columns import Category
 from confide.data.schema.schema import Schema, check_columns, declared_columns
 from confide.data.tables.delimited import (
     PACKED,
-    explained,
-    in_words,
     read_delimited,
     read_header,
     read_pieces,
+    translate_read_errors,
+    translate_read_errors_locked,
 )
 from confide.data.tables.read import arrow_dataset, is_parquet, local_path
 from confide.errors import ConfideError, InvalidData, InvalidParameter
@@ -25,7 +25,7 @@ from confide.errors import ConfideError, InvalidData, InvalidParameter
 PIECE_ROWS = 2**16
 """So many rows at once: with fewer, threads wait for each other more than they work."""
 TEXT_ROWS = 2**16
-LARGE = 2**28
+STREAM_THRESHOLD_BYTES = 2**28
 """A file of so many bytes is read piece by piece."""
 SQUEEZED = 4
 """Packed text is about so many times as long when unpacked."""
@@ -33,7 +33,7 @@ LOOKED_AT = 2**16
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
+class FileFingerprint:
     """A file as it was when a fit began: all sweeps must see the same rows."""
 
     path: Path
@@ -41,15 +41,15 @@ class Stamp:
     changed: int
 
     @classmethod
-    def of(cls, path: Path) -> "Stamp":
+    def of(cls, path: Path) -> "FileFingerprint":
         """Look at a file."""
-        with in_words(path):
+        with translate_read_errors(path):
             found = path.stat()
         return cls(path, found.st_size, found.st_mtime_ns)
 
     def check(self) -> None:
         """Refuse to go on with another file."""
-        if Stamp.of(self.path) != self:
+        if FileFingerprint.of(self.path) != self:
             raise ConfideError(
                 f"{self.path} must stay as it is while a model is fitted; somebody wrote "
                 "to it. Fit again, on a copy that nobody writes to."
@@ -63,7 +63,7 @@ class RowGroup:
     fragment: Any
     arrow_schema: Any
     names: tuple[str, ...]
-    stamp: Stamp
+    stamp: FileFingerprint
 
     def read(self) -> Iterator[Any]:
         """Yield Arrow's batches."""
@@ -71,7 +71,7 @@ class RowGroup:
 
         found = False
         self.stamp.check()
-        with in_words(Path(self.fragment.path)):
+        with translate_read_errors(Path(self.fragment.path)):
             for batch in self.fragment.to_batches(
                 schema=self.arrow_schema,
                 columns=list(self.names),
@@ -90,7 +90,7 @@ class RowGroup:
     def whole(self) -> Any:
         """Return one Arrow table."""
         self.stamp.check()
-        with in_words(Path(self.fragment.path)):
+        with translate_read_errors(Path(self.fragment.path)):
             return self.fragment.to_table(
                 schema=self.arrow_schema, columns=list(self.names), use_threads=False
             )
@@ -102,7 +102,7 @@ class TextFile:
 
     schema: Schema | None
     target: bool
-    stamp: Stamp
+    stamp: FileFingerprint
     numbers: tuple[str, ...] = ()
 
     def read(self) -> Iterator[Any]:
@@ -163,7 +163,7 @@ class FileTable:
         if schema is not None:
             wanted = declared_columns(schema, names, target=target)
         if self._dataset is None:
-            stamps = map(Stamp.of, self._paths)
+            stamps = map(FileFingerprint.of, self._paths)
             numbers = () if schema is not None else self.numbers
             return tuple(TextFile(schema, target, stamp, numbers) for stamp in stamps)
         coded = [] if schema is None else _text_categories(schema, self._dataset.schema)
@@ -171,7 +171,7 @@ class FileTable:
         return tuple(
             RowGroup(group, schema_read, tuple(wanted), stamp)
             for fragment in self._dataset.get_fragments()
-            for stamp in (Stamp.of(Path(fragment.path)),)
+            for stamp in (FileFingerprint.of(Path(fragment.path)),)
             for group in row_groups(with_codes(fragment, coded))
         )
 
@@ -211,7 +211,7 @@ def open_table(source: str | Path, *, cluster: Any = None) -> FileTable:
     dataset = arrow_dataset(paths, _folder(source))
     rows, first = 0, None
     for fragment in dataset.get_fragments():
-        with in_words(Path(fragment.path)):
+        with translate_read_errors(Path(fragment.path)):
             rows += fragment.metadata.num_rows
             held = {*fragment.physical_schema.names}
         first = held if first is None else first
@@ -227,7 +227,7 @@ def is_in_parts(source: Any) -> bool:
         return isinstance(source, FileTable) or is_dask(source)
     path = local_path(source)
     if path.is_file():
-        return path.stat().st_size >= LARGE
+        return path.stat().st_size >= STREAM_THRESHOLD_BYTES
     return path.is_dir() or has_magic(str(source))
 
 
@@ -306,7 +306,10 @@ def _refuse_other_columns(differ: set[str]) -> None:
 def _about_rows(path: Path) -> int:
     """Guess how many lines a file of text has from its first lines and its size."""
     packed = path.suffix.lower() in PACKED
-    with explained(path), PACKED.get(path.suffix.lower(), open)(path, "rb") as stream:
+    with (
+        translate_read_errors_locked(path),
+        PACKED.get(path.suffix.lower(), open)(path, "rb") as stream,
+    ):
         head = stream.read(LOOKED_AT)
     size = path.stat().st_size * (SQUEEZED if packed else 1)
     return max(1, size * max(1, head.count(b"\n")) // max(1, len(head)))

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from confide.data.partitioned.progress import Meter
+from confide.data.partitioned.progress import PassCounter
 from confide.data.partitioned.stream import Source, ahead
 from confide.data.schema.arrow_columns import ARROW_FAULTS, CANNOT_HAND_OVER
 from confide.errors import InvalidData
@@ -22,7 +22,7 @@ def walk(
 
     ``about`` so many rows are expected, for whoever watches.
     """
-    meter = Meter.start(about)
+    meter = PassCounter.start(about)
 
     def done(piece: Any) -> tuple[T, int]:
         return work(piece), int(piece.shape[0])

@@ -7,7 +7,12 @@ from typing import Any
 import pandas as pd
 
 from confide.data.schema.schema import Schema, declared_columns
-from confide.data.tables.delimited import PACKED, PARQUET, explained, read_delimited
+from confide.data.tables.delimited import (
+    PACKED,
+    PARQUET,
+    read_delimited,
+    translate_read_errors_locked,
+)
 from confide.errors import InvalidData, InvalidParameter
 
 DELIMITED = (".csv", ".tsv", ".tab", ".txt", ".data", "")
@@ -85,13 +90,13 @@ def is_parquet(path: Path) -> bool:
 def parquet_names(path: Path) -> list[str]:
     """Return the column names of a Parquet file from its schema, without a value."""
     arrow = _parquet()
-    with explained(path):
+    with translate_read_errors_locked(path):
         return [str(name) for name in arrow.read_schema(path).names]
 
 
 def _read_parquet(path: Path, schema: Schema | None, *, target: bool) -> pd.DataFrame:
     arrow, names = _parquet(), parquet_names(path)
-    with explained(path):
+    with translate_read_errors_locked(path):
         table = arrow.read_table(path, columns=_wanted(names, schema, target=target))
         return _to_pandas(table)
 
@@ -101,7 +106,7 @@ def arrow_dataset(paths: list[Path], folder: Path | None) -> Any:
     _parquet()
     from pyarrow import dataset
 
-    with explained(folder or paths[0]):
+    with translate_read_errors_locked(folder or paths[0]):
         if folder is not None:
             return dataset.dataset(folder, format="parquet", partitioning="hive")
         return dataset.dataset([str(path) for path in paths], format="parquet")

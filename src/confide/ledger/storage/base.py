@@ -134,7 +134,7 @@ class Store(ABC):
             return
         if version == 0 and not new:
             raise InvalidParameter(
-                "place", "a ledger", shown(self.place), "Make one with Ledger.open."
+                "place", "a ledger", redacted(self.place), "Make one with Ledger.open."
             )
         self._begin_writing()
         try:
@@ -154,14 +154,14 @@ class Store(ABC):
         version = self._run("SELECT max(version) FROM confide_meta")[0][0]
         if not isinstance(version, int) or version < 1:
             raise TamperedLedger(
-                f"{shown(self.place)} does not say which format it has: somebody changed "
-                "it. Go back to a copy that you trust."
+                f"{redacted(self.place)} does not say which format it has: somebody "
+                "changed it. Go back to a copy that you trust."
             )
         if version > VERSION:
             raise InvalidParameter(
                 "place",
                 f"a ledger of format {VERSION} or older",
-                f"{shown(self.place)} of format {version}",
+                f"{redacted(self.place)} of format {version}",
                 "A newer confide wrote it: upgrade confide.",
             )
         return version
@@ -180,7 +180,7 @@ class Store(ABC):
                     word = waited + NEXT_WORD
                     _log.warning(
                         "waiting for %s: another process is writing (%.0f s of %.0f s)",
-                        shown(self.place),
+                        redacted(self.place),
                         waited,
                         PATIENCE,
                     )
@@ -193,7 +193,7 @@ class Store(ABC):
         except self._driver_errors() as error:
             if self._is_busy(error):
                 raise ConfideError(
-                    f"{shown(self.place)} was held by another process for more than "
+                    f"{redacted(self.place)} was held by another process for more than "
                     f"{PATIENCE:.0f} s. Nothing was spent. Try again when it is done."
                 ) from error
             self.disconnect()
@@ -219,7 +219,7 @@ class Store(ABC):
     def _driver_errors(self) -> tuple[type[Exception], ...]: ...
 
 
-def shown(place: str) -> str:
+def redacted(place: str) -> str:
     """Return the place without the password it may hold."""
     hidden = re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", place)
     return re.sub(r"([?&]password=)[^&]*", r"\1***", hidden)

@@ -21,7 +21,7 @@ from confide.ledger.storage.base import (
     TABLES,
     Row,
     Store,
-    shown,
+    redacted,
 )
 
 _SQLITE_TRIGGERS = (
@@ -196,7 +196,7 @@ class PostgresStore(Store):
         return isinstance(error, self._driver.errors.LockNotAvailable)
 
     def _explained(self, error: Exception) -> ConfideError:
-        reason, where = str(error).strip(), shown(self.place)
+        reason, where = str(error).strip(), redacted(self.place)
         if getattr(error, "sqlstate", None) in {"42P01", "42703"}:
             return TamperedLedger(
                 f"{where} is damaged ({reason}). Go back to a copy that you trust, and add "

@@ -32,9 +32,9 @@ from confide.privacy.budgets import exact
 
 RIDGE_SHARE = 0.1
 """An automatic ridge, as a share of the ridge that a path of limited length stands for."""
-SAFE = 2.0
+SAFETY_FACTOR = 2.0
 """So many deviations are added to a noisy number of rows: too many rows do no harm."""
-NEAR = 1e-4
+RELATIVE_TOLERANCE = 1e-4
 """How near to the least noise that keeps a budget a search must come."""
 
 FINITE_SLOPE = Need(
@@ -144,7 +144,9 @@ class GradientCalibration(Calibration):
         count = float(rows.count)
         if self.counted is not None:
             noise = float(self.counted.draw(1, entropy)[0])
-            count = max(count + noise + SAFE * self.counted.scale, self.counted.scale)
+            count = max(
+                count + noise + SAFETY_FACTOR * self.counted.scale, self.counted.scale
+            )
         return max(1.0, least, count)
 
 
@@ -227,9 +229,9 @@ def sampled_steps(
     while excess(high) > 0:
         low, high = high, high + max(2 * (high - low), alone / 50)
     if low < high:
-        high = float(brentq(excess, low, high, xtol=NEAR / 2 * alone))
+        high = float(brentq(excess, low, high, xtol=RELATIVE_TOLERANCE / 2 * alone))
     while excess(high) > 0:
-        high += NEAR / 2 * alone
+        high += RELATIVE_TOLERANCE / 2 * alone
     return SubsampledGaussianEvent(high, rate, steps, sampling)
 
 

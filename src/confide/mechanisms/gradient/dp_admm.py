@@ -10,7 +10,13 @@ import numpy as np
 
 from confide._types import AnyArray, Array
 from confide.data.rows.in_memory import Rows
-from confide.mechanisms.base import MECHANISMS, Calibration, check_whole, exactly, released
+from confide.mechanisms.base import (
+    MECHANISMS,
+    Calibration,
+    check_whole,
+    checked_copies,
+    make_release,
+)
 from confide.mechanisms.gradient.calibration import (
     GradientCalibration,
     GradientSettings,
@@ -95,7 +101,7 @@ class DpAdmm:
         assert isinstance(calibration, GradientCalibration)  # noqa: S101
         values: list[Array] = []
         scale, owner = 0.0, np.empty(0, dtype=np.int64)
-        for rows in exactly(tasks, calibration.copies):
+        for rows in checked_copies(tasks, calibration.copies):
             if not values:
                 least = least_scale(calibration.objective, 1 / self.rho)
                 scale = calibration.scale(rows, entropy, least)
@@ -106,7 +112,7 @@ class DpAdmm:
             ]
             values.append(self._consensus(calibration, gradients, scale))
         where = "sum of clipped gradients of every party"
-        return released(calibration, values, entropy, where)
+        return make_release(calibration, values, entropy, where)
 
     def _owners(self, count: int, neighbours: Neighbours, entropy: Entropy) -> AnyArray:
         if neighbours is Neighbours.REPLACE_ONE:

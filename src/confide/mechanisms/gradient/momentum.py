@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from confide.data.rows.in_memory import Rows
-from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
+from confide.mechanisms.base import MECHANISMS, Calibration, checked_copies, make_release
 from confide.mechanisms.gradient.calibration import (
     GradientCalibration,
     GradientSettings,
@@ -85,7 +85,7 @@ class MomentumDescent:
         """Descend for every task under its own noise and release the results together."""
         assert isinstance(calibration, GradientCalibration)  # noqa: S101
         objective, scale, values = calibration.objective, 0.0, []
-        for rows in exactly(tasks, calibration.copies):
+        for rows in checked_copies(tasks, calibration.copies):
             least = least_scale(objective, longest_step(objective))
             scale = scale or calibration.scale(rows, entropy, least)
             pace = Pace.of(calibration, scale)
@@ -93,4 +93,4 @@ class MomentumDescent:
             gradient = noisy_gradient(calibration, rows, entropy)
             sizes = (pace.size,) * calibration.steps
             values.append(descent.run(gradient, sizes, scale))
-        return released(calibration, values, entropy, SUM)
+        return make_release(calibration, values, entropy, SUM)

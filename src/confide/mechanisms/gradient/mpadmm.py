@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from confide._types import Array
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter, Unproved
-from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
+from confide.mechanisms.base import MECHANISMS, Calibration, checked_copies, make_release
 from confide.mechanisms.gradient.calibration import (
     GradientCalibration,
     GradientSettings,
@@ -146,12 +146,12 @@ class MpAdmm:
         assert isinstance(calibration, GradientCalibration)  # noqa: S101
         values: list[Array] = []
         scale = 0.0
-        for rows in exactly(tasks, calibration.copies):
+        for rows in checked_copies(tasks, calibration.copies):
             least = least_scale(calibration.objective, 1 / self.rho)
             scale = scale or calibration.scale(rows, entropy, least)
             values.append(self._one(calibration, rows, entropy, scale))
         where = SUM if self.noise == "x" else SUM + ", carried over to x, z and y"
-        return released(calibration, values, entropy, where)
+        return make_release(calibration, values, entropy, where)
 
     def _one(
         self,

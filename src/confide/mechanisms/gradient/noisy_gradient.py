@@ -8,7 +8,7 @@ import numpy as np
 from confide._types import AnyArray, Array
 from confide.data.rows.batches import Batches
 from confide.data.rows.block import Block
-from confide.data.rows.in_memory import HeldRows, Rows
+from confide.data.rows.in_memory import InMemoryRows, Rows
 from confide.mechanisms.gradient.calibration import GradientCalibration
 from confide.noise import Entropy, Gaussian, each_by_chance, of_equal_size
 from confide.objectives import Loss
@@ -38,7 +38,7 @@ def clipped_gradient(loss: Loss, rows: Rows, clip: float) -> Gradient:
     The gradient of a record is its slope times its row, so it is the slope that is cut;
     with several targets there is a slope for each, and all are shortened alike.
     """
-    known = _caps(rows.lengths(), clip) if isinstance(rows, HeldRows) else None
+    known = _caps(rows.lengths(), clip) if isinstance(rows, InMemoryRows) else None
 
     def gradient(theta: Array) -> Array:
         point = _shaped(theta, rows)
@@ -84,7 +84,7 @@ def _batch_sums(
 ) -> Callable[[Array, AnyArray], Array]:
     """Return Σ∇φ over the rows at some places, as a function of θ and the places."""
     loss, clip = calibration.objective.loss, calibration.clip
-    if not isinstance(rows, HeldRows):
+    if not isinstance(rows, InMemoryRows):
         return lambda theta, places: clipped_gradient(loss, rows.at(places), clip)(theta)
     batches = Batches.of(rows, size + 1)
     cap = _caps(rows.lengths(), clip)

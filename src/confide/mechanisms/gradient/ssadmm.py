@@ -9,7 +9,7 @@ from typing import ClassVar
 from confide.accounting import Method
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
+from confide.mechanisms.base import MECHANISMS, Calibration, checked_copies, make_release
 from confide.mechanisms.gradient.calibration import (
     GradientCalibration,
     GradientSettings,
@@ -111,13 +111,13 @@ class SsAdmm:
         objective, scale, values = calibration.objective, 0.0, []
         admm = Admm(objective, self.rho, self.averaged, self.return_z)
         rule = Steps(self.rule, self.step)
-        for rows in exactly(tasks, calibration.copies):
+        for rows in checked_copies(tasks, calibration.copies):
             least = least_scale(objective, 1 / self.rho)
             scale = scale or calibration.scale(rows, entropy, least)
             gradient = noisy_gradient(calibration, rows, entropy)
             sizes = rule.of(calibration, scale)
             values.append(admm.run(gradient, sizes, scale))
-        return released(calibration, values, entropy, SUM)
+        return make_release(calibration, values, entropy, SUM)
 
 
 def check_rho(rho: float) -> None:

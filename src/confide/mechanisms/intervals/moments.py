@@ -21,7 +21,7 @@ from confide.accounting import Event
 from confide.data.rows.block import Block
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import exactly
+from confide.mechanisms.base import checked_copies
 from confide.mechanisms.needs import CURVED_LOSS, NO_KINK, Need, check_needs
 from confide.mechanisms.release import NoiseRecord
 from confide.mechanisms.unit_noise import deviation, unit_noise
@@ -140,7 +140,7 @@ class MomentRelease:
         entropy: Entropy,
     ) -> tuple[Moments, ...]:
         """Sum at every coefficient vector over its task, and add noise."""
-        paid = exactly(tasks, calibration.copies)
+        paid = checked_copies(tasks, calibration.copies)
         return tuple(self._each(calibration, coefficients, paid, entropy))
 
     def _each(

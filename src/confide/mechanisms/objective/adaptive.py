@@ -11,9 +11,9 @@ import numpy as np
 from confide._types import Array
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
+from confide.mechanisms.base import MECHANISMS, Calibration, checked_copies, make_release
 from confide.mechanisms.needs import Need, check_needs
-from confide.mechanisms.objective.adaptive_budget import Task, divide
+from confide.mechanisms.objective.adaptive_budget import TwoFitSpec, split_budget
 from confide.mechanisms.objective.adaptive_calibration import AdaptiveCalibration
 from confide.mechanisms.objective.perturbation import (
     ObjectivePerturbation,
@@ -123,8 +123,8 @@ class AdaptiveObjectivePerturbation:
         """Choose both noises and ridges from public facts alone."""
         check_needs(type(self).__name__, self.needs, objective)
         rough = replace(objective, penalty=None, l2=None)
-        task = Task(self.look, rough, objective, neighbours, copies)
-        looks = divide(task, budget, self.share)
+        task = TwoFitSpec(self.look, rough, objective, neighbours, copies)
+        looks = split_budget(task, budget, self.share)
         second = looks.second
         return AdaptiveCalibration(
             second.objective,
@@ -147,7 +147,7 @@ class AdaptiveObjectivePerturbation:
         """Look twice at every task and release the second results together."""
         assert isinstance(calibration, AdaptiveCalibration)  # noqa: S101
         values, weights, shares = [], [], []
-        for rows in exactly(tasks, calibration.copies):
+        for rows in checked_copies(tasks, calibration.copies):
             rough = perturbed_minimiser(calibration.first, rows, entropy)
             found = self.weights(calibration, rough)
             second = self._second(calibration, found)
@@ -155,7 +155,7 @@ class AdaptiveObjectivePerturbation:
             values.append(perturbed_minimiser(second, rows, entropy, tilt))
             weights.append(found.tolist())
             shares.append(calibration.retrieved(second.noise))
-        release = released(calibration, values, entropy, "linear term")
+        release = make_release(calibration, values, entropy, "linear term")
         return replace(release, extras={"retrieved": min(shares), "weights": weights})
 
     def weights(self, calibration: Calibration, rough: Array) -> Array:

@@ -23,7 +23,10 @@ from confide.errors import InvalidParameter
 from confide.mechanisms.base import Calibration
 from confide.mechanisms.objective.analysis import gaussian_bounds, replace_one_bound
 from confide.mechanisms.objective.calibration import smallest_scale
-from confide.mechanisms.objective.perturbation import ObjectivePerturbation, finish_noise
+from confide.mechanisms.objective.perturbation import (
+    ObjectivePerturbation,
+    solver_noise_for,
+)
 from confide.noise import Gaussian
 from confide.objectives import Objective
 from confide.privacy import (
@@ -36,7 +39,7 @@ from confide.privacy import (
 
 
 @dataclass(frozen=True, slots=True)
-class Looks:
+class TwoFits:
     """Both looks, calibrated, and what happens to the data in them together.
 
     ``alone`` is what the second look may spend on its own; None where only the sum of
@@ -50,7 +53,7 @@ class Looks:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class TwoFitSpec:
     """What is to be calibrated, whatever it may spend."""
 
     look: ObjectivePerturbation
@@ -72,7 +75,7 @@ class Task:
 
 
 @lru_cache(maxsize=256)
-def divide(task: Task, budget: Budget, share: Fraction) -> Looks:
+def split_budget(task: TwoFitSpec, budget: Budget, share: Fraction) -> TwoFits:
     """Calibrate both looks so that together they cost the budget.
 
     Pure and zCDP budgets are cut. For (epsilon, delta) there are three ways, and the one
@@ -81,12 +84,12 @@ def divide(task: Task, budget: Budget, share: Fraction) -> Looks:
     """
     if not isinstance(budget, Approx):
         return _cut(task, budget, share)
-    ways: tuple[Callable[[], Looks], ...] = (
+    ways: tuple[Callable[[], TwoFits], ...] = (
         lambda: _cut(task, budget, share),
         lambda: _cut(task, approx_to_zcdp(budget.epsilon, budget.delta), share),
         lambda: _together(task, budget, share),
     )
-    found: list[Looks] = []
+    found: list[TwoFits] = []
     refusal: InvalidParameter | None = None
     for way in ways:
         try:
@@ -98,20 +101,20 @@ def divide(task: Task, budget: Budget, share: Fraction) -> Looks:
     return min(found, key=lambda looks: _effort(task, looks.second))
 
 
-def _effort(task: Task, second: Calibration) -> float:
+def _effort(task: TwoFitSpec, second: Calibration) -> float:
     """Return what noise and ridge of the second look pull at the coefficients."""
     noise = second.noise.expected_norm(task.final.dimension)
     ridge = second.objective.strong_convexity
     return noise + ridge * (task.look.coef_norm_guess or task.final.typical_norm)
 
 
-def _cut(task: Task, budget: Budget, share: Fraction) -> Looks:
+def _cut(task: TwoFitSpec, budget: Budget, share: Fraction) -> TwoFits:
     rest = budget.share(1 - share)
     first, second = task.first(budget.share(share)), task.second(rest)
-    return Looks(first, second, (*first.events, *second.events), rest)
+    return TwoFits(first, second, (*first.events, *second.events), rest)
 
 
-def _together(task: Task, budget: Approx, share: Fraction) -> Looks:
+def _together(task: TwoFitSpec, budget: Approx, share: Fraction) -> TwoFits:
     """Gaussian noise for both looks, from a bound on the sum of their losses.
 
     The shares are of a squared shift. Ridges are those of a cut budget; both noises start
@@ -141,16 +144,19 @@ def _together(task: Task, budget: Approx, share: Fraction) -> Looks:
     for one, scale, part in zip(
         (cut.first, cut.second), scales, (share, 1 - share), strict=True
     ):
-        finish, event = finish_noise(
+        finish, event = solver_noise_for(
             budget.share(precise).share(part), one.tolerance, task.copies
         )
         looks.append(replace(one, noise=Gaussian(factor * scale), finish=finish))
         events.append(event)
-    return Looks(looks[0], looks[1], tuple(events), None)
+    return TwoFits(looks[0], looks[1], tuple(events), None)
 
 
 def _sum_cost(
-    task: Task, objectives: tuple[Objective, Objective], scales: list[float], epsilon: float
+    task: TwoFitSpec,
+    objectives: tuple[Objective, Objective],
+    scales: list[float],
+    epsilon: float,
 ) -> float:
     """Return delta at epsilon for both looks and all copies together."""
     pairs = list(zip(objectives, scales, strict=True))

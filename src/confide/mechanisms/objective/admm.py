@@ -11,7 +11,13 @@ import numpy as np
 from confide._types import Array
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import MECHANISMS, Calibration, check_whole, exactly, released
+from confide.mechanisms.base import (
+    MECHANISMS,
+    Calibration,
+    check_whole,
+    checked_copies,
+    make_release,
+)
 from confide.mechanisms.gradient.iterations import least_scale
 from confide.mechanisms.needs import (
     BOUNDED_SLOPE,
@@ -149,9 +155,9 @@ class AdmmObjectivePerturbation:
     ) -> Release:
         """Iterate every task under its own noise and release the results together."""
         assert isinstance(calibration, AdmmObjectiveCalibration)  # noqa: S101
-        paid = exactly(tasks, calibration.copies)
+        paid = checked_copies(tasks, calibration.copies)
         values = [self._one(calibration, rows, entropy) for rows in paid]
-        return released(calibration, values, entropy, "linear term of every x-step")
+        return make_release(calibration, values, entropy, "linear term of every x-step")
 
     def _one(
         self, calibration: AdmmObjectiveCalibration, rows: Rows, entropy: Entropy

@@ -19,7 +19,7 @@ from confide.accounting import (
 )
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
+from confide.mechanisms.base import MECHANISMS, Calibration, checked_copies, make_release
 from confide.mechanisms.needs import (
     BOUNDED_SLOPE,
     CONVEX_PENALTY,
@@ -131,7 +131,7 @@ class ObjectivePerturbation:
         found = self._perturbation(fixed, main, neighbours, copies)
         tolerance = self.tolerance * max(1.0, 1 / fixed.strong_convexity)
         share = budget.share(self.precision_share)
-        finish, event = finish_noise(share, tolerance, copies)
+        finish, event = solver_noise_for(share, tolerance, copies)
         return Calibration(
             fixed,
             budget,
@@ -148,9 +148,9 @@ class ObjectivePerturbation:
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
         """Solve every task under its own noise and release the results together."""
-        paid = exactly(tasks, calibration.copies)
+        paid = checked_copies(tasks, calibration.copies)
         values = [perturbed_minimiser(calibration, rows, entropy) for rows in paid]
-        return released(calibration, values, entropy, "linear term")
+        return make_release(calibration, values, entropy, "linear term")
 
     def _perturbation(
         self, objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
@@ -253,10 +253,10 @@ def perturbed_minimiser(
     linear = calibration.noise.draw(objective.dimension, entropy) + tilt
     solved = minimise(objective, rows, linear, calibration.tolerance).theta
     noised = solved + finish.draw(objective.dimension, entropy)
-    return _tidy(objective, noised, finish)
+    return _restore_zeros(objective, noised, finish)
 
 
-def finish_noise(budget: Budget, tolerance: float, copies: int) -> tuple[Noise, Event]:
+def solver_noise_for(budget: Budget, tolerance: float, copies: int) -> tuple[Noise, Event]:
     """Noise of sensitivity 2·tolerance per copy, paid from the small share."""
     reach = 2 * tolerance
     match budget:
@@ -297,7 +297,7 @@ def _free_logistic_ridge(
             assert_never(budget)
 
 
-def _tidy(objective: Objective, noised: Array, finish: Noise) -> Array:
+def _restore_zeros(objective: Objective, noised: Array, finish: Noise) -> Array:
     """Restore what the small noise blurred, by looking at the noised vector alone."""
     value = noised
     if objective.kink is not None:

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from confide.accounting import PureEvent
 from confide.data.rows.in_memory import Rows
-from confide.mechanisms.base import Calibration, exactly, released
+from confide.mechanisms.base import Calibration, checked_copies, make_release
 from confide.mechanisms.needs import EXACT_PROX, SMOOTH_LOSS, Need, check_needs
-from confide.mechanisms.objective.perturbation import finish_noise, perturbed_minimiser
+from confide.mechanisms.objective.perturbation import perturbed_minimiser, solver_noise_for
 from confide.mechanisms.published.rls_setting import check_pure, check_setting, in_a_ball
 from confide.mechanisms.release import Release
 from confide.mechanisms.statistics.sums import BOUNDED_TARGET, NO_PENALTY
@@ -79,7 +79,7 @@ class RlsObjective:
             left = epsilon / 2
         rate = left / (neighbours.shifts * fixed.lipschitz)
         tolerance = self.tolerance * max(1.0, 1 / fixed.strong_convexity)
-        finish, event = finish_noise(budget.share(PRECISION_SHARE), tolerance, copies)
+        finish, event = solver_noise_for(budget.share(PRECISION_SHARE), tolerance, copies)
         return Calibration(
             fixed,
             budget,
@@ -96,6 +96,6 @@ class RlsObjective:
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
         """Solve every task under its own noise and release the results together."""
-        paid = exactly(tasks, calibration.copies)
+        paid = checked_copies(tasks, calibration.copies)
         values = [perturbed_minimiser(calibration, rows, entropy) for rows in paid]
-        return released(calibration, values, entropy, "linear term")
+        return make_release(calibration, values, entropy, "linear term")

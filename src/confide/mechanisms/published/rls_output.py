@@ -10,7 +10,7 @@ from confide._types import Array
 from confide.accounting import PureEvent
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import Calibration, exactly, released
+from confide.mechanisms.base import Calibration, checked_copies, make_release
 from confide.mechanisms.needs import EXACT_PROX, SMOOTH_LOSS, Need, check_needs
 from confide.mechanisms.published.rls_setting import (
     Constants,
@@ -111,9 +111,9 @@ class RlsOut:
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
         """Solve every task, add noise to each and release the results together."""
-        paid = exactly(tasks, calibration.copies)
+        paid = checked_copies(tasks, calibration.copies)
         values = [self._one(calibration, rows, entropy) for rows in paid]
-        return released(calibration, values, entropy, "coefficients")
+        return make_release(calibration, values, entropy, "coefficients")
 
     def _one(self, calibration: Calibration, rows: Rows, entropy: Entropy) -> Array:
         objective = calibration.objective

@@ -13,7 +13,7 @@ from confide._types import Array
 from confide.accounting import GaussianEvent
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
+from confide.mechanisms.base import MECHANISMS, Calibration, checked_copies, make_release
 from confide.mechanisms.intervals.moments import ROUNDING_SLACK
 from confide.mechanisms.needs import Need, check_needs
 from confide.mechanisms.release import NoiseRecord, Release
@@ -120,10 +120,10 @@ class AdaSsp:
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
         """Release ridge and sums of every task and solve each."""
-        paid = exactly(tasks, calibration.copies)
+        paid = checked_copies(tasks, calibration.copies)
         pairs = [self._one(calibration, rows, entropy) for rows in paid]
         values = [value for value, _ in pairs]
-        found = released(calibration, values, entropy, "gram")
+        found = make_release(calibration, values, entropy, "gram")
         ridges = [ridge for _, ridge in pairs]
         return replace(found, extras=MappingProxyType({"ridges": ridges}))
 

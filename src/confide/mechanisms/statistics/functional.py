@@ -12,7 +12,7 @@ from confide._types import Array
 from confide.accounting import PureEvent
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
+from confide.mechanisms.base import MECHANISMS, Calibration, checked_copies, make_release
 from confide.mechanisms.intervals.moments import ROUNDING_SLACK
 from confide.mechanisms.needs import Need, check_needs
 from confide.mechanisms.release import Release
@@ -129,9 +129,9 @@ class FunctionalMechanism:
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
         """Add noise to the polynomial of every task and minimise each."""
-        paid = exactly(tasks, calibration.copies)
+        paid = checked_copies(tasks, calibration.copies)
         values = [_one(calibration, rows, entropy) for rows in paid]
-        return released(calibration, values, entropy, "coefficients of the objective")
+        return make_release(calibration, values, entropy, "coefficients of the objective")
 
 
 DIAGONAL = 2.0

@@ -14,7 +14,7 @@ from confide.data import Category, Schema
 from confide.data.rows.block import Block, Partial
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import Calibration, exactly, released
+from confide.mechanisms.base import Calibration, checked_copies, make_release
 from confide.mechanisms.needs import Need, check_needs
 from confide.mechanisms.release import Release
 from confide.mechanisms.statistics.sums import (
@@ -136,9 +136,9 @@ class ProjectedHistogram:
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
         """Add noise to the counts of every task and fit each."""
-        paid = exactly(tasks, calibration.copies)
+        paid = checked_copies(tasks, calibration.copies)
         values = [self._one(calibration, rows, entropy) for rows in paid]
-        return released(calibration, values, entropy, "counts")
+        return make_release(calibration, values, entropy, "counts")
 
     def counts(self, rows: Rows, bound: float) -> Array:
         """Return how many records every cell holds, which is private."""
@@ -174,11 +174,11 @@ class ProjectedHistogram:
         middles = bound * ((np.arange(self.target_cells) + 0.5) * 2 / self.target_cells - 1)
         gram = points.T @ (points * table.sum(axis=1)[:, None])
         ridge = objective.l2 or 0.0
-        theta = ridge_solution(gram, points.T @ (table @ middles), ridge, LEAST)
+        theta = ridge_solution(gram, points.T @ (table @ middles), ridge, LEAST_EIGENVALUE)
         return within(objective, theta)
 
 
-LEAST = 1e-3
+LEAST_EIGENVALUE = 1e-3
 """No direction is solved with less strength than this, even without a ridge."""
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 from confide._types import Array
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import MECHANISMS, Calibration, exactly, released
+from confide.mechanisms.base import MECHANISMS, Calibration, checked_copies, make_release
 from confide.mechanisms.needs import Need, check_needs
 from confide.mechanisms.release import Release
 from confide.mechanisms.statistics.sums import (
@@ -96,9 +96,9 @@ class SufficientStatistics:
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
         """Add noise to the sums of every task and solve each."""
-        paid = exactly(tasks, calibration.copies)
+        paid = checked_copies(tasks, calibration.copies)
         values = [_one(calibration, rows, entropy) for rows in paid]
-        return released(calibration, values, entropy, "gram and moment")
+        return make_release(calibration, values, entropy, "gram and moment")
 
     def _ridge(self, objective: Objective, noise: UnitNoise, weight: float) -> float:
         size, length = objective.dimension, objective.typical_norm

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from confide._types import Array
-from confide.data import enclose
+from confide.data import bound_rows
 from confide.mechanisms import (
     AdmmObjectivePerturbation,
     DpAdmm,
@@ -32,7 +32,7 @@ from confide.noise import Entropy
 from confide.objectives import L1, Clipped, HuberizedHinge, Logistic, Loss, Objective
 from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp
 from confide.solvers import minimise
-from confide.studies.admm.population import Table
+from confide.studies.admm.population import AdmmTable
 
 DELTA: Final = Fraction(1, 10**8)
 LOSSES: Final[dict[str, Loss]] = {"logistic": Logistic(), "SVM": HuberizedHinge(0.5)}
@@ -42,10 +42,10 @@ HARDLY_ANY: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class AdmmProblem:
     """A table to learn from, a loss, and λ on the scale of a mean."""
 
-    table: Table
+    table: AdmmTable
     loss: Loss
     weight: float
 
@@ -61,21 +61,21 @@ class Problem:
         penalty = L1(self.weight * count)
         return Objective(self.loss, width, self.table.longest, 0.0, penalty=penalty)
 
-    def value(self, theta: Array, table: Table) -> float:
+    def value(self, theta: Array, table: AdmmTable) -> float:
         """Return mean loss and penalty on a table."""
         losses = self.loss.value(table.features @ theta, table.labels)
         return float(losses.mean() + self.weight * np.abs(theta).sum())
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class AdmmMethod:
     """How a method is made for a problem, how it is charged, and how it is drawn.
 
     ``ridge`` says whether it needs a ridge, which it then chooses; ``cut`` whether slopes
     are cut off in the loss itself, so that gradients are no longer than the clip.
     """
 
-    mechanism: Callable[[Problem], Mechanism]
+    mechanism: Callable[[AdmmProblem], Mechanism]
     style: dict[str, Any]
     charged: Literal["exactly", "by Proposition 1", "purely"] = "exactly"
     ridge: bool = False
@@ -92,7 +92,7 @@ class Method:
                 return Zcdp(converted(float(epsilon)))
 
     def fits(
-        self, problem: Problem, epsilon: Fraction, seeds: Sequence[tuple[int, int, int]]
+        self, problem: AdmmProblem, epsilon: Fraction, seeds: Sequence[tuple[int, int, int]]
     ) -> list[Array]:
         """Return private coefficients for every seed, by one calibration."""
         table, objective = problem.table, problem.objective
@@ -103,7 +103,7 @@ class Method:
             objective = replace(objective, loss=cut_off)
         mechanism = self.mechanism(problem)
         plan = mechanism.calibrate(objective, self.budget(epsilon), Neighbours.REPLACE_ONE)
-        rows = enclose(table.features, table.labels, table.longest, 0.0)
+        rows = bound_rows(table.features, table.labels, table.longest, 0.0)
         return [
             np.asarray(mechanism.release(plan, [rows], Entropy.seeded(seed)).value)
             for seed in seeds
@@ -116,18 +116,18 @@ def converted(epsilon: float) -> float:
     return (math.sqrt(log + epsilon) - math.sqrt(log)) ** 2
 
 
-def not_private(problem: Problem) -> Array:
+def not_private(problem: AdmmProblem) -> Array:
     """Minimise mean loss and penalty."""
     table, objective = problem.table, problem.objective.with_l2(HARDLY_ANY)
-    rows = enclose(table.features, table.labels, table.longest, 0.0)
+    rows = bound_rows(table.features, table.labels, table.longest, 0.0)
     found = minimise(objective, rows, np.zeros(objective.dimension), 0.1).theta
     return np.where(np.abs(found) <= 1e-8, 0.0, found)
 
 
 _RED, _ORANGE, _GREEN, _BROWN, _GREY = "#b2182b", "#e08214", "#1b7837", "#8c510a", "0.55"
 _BLUE, _VIOLET, _PINK = "#2166ac", "#762a83", "#c51b7d"
-PUBLISHED: Final[dict[str, Method]] = {
-    "ssADMM": Method(
+PUBLISHED: Final[dict[str, AdmmMethod]] = {
+    "ssADMM": AdmmMethod(
         lambda problem: SsAdmm(
             epochs=5,
             rate=problem.rate,
@@ -141,7 +141,7 @@ PUBLISHED: Final[dict[str, Method]] = {
         ),
         {"color": _RED, "marker": "o"},
     ),
-    "mpADMM": Method(
+    "mpADMM": AdmmMethod(
         lambda problem: MpAdmm(
             steps=50,
             rho=0.5,
@@ -153,7 +153,7 @@ PUBLISHED: Final[dict[str, Method]] = {
         {"color": _GREEN, "marker": "s"},
         charged="by Proposition 1",
     ),
-    "DP-SGD": Method(
+    "DP-SGD": AdmmMethod(
         lambda problem: ProximalSgd(
             epochs=5,
             rate=problem.rate,
@@ -165,36 +165,36 @@ PUBLISHED: Final[dict[str, Method]] = {
         ),
         {"color": _ORANGE, "marker": "^"},
     ),
-    "DP-ADMM": Method(
+    "DP-ADMM": AdmmMethod(
         lambda problem: DpAdmm(
             parties=2, steps=50, rho=0.5, step=2.0, clip=problem.table.clip
         ),
         {"color": _BROWN, "marker": "v"},
         charged="by Proposition 1",
     ),
-    "ADMM-objP": Method(
+    "ADMM-objP": AdmmMethod(
         lambda _: AdmmObjectivePerturbation(turns=3),
         {"color": _GREY, "marker": "D"},
         charged="purely",
     ),
 }
-OURS: Final[dict[str, Method]] = {
-    "mpADMM, x alone": Method(
+OURS: Final[dict[str, AdmmMethod]] = {
+    "mpADMM, x alone": AdmmMethod(
         lambda problem: MpAdmm(
             steps=50, rho=0.5, step=2.0, clip=problem.table.clip, return_z=False
         ),
         {"color": _GREEN, "ls": "--", "marker": "s"},
     ),
-    "momentum": Method(
+    "momentum": AdmmMethod(
         lambda problem: MomentumDescent(clip=problem.table.clip),
         {"color": _BLUE, "ls": "--", "marker": "^"},
     ),
-    "objective": Method(
+    "objective": AdmmMethod(
         lambda _: ObjectivePerturbation(),
         {"color": _VIOLET, "ls": "--", "marker": "o"},
         ridge=True,
     ),
-    "objective, cut": Method(
+    "objective, cut": AdmmMethod(
         lambda _: ObjectivePerturbation(),
         {"color": _PINK, "ls": "--", "marker": "D"},
         ridge=True,

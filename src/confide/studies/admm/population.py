@@ -47,7 +47,7 @@ FOLDS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class AdmmTable:
     """Features with a column of ones at the end, labels ±1, longest row, and clip."""
 
     features: Any
@@ -55,16 +55,16 @@ class Table:
     longest: float
     clip: float
 
-    def split(self, fold: int) -> tuple["Table", "Table"]:
+    def split(self, fold: int) -> tuple["AdmmTable", "AdmmTable"]:
         """Return what is learnt from and what is tested, of ten parts."""
         part = _parts(len(self.labels)) == fold
         return self._at(~part), self._at(part)
 
-    def _at(self, places: AnyArray) -> "Table":
+    def _at(self, places: AnyArray) -> "AdmmTable":
         return replace(self, features=self.features[places], labels=self.labels[places])
 
 
-def population(dataset: str, fold: int, seed: int) -> tuple[Table, Table]:
+def population(dataset: str, fold: int, seed: int) -> tuple[AdmmTable, AdmmTable]:
     """Return a table to learn from and one to test; a simulated one is new every time."""
     if dataset != "simulated":
         return _people(dataset).split(fold)
@@ -79,7 +79,7 @@ def truth() -> Array:
     return np.concatenate([rise, -rise, np.zeros(COLUMNS - MATTER + 1)])
 
 
-def simulate(rows: int, rng: Generator) -> Table:
+def simulate(rows: int, rng: Generator) -> AdmmTable:
     """Draw rows whose neighbouring columns correlate by ½, and labels."""
     x = rng.standard_normal((rows, COLUMNS + 1))
     x[:, 1:COLUMNS] *= np.sqrt(0.75)
@@ -90,7 +90,7 @@ def simulate(rows: int, rng: Generator) -> Table:
     labels = np.where(rng.random(rows) < expit(margin), 1.0, -1.0)
     longest = LONGEST["simulated"]
     x *= np.minimum(1, longest / np.linalg.norm(x, axis=1))[:, None]
-    return Table(x, labels, longest, CLIPS["simulated"])
+    return AdmmTable(x, labels, longest, CLIPS["simulated"])
 
 
 def coverage(theta: Array, count: int) -> float:
@@ -112,9 +112,9 @@ def _parts(rows: int) -> AnyArray:
 
 
 @lru_cache(maxsize=2)
-def _people(dataset: str) -> Table:
+def _people(dataset: str) -> AdmmTable:
     features, labels = _a9a() if dataset == "a9a" else _acs()
-    return Table(features, labels, LONGEST[dataset], CLIPS[dataset])
+    return AdmmTable(features, labels, LONGEST[dataset], CLIPS[dataset])
 
 
 def _a9a() -> tuple[Any, Array]:

@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 
 from confide._types import Array
-from confide.studies.admm.methods import LOSSES, METHODS, PLAIN, Problem, not_private
-from confide.studies.admm.population import Table, coverage, population, truth
+from confide.studies.admm.methods import LOSSES, METHODS, PLAIN, AdmmProblem, not_private
+from confide.studies.admm.population import AdmmTable, coverage, population, truth
 from confide.studies.engine.study import Cell, Row
 
 COUNTS = (20, 25, 30, 40)
@@ -17,7 +17,7 @@ def trial(cell: Cell, seed: int) -> list[Row]:
     """Fit every method, with new noise for every repeat, and test it on the rest."""
     dataset, fold = str(cell["dataset"]), int(cell["fold"])
     learnt, test = population(dataset, fold, fold)
-    problem = Problem(learnt, LOSSES[str(cell["loss"])], float(cell["weight"]))
+    problem = AdmmProblem(learnt, LOSSES[str(cell["loss"])], float(cell["weight"]))
     epsilon = Fraction(repr(cell["epsilon"]))
     simulated = dataset == "simulated"
     rows = [_row(PLAIN, [not_private(problem)], problem, test, simulated)]
@@ -31,7 +31,7 @@ def trial(cell: Cell, seed: int) -> list[Row]:
 
 
 def _row(
-    name: str, thetas: list[Array], problem: Problem, test: Table, simulated: bool
+    name: str, thetas: list[Array], problem: AdmmProblem, test: AdmmTable, simulated: bool
 ) -> Row:
     """Return means over repeats; ξ where it is known what matters."""
     right = [((test.features @ one > 0) == (test.labels > 0)).mean() for one in thetas]

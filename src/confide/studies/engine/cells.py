@@ -15,7 +15,7 @@ SEED_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class CellTask:
     """A cell to be computed.
 
     Parameters
@@ -34,7 +34,7 @@ class Task:
     seed: int
 
 
-def tasks_of(study: Study, quick: bool) -> tuple[Task, ...]:
+def cell_tasks(study: Study, quick: bool) -> tuple[CellTask, ...]:
     """Return the grid of a study, checked."""
     tasks = tuple(_task(study, quick, cell) for cell in study.cells(quick))
     if not tasks:
@@ -67,7 +67,7 @@ def rows_from_text(cell: Cell, text: str) -> list[dict[str, Scalar | None]]:
     return [{**cell, **row} for row in json.loads(text)]
 
 
-def _task(study: Study, quick: bool, given: Cell) -> Task:
+def _task(study: Study, quick: bool, given: Cell) -> CellTask:
     cell = _plain(given, "a parameter of a cell")
     for name, value in cell.items():
         if value is None or (isinstance(value, float) and not np.isfinite(value)):
@@ -75,7 +75,7 @@ def _task(study: Study, quick: bool, given: Cell) -> Task:
     key = json.dumps(cell, sort_keys=True)
     named = json.dumps([study.name, study.version, quick, key]).encode()
     digest = hashlib.sha256(named).digest()[:SEED_BYTES]
-    return Task(cell, key, int.from_bytes(digest) >> 1)
+    return CellTask(cell, key, int.from_bytes(digest) >> 1)
 
 
 def _plain(given: Mapping[str, Any], what: str) -> dict[str, Any]:

@@ -14,10 +14,10 @@ from threadpoolctl import threadpool_limits
 
 from confide.errors import ConfideError
 from confide.parallel.dask_cluster import Client
-from confide.studies.engine.cells import Task
+from confide.studies.engine.cells import CellTask
 from confide.studies.engine.process_pool import (
     Event,
-    Failed,
+    FailedCell,
     Finished,
     Lost,
     Run,
@@ -42,10 +42,12 @@ def threads_of(client: Client) -> int:
     return max(1, sum(client.nthreads().values()))
 
 
-def run_on(client: Client, run: Run, tasks: Iterable[Task]) -> Generator[Event, None, None]:
+def run_on(
+    client: Client, run: Run, tasks: Iterable[CellTask]
+) -> Generator[Event, None, None]:
     """Compute cells in the order given; close the generator to give up the rest."""
     waiting = deque(tasks)
-    running: dict[str, tuple[Future, Task]] = {}
+    running: dict[str, tuple[Future, CellTask]] = {}
     news: SimpleQueue[Future | tuple[str, ...]] = SimpleQueue()
     client.subscribe_topic(NEWS, lambda event: _hear(event, news))
     try:
@@ -76,16 +78,16 @@ def _hear(event: tuple[float, Any], news: "SimpleQueue[Any]") -> None:
         news.put(tuple(message.get("processing-tasks", ())))
 
 
-def _tried_again(lost: tuple[Task, ...]) -> Generator[Event, None, None]:
+def _tried_again(lost: tuple[CellTask, ...]) -> Generator[Event, None, None]:
     if lost:
         yield Lost(lost)
     for task in lost:
         yield Started(task)
 
 
-def _outcome(future: Future, task: Task) -> Event:
+def _outcome(future: Future, task: CellTask) -> Event:
     try:
-        outcome: Finished | Failed = future.result()
+        outcome: Finished | FailedCell = future.result()
     except CancelledError:
         raise ConfideError(
             "the Dask cluster must go on until the study is finished; it is gone, or has "
@@ -93,11 +95,11 @@ def _outcome(future: Future, task: Task) -> Event:
         ) from None
     except Exception as error:  # noqa: BLE001
         name = type(error).__name__
-        return Failed(task, REJECTED if name == "KilledWorker" else f"{name}: {error}")
+        return FailedCell(task, REJECTED if name == "KilledWorker" else f"{name}: {error}")
     return outcome
 
 
-def compute_alone(run: Run, task: Task) -> Finished | Failed:
+def compute_alone(run: Run, task: CellTask) -> Finished | FailedCell:
     """Compute a cell on one thread, as everywhere, whatever the worker was started with."""
     threadpool_limits(1)
     return compute(run, task)

@@ -21,7 +21,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, Final, TypeAlias
 
 from confide.parallel.worker_processes import cannot_start, single_threaded
-from confide.studies.engine.cells import Task, rows_as_text
+from confide.studies.engine.cells import CellTask, rows_as_text
 from confide.studies.engine.study import Cell, Row
 
 START: Final = "spawn"
@@ -34,23 +34,23 @@ Submit: TypeAlias = Callable[..., "Future[Any]"]
 class Started:
     """A worker is at a cell."""
 
-    task: Task
+    task: CellTask
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
     """A cell is done: its rows as text, and how long they took."""
 
-    task: Task
+    task: CellTask
     rows: str
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class FailedCell:
     """A cell raised an error, or its worker died twice."""
 
-    task: Task
+    task: CellTask
     error: str
     trace: str = ""
 
@@ -59,13 +59,13 @@ class Failed:
 class Lost:
     """A worker died; these cells were at work, and each is tried again."""
 
-    tasks: tuple[Task, ...]
+    tasks: tuple[CellTask, ...]
 
 
-Event: TypeAlias = Started | Finished | Failed | Lost
+Event: TypeAlias = Started | Finished | FailedCell | Lost
 
 
-def run_all(run: Run, tasks: Iterable[Task], jobs: int) -> Generator[Event, None, None]:
+def run_all(run: Run, tasks: Iterable[CellTask], jobs: int) -> Generator[Event, None, None]:
     """Compute cells in the order given; close the generator to stop at once."""
     waiting = deque(tasks)
     while waiting:
@@ -74,7 +74,7 @@ def run_all(run: Run, tasks: Iterable[Task], jobs: int) -> Generator[Event, None
             yield Lost(lost)
         for task in lost:
             if (yield from _drain(run, deque([task]), 1, check=True)):
-                yield Failed(
+                yield FailedCell(
                     task,
                     "the process that computed this cell died, twice: killed from "
                     "outside, crashed, or out of memory",
@@ -82,10 +82,10 @@ def run_all(run: Run, tasks: Iterable[Task], jobs: int) -> Generator[Event, None
 
 
 def _drain(
-    run: Run, waiting: deque[Task], jobs: int, *, check: bool = False
-) -> Generator[Event, None, tuple[Task, ...]]:
+    run: Run, waiting: deque[CellTask], jobs: int, *, check: bool = False
+) -> Generator[Event, None, tuple[CellTask, ...]]:
     """Compute what waits; return the cells that were at work when a worker died."""
-    running: dict[Future[Finished | Failed], Task] = {}
+    running: dict[Future[Finished | FailedCell], CellTask] = {}
     with _workers(jobs) as submit:
         if check:
             _check_that_workers_start(submit)
@@ -152,11 +152,11 @@ def _exit_with(leash: "connection.Connection[Any, Any]") -> None:
     os._exit(1)
 
 
-def compute(run: Callable[[Cell, int], list[Row]], task: Task) -> Finished | Failed:
+def compute(run: Callable[[Cell, int], list[Row]], task: CellTask) -> Finished | FailedCell:
     """Compute a cell; an error is a result like any other."""
     start = time.perf_counter()
     try:
         rows = rows_as_text(task.cell, run(task.cell, task.seed))
     except (Exception, SystemExit) as error:  # noqa: BLE001
-        return Failed(task, f"{type(error).__name__}: {error}", traceback.format_exc())
+        return FailedCell(task, f"{type(error).__name__}: {error}", traceback.format_exc())
     return Finished(task, rows, time.perf_counter() - start)

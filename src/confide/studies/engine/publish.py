@@ -13,7 +13,7 @@ import pandas as pd
 from confide import __version__
 from confide.studies.engine.outcome import Failure
 from confide.studies.engine.study import Study
-from confide.studies.engine.table_layout import Layout, flattened
+from confide.studies.engine.table_layout import TableLayout, flattened
 
 NO_MATPLOTLIB = (
     "The figure was not drawn: it needs matplotlib, which is not installed. Run "
@@ -77,7 +77,7 @@ def _page(study: Study, quick: bool, table: pd.DataFrame, missing: list[Failure]
     parts = [f"# {study.title}\n", f"Source: {study.source}\n"]
     if quick:
         parts.append("**A quick look at a small grid, not the whole study.**\n")
-    parts.append(Layout.of(table).markdown())
+    parts.append(TableLayout.of(table).markdown())
     if missing:
         gaps = "".join(f"- {one.where}: {one.error.splitlines()[0]}\n" for one in missing)
         parts.append(f"**Missing**\n\n{gaps}")

@@ -13,12 +13,12 @@ import pandas as pd
 from confide import __version__
 from confide.errors import InvalidParameter
 from confide.parallel.dask_cluster import Client
-from confide.studies.engine.cells import Task, in_words, rows_from_text, tasks_of
+from confide.studies.engine.cells import CellTask, cell_tasks, in_words, rows_from_text
 from confide.studies.engine.dask import run_on, threads_of
 from confide.studies.engine.outcome import Failure, Progress, Reproduction, Watch
 from confide.studies.engine.process_pool import (
     Event,
-    Failed,
+    FailedCell,
     Finished,
     Lost,
     Run,
@@ -70,7 +70,7 @@ def reproduce(
     """
     crew = _crew(jobs, cluster)
     _check_that_workers_find(study.run)
-    tasks = tasks_of(study, quick)
+    tasks = cell_tasks(study, quick)
     place = Path(folder)
     watch = progress or _say_nothing
     with opened(place, Edition(study.name, study.version, __version__, quick)) as results:
@@ -104,7 +104,7 @@ class _Crew:
 
     size: int
     check: Callable[[Study], None]
-    run_all: Callable[[Run, Iterable[Task]], Generator[Event, None, None]]
+    run_all: Callable[[Run, Iterable[CellTask]], Generator[Event, None, None]]
 
 
 def _crew(jobs: int | None, cluster: Client | None) -> _Crew:
@@ -123,7 +123,13 @@ def _crew(jobs: int | None, cluster: Client | None) -> _Crew:
 
 
 def _compute(
-    run: Run, todo: list[Task], results: Results, crew: _Crew, *, watch: Watch, total: int
+    run: Run,
+    todo: list[CellTask],
+    results: Results,
+    crew: _Crew,
+    *,
+    watch: Watch,
+    total: int,
 ) -> tuple[list[Failure], list[str]]:
     """Compute cells and store each at once; return what failed and what to mention."""
     failures: list[Failure] = []
@@ -142,7 +148,7 @@ def _compute(
                     seconds.append(duration)
                     del running[task.key]
                     done += 1
-                case Failed(task, error, trace):
+                case FailedCell(task, error, trace):
                     failures.append(Failure(in_words(task.cell), error, trace))
                     running.pop(task.key, None)
                     done += 1
@@ -164,7 +170,7 @@ def _time_left(seconds: list[float], cells: int, jobs: int) -> float | None:
     return sum(seconds) / len(seconds) * cells / max(1, min(jobs, cells))
 
 
-def _lost(tasks: Iterable[Task]) -> str:
+def _lost(tasks: Iterable[CellTask]) -> str:
     cells = "; ".join(in_words(task.cell) for task in tasks)
     return (
         "A worker process died: killed from outside, crashed, or out of memory. Tried "
@@ -172,7 +178,7 @@ def _lost(tasks: Iterable[Task]) -> str:
     )
 
 
-def _frame(tasks: Iterable[Task], stored: dict[str, Stored]) -> pd.DataFrame:
+def _frame(tasks: Iterable[CellTask], stored: dict[str, Stored]) -> pd.DataFrame:
     return pd.DataFrame(
         [
             row

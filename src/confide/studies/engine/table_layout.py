@@ -11,7 +11,7 @@ ABSENT = "–"
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TableLayout:
     """Heads and lines; ``numeric`` says which columns hold numbers and go to the right."""
 
     heads: tuple[str, ...]
@@ -19,7 +19,7 @@ class Layout:
     lines: tuple[tuple[str, ...], ...]
 
     @classmethod
-    def of(cls, table: pd.DataFrame) -> "Layout":
+    def of(cls, table: pd.DataFrame) -> "TableLayout":
         """Lay out a frame: numbers to four digits or whole, heads in one line each."""
         flat = flattened(table)
         return cls(

@@ -21,7 +21,7 @@ from confide.studies.kst.support_bounds import (
 )
 from confide.studies.kst.supports import all_supports, chance_of_best, least_losses
 from confide.studies.kst.table1 import COLOURS, SOURCE
-from confide.studies.kst.votes import drawn, votes, winners
+from confide.studies.kst.votes import draw_votes, votes, winners
 
 EPSILON = 1.0
 LEAST = 0.5
@@ -99,7 +99,7 @@ def rows_by_law(name: str, columns: int, size: int) -> float:
 
 def by_sampling(rows: int, columns: int, size: int, rng: Generator) -> float:
     """Return the chance that Exp-mech draws the right support of one table."""
-    features, target, support = drawn(rows, columns, size, rng, LEAST)
+    features, target, support = draw_votes(rows, columns, size, rng, LEAST)
     supports = all_supports(columns, size)
     losses = least_losses(features, target, supports)
     place = int(np.flatnonzero((supports == support).all(axis=1))[0])
@@ -109,7 +109,7 @@ def by_sampling(rows: int, columns: int, size: int, rng: Generator) -> float:
 def by_votes(rows: int, columns: int, size: int, rng: Generator) -> float:
     """Return how often Samp-Agg elects the right support of one table."""
     blocks = math.isqrt(rows)
-    features, target, support = drawn(rows, columns, size, rng, LEAST)
+    features, target, support = draw_votes(rows, columns, size, rng, LEAST)
     shares, _ = votes(features, target, size, blocks)
     chosen = winners(shares, size, 2 * size / (blocks * EPSILON), 200, rng)
     return float(np.mean((chosen == support).all(axis=1)))

@@ -13,7 +13,7 @@ from confide.noise import generator
 from confide.studies.engine.study import Cell, Row, Study, register
 from confide.studies.kst.support_bounds import vote_failure, vote_failure_exact
 from confide.studies.kst.table1 import COLOURS, SOURCE
-from confide.studies.kst.votes import drawn, votes, winners
+from confide.studies.kst.votes import draw_votes, votes, winners
 
 COLUMNS = 50
 ROWS_PER_COLUMN = {"ample": 20, "scarce": 5}
@@ -48,7 +48,7 @@ def trial(cell: Cell, seed: int) -> list[Row]:
     agreed, right = [], []
     wrong: dict[float, list[float]] = {epsilon: [] for epsilon in EPSILONS}
     for _ in range(tables):
-        features, target, support = drawn(rows, COLUMNS, size, rng)
+        features, target, support = draw_votes(rows, COLUMNS, size, rng)
         shares, ballots = votes(features, target, size, blocks)
         hits = [np.array_equal(one, support) for one in ballots]
         agreed.append(all(hits))

@@ -17,7 +17,7 @@ ERROR = 0.25
 """σ, the standard deviation of the errors."""
 
 
-def drawn(
+def draw_votes(
     rows: int, columns: int, size: int, rng: Generator, least: float = 1.0
 ) -> tuple[Array, Array, AnyArray]:
     """Draw a table of ±1 and targets within ±s; return with them which columns count."""

@@ -87,7 +87,7 @@ def together(parts: list[Fits]) -> Fits:
     return Fits(*(np.concatenate([getattr(p, name) for p in parts]) for name in FIELDS))
 
 
-class Table:
+class BatchTable:
     """Rows and their loss, with a Hessian kept for every fit until it gets too old."""
 
     def __init__(self, loss: Loss, features: Array, target: Array) -> None:

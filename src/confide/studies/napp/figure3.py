@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from confide.data import enclose
+from confide.data import bound_rows
 from confide.noise import generator
 from confide.studies.engine.study import Cell, Row, Study, register
 from confide.studies.napp.baselines import lasso
-from confide.studies.napp.batch import Fits, Table, together
+from confide.studies.napp.batch import BatchTable, Fits, together
 from confide.studies.napp.panels import PARTS, SOURCE, averaged, legend
 from confide.studies.napp.population import EPSILONS, REPEATS, SETTINGS
 
@@ -52,9 +52,9 @@ def trial(cell: Cell, seed: int) -> list[Row]:
     found = []
     for _ in range(int(cell["repeats"])):
         x, y = setting.simulate(int(cell["rows"]), rng)
-        rows = enclose(x, y, objective.row_norm, 0.0)
+        rows = bound_rows(x, y, objective.row_norm, 0.0)
         plain = np.stack([lasso(objective, rows, strength) for strength in strengths])
-        ends = Table(setting.loss, x, y).follow(fits).theta
+        ends = BatchTable(setting.loss, x, y).follow(fits).theta
         gaps = ends.reshape(len(keys), *plain.shape) - plain
         found.append(np.linalg.norm(gaps, axis=2))
     distances = np.mean(found, axis=0)

@@ -16,15 +16,15 @@ import numpy as np
 import pandas as pd
 
 from confide._types import Array
-from confide.data import INTERCEPT_HEIGHT, Schema, enclose, load
+from confide.data import INTERCEPT_HEIGHT, Schema, bound_rows, load
 from confide.mechanisms import Calibration
 from confide.mechanisms.published.napp.iterations import settled
 from confide.noise import Entropy
-from confide.objectives import Logistic, Objective, typical_norm_of_columns
+from confide.objectives import Logistic, Objective, guess_coef_norm_of_columns
 from confide.privacy import Approx
 from confide.studies.engine.study import Cell, Row, Study, register
 from confide.studies.napp.baselines import lasso
-from confide.studies.napp.batch import Fits, Table, together
+from confide.studies.napp.batch import BatchTable, Fits, together
 from confide.studies.napp.panels import SOURCE, STYLES, legend
 from confide.studies.napp.trial import (
     LASSO,
@@ -68,7 +68,9 @@ def _people(split: str) -> tuple[Array, Array]:
 
 def _objective() -> Objective:
     schema = Schema.bundled("adult")
-    guess = typical_norm_of_columns(Logistic(), schema.weights, len(schema.columns), None)
+    guess = guess_coef_norm_of_columns(
+        Logistic(), schema.weights, len(schema.columns), None
+    )
     norm = float(np.hypot(1, INTERCEPT_HEIGHT))
     size = len(schema.features) + 1
     return Objective(Logistic(), size, norm, coef_norm_guess=guess)
@@ -81,8 +83,8 @@ def trial(cell: Cell, seed: int) -> list[Row]:
     budget = Approx(epsilon, Fraction(repr(DELTA)))
     objective = _objective()
     plan = calibrated(objective.with_l2(2 / float(epsilon)), budget)
-    entropy, table = Entropy.seeded(seed), Table(objective.loss, x, y)
-    rows = enclose(x, y, objective.row_norm, 0.0)
+    entropy, table = Entropy.seeded(seed), BatchTable(objective.loss, x, y)
+    rows = bound_rows(x, y, objective.row_norm, 0.0)
     strength = np.array([float(cell["strength"])])
     found = [_row(LASSO, *2 * [lasso(objective, rows, strength[0])])]
     for repeat in range(int(cell["repeats"])):

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from confide._types import Array
-from confide.data import Rows, enclose
+from confide.data import Rows, bound_rows
 from confide.mechanisms import Calibration
 from confide.mechanisms.published import Napp, NappPath
 from confide.mechanisms.published.napp.iterations import settled
@@ -28,7 +28,7 @@ from confide.objectives import Objective
 from confide.privacy import Approx, Budget, Neighbours, Pure
 from confide.studies.engine.study import Cell, Row
 from confide.studies.napp.baselines import lasso, two_looks, two_looks_retrieved
-from confide.studies.napp.batch import Fits, Table, retrieved, together
+from confide.studies.napp.batch import BatchTable, Fits, retrieved, together
 from confide.studies.napp.population import SETTINGS, TEST_ROWS, Setting, selection_rates
 from confide.studies.napp.sound import sound, sound_retrieved
 
@@ -92,7 +92,7 @@ def trial(cell: Cell, seed: int) -> list[Row]:
         )
         if methods != "published":
             objective = setting.objective
-            rows = enclose(x, y, objective.row_norm, 0.0)
+            rows = bound_rows(x, y, objective.row_norm, 0.0)
             plain = [lasso(objective, rows, strength) for strength in strengths]
             found[LASSO] = (np.stack(plain), None)
             found |= private(objective, budget, rows, strengths, (seed, repeat))
@@ -133,7 +133,7 @@ def published(
         )
         for name in names
     ]
-    fits, table = together(parts), Table(setting.loss, *data)
+    fits, table = together(parts), BatchTable(setting.loss, *data)
     path = table.follow(fits)
     half = float(budget.epsilon) / 2
     shares = Shares(half, half)

@@ -14,7 +14,7 @@ OUTPUT = ("functional", *TUNED, *FIT, OURS[0], "random stopping, tight", OURS[1]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class FigureSpec:
     """What a figure compares, what it shows, and against what."""
 
     methods: tuple[str, ...]
@@ -24,18 +24,18 @@ class Plan:
 
 
 PLANS: Final = {
-    1: Plan(OUTPUT, ("error",), "Error of the dose by ε: output perturbation"),
-    2: Plan(
+    1: FigureSpec(OUTPUT, ("error",), "Error of the dose by ε: output perturbation"),
+    2: FigureSpec(
         (*FIT, "oracle, noise included", *OURS, PLAIN),
         ("error",),
         "Error of the dose by ε: without a look at the data, and in hindsight",
     ),
-    3: Plan(
+    3: FigureSpec(
         ("functional", *TUNED, "data-independent", *OURS, PLAIN),
         ("within", "below", "above"),
         "Doses that would be right, too low and too high by ε (bands in place of risks)",
     ),
-    4: Plan(
+    4: FigureSpec(
         (
             *("tuned objective, R₁", "tuned objective, R₂"),
             *("objective, data-independent", *FIT, "histogram", *OURS, PLAIN),
@@ -43,13 +43,13 @@ PLANS: Final = {
         ("error",),
         "Error of the dose by ε: objective perturbation and histogram",
     ),
-    5: Plan(OUTPUT, ("attack", "utility"), "Genotypes guessed by model inversion"),
-    6: Plan(
+    5: FigureSpec(OUTPUT, ("attack", "utility"), "Genotypes guessed by model inversion"),
+    6: FigureSpec(
         (*FIT, "oracle, noise included", "objective, data-independent", *OURS, PLAIN),
         ("attack", "utility"),
         "Genotypes guessed: without a look at the data, and in hindsight",
     ),
-    7: Plan(
+    7: FigureSpec(
         (*TUNED, "random stopping, tight", OURS[1], PLAIN),
         ("error", "attack"),
         f"More patients to learn from: error and model inversion at ε = {GROWING_EPSILON}",

@@ -10,7 +10,12 @@ from typing import Any, Final
 import pandas as pd
 
 from confide.studies.engine.study import Cell, Study, register
-from confide.studies.regression.figure_specs import GROWING_EPSILON, PLANS, TUNED, Plan
+from confide.studies.regression.figure_specs import (
+    GROWING_EPSILON,
+    PLANS,
+    TUNED,
+    FigureSpec,
+)
 from confide.studies.regression.methods import CHUNKS, METHODS
 from confide.studies.regression.panels import GUESSES, NAMES, draw
 from confide.studies.regression.trial import trial
@@ -47,7 +52,7 @@ def _cells(number: int, quick: bool) -> list[Cell]:
     ]
 
 
-def _table(plan: Plan, rows: pd.DataFrame) -> pd.DataFrame:
+def _table(plan: FigureSpec, rows: pd.DataFrame) -> pd.DataFrame:
     """Make a line for every measure and ε or share, and a column for every method."""
     values = list(dict.fromkeys("error" if v == "utility" else v for v in plan.shown))
     key = plan.against
@@ -73,12 +78,12 @@ def _table(plan: Plan, rows: pd.DataFrame) -> pd.DataFrame:
     return table.rename(columns={"epsilon": "ε", "share": "share of patients"})
 
 
-def _source(number: int, plan: Plan) -> str:
+def _source(number: int, plan: FigureSpec) -> str:
     more = f"; tuning takes {CHUNKS} chunks" if set(TUNED) & set(plan.methods) else ""
     return f"{SOURCE}, figure {number}{more}"
 
 
-def _figure(plan: Plan, rows: pd.DataFrame) -> Any:
+def _figure(plan: FigureSpec, rows: pd.DataFrame) -> Any:
     return draw(rows, plan.shown, plan.against, plan.title)
 
 

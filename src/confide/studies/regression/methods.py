@@ -38,7 +38,7 @@ Searched = Literal["chunks", "random-stopping"]
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class RegressionMethod:
     """How a model is fitted to patients at some ε, and how it is drawn."""
 
     fit: Fit
@@ -135,48 +135,54 @@ def _histogram() -> ProjectedHistogram:
 PLAIN: Final = "not private"
 _RED, _ORANGE, _GREEN, _BROWN, _GREY = "#b2182b", "#e08214", "#1b7837", "#8c510a", "0.55"
 _BLUE, _VIOLET, _PINK = "#2166ac", "#762a83", "#c51b7d"
-METHODS: Final[dict[str, Method]] = {
-    "functional": Method(
+METHODS: Final[dict[str, RegressionMethod]] = {
+    "functional": RegressionMethod(
         partial(_plain, lambda _: FunctionalMechanism("published")),
         {"color": _GREY, "marker": "D"},
     ),
-    "tuned output, R₁": Method(
+    "tuned output, R₁": RegressionMethod(
         Tuned(_published, RADII["R₁"]),
         {"color": _ORANGE, "marker": "^"},
     ),
-    "tuned output, R₂": Method(
+    "tuned output, R₂": RegressionMethod(
         Tuned(_published, RADII["R₂"]),
         {"color": _BROWN, "marker": "v"},
     ),
-    "data-independent": Method(partial(_plain, _published), {"color": _RED, "marker": "o"}),
-    "oracle": Method(_oracle, {"color": _GREEN, "marker": "s"}),
-    "oracle, noise included": Method(_best_draw, {"color": _BROWN, "marker": "s"}),
-    "tuned objective, R₁": Method(
+    "data-independent": RegressionMethod(
+        partial(_plain, _published), {"color": _RED, "marker": "o"}
+    ),
+    "oracle": RegressionMethod(_oracle, {"color": _GREEN, "marker": "s"}),
+    "oracle, noise included": RegressionMethod(
+        _best_draw, {"color": _BROWN, "marker": "s"}
+    ),
+    "tuned objective, R₁": RegressionMethod(
         Tuned(RlsObjective, RADII["R₁"]),
         {"color": _VIOLET, "marker": "^"},
     ),
-    "tuned objective, R₂": Method(
+    "tuned objective, R₂": RegressionMethod(
         Tuned(RlsObjective, RADII["R₂"]),
         {"color": _PINK, "marker": "v"},
     ),
-    "objective, data-independent": Method(
+    "objective, data-independent": RegressionMethod(
         partial(_plain, RlsObjective), {"color": _GREY, "marker": "P"}
     ),
-    "histogram": Method(partial(_by_schema, _histogram), {"color": _ORANGE, "marker": "X"}),
-    "data-independent, tight": Method(
+    "histogram": RegressionMethod(
+        partial(_by_schema, _histogram), {"color": _ORANGE, "marker": "X"}
+    ),
+    "data-independent, tight": RegressionMethod(
         partial(_plain, RlsOut), {"color": _RED, "ls": "--", "marker": "o"}
     ),
-    "tuned output, tight": Method(
+    "tuned output, tight": RegressionMethod(
         Tuned(RlsOut, RADII["R₁"]), {"color": _BROWN, "ls": "--", "marker": "v"}
     ),
-    "random stopping, tight": Method(
+    "random stopping, tight": RegressionMethod(
         Tuned(RlsOut, RADII["R₁"], "random-stopping"),
         {"color": _ORANGE, "ls": "--", "marker": "^"},
     ),
-    "defaults of confide": Method(
+    "defaults of confide": RegressionMethod(
         partial(_by_schema, lambda: "objective"),
         {"color": _BLUE, "ls": "--", "marker": "o"},
     ),
-    PLAIN: Method(_not_private, {"color": "black", "ls": ":"}),
+    PLAIN: RegressionMethod(_not_private, {"color": "black", "ls": ":"}),
 }
 """In the order of legends; the last five are no mechanisms of the paper."""

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import clone
 
 from confide._types import Array
-from confide.data.rows.in_memory import HeldRows, Rows, held
+from confide.data.rows.in_memory import InMemoryRows, Rows, held
 from confide.errors import InvalidParameter
 from confide.mechanisms.published.napp.iterations import ExactStep, dense
 from confide.noise import Entropy
@@ -33,7 +33,7 @@ SETS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
+class AugmentedLabels:
     """Labels of four augmented rows, their slopes at 0, and the curvature there."""
 
     labels: tuple[float, float, float, float]
@@ -41,7 +41,7 @@ class Labels:
     curvature: float
 
 
-def labels_for(loss: Loss) -> Labels:
+def labels_for(loss: Loss) -> AugmentedLabels:
     """Return labels that do not let the slope vanish.
 
     The smoothed hinge is curved on one side of 0 only. Of two mirrored rows one lies
@@ -49,13 +49,13 @@ def labels_for(loss: Loss) -> Labels:
     """
     match loss:
         case Squared():
-            return Labels((1, 1, 1, 1), (-1, -1, -1, -1), 1.0)
+            return AugmentedLabels((1, 1, 1, 1), (-1, -1, -1, -1), 1.0)
         case Poisson():
-            return Labels((0, 0, 0, 0), (1, 1, 1, 1), 1.0)
+            return AugmentedLabels((0, 0, 0, 0), (1, 1, 1, 1), 1.0)
         case Logistic():
-            return Labels((1, 1, -1, -1), (-0.5, -0.5, 0.5, 0.5), 0.25)
+            return AugmentedLabels((1, 1, -1, -1), (-0.5, -0.5, 0.5, 0.5), 0.25)
         case SmoothedHinge():
-            return Labels((1, 1, -1, -1), (-1, -1, 1, 1), 0.5)
+            return AugmentedLabels((1, 1, -1, -1), (-1, -1, 1, 1), 0.5)
         case _:
             raise InvalidParameter(
                 "augmented", "None for a loss other than the published four", loss
@@ -120,7 +120,7 @@ class AugmentedStep:
         features = np.vstack([self._x, made])
         target = np.concatenate([self._y, self._labels])
         if self._estimator is None:
-            whole = HeldRows(features, target, None, 0.0)
+            whole = InMemoryRows(features, target, None, 0.0)
             idle = np.full(len(weights), NO_WEIGHT)
             step = ExactStep(self._objective, whole)
             return step.solve(idle, np.zeros(len(weights)), start)

@@ -14,8 +14,8 @@ from scipy.linalg.lapack import dposv
 from scipy.optimize import brentq
 
 from confide._types import Array
-from confide.data.matrix.coded_design import Design
-from confide.data.rows.in_memory import HeldRows, Rows, held
+from confide.data.matrix.coded_design import CodedDesign
+from confide.data.rows.in_memory import InMemoryRows, Rows, held
 from confide.errors import InvalidParameter, NotSolved
 from confide.mechanisms.published.napp.weights import Weighting
 from confide.objectives import L2Ball, Objective, Ridge, Squared, curvature_given
@@ -223,10 +223,10 @@ def _newton(gram: Array, weights: Array, right: Array) -> Array:
     return np.asarray(scale * found)
 
 
-def dense(rows: HeldRows) -> Array:
+def dense(rows: InMemoryRows) -> Array:
     """Return all rows as one matrix, the intercept column included."""
     features = rows.features
-    if isinstance(features, Design):
+    if isinstance(features, CodedDesign):
         matrix = features.todense(np.float64)
     elif hasattr(features, "toarray"):
         matrix = features.toarray()

@@ -11,7 +11,7 @@ from confide._types import Array
 from confide.accounting import event_of
 from confide.data.rows.in_memory import Rows, held
 from confide.errors import InvalidParameter, PrivacyLeak, Unproved
-from confide.mechanisms.base import Calibration, exactly, released
+from confide.mechanisms.base import Calibration, checked_copies, make_release
 from confide.mechanisms.needs import BOUNDED_SLOPE, SMOOTH_LOSS, Need, check_needs
 from confide.mechanisms.objective.perturbation import ObjectivePerturbation
 from confide.mechanisms.published.napp.augmented_rows import (
@@ -170,10 +170,10 @@ class Napp:
         """Iterate every task under its own noise and release the results together."""
         if self.solver == "convex":
             return ObjectivePerturbation("kst").release(calibration, tasks, entropy)
-        paid = exactly(tasks, calibration.copies)
+        paid = checked_copies(tasks, calibration.copies)
         results = [self._one(calibration, rows, entropy) for rows in paid]
         values = [value for value, _ in results]
-        release = released(calibration, values, entropy, "linear term")
+        release = make_release(calibration, values, entropy, "linear term")
         noise = calibration.noise
         if self.selection:
             kind = noise.kind
