@@ -9,12 +9,11 @@ too; they put atoms at 0 and at the ends.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
 
 from confide._types import Array
 from confide.data import bound_rows
 from confide.errors import InvalidParameter
-from confide.noise import RoundNoise, SphericalLaplace
+from confide.noise import RoundNoise
 from confide.objectives import L1, Box, Objective
 from confide.solvers import minimise
 
@@ -178,24 +177,16 @@ def _box_atoms(
     if isinstance(objective.kink, L1):
         pull = pull + _l1_weight(objective.kink) * np.sign(ends)
     return [
-        _chance(noise, float(pull[0, 0])),
-        _chance(noise, float(-pull[1, 0])),
+        noise.chance_below(float(pull[0, 0])),
+        noise.chance_below(float(-pull[1, 0])),
     ]
-
-
-def _chance(noise: RoundNoise, at: float) -> float:
-    """Return P(b <= at) in one dimension."""
-    if isinstance(noise, SphericalLaplace):
-        tail = 0.5 * np.exp(-abs(at) / noise.scale)
-        return float(tail if at < 0 else 1 - tail)
-    return float(ndtr(at / noise.scale))
 
 
 def _chance_between(noise: RoundNoise, low: float, high: float) -> float:
     """Return P(low < b <= high), accurate in both tails: the law is symmetric."""
     if low > 0:
         low, high = -high, -low
-    return _chance(noise, high) - _chance(noise, low)
+    return noise.chance_below(high) - noise.chance_below(low)
 
 
 def _l1_weight(kink: L1) -> float:

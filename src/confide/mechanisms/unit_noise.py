@@ -41,10 +41,3 @@ def gaussian_shift_of(budget: Approx | Zcdp) -> float:
 def scaled(noise: UnitNoise, reach: float) -> UnitNoise:
     """Return the noise that hides a shift of length ``reach``."""
     return replace(noise, scale=noise.scale * reach)
-
-
-def deviation(noise: UnitNoise, dimension: int) -> float:
-    """Return the standard deviation of a coordinate."""
-    if isinstance(noise, Gaussian):
-        return noise.scale
-    return noise.scale * math.sqrt(dimension + 1)

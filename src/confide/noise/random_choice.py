@@ -35,6 +35,10 @@ class Gumbel:
         """Return scale·√(p·(π²/6 + γ²)), which bounds the mean length from above."""
         return self.scale * math.sqrt(dimension * (math.pi**2 / 6 + np.euler_gamma**2))
 
+    def deviation(self, dimension: int) -> float:
+        """Return π/√6 times the scale."""
+        return self.scale * math.pi / math.sqrt(6)
+
 
 def largest(
     scores: Array, count: int, noise: Gumbel | Laplace, entropy: Entropy

@@ -31,9 +31,21 @@ class Noise(Protocol):
         """Return the mean Euclidean length, or a bound just above it."""
         ...
 
+    def deviation(self, dimension: int) -> float:
+        """Return the standard deviation of a coordinate of a vector."""
+        ...
+
 
 class RoundNoise(Noise, Protocol):
     """A noise whose density depends on the length alone."""
+
+    def chance_below(self, value: float) -> float:
+        """Return the distribution function in one dimension."""
+        ...
+
+    def draw_above(self, floor: float, dimension: int, entropy: Entropy) -> Array:
+        """Draw a vector whose coordinates all exceed ``floor`` <= 0: not private."""
+        ...
 
     def log_density(self, squared_norm: Array, dimension: int) -> Array:
         """Return the log density at points with these squared lengths."""
@@ -71,6 +83,10 @@ class Laplace:
         """Return scale·√(2p), which bounds the mean length from above."""
         return self.scale * float(np.sqrt(2 * dimension))
 
+    def deviation(self, dimension: int) -> float:
+        """Return √2 times the scale."""
+        return self.scale * float(np.sqrt(2))
+
 
 @dataclass(frozen=True, slots=True)
 class SphericalLaplace:
@@ -91,6 +107,19 @@ class SphericalLaplace:
     def expected_norm(self, dimension: int) -> float:
         """Return p times the scale."""
         return dimension * self.scale
+
+    def deviation(self, dimension: int) -> float:
+        """Return scale·√(p+1)."""
+        return self.scale * float(np.sqrt(dimension + 1))
+
+    def chance_below(self, value: float) -> float:
+        """Return the distribution function in one dimension."""
+        tail = 0.5 * np.exp(-abs(value) / self.scale)
+        return float(tail if value < 0 else 1 - tail)
+
+    def draw_above(self, floor: float, dimension: int, entropy: Entropy) -> Array:
+        """Draw a vector whose coordinates all exceed ``floor`` <= 0: not private."""
+        return truncated_spherical_laplace(self.scale, floor, dimension, entropy)
 
     def log_density(self, squared_norm: Array, dimension: int) -> Array:
         """Return the log density at points with these squared lengths."""
@@ -118,6 +147,18 @@ class Gaussian:
     def expected_norm(self, dimension: int) -> float:
         """Return sigma·√p, which bounds the mean length from above."""
         return self.scale * float(np.sqrt(dimension))
+
+    def deviation(self, dimension: int) -> float:
+        """Return the scale."""
+        return self.scale
+
+    def chance_below(self, value: float) -> float:
+        """Return the distribution function in one dimension."""
+        return float(ndtr(value / self.scale))
+
+    def draw_above(self, floor: float, dimension: int, entropy: Entropy) -> Array:
+        """Draw a vector whose coordinates all exceed ``floor`` <= 0: not private."""
+        return truncated_gaussian(self.scale, floor, dimension, entropy)
 
     def log_density(self, squared_norm: Array, dimension: int) -> Array:
         """Return the log density at points with these squared lengths."""

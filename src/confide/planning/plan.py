@@ -389,9 +389,8 @@ def _solve_errors(plan: Plan) -> Plan:
 
 def _variances(calibration: Calibration) -> list[float]:
     """Return the variance of a coordinate of each noise; on the coefficients comes last."""
-    radial = {"spherical-laplace": calibration.objective.dimension + 1}
-    noises = calibration.records("linear term")
-    return [noise.scale**2 * radial.get(noise.kind, 1) for noise in noises]
+    noises = [calibration.noise, *filter(None, [calibration.finish])]
+    return [noise.deviation(calibration.objective.dimension) ** 2 for noise in noises]
 
 
 def _loss(model: Model, target_bound: float | None, slope_bound: float | None) -> Loss:

@@ -178,8 +178,7 @@ def _cost(main: Calibration, share: Fraction, budget: Budget, rows: int) -> floa
     strength = data + objective.strong_convexity
     sampling = data * slope / bend
     power = 1 if isinstance(budget, Pure) else 0.5
-    coordinate = 1.0 if isinstance(main.noise, Gaussian) else math.sqrt(size + 1)
-    noise = (main.noise.scale * coordinate / (1 - float(share)) ** power) ** 2
+    noise = (main.noise.deviation(size) / (1 - float(share)) ** power) ** 2
     on_term = main.finish is not None
     privacy = noise if on_term else noise * strength**2
     blur, blur_scatter = _moment_deviations(main, share, budget)
@@ -201,8 +200,7 @@ def _moment_deviations(
     pairs = math.sqrt(main.neighbours.shifts)
     unit = fixed.parts[0]
     free = 2 * degrees_of_freedom(main.objective.dimension)
-    coordinate = 1.0 if isinstance(unit, Gaussian) else math.sqrt(free + 1)
-    deviation = unit.scale * coordinate * pairs * longest * main.objective.row_norm**2
+    deviation = unit.deviation(free) * pairs * longest * main.objective.row_norm**2
     return deviation, deviation / fixed.weight
 
 

@@ -24,7 +24,7 @@ from confide.errors import InvalidParameter
 from confide.mechanisms.base import checked_copies
 from confide.mechanisms.needs import CURVED_LOSS, NO_KINK, Need, check_needs
 from confide.mechanisms.release import NoiseRecord
-from confide.mechanisms.unit_noise import deviation, unit_noise
+from confide.mechanisms.unit_noise import unit_noise
 from confide.noise import Entropy, Gaussian, SphericalLaplace
 from confide.noise.symmetric_matrices import degrees_of_freedom, draw_symmetric
 from confide.objectives import Logistic, Objective, curvature_bound, curvature_given
@@ -184,7 +184,7 @@ def add_noise(
     noise = replace(unit, scale=unit.scale * reach)
     size, count = len(curvature), 2 if calibration.weight else 1
     drawn = draw_symmetric(noise, size, count, entropy)
-    spread = deviation(noise, count * degrees_of_freedom(size))
+    spread = noise.deviation(count * degrees_of_freedom(size))
     noisy = curvature + drawn[0]
     if not calibration.weight:
         return Moments(noisy, noisy, spread, spread)
@@ -255,5 +255,5 @@ def _published(
         noise = replace(unit, scale=unit.scale * reach)
         drawn = noise.draw(size * size, entropy).reshape(size, size)
         noisy.append(matrix + (drawn + drawn.T) / 2)
-        spreads.append(deviation(noise, size * size))
+        spreads.append(noise.deviation(size * size))
     return Moments(noisy[0], noisy[1], spreads[0], spreads[1])

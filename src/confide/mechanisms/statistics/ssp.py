@@ -25,7 +25,7 @@ from confide.mechanisms.statistics.sums import (
     sufficient_statistics,
     within,
 )
-from confide.mechanisms.unit_noise import UnitNoise, deviation, scaled, unit_noise
+from confide.mechanisms.unit_noise import UnitNoise, scaled, unit_noise
 from confide.noise import Entropy, Gaussian, SphericalLaplace
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours, Pure
@@ -102,7 +102,7 @@ class SufficientStatistics:
 
     def _ridge(self, objective: Objective, noise: UnitNoise, weight: float) -> float:
         size, length = objective.dimension, objective.typical_norm
-        spread = deviation(noise, pair_dimension(size))
+        spread = noise.deviation(pair_dimension(size))
         pull = spread * math.sqrt(size * (1 / weight**2 + length**2 / 2))
         return self.ridge_factor * pull / length
 

@@ -7,6 +7,7 @@ a penalty 2Λ|θ|, so everything that is compared with it gets 2Λ‖θ‖₁.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import cast
 
 import numpy as np
 
@@ -19,10 +20,8 @@ from confide.mechanisms.published.napp.retrieval import Shares
 from confide.noise import (
     Entropy,
     Noise,
-    SphericalLaplace,
+    RoundNoise,
     generator,
-    truncated_gaussian,
-    truncated_spherical_laplace,
 )
 from confide.objectives import Objective
 from confide.privacy import Approx, Budget, Neighbours, Pure
@@ -153,10 +152,7 @@ def calibrated(objective: Objective, budget: Budget) -> Calibration:
 
 def draw_above(noise: Noise, dimension: int, entropy: Entropy) -> Array:
     """Draw the noise of NAPP-VS+: every coordinate above 0."""
-    draw = truncated_gaussian
-    if isinstance(noise, SphericalLaplace):
-        draw = truncated_spherical_laplace
-    return draw(noise.scale, 0.0, dimension, entropy)
+    return cast("RoundNoise", noise).draw_above(0.0, dimension, entropy)
 
 
 def _cut(

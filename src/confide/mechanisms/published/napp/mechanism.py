@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 from confide._types import Array
 from confide.accounting import event_of
@@ -34,9 +34,8 @@ from confide.noise import (
     Entropy,
     Gaussian,
     Noise,
+    RoundNoise,
     SphericalLaplace,
-    truncated_gaussian,
-    truncated_spherical_laplace,
 )
 from confide.objectives import Objective
 from confide.privacy import Approx, Budget, Neighbours, Pure, Status, Zcdp
@@ -227,10 +226,7 @@ class Napp:
         noise, dimension = calibration.noise, calibration.objective.dimension
         if not self.selection or self.truncation == -math.inf:
             return noise.draw(dimension, entropy)
-        draw = truncated_gaussian
-        if isinstance(noise, SphericalLaplace):
-            draw = truncated_spherical_laplace
-        return draw(noise.scale, self.truncation, dimension, entropy)
+        return cast("RoundNoise", noise).draw_above(self.truncation, dimension, entropy)
 
     def _step(self, calibration: Calibration, rows: Rows, entropy: Entropy) -> Step:
         if self.augmented is None:
