@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "data": {"parallel", *BASE},
     "objectives": {"_registry", "data", *BASE},
     "solvers": {"objectives", "data", *BASE},
-    "accounting": {"privacy", *BASE},
+    "accounting": {"_registry", "privacy", *BASE},
     "ledger": {"accounting", "privacy", *BASE},
     "mechanisms": {"_registry", *CORE, *BASE},
     "selection": {"_registry", "mechanisms", *CORE, *BASE},

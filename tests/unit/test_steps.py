@@ -29,9 +29,10 @@ from confide.accounting import (
     sampled_renyi,
     sampling_for,
 )
+from confide.accounting.events import EVENTS
 from confide.errors import InvalidParameter, MixedBudgets
 from confide.estimators._group_release import group_events
-from confide.estimators._model_file import EVENTS, _event_of, _tagged
+from confide.estimators._model_file import _event_of, _tagged
 from confide.ledger import Ledger
 from confide.ledger.amounts import events_text, read_events
 from confide.privacy import Approx, Neighbours, Pure, Zcdp, gaussian_epsilon
@@ -295,7 +296,7 @@ def test_it_composes_with_every_other_event(other):
 def test_events_are_written_and_read_exactly():
     odd = SubsampledGaussianEvent(0.1 + 0.2, Fraction(7, 30_163), 10**6, "poisson")
     assert read_events(events_text([odd, *OTHERS, EVENT])) == (odd, *OTHERS, EVENT)
-    assert _event_of(_tagged(odd, EVENTS)) == odd
+    assert _event_of(_tagged(odd, dict(EVENTS))) == odd
 
 
 def test_a_ledger_books_it_against_approx_alone(tmp_path):

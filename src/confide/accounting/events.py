@@ -1,31 +1,50 @@
-"""What happened, as inert values; what it cost is the business of composition."""
+"""What happened, as inert values; what it cost is the business of composition.
+
+An event says what it is for a group of rows. Its fields are all that a file keeps of it.
+"""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Literal, TypeAlias, assert_never, get_args
+from typing import Any, Literal, TypeAlias, assert_never, get_args
 
+from confide._registry import Registry
 from confide.errors import InvalidParameter
 from confide.privacy.budgets import Approx, Budget, Pure, Zcdp
+from confide.privacy.group_privacy import group_delta
 
 Sampling: TypeAlias = Literal["poisson", "without-replacement"]
 SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
+EVENTS: Registry[type[Any]] = Registry("event")
+"""Events by the names that model files call them."""
 
 
+@EVENTS.register("pure")
 @dataclass(frozen=True, slots=True)
 class PureEvent:
     """A release whose likelihood ratios are at most exp(epsilon)."""
 
     epsilon: Fraction
 
+    def for_group(self, rows: int) -> "PureEvent":
+        """Return what it is for so many rows: loss ratios multiply."""
+        return PureEvent(rows * self.epsilon)
 
+
+@EVENTS.register("gaussian")
 @dataclass(frozen=True, slots=True)
 class GaussianEvent:
     """A release no easier to attack than a unit normal shifted by mu (mu-GDP)."""
 
     mu: float
 
+    def for_group(self, rows: int) -> "GaussianEvent":
+        """Return what it is for so many rows: shifts add (Dong, Roth and Su 2022, 2.14)."""
+        return GaussianEvent(rows * self.mu)
 
+
+@EVENTS.register("approx")
 @dataclass(frozen=True, slots=True)
 class ApproxEvent:
     """A release of which only one (epsilon, delta) is known."""
@@ -33,14 +52,25 @@ class ApproxEvent:
     epsilon: Fraction
     delta: Fraction
 
+    def for_group(self, rows: int) -> "ApproxEvent":
+        """Return what it is for so many rows, as `confide.privacy.row_budget` says."""
+        delta = group_delta(self.epsilon, self.delta, rows)
+        return ApproxEvent(rows * self.epsilon, delta)
 
+
+@EVENTS.register("zcdp")
 @dataclass(frozen=True, slots=True)
 class ZcdpEvent:
     """A release that is rho-zCDP."""
 
     rho: Fraction
 
+    def for_group(self, rows: int) -> "ZcdpEvent":
+        """Return what it is for so many rows: rho grows with their square."""
+        return ZcdpEvent(rows**2 * self.rho)
 
+
+@EVENTS.register("subsampled-gaussian")
 @dataclass(frozen=True, slots=True)
 class SubsampledGaussianEvent:
     """Noisy sums over random batches, a fresh batch and fresh noise in every step.
@@ -70,6 +100,17 @@ class SubsampledGaussianEvent:
                 "sampling", "'poisson' or 'without-replacement'", self.sampling
             )
 
+    def for_group(self, rows: int) -> "SubsampledGaussianEvent":
+        """Return what it is for so many rows.
+
+        A batch has one of k rows with at most k times the chance, and k rows move its sum
+        k times as far (docs/proofs/noisy-gradients.md, subsampled-gaussian).
+        """
+        rate = min(Fraction(1), rows * self.rate)
+        return SubsampledGaussianEvent(
+            self.multiplier / rows, rate, self.steps, self.sampling
+        )
+
     @property
     def full(self) -> GaussianEvent | None:
         """The one Gaussian shift that all steps together are when nothing is left out."""
@@ -94,3 +135,32 @@ def event_of(budget: Budget) -> Event:
             return ZcdpEvent(rho)
         case _:
             assert_never(budget)
+
+
+def event_fields(event: Event, exact: Callable[[Fraction], str]) -> dict[str, Any]:
+    """Return the fields of an event as JSON holds them; ``exact`` writes a fraction."""
+    write: dict[Any, Callable[[Any], Any]] = {
+        Fraction: lambda value: exact(Fraction(value)),
+        float: float,
+    }
+    return {
+        field.name: write.get(field.type, lambda value: value)(getattr(event, field.name))
+        for field in fields(event)
+    }
+
+
+def event_from(kind: type[Any], record: Mapping[str, Any]) -> Event:
+    """Return the event that fields describe; only its own fields are looked at."""
+    event: Event = kind(**{f.name: _read(f.type, record[f.name]) for f in fields(kind)})
+    return event
+
+
+def _read(kind: Any, value: Any) -> Any:
+    """Return a field in its type; fractions are written as text, numbers are not."""
+    if kind is Fraction and isinstance(value, str):
+        return Fraction(value)
+    if kind is float and isinstance(value, int | float | str) and value is not True:
+        return float(value)
+    if kind in (Fraction, float):
+        raise TypeError("a fraction is text, and a number is a number")
+    return value

@@ -15,13 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from confide.accounting import (
-    ApproxEvent,
-    GaussianEvent,
-    PureEvent,
-    SubsampledGaussianEvent,
-    ZcdpEvent,
-)
+from confide.accounting.events import EVENTS, event_from
 from confide.data import Schema
 from confide.errors import InvalidParameter
 from confide.mechanisms import MECHANISMS, Release
@@ -40,13 +34,6 @@ from confide.selection import FINDERS, SELECTORS
 FORMAT = "confide-model"
 FORMAT_VERSION = 2
 BUDGETS: dict[str, Any] = {"pure": Pure, "approx": Approx, "zcdp": Zcdp}
-EVENTS: dict[str, Any] = {
-    "pure": PureEvent,
-    "gaussian": GaussianEvent,
-    "subsampled-gaussian": SubsampledGaussianEvent,
-    "approx": ApproxEvent,
-    "zcdp": ZcdpEvent,
-}
 PARTS: dict[str, Any] = {
     "mechanism": MECHANISMS,
     "selector": SELECTORS,
@@ -123,7 +110,7 @@ def release_record(release: Release) -> dict[str, Any]:
         },
         "noise": [plain(record) for record in release.noise],
         "l2": plain(release.l2),
-        "events": [_tagged(event, EVENTS) for event in release.events],
+        "events": [_tagged(event, dict(EVENTS)) for event in release.events],
         "extras": plain(release.extras),
     }
 
@@ -269,16 +256,7 @@ def _tagged(value: Any, kinds: dict[str, Any]) -> dict[str, Any]:
 
 
 def _event_of(record: Mapping[str, Any]) -> Any:
-    parts = {name: part for name, part in record.items() if name != "kind"}
-    if record["kind"] == "gaussian":
-        return GaussianEvent(_number(parts["mu"]))
-    if record["kind"] == "subsampled-gaussian":
-        rate = Fraction(_text(parts["rate"]))
-        return SubsampledGaussianEvent(
-            _number(parts["multiplier"]), rate, parts["steps"], parts["sampling"]
-        )
-    exact = {name: Fraction(_text(part)) for name, part in parts.items()}
-    return EVENTS[record["kind"]](**exact)
+    return event_from(EVENTS[record["kind"]], record)
 
 
 def _text(value: Any) -> str:

@@ -17,12 +17,11 @@ from typing import Any, TypeAlias
 
 from confide.accounting.composition import as_pure, as_zcdp
 from confide.accounting.events import (
-    ApproxEvent,
+    EVENTS,
     Event,
-    GaussianEvent,
-    PureEvent,
     SubsampledGaussianEvent,
-    ZcdpEvent,
+    event_fields,
+    event_from,
 )
 from confide.errors import InvalidParameter, MixedBudgets
 from confide.privacy import Approx, Budget, Pure, Zcdp, pure_to_zcdp, zcdp_to_approx
@@ -222,48 +221,14 @@ def fraction_text(value: Fraction) -> str:
 
 
 def _event_record(event: Event) -> dict[str, Any]:
-    match event:
-        case GaussianEvent(mu):
-            return {"event": "GaussianEvent", "mu": float(mu)}
-        case PureEvent(epsilon):
-            return {"event": "PureEvent", "epsilon": fraction_text(Fraction(epsilon))}
-        case ZcdpEvent(rho):
-            return {"event": "ZcdpEvent", "rho": fraction_text(Fraction(rho))}
-        case ApproxEvent(epsilon, delta):
-            return {
-                "event": "ApproxEvent",
-                "epsilon": fraction_text(Fraction(epsilon)),
-                "delta": fraction_text(Fraction(delta)),
-            }
-        case SubsampledGaussianEvent(multiplier, rate, steps, sampling):
-            return {
-                "event": "SubsampledGaussianEvent",
-                "multiplier": float(multiplier),
-                "rate": fraction_text(rate),
-                "steps": steps,
-                "sampling": sampling,
-            }
+    return {"event": type(event).__name__, **event_fields(event, fraction_text)}
 
 
 def _read_event(record: dict[str, Any]) -> Event:
-    match record["event"]:
-        case "GaussianEvent":
-            return GaussianEvent(float(record["mu"]))
-        case "PureEvent":
-            return PureEvent(Fraction(record["epsilon"]))
-        case "ZcdpEvent":
-            return ZcdpEvent(Fraction(record["rho"]))
-        case "ApproxEvent":
-            return ApproxEvent(Fraction(record["epsilon"]), Fraction(record["delta"]))
-        case "SubsampledGaussianEvent":
-            return SubsampledGaussianEvent(
-                float(record["multiplier"]),
-                Fraction(record["rate"]),
-                record["steps"],
-                record["sampling"],
-            )
-        case unknown:
-            raise ValueError(unknown)
+    known = {kind.__name__: kind for kind in EVENTS.values()}
+    if record["event"] not in known:
+        raise ValueError(record["event"])
+    return event_from(known[record["event"]], record)
 
 
 def _json(value: Any) -> str:
