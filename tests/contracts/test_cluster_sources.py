@@ -5,23 +5,6 @@ from itertools import chain, pairwise
 
 import numpy as np
 import pytest
-from parted_tables import (
-    BUDGET,
-    CASES,
-    EDGES,
-    MULTI,
-    NAMES,
-    SCHEMA,
-    SOURCES,
-    assert_same,
-    collection,
-    fitted_in_memory,
-    given,
-    numbers,
-    opened,
-    people,
-    written,
-)
 from sklearn.base import clone
 
 from confide import (
@@ -41,6 +24,23 @@ from confide.data.tables.files import open_table
 from confide.errors import ConfideError, InvalidData
 from confide.mechanisms import MomentumDescent
 from confide.parallel.dask_cluster import connected
+from support.parted_tables import (
+    BUDGET,
+    CASES,
+    EDGES,
+    MULTI,
+    NAMES,
+    SCHEMA,
+    SOURCES,
+    assert_same,
+    collection,
+    fitted_in_memory,
+    given,
+    numbers,
+    opened,
+    people,
+    written,
+)
 
 distributed = pytest.importorskip("distributed")
 pytest.importorskip("pyarrow")

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
-from locality import SOURCES, is_one_more, tally
 
 from confide import __version__
+from support.locality import SOURCES, is_one_more, tally
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("polars")

@@ -6,7 +6,15 @@ tried in test_cluster_sources.py.
 
 import numpy as np
 import pytest
-from parted_tables import (
+from sklearn.base import clone
+
+from confide import Approx, Ledger, LogisticRegression
+from confide.data import read_table
+from confide.errors import InvalidParameter
+from confide.mechanisms import MECHANISMS
+from confide.mechanisms.published import Napp
+from confide.tuning import PrivateSearch
+from support.parted_tables import (
     BUDGET,
     BY_MECHANISM,
     CASES,
@@ -26,14 +34,6 @@ from parted_tables import (
     people,
     written,
 )
-from sklearn.base import clone
-
-from confide import Approx, Ledger, LogisticRegression
-from confide.data import read_table
-from confide.errors import InvalidParameter
-from confide.mechanisms import MECHANISMS
-from confide.mechanisms.published import Napp
-from confide.tuning import PrivateSearch
 
 pytest.importorskip("dask.dataframe")
 pytest.importorskip("pyarrow")

@@ -4,14 +4,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-import two_looks
-from cases import add_remove_pairs, objective, replace_pairs
-from two_looks import share_of_claim, unpaid
 
 from confide.attacks import Records, exact_pair
 from confide.mechanisms import AdaptiveObjectivePerturbation
 from confide.objectives import L1, ElasticNet
 from confide.privacy import Approx, Neighbours, Pure, Zcdp
+from support import two_looks
+from support.cases import add_remove_pairs, objective, replace_pairs
+from support.two_looks import share_of_claim, unpaid
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 PAIRS = {ADD: add_remove_pairs, REPLACE: replace_pairs}

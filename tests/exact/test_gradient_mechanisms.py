@@ -5,12 +5,9 @@ from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 
-import noisy_steps
 import numpy as np
 import pytest
-from cases import add_remove_pairs, objective, replace_pairs
 from scipy.special import ndtr
-from two_looks import share_of_claim
 
 from confide.accounting import GaussianEvent, compose
 from confide.attacks import Records
@@ -30,6 +27,9 @@ from confide.mechanisms.gradient.noisy_gradient import clipped_gradient, noisy_g
 from confide.noise import Entropy, Gaussian
 from confide.objectives import L1, Logistic, Objective, Squared
 from confide.privacy import Approx, Neighbours, Pure, Status, Zcdp, gaussian_mu
+from support import noisy_steps
+from support.cases import add_remove_pairs, objective, replace_pairs
+from support.two_looks import share_of_claim
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 TWO = MpAdmm(steps=2, step=2.0, rho=0.5)

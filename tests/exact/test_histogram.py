@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from sums import squares
 
 from confide.data import Category, Number, Schema, Target, bound_rows
 from confide.errors import InvalidParameter
@@ -12,6 +11,7 @@ from confide.mechanisms import ProjectedHistogram
 from confide.noise import Entropy, generator
 from confide.privacy import Approx, Neighbours, Pure
 from confide.testing import check_mechanism
+from support.sums import squares
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 HALVES = ((-0.5,), (0.5,))

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from cases import objective
 from scipy import stats
 
 from confide.data import bound_rows
@@ -20,6 +19,7 @@ from confide.mechanisms import (
 from confide.mechanisms.intervals.moments import sums
 from confide.objectives import HuberizedHinge, Logistic, Objective
 from confide.privacy import Neighbours, Pure, Zcdp
+from support.cases import objective
 
 FALSE_ALARM = 1e-6
 DRAWS = 100_000

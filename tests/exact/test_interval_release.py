@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from cases import LOSSES, add_remove_pairs, objective, plane_pairs, replace_pairs
-from whole import share_of_claim
 
 from confide.accounting import as_pure, as_zcdp, compose
 from confide.accounting.gaussian_remainder import gaussian_left
@@ -24,6 +22,8 @@ from confide.privacy import (
     gaussian_mu,
     zcdp_to_approx,
 )
+from support.cases import LOSSES, add_remove_pairs, objective, plane_pairs, replace_pairs
+from support.whole import share_of_claim
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 BUDGETS = (Pure(1), Approx(1, 1e-3), Zcdp(0.1))

@@ -5,11 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from cases import LOSSES, labels, objective
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from whole import calibrated
 
 from confide.data import bound_rows
 from confide.errors import InvalidParameter
@@ -24,6 +22,8 @@ from confide.noise import Entropy, Gaussian, SphericalLaplace
 from confide.noise.symmetric_matrices import degrees_of_freedom, draw_symmetric
 from confide.objectives import Box, L2Ball, Logistic, Objective, Poisson, Squared
 from confide.privacy import Approx, Neighbours, Pure, Zcdp
+from support.cases import LOSSES, labels, objective
+from support.whole import calibrated
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 FALSE_ALARM = 1e-6

@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-from cases import add_remove_pairs, objective
-from checks import largest_delta, largest_loss
-from witness import sensitivity_ratio
 
 from confide.mechanisms.objective import analysis as objective_analysis
 from confide.mechanisms.objective import calibration as objective_calibration
@@ -12,6 +9,9 @@ from confide.mechanisms.objective.analysis import LogDet
 from confide.noise import Entropy, SphericalLaplace
 from confide.objectives import Objective
 from confide.privacy import Approx, Neighbours, Pure
+from support.cases import add_remove_pairs, objective
+from support.checks import largest_delta, largest_loss
+from support.witness import sensitivity_ratio
 
 ADD = Neighbours.ADD_REMOVE
 

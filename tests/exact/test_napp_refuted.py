@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from napp_line import FLOOR, SCALE, chance, draws, hockey, iterated
 from scipy.special import expit
 
 from confide.data.rows.in_memory import bound_rows
@@ -12,6 +11,7 @@ from confide.mechanisms.published import Napp, NappStopping, NappTarget
 from confide.noise import Entropy
 from confide.objectives import Logistic, Objective
 from confide.privacy import Neighbours, Pure
+from support.napp_line import FLOOR, SCALE, chance, draws, hockey, iterated
 
 LINE = Objective(Logistic(), 1)
 EDGES = np.unique(np.r_[-np.inf, np.linspace(-1, 1, 41), np.inf])

@@ -2,8 +2,6 @@ import math
 
 import numpy as np
 import pytest
-from cases import LOSSES, add_remove_pairs, objective, plane_pairs, replace_pairs
-from checks import GRID_ERROR, joint_delta, largest_delta, largest_loss, largest_renyi
 
 from confide.attacks import Records, exact_pair, hockey_stick, max_log_ratio
 from confide.mechanisms import ObjectivePerturbation
@@ -16,6 +14,14 @@ from confide.privacy import (
     Zcdp,
     gaussian_delta,
     gaussian_mu,
+)
+from support.cases import LOSSES, add_remove_pairs, objective, plane_pairs, replace_pairs
+from support.checks import (
+    GRID_ERROR,
+    joint_delta,
+    largest_delta,
+    largest_loss,
+    largest_renyi,
 )
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from witness import Linear, sensitivity_ratio
 
 from confide.data import bound_rows
 from confide.mechanisms import OutputPerturbation
 from confide.objectives import L1, LOSSES, Clipped, Objective, Squared
 from confide.privacy import Approx, Neighbours, Pure, Zcdp, gaussian_delta
 from confide.solvers import minimise
+from support.witness import Linear, sensitivity_ratio
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 

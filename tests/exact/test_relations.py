@@ -8,8 +8,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from cases import objective, replace_pairs
-from checks import GRID_ERROR
 
 from confide.accounting import (
     GaussianEvent,
@@ -22,6 +20,8 @@ from confide.attacks import exact_pair, hockey_stick, max_log_ratio
 from confide.ledger.neighbour_cost import cost
 from confide.mechanisms import ObjectivePerturbation
 from confide.privacy import Approx, Neighbours, Pure, Zcdp, gaussian_mu
+from support.cases import objective, replace_pairs
+from support.checks import GRID_ERROR
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 GRID = np.linspace(-120, 120, 480_001)

@@ -5,8 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sums import squares
-from witness import Linear
 
 from confide.attacks import Records, exact_pair, max_log_ratio
 from confide.data import bound_rows
@@ -19,6 +17,8 @@ from confide.objectives import L2Ball, Logistic, Objective, Squared
 from confide.privacy import Approx, Neighbours, Pure, Status
 from confide.solvers import minimise
 from confide.studies.regression.bounds import stability
+from support.sums import squares
+from support.witness import Linear
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 every_relation = pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)

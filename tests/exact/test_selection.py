@@ -5,18 +5,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from cases import objective as one_column
-from selection_laws import (
-    corner_chances,
-    of_supports,
-    plus,
-    screened,
-    share_of_budget,
-    table,
-    top_sets,
-    voted,
-    walked,
-)
 
 from confide.attacks import Records, exact_pair, hockey_stick
 from confide.data import EntryBounds
@@ -39,6 +27,18 @@ from confide.selection import joint_renyi_budget as together
 from confide.selection import sample_aggregate as votes
 from confide.selection.screening import mean_reach
 from confide.selection.thresholding import _gradient, bend
+from support.cases import objective as one_column
+from support.selection_laws import (
+    corner_chances,
+    of_supports,
+    plus,
+    screened,
+    share_of_budget,
+    table,
+    top_sets,
+    voted,
+    walked,
+)
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 BUDGETS = [Pure(2), Zcdp("0.3")]

@@ -8,14 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from sums import (
-    coefficient_change,
-    logistic,
-    pair_distance,
-    squares,
-    statistics,
-    worst_records,
-)
 
 from confide.data import bound_rows
 from confide.errors import InvalidParameter
@@ -40,6 +32,14 @@ from confide.privacy import (
     Zcdp,
     gaussian_delta,
     gaussian_epsilon,
+)
+from support.sums import (
+    coefficient_change,
+    logistic,
+    pair_distance,
+    squares,
+    statistics,
+    worst_records,
 )
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE

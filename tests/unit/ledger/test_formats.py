@@ -5,13 +5,13 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from ledger_books import book
 
 from confide.errors import InvalidParameter, MixedNeighbours
 from confide.ledger import Ledger
 from confide.ledger.storage import base as store
 from confide.ledger.storage.sqlite_and_postgres import SqliteStore, store_at
 from confide.privacy import Neighbours, Pure
+from support.ledger_books import book
 
 FORMAT_1 = json.loads(Path(__file__).with_name("format_1.json").read_text("utf-8"))
 """Rows as the code wrote them that knew no relations: two datasets, three charges."""

@@ -8,7 +8,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from ledger_books import book
 
 from confide.errors import (
     ConfideError,
@@ -18,6 +17,7 @@ from confide.ledger import Amount, Ledger
 from confide.ledger.storage import base as store
 from confide.ledger.storage.sqlite_and_postgres import store_at
 from confide.privacy import Pure
+from support.ledger_books import book
 
 
 def test_a_commit_is_flushed_to_disk(file_ledger):

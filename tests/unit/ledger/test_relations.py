@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledger_books import forged
 
 from confide.accounting import (
     ApproxEvent,
@@ -27,6 +26,7 @@ from confide.ledger import Amount, Ledger
 from confide.ledger.amounts import charge_amount
 from confide.ledger.neighbour_cost import cost
 from confide.privacy import Approx, Neighbours, Pure, Zcdp, gaussian_mu, zcdp_to_approx
+from support.ledger_books import forged
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 PURE = (PureEvent(Fraction(1, 2)), PureEvent(Fraction(1, 4)))

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledger_books import book, forged, tampered
 
 from confide.errors import (
     ConfideError,
@@ -18,6 +17,7 @@ from confide.errors import (
 from confide.ledger import Ledger
 from confide.ledger.storage.sqlite_and_postgres import store_at
 from confide.privacy import Pure
+from support.ledger_books import book, forged, tampered
 
 
 @pytest.mark.parametrize(

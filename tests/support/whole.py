@@ -7,7 +7,6 @@ the privacy loss of both together is an integral over the coefficients alone.
 from dataclasses import dataclass
 
 import numpy as np
-from checks import GRID_ERROR
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, logsumexp
 
@@ -20,6 +19,7 @@ from confide.noise import Gaussian
 from confide.objectives import curvature_bound
 from confide.privacy import Approx, Pure
 from confide.solvers import minimise
+from support.checks import GRID_ERROR
 
 POINTS = {"gaussian": 1501, "spherical-laplace": 6001}
 """A largest ratio may be reached between two jumps: it needs a fine grid."""
@@ -164,7 +164,7 @@ def _perturbed(objective, noise, first, second):
 def _masses(objective, noise, records, edges):
     """Return the chance of every cell on a line: b falls as θ grows, so it is exact."""
     pull, _ = exact._gradient_and_determinant(objective, records, edges[:, None])
-    return np.diff([exact._chance(noise, float(b)) for b in pull[:, 0]])
+    return np.diff([noise.chance_below(float(b)) for b in pull[:, 0]])
 
 
 def _shifted(objective, noise, first, second):
@@ -173,7 +173,7 @@ def _shifted(objective, noise, first, second):
     edges = np.linspace(min(centres) - reach, max(centres) + reach, POINTS[noise.kind] + 1)
     points = ((edges[1:] + edges[:-1]) / 2)[:, None]
     logs = [noise.log_density((points[:, 0] - c) ** 2, 1) for c in centres]
-    masses = np.diff([exact._chance(noise, float(e - centres[0])) for e in edges])
+    masses = np.diff([noise.chance_below(float(e - centres[0])) for e in edges])
     return points, logs[0] - logs[1], masses
 
 

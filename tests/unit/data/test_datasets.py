@@ -291,7 +291,7 @@ def test_wrong_names_and_splits_say_what_is_right():
 @pytest.fixture
 def data_folder(monkeypatch):
     """Point CONFIDE_DATA at the real files, or skip."""
-    beside = Path(__file__).parents[2].parent / "shared" / "data"
+    beside = Path(__file__).parents[3].parent / "shared" / "data"
     folder = Path(os.environ.get("CONFIDE_DATA") or beside)
     if not folder.is_dir():
         pytest.skip(f"no real data in {folder}: set CONFIDE_DATA to their folder")

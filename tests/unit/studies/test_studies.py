@@ -12,8 +12,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import small_studies
-from small_studies import HURRIED, SMALL, TROUBLE
 from typer.testing import CliRunner
 
 from confide import cli
@@ -21,15 +19,17 @@ from confide.errors import ConfideError, DataNotFound, InvalidParameter
 from confide.studies import Study, TableLayout, reproduce
 from confide.studies.engine import process_pool as pool
 from confide.studies.engine.cells import cell_tasks, rows_as_text, rows_from_text
+from support import small_studies
+from support.small_studies import HURRIED, SMALL, TROUBLE
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(autouse=True)
 def workers_that_start_fast(monkeypatch):
     """Workers as in earnest, but forked from a server that has imported everything."""
     monkeypatch.setattr(pool, "START", "forkserver")
-    multiprocessing.set_forkserver_preload(["confide.studies", "small_studies"])
+    multiprocessing.set_forkserver_preload(["confide.studies", "support.small_studies"])
 
 
 def run(*words):
@@ -38,7 +38,7 @@ def run(*words):
 
 def python(*words, **options):
     """Start Python where workers find this source and the small studies."""
-    places = [ROOT / "src", ROOT / "tests" / "unit"]
+    places = [ROOT / "src", ROOT / "tests"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, places))}
     return subprocess.Popen(  # noqa: S603
         [sys.executable, *map(str, words)],
@@ -309,7 +309,7 @@ STORY = """
 import os, random, select, signal, sqlite3, sys, time
 from pathlib import Path
 from confide import cli
-import small_studies
+from support import small_studies
 
 folder, rounds, chance = Path(sys.argv[1]), int(sys.argv[2]), random.Random(5)
 log = folder / "computed"
@@ -407,7 +407,7 @@ def test_killed_or_interrupted_a_run_goes_on_where_it_stopped(tmp_path, kills):
 
 
 def test_two_runners_may_share_a_folder(tmp_path):
-    script = "import sys, small_studies as s, confide.studies as c\n"
+    script = "import sys, support.small_studies as s, confide.studies as c\n"
     script += "c.reproduce(s.HURRIED, jobs=1, folder=sys.argv[1])"
     other = python("-c", script, tmp_path)
     mine = reproduce(HURRIED, jobs=1, folder=tmp_path)

@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from parted_tables import BUDGET, NAMES, numbers
 
 from confide import LogisticRegression, Number, Schema, Target
 from confide.data.tables.files import is_in_parts, open_table
 from confide.errors import ConfideError, InvalidData, InvalidParameter
+from support.parted_tables import BUDGET, NAMES, numbers
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")

@@ -7,8 +7,6 @@ from types import ModuleType
 
 import pandas as pd
 import pytest
-import small_studies
-from small_studies import HURRIED, SMALL
 from threadpoolctl import threadpool_limits
 from typer.testing import CliRunner
 
@@ -18,6 +16,8 @@ from confide.parallel.dask_cluster import connected
 from confide.studies import reproduce
 from confide.studies.engine.cells import cell_tasks, rows_from_text
 from confide.studies.engine.process_pool import compute
+from support import small_studies
+from support.small_studies import HURRIED, SMALL
 
 Future = pytest.importorskip("distributed").Future
 

@@ -31,7 +31,7 @@ def first_look(calibration, first, second):
         for records in (first, second)
     ]
     pull, _ = exact._gradient_and_determinant(objective, first, edges[:, None])
-    chances = np.diff([exact._chance(noise, float(b)) for b in pull[:, 0]])
+    chances = np.diff([noise.chance_below(float(b)) for b in pull[:, 0]])
     return middles, chances, laws[0].log_density - laws[1].log_density
 
 

@@ -1,0 +1,1 @@
+"""Tables, laws and checks that several tests share."""
