@@ -13,6 +13,8 @@ from confide.errors import InvalidParameter, PrivacyLeak
 from confide.noise import (
     Entropy,
     Gaussian,
+    Gumbel,
+    Laplace,
     SphericalLaplace,
     truncated_gaussian,
     truncated_spherical_laplace,
@@ -162,3 +164,20 @@ def test_a_floor_that_cuts_nothing_changes_nothing():
     deep = truncated_gaussian(1.0, -math.inf, 2000, Entropy.seeded(1))
     assert deep.min() < -2.5
     assert abs(deep.mean()) < 0.15
+
+
+@pytest.mark.parametrize("kind", [Gaussian, Laplace, SphericalLaplace, Gumbel])
+@pytest.mark.parametrize("dimension", [1, 7])
+def test_a_noise_knows_the_deviation_of_its_coordinates(kind, dimension):
+    """With 4,000 vectors the estimate is off by 10 % with a chance below 1e-4; seeded."""
+    noise, entropy = kind(0.5), Entropy.seeded(11)
+    drawn = np.stack([noise.draw(dimension, entropy) for _ in range(4000)])
+    np.testing.assert_allclose(drawn.std(), noise.deviation(dimension), rtol=0.1)
+
+
+@pytest.mark.parametrize("kind", [Gaussian, SphericalLaplace])
+def test_a_round_noise_knows_its_distribution_on_a_line(kind):
+    noise = kind(2.0)
+    drawn = np.concatenate([noise.draw(1, Entropy.seeded(k)) for k in range(4000)])
+    for value in (-3.0, -0.5, 0.0, 1.0):
+        assert abs(np.mean(drawn <= value) - noise.chance_below(value)) < 0.04
