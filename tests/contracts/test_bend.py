@@ -10,8 +10,7 @@ from confide.data import bound_rows
 from confide.objectives import Clipped, Logistic, Objective, Squared
 from confide.solvers import quasi_newton as descent
 from confide.solvers import smooth
-from confide.solvers.curvature_certificate import CurvatureCertificate
-from confide.solvers.problem import Problem
+from confide.solvers.problem import CurvatureCertificate, Problem
 from confide.solvers.smooth import minimise_smooth
 
 

@@ -7,8 +7,13 @@ import pytest
 from scipy import stats
 
 from confide.data import bound_rows
-from confide.inference.published import published_uncertainty, sampled_offsets
-from confide.inference.uncertainty import CAUTION, Uncertainty, uncertainty
+from confide.inference.uncertainty import (
+    CAUTION,
+    Uncertainty,
+    published_uncertainty,
+    sampled_offsets,
+    uncertainty,
+)
 from confide.mechanisms import (
     Moments,
     NoiseRecord,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from confide.accounting import as_pure, as_zcdp, compose
-from confide.accounting.gaussian_remainder import gaussian_left
+from confide.accounting.loss_bound import gaussian_left
 from confide.mechanisms import (
     ObjectivePerturbation,
     OutputPerturbation,

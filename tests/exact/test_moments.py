@@ -19,7 +19,7 @@ from confide.mechanisms.intervals.moments import (
     sums,
 )
 from confide.noise import Entropy, Gaussian, SphericalLaplace
-from confide.noise.symmetric_matrices import degrees_of_freedom, draw_symmetric
+from confide.noise.samplers import degrees_of_freedom, draw_symmetric
 from confide.objectives import Box, L2Ball, Logistic, Objective, Poisson, Squared
 from confide.privacy import Approx, Neighbours, Pure, Zcdp
 from support.cases import LOSSES, labels, objective

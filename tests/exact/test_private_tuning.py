@@ -18,8 +18,7 @@ from confide.noise import Entropy, TruncatedNegativeBinomial
 from confide.privacy import Approx, Neighbours, Pure, Zcdp
 from confide.tuning import ChunkedSearch, RandomStopping
 from confide.tuning.chunks import ChunkPlan, choice_powers, chunks_of
-from confide.tuning.scores import Score
-from confide.tuning.table import SearchTable
+from confide.tuning.scores import Score, SearchTable
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 ALPHAS = (1.01, 2.0, 10.0)

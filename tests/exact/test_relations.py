@@ -17,7 +17,7 @@ from confide.accounting import (
     epsilon_for,
 )
 from confide.attacks import exact_pair, hockey_stick, max_log_ratio
-from confide.ledger.neighbour_cost import cost
+from confide.ledger.amounts import cost
 from confide.mechanisms import ObjectivePerturbation
 from confide.privacy import Approx, Neighbours, Pure, Zcdp, gaussian_mu
 from support.cases import objective, replace_pairs

@@ -11,7 +11,7 @@ from confide.data import bound_rows
 from confide.errors import InvalidParameter, UnmetNeeds
 from confide.mechanisms import ObjectivePerturbation
 from confide.mechanisms.published import RlsObjective, RlsOut
-from confide.mechanisms.published.rls_objective import PRECISION_SHARE
+from confide.mechanisms.published.rls import PRECISION_SHARE
 from confide.noise import Entropy, SphericalLaplace
 from confide.objectives import L2Ball, Logistic, Objective, Squared
 from confide.privacy import Approx, Neighbours, Pure, Status

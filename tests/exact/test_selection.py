@@ -23,7 +23,7 @@ from confide.selection import (
     screening,
     thresholding,
 )
-from confide.selection import joint_renyi_budget as together
+from confide.selection import budget as selection_budget
 from confide.selection import sample_aggregate as votes
 from confide.selection.screening import mean_reach
 from confide.selection.thresholding import _gradient, bend
@@ -431,12 +431,12 @@ def test_laplace_noise_of_half_the_scale_is_seen():
 
 def test_half_the_noise_of_a_fit_beside_a_selection_is_seen(monkeypatch):
     """A quarter of every divergence is what half of the noise would be charged."""
-    budget, full = Approx("0.5", "0.05"), together.divergences
+    budget, full = Approx("0.5", "0.05"), selection_budget.divergences
     assert whole_delta(budget, ADD) <= 1
-    together.fit_beside_selection.cache_clear()
-    monkeypatch.setattr(together, "divergences", lambda *args: full(*args) / 4)
+    selection_budget.fit_beside_selection.cache_clear()
+    monkeypatch.setattr(selection_budget, "divergences", lambda *args: full(*args) / 4)
     monkeypatch.setattr(screening, "score_width", halved(screening.score_width))
     try:
         assert whole_delta(budget, ADD) > 1
     finally:
-        together.fit_beside_selection.cache_clear()
+        selection_budget.fit_beside_selection.cache_clear()

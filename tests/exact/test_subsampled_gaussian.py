@@ -12,7 +12,7 @@ import pytest
 
 from confide.accounting import epsilon_for, sampled_renyi
 from confide.accounting.events import SubsampledGaussianEvent
-from confide.accounting.subsampled_pld import FINE, lattice_step, sampled_losses
+from confide.accounting.subsampling import FINE, lattice_step, sampled_losses
 
 BATCH, ROWS = 3, 10
 RATE = Fraction(BATCH, ROWS)

@@ -6,7 +6,7 @@ import pytest
 from confide import LinearRegression, Pure, Schema
 from confide.attacks import evaluate_inversion
 from confide.data import load_warfarin
-from confide.studies.regression.dose_bands import dose_bands
+from confide.studies.regression.population import dose_bands
 from confide.tuning import PrivateSearch
 
 

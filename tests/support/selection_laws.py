@@ -10,10 +10,8 @@ from scipy.special import logsumexp
 from confide.data.rows.in_memory import InMemoryRows
 from confide.noise import Gumbel
 from confide.privacy import Neighbours, Pure
-from confide.selection.box_scores import BoxScores
-from confide.selection.coordinate_path import PlainPath, TouchedPath
-from confide.selection.exponential import GAP, _margin, loss_range
-from confide.selection.frank_wolfe import Corners
+from confide.selection.exponential import GAP, BoxScores, _margin, loss_range
+from confide.selection.frank_wolfe import Corners, PlainPath, TouchedPath
 from confide.selection.screening import column_scores
 
 ORDERS = (1.01, 1.5, 2.0, 4.0, 16.0, 64.0)

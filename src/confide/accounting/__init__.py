@@ -18,13 +18,15 @@ from confide.accounting.events import (
     ZcdpEvent,
     event_of,
 )
-from confide.accounting.gaussian_remainder import gaussian_left
 from confide.accounting.loss_bound import (
     ORDERS,
     LossBound,
     approx_delta,
+    best_of_many_renyi,
+    gaussian_left,
     gaussian_shift,
     rho_of_curve,
+    rho_of_one_run,
     sharp_renyi,
     zcdp_rho,
 )
@@ -35,8 +37,7 @@ from confide.accounting.noise_multiplier import (
     multiplier_for,
     sampling_for,
 )
-from confide.accounting.repeated_selection import best_of_many_renyi, rho_of_one_run
-from confide.accounting.subsampled_renyi import general_renyi, sampled_renyi
+from confide.accounting.subsampling import general_renyi, sampled_renyi
 
 __all__ = [
     "METHODS",

@@ -21,14 +21,14 @@ from confide.accounting.events import (
     ZcdpEvent,
 )
 from confide.accounting.loss_bound import LossBound
-from confide.accounting.subsampled_pld import (
+from confide.accounting.subsampling import (
     FINE,
     lattice_step,
     rounding,
     sampled_losses,
+    sampled_renyi,
     smallest_delta,
 )
-from confide.accounting.subsampled_renyi import sampled_renyi
 from confide.errors import InvalidParameter
 from confide.privacy import gaussian_epsilon, zcdp_to_approx
 from confide.privacy.budgets import Approx, Number, Pure, Zcdp, exact

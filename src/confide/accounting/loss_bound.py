@@ -1,19 +1,18 @@
-"""Upper bounds on a privacy loss, as functions of one standard normal.
+"""What it costs to run a private mechanism a random number of times and keep the best.
 
-The privacy loss of a Gaussian mechanism is often at most M(z), z ~ N(0, 1), with M
-convex, nondecreasing and of bounded slope. Such an M lies below its chords, so values at
-some knots and a final slope give a rigorous piecewise-linear bound, which integrates
-against the normal density in closed form. docs/proofs/objective-perturbation.md
-(loss-bounds, objective-gaussian-add-remove) has the proofs.
+docs/proofs/private-tuning.md (random-stopping) has the theorem; the number of runs is
+truncated negative binomial with shape η, parameter γ and mean E K.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import log_ndtr, logsumexp, ndtr
 
 from confide._types import Array
+from confide.errors import InvalidParameter
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,3 +166,79 @@ def _log_between(low: Array, high: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         inside = top + np.log1p(-np.exp(np.minimum(bottom - top, 0.0)))
     return np.where(high > low, inside, -np.inf)
+
+
+CELLS = 64
+REACH = 9.0
+HALVINGS = 50
+
+
+def gaussian_left(
+    profile: Callable[[float], float], epsilon: float, delta: float, most: float
+) -> float:
+    """Return the largest shift, up to ``most``, that (epsilon, delta) leaves; 0 if none.
+
+    The profile falls as epsilon grows, so its value at the left end of a cell bounds it
+    inside: the search never relies on interpolation.
+    """
+    start = max(0.0, epsilon - REACH * most - most**2 / 2)
+    grid = np.linspace(start, epsilon + REACH * most, CELLS)
+    heights = np.array([profile(float(point)) for point in grid])
+    if _total(grid, heights, epsilon, most) <= delta:
+        return most
+    low, high = 0.0, most
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if _total(grid, heights, epsilon, middle) <= delta:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _total(grid: Array, heights: Array, epsilon: float, mu: float) -> float:
+    below = ndtr((grid - epsilon + mu**2 / 2) / mu)
+    masses = np.diff(below, append=1.0)
+    return float(below[0] + masses @ heights)
+
+
+SMALLEST_RHO = 1e-20
+
+
+def best_of_many_renyi(
+    orders: Array, rho: float, *, shape: float, gamma: float, mean: float
+) -> Array:
+    """Bound the Renyi divergences of the best of K runs, each of them rho-zCDP.
+
+    ρα + (1 + η)·min over β ≥ 1 of [ρ(β − 1) + log(1/γ)/β] + log(E K)/(α − 1).
+    """
+    rare = -math.log(gamma)
+    other = max(1.0, math.sqrt(rare / rho))
+    constant = (1 + shape) * (rho * (other - 1) + rare / other)
+    return rho * orders + constant + math.log(mean) / (orders - 1)
+
+
+def rho_of_one_run(
+    epsilon: float, delta: float, *, shape: float, gamma: float, mean: float
+) -> float:
+    """Return a rho of one run so that the best of K runs is (epsilon, delta)-DP."""
+
+    def holds(rho: float) -> bool:
+        curve = best_of_many_renyi(ORDERS, rho, shape=shape, gamma=gamma, mean=mean)
+        return approx_delta(ORDERS, curve, epsilon) <= delta
+
+    low, high = math.log(SMALLEST_RHO), math.log(2 * epsilon)
+    if not holds(math.exp(low)):
+        raise InvalidParameter(
+            "budget",
+            "large enough for so many runs",
+            {"epsilon": epsilon, "delta": delta, "runs": mean},
+            "Try fewer runs, or a larger delta.",
+        )
+    for _ in range(60):
+        middle = (low + high) / 2
+        if holds(math.exp(middle)):
+            low = middle
+        else:
+            high = middle
+    return math.exp(low)

@@ -17,16 +17,14 @@ import numpy as np
 from scipy.optimize import brentq
 
 from confide.accounting.events import Sampling, SubsampledGaussianEvent
-from confide.accounting.subsampled_pld import (
+from confide.accounting.subsampling import (
     COARSE,
     FINE,
-    losses_epsilon,
-    smallest_delta,
-)
-from confide.accounting.subsampled_renyi import (
     best_order_epsilon,
     general_renyi,
+    losses_epsilon,
     sampled_renyi,
+    smallest_delta,
 )
 from confide.errors import InvalidParameter, MixedBudgets
 from confide.privacy import Approx, Neighbours, Zcdp, gaussian_epsilon, gaussian_mu

@@ -1,12 +1,14 @@
 """Attacks: exact privacy losses in low dimension, audits in any, model inversion."""
 
 from confide.attacks.audit import (
+    Audit,
     AuditResult,
     black_box_finding,
     exact_finding,
+    gaussian_audit,
     telling_pairs,
+    threshold_audit,
 )
-from confide.attacks.black_box import Audit, gaussian_audit, threshold_audit
 from confide.attacks.exact_loss import (
     Law,
     Records,

@@ -15,8 +15,7 @@ from confide.cli.audit_inversion import inversion
 from confide.cli.budget import budget
 from confide.cli.demo_and_list import demo, list_parts
 from confide.cli.fit_and_report import fit, report
-from confide.cli.messages import in_options
-from confide.cli.output import console, err_console
+from confide.cli.output import console, err_console, in_options
 from confide.cli.plan_and_audit import audit, plan
 from confide.cli.predict import predict
 from confide.cli.reproduce import reproduce_study

@@ -1,7 +1,8 @@
-"""What the commands share: where they print, budgets from options, errors in a sentence."""
+"""Consoles, budgets from options, and errors in the words of the command line."""
 
 import json
 import os
+import re
 import shlex
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,13 +18,48 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from confide.cli.messages import in_options
 from confide.errors import ClaimedGuarantee, ConfideError, InvalidParameter
 from confide.inference import Intervals, Summary
 from confide.ledger import Ledger
 from confide.privacy import Approx, Budget, Guarantee, Pure, Status, Zcdp
 from confide.privacy.budgets import exact
 from confide.reporting import about_intervals
+
+OPTIONS = {
+    **{name: f"--{name}" for name in ("epsilon", "delta", "rho", "l1", "l2", "seed")},
+    **{name: f"--{name}" for name in ("model", "mechanism", "neighbours", "earlier")},
+    **{name: f"--{name}" for name in ("rows", "columns", "width", "runs", "dimension")},
+    **{name: f"--{name}" for name in ("intervals", "level", "attribute", "scale")},
+    "slope_bound": "--slope-bound",
+    "target_bound": "--target-bound",
+    "random_state": "--seed",
+    "workers": "--workers",
+    "address": "--cluster",
+    "place": "the ledger",
+}
+"""What the command line calls the parameters that it sets."""
+_PHRASES = (
+    (r"Leave it at 'auto', or try", "Leave it out, or try"),
+    (r"\b(mechanism|model|neighbours|earlier)='([\w-]+)'", r"--\1 \2"),
+    (r"\bwithout intervals is PROVED", "without --intervals is PROVED"),
+    (r" or coef_norm\b|, coef_norm\b|, or set classes\b", ""),
+    (r"set target_bound \([^)]*\), or declare", "declare"),
+    (r"\b(slope|target)_bound\b", r"--\1-bound"),
+    (r"\bRaise l2\b", "Raise --l2"),
+    (r"\bread the table whole\b", "read the table whole (--no-stream)"),
+    (r", or in Python [^)]*\)\)", ""),
+)
+
+
+def in_options(error: Exception) -> str:
+    """Return the message of an error as it is said to somebody who typed a command."""
+    text = str(error)
+    if isinstance(error, InvalidParameter) and error.name in OPTIONS:
+        text = OPTIONS[error.name] + text.removeprefix(error.name)
+    for pattern, words in _PHRASES:
+        text = re.sub(pattern, words, text)
+    return text
+
 
 console = Console(highlight=False)
 err_console = Console(stderr=True, highlight=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from confide.accounting import Method, epsilon_for, multiplier_for, sampling_for
-from confide.accounting.subsampled_pld import smallest_delta
+from confide.accounting.subsampling import smallest_delta
 from confide.cli.output import console, guarantee_record, print_json, print_table
 from confide.errors import InvalidParameter
 from confide.planning import plot_steps

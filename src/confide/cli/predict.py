@@ -12,7 +12,7 @@ import typer
 
 from confide._types import AnyArray
 from confide.cli.output import AsJson, ModelFile, console, err_console, print_json
-from confide.cli.sweep_progress import SweepBar
+from confide.cli.progress import SweepBar
 from confide.cli.tables import TableName, check_table
 from confide.data.tables.delimited import PACKED, PARQUET
 from confide.errors import InvalidParameter

@@ -15,7 +15,7 @@ from confide.cli.output import (
     print_json,
     wide_console,
 )
-from confide.cli.study_progress import Bar
+from confide.cli.progress import Bar
 from confide.errors import InvalidParameter
 from confide.parallel.dask_cluster import connected
 from confide.studies import FOLDER, STUDIES, Reproduction, TableLayout, records, reproduce

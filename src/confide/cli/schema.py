@@ -17,7 +17,7 @@ from confide.cli.output import (
     print_json,
     print_table,
 )
-from confide.cli.sweep_progress import SweepBar
+from confide.cli.progress import SweepBar
 from confide.cli.tables import TableName, check_table
 from confide.data import (
     UNKNOWN,

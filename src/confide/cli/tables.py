@@ -16,10 +16,9 @@ import typer
 from rich.text import Text
 
 from confide.cli.output import err_console
-from confide.cli.sweep_progress import SweepBar
+from confide.cli.progress import SweepBar
 from confide.data import Schema, read_table
-from confide.data.tables.files import is_in_parts, open_table
-from confide.data.tables.iterate import as_frame
+from confide.data.tables.files import as_frame, is_in_parts, open_table
 from confide.data.tables.read import local_path
 from confide.errors import InvalidParameter
 from confide.parallel.dask_cluster import connected

@@ -8,8 +8,8 @@ from confide.data.rows.entry_bounds import EntryBounds, bound_entries
 from confide.data.rows.in_memory import InMemoryRows, Rows, bound_rows
 from confide.data.schema.columns import Boolean, Category, Column, Date, Number
 from confide.data.schema.display import INTERCEPT, INTERCEPT_HEIGHT, Display
-from confide.data.schema.parse_sections import UNKNOWN
 from confide.data.schema.schema import UNNAMED, Schema
+from confide.data.schema.sections import UNKNOWN
 from confide.data.schema.target import Target
 from confide.data.tables.check_table import Comparison, Finding, Undeclared, compare_table
 from confide.data.tables.files import open_table

@@ -18,16 +18,20 @@ from confide.data import InMemoryRows, PartitionedRows, Rows
 from confide.estimators._target_coding import Code
 from confide.inference import Coefficient, Intervals
 from confide.inference.intervals import calibrate_wish
-from confide.inference.published import published_uncertainty, sampled_offsets
-from confide.inference.uncertainty import Uncertainty, uncertainty
+from confide.inference.uncertainty import (
+    Uncertainty,
+    published_uncertainty,
+    sampled_offsets,
+    uncertainty,
+)
 from confide.mechanisms import (
     Calibration,
     IntervalCalibration,
     Mechanism,
     Release,
 )
+from confide.mechanisms.base import NoiseRecord
 from confide.mechanisms.intervals.moments import Moments, records
-from confide.mechanisms.release import NoiseRecord
 from confide.noise import Entropy
 from confide.objectives import Objective
 from confide.privacy import Budget, Guarantee, Neighbours

@@ -19,7 +19,7 @@ from confide.accounting.events import EVENTS, event_from
 from confide.data import Schema
 from confide.errors import InvalidParameter
 from confide.mechanisms import MECHANISMS, Release
-from confide.mechanisms.release import NoiseRecord, lowered
+from confide.mechanisms.base import NoiseRecord, lowered
 from confide.objectives import PENALTIES
 from confide.privacy import (
     Approx,

@@ -13,8 +13,7 @@ from confide.data import Schema
 from confide.data.partitioned.cluster_rows import collected
 from confide.data.schema.arrow_columns import is_arrow
 from confide.data.schema.schema import check_columns
-from confide.data.tables.files import open_table
-from confide.data.tables.iterate import as_frame, walk
+from confide.data.tables.files import as_frame, open_table, walk
 from confide.data.tables.read import local_path
 from confide.errors import InvalidData
 from confide.estimators._read import PartedTable, parted_table

@@ -19,8 +19,13 @@ from confide.data.partitioned.dask_collections import DaskTable, dask_table, is_
 from confide.data.partitioned.rows import Parts
 from confide.data.partitioned.stream import Stream
 from confide.data.schema.schema import check_columns
-from confide.data.tables.files import FileTable, column_names, is_in_parts, open_table
-from confide.data.tables.iterate import as_frame
+from confide.data.tables.files import (
+    FileTable,
+    as_frame,
+    column_names,
+    is_in_parts,
+    open_table,
+)
 from confide.errors import InvalidData, InvalidParameter
 from confide.estimators._objective import TargetSpec
 from confide.estimators._row_bounds import Bounding

@@ -6,10 +6,10 @@ from fractions import Fraction
 from typing import Any, get_args
 
 from confide.errors import InvalidParameter
-from confide.inference.coefficient_plot import plot_coefficients
 from confide.inference.summary import (
     Coefficient,
     interval_records,
+    plot_coefficients,
     table_html,
     table_text,
 )

@@ -1,12 +1,97 @@
-"""A fitted model on one page: the guarantee first, then the coefficients."""
+"""Summary of a fitted model: the guarantee, the coefficients, and a plot of them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
-from confide.inference.coefficient_plot import plot_coefficients
+from confide.errors import ConfideError
 from confide.privacy import Guarantee
+
+SAMPLING, PRIVACY, DOT = "#2166ac", "#b2182b", "#222222"
+
+
+class Line(Protocol):
+    """What a picture needs to know of a coefficient."""
+
+    @property
+    def name(self) -> str:
+        """How it is called."""
+        ...
+
+    @property
+    def estimate(self) -> float:
+        """Its value."""
+        ...
+
+    @property
+    def lower(self) -> float | None:
+        """Where its interval begins."""
+        ...
+
+    @property
+    def upper(self) -> float | None:
+        """Where its interval ends."""
+        ...
+
+    @property
+    def sampling(self) -> float | None:
+        """Half the length without privacy noise."""
+        ...
+
+
+def plot_coefficients(rows: Sequence[Line], level: float | None, *, ax: Any = None) -> Any:
+    """Draw a dot for every coefficient and, where there is one, its interval.
+
+    The inner, thick part of a bar is what sampling alone would give; the outer, thin part
+    is what privacy noise adds.
+    """
+    axes = _new_axes(len(rows)) if ax is None else ax
+    places = range(len(rows))
+    for place, row in zip(places, rows, strict=True):
+        if row.lower is None or row.upper is None:
+            continue
+        axes.plot([row.lower, row.upper], [place] * 2, color=PRIVACY, lw=1.5, zorder=2)
+        inner = min(row.sampling or 0.0, (row.upper - row.lower) / 2)
+        middle = (row.lower + row.upper) / 2
+        ends = [middle - inner, middle + inner]
+        axes.plot(ends, [place] * 2, color=SAMPLING, lw=5, solid_capstyle="butt", zorder=3)
+    axes.plot([row.estimate for row in rows], places, "o", color=DOT, ms=4, ls="", zorder=4)
+    axes.axvline(0.0, color="0.6", lw=1, zorder=1)
+    axes.set_yticks(list(places), [row.name for row in rows])
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_xlabel("coefficient")
+    axes.grid(visible=True, axis="x", alpha=0.3)
+    if level is not None:
+        axes.set_title(f"{100 * level:g} % intervals", fontsize="medium")
+        _legend(axes)
+    return axes
+
+
+def _legend(axes: Any) -> None:
+    from matplotlib.lines import Line2D
+
+    axes.figure.legend(
+        handles=[
+            Line2D([], [], color=SAMPLING, lw=5, label="sampling alone"),
+            Line2D([], [], color=PRIVACY, lw=1.5, label="added by privacy noise"),
+        ],
+        loc="outside lower center",
+        ncols=2,
+        frameon=False,
+    )
+
+
+def _new_axes(count: int) -> Any:
+    try:
+        from matplotlib import pyplot as plt
+    except ImportError as absent:
+        raise ConfideError(
+            "a plot needs matplotlib, which is not installed: run "
+            "pip install 'confide[plots]', or print the summary instead."
+        ) from absent
+    height = 1.6 + 0.26 * count
+    return plt.subplots(figsize=(7, height), layout="constrained")[1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from confide.errors import (
     MixedNeighbours,
     TamperedLedger,
 )
-from confide.ledger.amounts import Amount, amount_text
-from confide.ledger.balance import recompute_total, standing
+from confide.ledger.amounts import Amount, amount_text, cost
+from confide.ledger.balance import ChainVerifier, recompute_total, standing
 from confide.ledger.entries import (
     Entry,
     all_rows,
@@ -29,25 +29,21 @@ from confide.ledger.entries import (
     read_entry,
     rows_of,
 )
-from confide.ledger.messages import (
-    no_limit,
-    over_limit,
-    relation_mismatch,
-    relation_unavailable,
-)
-from confide.ledger.neighbour_cost import cost
-from confide.ledger.storage.base import Run, redacted
-from confide.ledger.storage.sqlite_and_postgres import store_at
-from confide.ledger.validation import (
+from confide.ledger.requests import (
     checked_events,
     checked_name,
     checked_status,
     current_user,
+    no_limit,
     normalise_location,
     one_line,
+    over_limit,
     relation,
+    relation_mismatch,
+    relation_unavailable,
 )
-from confide.ledger.verification import ChainVerifier
+from confide.ledger.storage.base import Run, redacted
+from confide.ledger.storage.sqlite_and_postgres import store_at
 from confide.privacy import Budget, Neighbours, Status, check_budget
 
 

@@ -1,7 +1,14 @@
 """Mechanisms: one file each, all of them calibrated without data."""
 
 from confide._moved import moved
-from confide.mechanisms.base import MECHANISMS, Calibration, Mechanism
+from confide.mechanisms.base import (
+    MECHANISMS,
+    Calibration,
+    Mechanism,
+    Need,
+    NoiseRecord,
+    Release,
+)
 from confide.mechanisms.gradient.dp_admm import DpAdmm
 from confide.mechanisms.gradient.momentum import MomentumDescent
 from confide.mechanisms.gradient.mpadmm import MpAdmm
@@ -12,12 +19,10 @@ from confide.mechanisms.intervals.budget import (
     calibrate_with_intervals,
 )
 from confide.mechanisms.intervals.moments import MomentRelease, Moments
-from confide.mechanisms.needs import Need
 from confide.mechanisms.objective.adaptive import AdaptiveObjectivePerturbation
 from confide.mechanisms.objective.admm import AdmmObjectivePerturbation
 from confide.mechanisms.objective.perturbation import ObjectivePerturbation
 from confide.mechanisms.output import OutputPerturbation
-from confide.mechanisms.release import NoiseRecord, Release
 from confide.mechanisms.statistics.adassp import AdaSsp
 from confide.mechanisms.statistics.functional import FunctionalMechanism
 from confide.mechanisms.statistics.histogram import ProjectedHistogram

@@ -1,7 +1,8 @@
 """What every mechanism is: a calibration without data, then a release from rows."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -10,13 +11,151 @@ from confide._registry import Registry
 from confide._types import Array
 from confide.accounting import Event
 from confide.data.rows.in_memory import Rows
-from confide.errors import InvalidParameter
-from confide.mechanisms.needs import Need
-from confide.mechanisms.release import NoiseRecord, Release
+from confide.errors import InvalidParameter, MissingPublicBound, UnmetNeeds
 from confide.noise import Entropy, Noise
-from confide.objectives import Objective
-from confide.privacy import Budget, Guarantee, Neighbours, Status, effective_status
-from confide.solvers import finest_tolerance
+from confide.objectives import Objective, has_exact_prox
+from confide.privacy import (
+    COMPOSED,
+    Budget,
+    Guarantee,
+    Neighbours,
+    Status,
+    effective_status,
+)
+from confide.privacy.guarantee import UNKNOWN_PARTS
+from confide.solvers import can_certify, finest_tolerance
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A hypothesis, how to tell whether it holds, and what to do if it does not."""
+
+    name: str
+    holds: Callable[[Objective], bool]
+    remedy: str
+
+
+def _bounded_slope(objective: Objective) -> bool:
+    try:
+        return objective.slope_bound < float("inf")
+    except MissingPublicBound:
+        return False
+
+
+BOUNDED_SLOPE = Need(
+    "a loss with a bounded slope",
+    _bounded_slope,
+    "declare the missing public bounds (target_bound, coef_norm) or clip the slope "
+    "(slope_bound)",
+)
+CURVED_LOSS = Need(
+    "a loss with a curvature, so that estimates are near normal",
+    lambda objective: objective.loss.smooth,
+    "use the huberized hinge",
+)
+NO_KINK = Need(
+    "a penalty without a kink, so that estimates are near normal",
+    lambda objective: objective.kink is None,
+    "set l1 to 0",
+)
+SMOOTH_LOSS = Need(
+    "a loss whose slope does not jump",
+    lambda objective: objective.loss.smooth,
+    "use the huberized hinge, or mechanism='output'",
+)
+CONVEX_PENALTY = Need(
+    "a convex penalty",
+    lambda objective: objective.penalty is None or objective.penalty.convex,
+    "use l1, elastic net or group l2 instead of SCAD or MCP",
+)
+EXACT_PROX = Need(
+    "a penalty and a constraint with an exact joint proximal map",
+    lambda objective: has_exact_prox(objective.kink, objective.constraint),
+    "combine the nuclear norm with an l2 ball or with no constraint",
+)
+ONE_RESPONSE = Need(
+    "one target for every record",
+    lambda objective: objective.responses == 1,
+    "use mechanism='momentum', 'mpadmm', 'ssadmm' or 'sgd'",
+)
+SEVERAL_RESPONSES = Need(
+    "one target for every record, or several",
+    lambda objective: objective.responses >= 1,
+    "declare how many targets a record has",
+)
+PLAIN_HINGE = Need(
+    "a smooth loss, or the plain hinge with nothing but a ridge",
+    lambda objective: objective.loss.smooth or can_certify(objective),
+    "use the huberized hinge with a small width",
+)
+
+
+def check_needs(mechanism: str, needs: tuple[Need, ...], objective: Objective) -> None:
+    """Raise one error that lists every unmet need with its remedy.
+
+    A mechanism is about one target for every record unless it says otherwise.
+    """
+    every = needs
+    if SEVERAL_RESPONSES not in needs and ONE_RESPONSE not in needs:
+        every = (*needs, ONE_RESPONSE)
+    unmet = tuple((n.name, n.remedy) for n in every if not n.holds(objective))
+    if unmet:
+        raise UnmetNeeds(mechanism, unmet)
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseRecord:
+    """Which noise was added to what: kind and scale are public."""
+
+    kind: str
+    scale: float
+    added_to: str
+
+
+KEEPS_STATUS = ("linear term", "linear term of every x-step", "scores of corners")
+"""What the first noise of a part is added to, if the part is PROVED."""
+
+
+def lowered(guarantee: Guarantee, noise: Sequence[NoiseRecord]) -> Guarantee:
+    """Return what a stored guarantee is worth today, where its theorem puts parts together.
+
+    Which parts they were only the noise tells; in doubt it is less.
+    """
+    kept = bool(noise) and noise[0].added_to in KEEPS_STATUS
+    if guarantee.theorem in COMPOSED and not kept:
+        return guarantee.claimed(UNKNOWN_PARTS)
+    return guarantee
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A private value with everything a reader needs to trust and use it.
+
+    ``value`` holds the coefficients, intercept last, in the scaled units of the
+    objective; one row per class for one-vs-rest. It holds no data and nothing about how
+    the solver got there.
+    """
+
+    value: Array
+    guarantee: Guarantee
+    noise: tuple[NoiseRecord, ...]
+    l2: float
+    events: tuple[Event, ...]
+    extras: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def noise_scale(self) -> float:
+        """The scale of the first noise: 1/rate or standard deviation."""
+        return self.noise[0].scale
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: getattr(self, name) for name in self.__slots__}
+        return {**state, "extras": dict(self.extras)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "guarantee", lowered(self.guarantee, self.noise))
 
 
 @dataclass(frozen=True, slots=True)

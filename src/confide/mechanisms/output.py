@@ -9,17 +9,20 @@ import numpy as np
 from confide._types import Array
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import MECHANISMS, Calibration, checked_copies, make_release
-from confide.mechanisms.needs import (
+from confide.mechanisms.base import (
     BOUNDED_SLOPE,
     CONVEX_PENALTY,
     EXACT_PROX,
+    MECHANISMS,
     ONE_RESPONSE,
     PLAIN_HINGE,
+    Calibration,
     Need,
+    Release,
     check_needs,
+    checked_copies,
+    make_release,
 )
-from confide.mechanisms.release import Release
 from confide.mechanisms.unit_noise import scaled, unit_noise
 from confide.noise import Entropy
 from confide.objectives import Objective

@@ -5,7 +5,9 @@ from confide.noise.random_choice import (
     Gumbel,
     assigned,
     choose,
+    each_by_chance,
     largest,
+    of_equal_size,
     shuffled,
 )
 from confide.noise.repetition_counts import TruncatedNegativeBinomial
@@ -18,7 +20,6 @@ from confide.noise.samplers import (
     truncated_gaussian,
     truncated_spherical_laplace,
 )
-from confide.noise.subsampling import each_by_chance, of_equal_size
 
 __all__ = [
     "Entropy",

@@ -9,8 +9,9 @@ from confide.objectives.constraints import (
     L1Ball,
     L2Ball,
     Nonnegative,
+    has_exact_prox,
+    prox,
 )
-from confide.objectives.joint_prox import has_exact_prox, prox
 from confide.objectives.losses import (
     LOSSES,
     Hinge,
@@ -18,12 +19,17 @@ from confide.objectives.losses import (
     Logistic,
     Loss,
     Poisson,
+    PublicBounds,
     SmoothedHinge,
     Squared,
     curvature_bound,
     curvature_given,
 )
-from confide.objectives.objective import Objective, check_guess
+from confide.objectives.objective import (
+    Objective,
+    check_guess,
+    guess_coef_norm_of_columns,
+)
 from confide.objectives.penalties import (
     L1,
     PENALTIES,
@@ -36,8 +42,6 @@ from confide.objectives.penalties import (
     Scad,
     weighs_alike,
 )
-from confide.objectives.public_bounds import PublicBounds
-from confide.objectives.typical_size import guess_coef_norm_of_columns
 
 __all__ = [
     "CONSTRAINTS",

@@ -7,8 +7,7 @@ import numpy as np
 
 from confide._types import AnyArray
 from confide.errors import InvalidParameter, MissingPublicBound
-from confide.objectives.losses import Loss, Squared, Targets, target_bound
-from confide.objectives.public_bounds import PublicBounds
+from confide.objectives.losses import Loss, PublicBounds, Squared, Targets, target_bound
 
 USUAL_CLIP = 0.5
 """Where linear regression cuts slopes off, for targets in [−1, 1]: most residuals are

@@ -29,7 +29,7 @@ from types import ModuleType
 from typing import Any, Final, TypeAlias
 
 from confide.errors import ConfideError, InvalidParameter, restored
-from confide.parallel.worker_processes import (
+from confide.parallel.workers import (
     THREAD_LIMITS,
     cannot_start,
     environment_kept,

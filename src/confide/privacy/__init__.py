@@ -3,16 +3,25 @@
 from confide.privacy.budgets import Approx, Budget, Pure, Zcdp, check_budget
 from confide.privacy.conversions import (
     approx_to_zcdp,
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_mu,
     pure_to_approx,
     pure_to_zcdp,
     zcdp_to_approx,
 )
-from confide.privacy.downgrades import COMPOSED, DOWNGRADED, shortfall
-from confide.privacy.gaussian_profile import gaussian_delta, gaussian_epsilon, gaussian_mu
 from confide.privacy.group_privacy import group_delta, row_budget
-from confide.privacy.guarantee import Guarantee, Status, effective_status, weakest
-from confide.privacy.neighbours import Neighbours
-from confide.privacy.warning import warn_if_claimed
+from confide.privacy.guarantee import (
+    COMPOSED,
+    DOWNGRADED,
+    Guarantee,
+    Neighbours,
+    Status,
+    effective_status,
+    shortfall,
+    warn_if_claimed,
+    weakest,
+)
 
 __all__ = [
     "COMPOSED",

@@ -1,13 +1,88 @@
-"""What is promised, under which relation, by which theorem, assuming what."""
+"""Guarantee: neighbour relation, budget, theorem, status and assumptions."""
 
 import textwrap
+import warnings
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from types import MappingProxyType
 from typing import Any
 
+from confide.errors import ClaimedGuarantee, InvalidParameter
 from confide.privacy.budgets import Budget
-from confide.privacy.downgrades import shortfall
-from confide.privacy.neighbours import Neighbours
+
+
+def _noise_on(statistic: str) -> str:
+    return (
+        f"Noise in double precision is added to {statistic}, with nothing random after it. "
+        "Some results can then be reached from only one of two neighbouring tables, and "
+        "whoever knows all other rows may tell from the last digits which table it was."
+    )
+
+
+_MINIMISER = _noise_on("the minimiser")
+_SUMS = _noise_on("sums over the rows")
+_GRADIENTS = _noise_on("gradients of the rows")
+_MOMENTS = _noise_on("curvature and scatter, from which intervals are computed")
+
+DOWNGRADED: Mapping[str, str] = MappingProxyType(
+    {
+        "output-perturbation.md#output-pure": _MINIMISER,
+        "output-perturbation.md#output-gaussian": _MINIMISER,
+        "output-perturbation.md#output-joint": _MINIMISER,
+        "output-perturbation.md#output-rls": _MINIMISER,
+        "sufficient-statistics.md#sums-pure": _SUMS,
+        "sufficient-statistics.md#sums-gaussian": _SUMS,
+        "sufficient-statistics.md#adassp": _SUMS,
+        "sufficient-statistics.md#functional": _SUMS,
+        "sufficient-statistics.md#histogram": _noise_on("counts of rows"),
+        "gradient-mechanisms.md#noisy-gradient": _GRADIENTS,
+        "gradient-mechanisms.md#sampled-gradient": _GRADIENTS,
+        "gradient-mechanisms.md#mpadmm-sensitivity": _GRADIENTS,
+        "gradient-mechanisms.md#dp-admm": _GRADIENTS,
+        "sparse-selection.md#hard-thresholding": _GRADIENTS,
+        "private-intervals.md#moments-pure": _MOMENTS,
+        "private-intervals.md#moments-gaussian": _MOMENTS,
+        "private-intervals.md#interval-release": _MOMENTS,
+        "private-tuning.md#random-stopping": _noise_on("the winner's score"),
+    }
+)
+"""Why a guarantee by this theorem is CLAIMED and not PROVED."""
+
+COMPOSED = frozenset({"sparse-selection.md#select-then-fit", "private-tuning.md#chunks"})
+"""Theorems that are worth as much as those of the parts that they put together."""
+
+UNKNOWN_PARTS = _noise_on("a statistic in one of the parts")
+
+
+def shortfall(theorems: Iterable[str]) -> str:
+    """Return why one of these theorems is only claimed; nothing where all are proved."""
+    return next((DOWNGRADED[name] for name in theorems if name in DOWNGRADED), "")
+
+
+class Neighbours(Enum):
+    """The relation under which a guarantee holds."""
+
+    ADD_REMOVE = "add-remove"
+    REPLACE_ONE = "replace-one"
+
+    @classmethod
+    def of(cls, value: Any) -> "Neighbours":
+        """Accept the relation itself or its name."""
+        try:
+            return cls(value)
+        except ValueError:
+            raise InvalidParameter(
+                "neighbours", "'add-remove' or 'replace-one'", value
+            ) from None
+
+    @property
+    def shifts(self) -> int:
+        """How many records' worth of a sum can change: 1 or 2."""
+        return 1 if self is Neighbours.ADD_REMOVE else 2
+
+    def __str__(self) -> str:
+        return self.value
 
 
 class Status(Enum):
@@ -42,7 +117,7 @@ class Guarantee:
 
     ``budget`` is None for a REFUTED mechanism: its releases have no guarantee at all.
     ``reason`` says why a guarantee is not PROVED. No guarantee is PROVED by a theorem that
-    `confide.privacy.downgrades` lists.
+    `confide.privacy.guarantee` lists.
     """
 
     budget: Budget | None
@@ -104,3 +179,16 @@ def weakest(*parts: Guarantee) -> Guarantee:
     """Return the guarantee that can be trusted least, the first of several such."""
     order = (Status.REFUTED, Status.CLAIMED, Status.PROVED)
     return min(parts, key=lambda part: order.index(part.status))
+
+
+INSTEAD = (
+    "Objective perturbation (mechanism='objective') without intervals is PROVED, where it "
+    "applies, for noise of real numbers, and no such attack on it is known."
+)
+
+
+def warn_if_claimed(guarantee: Guarantee, callers: int) -> None:
+    """Warn of a CLAIMED guarantee at the line so many callers above this one."""
+    if guarantee.status is Status.CLAIMED:
+        text = f"The guarantee will be CLAIMED, not PROVED. {guarantee.reason} {INSTEAD}"
+        warnings.warn(text, ClaimedGuarantee, stacklevel=callers + 1)

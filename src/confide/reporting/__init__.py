@@ -4,9 +4,8 @@ Everything here is computed from a ``Summary``, which holds no data.
 """
 
 from confide.reporting.card import model_card
-from confide.reporting.guarantee_text import plain_words
-from confide.reporting.interval_text import about_intervals
 from confide.reporting.page import report_page
 from confide.reporting.released_plot import ReleasedPlot
+from confide.reporting.text import about_intervals, plain_words
 
 __all__ = ["ReleasedPlot", "about_intervals", "model_card", "plain_words", "report_page"]

@@ -5,10 +5,16 @@ from dataclasses import dataclass
 
 from confide.inference import Summary
 from confide.privacy import Budget, Guarantee, Neighbours, Status
-from confide.reporting.budget_use import Spending, spending
-from confide.reporting.escape import markdown
-from confide.reporting.guarantee_text import describe, effective_budget, theorem_text
-from confide.reporting.interval_text import about_intervals, not_in_intervals
+from confide.reporting.format import markdown
+from confide.reporting.text import (
+    Spending,
+    about_intervals,
+    describe,
+    effective_budget,
+    not_in_intervals,
+    spending,
+    theorem_text,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,20 @@ from collections.abc import Iterable, Sequence
 
 from confide.inference import Coefficient, Summary
 from confide.privacy import Budget, Guarantee, Neighbours
-from confide.reporting.budget_use import Share, Spending, spending
 from confide.reporting.card import Item, Section, card_sections, caution_text
 from confide.reporting.coefficient_svg import MOST_SHOWN, picture
-from confide.reporting.escape import html
-from confide.reporting.guarantee_text import describe, effective_budget
-from confide.reporting.interval_text import about_intervals, not_in_intervals
-from confide.reporting.number_format import short
+from confide.reporting.format import html, short
 from confide.reporting.released_plot import ReleasedPlot, plot_svg
 from confide.reporting.stylesheet import STYLE
+from confide.reporting.text import (
+    Share,
+    Spending,
+    about_intervals,
+    describe,
+    effective_budget,
+    not_in_intervals,
+    spending,
+)
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 

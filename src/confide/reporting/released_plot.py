@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from confide.errors import InvalidParameter
 from confide.privacy import Guarantee
-from confide.reporting.axis import Scale
-from confide.reporting.escape import html
-from confide.reporting.number_format import tick_text
+from confide.reporting.coefficient_svg import Scale
+from confide.reporting.format import html, tick_text
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, FOOT = 400, 320, 58, 16, 14, 50
 

@@ -4,10 +4,15 @@ from confide._moved import moved
 from confide.selection.base import SELECTORS, Selector, SelectorCalibration
 from confide.selection.exponential import ExponentialSelector
 from confide.selection.frank_wolfe import FrankWolfe
-from confide.selection.sample_aggregate import SampleAggregateSelector
+from confide.selection.sample_aggregate import (
+    FINDERS,
+    CoefficientFinder,
+    Finder,
+    LassoPath,
+    SampleAggregateSelector,
+)
 from confide.selection.screening import ScreeningSelector
 from confide.selection.select_then_fit import SelectThenFit
-from confide.selection.support_finders import FINDERS, CoefficientFinder, Finder, LassoPath
 from confide.selection.thresholding import HardThresholding
 
 __all__ = [

@@ -1,16 +1,65 @@
-"""What every selector is: a calibration without data, then a support from rows."""
+"""Selectors: a calibration without data, then a support from rows."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
+import numpy as np
+
 from confide._registry import Registry
+from confide._types import AnyArray, Array
 from confide.accounting import Event
+from confide.data import INTERCEPT_HEIGHT, EntryBounds
 from confide.data.rows.in_memory import Rows
+from confide.errors import MissingPublicBound
 from confide.mechanisms import NoiseRecord
 from confide.noise import Entropy, Gumbel, Laplace, Noise
 from confide.objectives import Objective
 from confide.privacy import Budget, Guarantee, Neighbours, Status, effective_status
+
+
+def target_size(objective: Objective) -> float:
+    """Return the largest |y|: 1 for classes, the declared bound for numbers and counts."""
+    if objective.loss.targets == "signs":
+        return 1.0
+    if objective.target_bound is None:
+        raise MissingPublicBound(
+            "selecting columns needs a public bound on the target: set target_bound."
+        )
+    return objective.target_bound
+
+
+def scaled_target(objective: Objective, target: AnyArray) -> Array:
+    """Return y over its bound, within [−1, 1] whatever the records say."""
+    return np.clip(target / target_size(objective), -1.0, 1.0)
+
+
+def entry_bounds(column_bound: float, size: int, *, scaled: bool) -> EntryBounds:
+    """Return what every entry is clipped to, or what rows are scaled to."""
+    if scaled:
+        return EntryBounds.scaled(size, column_bound)
+    return EntryBounds(column_bound)
+
+
+def height_beside(column_bound: float, size: int) -> float:
+    """Return the height of the constant column beside so many others."""
+    return INTERCEPT_HEIGHT * column_bound * math.sqrt(size)
+
+
+def extras(objective: Objective, supports: list[list[int]]) -> dict[str, Any]:
+    """Return what a release keeps: the private supports, and how rows were bounded."""
+    kept: dict[str, Any] = {"support": supports}
+    if objective.entries is not None:
+        entries = objective.entries
+        kept["bounds"] = {
+            "most": entries.most,
+            "few": entries.few,
+            "length": entries.length,
+            "height": objective.height,
+        }
+    return kept
+
 
 PAGE = "sparse-selection.md#"
 

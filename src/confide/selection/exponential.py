@@ -1,27 +1,179 @@
 """The exponential mechanism over all supports of a size."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from itertools import combinations
+from typing import Any, ClassVar, TypeAlias
 
+import numpy as np
+from scipy.optimize import minimize
+
+from confide._types import Array
 from confide.accounting import event_of
+from confide.data.rows.block import Block
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import check_whole
-from confide.mechanisms.needs import SMOOTH_LOSS, Need, check_needs
+from confide.mechanisms.base import SMOOTH_LOSS, Need, check_needs, check_whole
 from confide.noise import Entropy, Gumbel, largest
-from confide.objectives import Objective
+from confide.objectives import Clipped, Objective, Poisson, PublicBounds, Squared
 from confide.privacy import Budget, Neighbours
-from confide.selection.base import PAGE, SELECTORS, SelectorCalibration
-from confide.selection.box_scores import BoxScores, loss_peak, loss_range
+from confide.selection.base import PAGE, SELECTORS, SelectorCalibration, target_size
 from confide.selection.choice_cost import (
     best_budget_kind,
     check_rounding,
     check_size,
     score_scale,
 )
-from confide.selection.target_scale import target_size
+
+Oracle: TypeAlias = Callable[[Array], tuple[float, Array]]
+"""Returns a convex function and its gradient."""
+
+
+def loss_range(objective: Objective, margin: float) -> float:
+    """Return the largest φ(η, y) − φ(η′, y) over margins up to a bound and all targets.
+
+    φ is convex in η, so its largest value is at an end. For two labels both are tried; the
+    ranges of the squared loss, plain or clipped, and of the Poisson loss are largest at the
+    ends of the target's range. Of any other loss the slope is known, and that suffices.
+    """
+    loss = objective.loss
+    bound = objective.target_bound or 1.0
+    plain = loss.loss if isinstance(loss, Clipped) else loss
+    if loss.targets == "signs":
+        targets = np.array([-1.0, 1.0])
+    elif isinstance(plain, Squared):
+        targets = np.array([-bound, bound])
+    elif isinstance(loss, Poisson):
+        targets = np.array([0.0, bound])
+    else:
+        public = PublicBounds(1.0, margin, objective.target_bound)
+        return 2 * margin * loss.slope_bound(public)
+    flat = np.clip(loss.margin_at(np.zeros(2), targets), -margin, margin)
+    ends = [loss.value(np.full(2, end), targets) for end in (-margin, margin)]
+    inside = np.where(np.isfinite(flat), flat, 0.0)
+    lowest = np.minimum.reduce([*ends, loss.value(inside, targets)])
+    return float((np.maximum.reduce(ends) - lowest).max())
+
+
+def loss_peak(objective: Objective, margin: float) -> float:
+    """Return a bound on |φ(η, y)| over margins up to a bound and all targets."""
+    bound = objective.target_bound or 1.0
+    middle = np.array([-bound, bound])
+    if objective.loss.targets == "counts":
+        middle = np.array([0.0, bound])
+    centre = float(np.abs(objective.loss.value(np.zeros(2), middle)).max())
+    public = PublicBounds(1.0, margin, objective.target_bound)
+    return centre + margin * objective.loss.slope_bound(public)
+
+
+@dataclass(frozen=True, slots=True)
+class BoxScores:
+    """min Σφ over the coefficients of a support in [−radius, radius], within ``gap``.
+
+    The value lies between the minimum and ``gap`` above it: a linear bound certifies it,
+    or so many accelerated steps were made that a theorem does.
+    """
+
+    objective: Objective
+    radius: float
+    gap: float
+
+    def of_all(self, rows: Rows, size: int) -> tuple[list[tuple[int, ...]], Array]:
+        """Return every support of some size with its score."""
+        supports = list(combinations(range(self.objective.columns), size))
+        oracle = self._quadratic(rows) if self._is_squared else None
+        scores = [self._score(rows, support, oracle) for support in supports]
+        return supports, np.array(scores)
+
+    @property
+    def _is_squared(self) -> bool:
+        return isinstance(self.objective.loss, Squared)
+
+    def _score(
+        self,
+        rows: Rows,
+        support: Sequence[int],
+        quadratic: tuple[Array, Array, float] | None,
+    ) -> float:
+        places = [*support, *([self.objective.columns] if rows.height else [])]
+        if quadratic is None:
+            return self._least(
+                self._of_rows(rows.columns(support)), len(places), rows.count
+            )
+        gram, pull, constant = quadratic
+        square, linear = gram[np.ix_(places, places)], pull[places]
+
+        def oracle(theta: Array) -> tuple[float, Array]:
+            bent = square @ theta
+            return float(theta @ (bent / 2 - linear)) + constant, bent - linear
+
+        return self._least(oracle, len(places), rows.count)
+
+    def _quadratic(self, rows: Rows) -> tuple[Array, Array, float]:
+        """Return Gram matrix, Σyx and ½Σy² of all columns, in one sweep."""
+
+        def part(block: Block) -> tuple[Any, ...]:
+            ones = np.ones(len(block.target))
+            half = float(block.target @ block.target) / 2
+            return block.gram(ones, fine=True), block.pull(block.target), half
+
+        gram, pull, constant = rows.sum(part)
+        return gram, pull, constant
+
+    def _of_rows(self, rows: Rows) -> Oracle:
+        loss = self.objective.loss
+
+        def oracle(theta: Array) -> tuple[float, Array]:
+            def part(block: Block) -> tuple[Any, ...]:
+                margin = block.margin(theta)
+                slope = loss.slope(margin, block.target)
+                return float(loss.value(margin, block.target).sum()), block.pull(slope)
+
+            value, gradient = rows.sum(part)
+            return value, gradient
+
+        return oracle
+
+    def _least(self, oracle: Oracle, size: int, count: int) -> float:
+        box = [(-self.radius, self.radius)] * size
+        options = {"gtol": 0.0, "ftol": 1e-12, "maxiter": 200}
+        start = np.zeros(size)
+        found = minimize(
+            oracle, start, jac=True, method="L-BFGS-B", bounds=box, options=options
+        )
+        inside = np.clip(found.x, -self.radius, self.radius)
+        value, gradient = oracle(inside)
+        if self._bound(inside, gradient) <= self.gap:
+            return value
+        return self._accelerated(oracle, size, count)
+
+    def _bound(self, theta: Array, gradient: Array) -> float:
+        """Bound f(θ) − min f over the box by max ⟨∇f(θ), θ − u⟩."""
+        return float(gradient @ theta + self.radius * np.abs(gradient).sum())
+
+    def _accelerated(self, oracle: Oracle, size: int, count: int) -> float:
+        """Make so many steps that 2·L·‖θ*‖²/(k + 1)² is within the gap."""
+        bend = count * self._curvature(size)
+        reach = size * self.radius**2
+        steps = math.ceil(math.sqrt(2 * bend * reach / self.gap))
+        theta = ahead = np.zeros(size)
+        pace = 1.0
+        for _ in range(steps):
+            _, gradient = oracle(ahead)
+            moved = np.clip(ahead - gradient / bend, -self.radius, self.radius)
+            after = (1 + math.sqrt(1 + 4 * pace**2)) / 2
+            ahead = moved + (pace - 1) / after * (moved - theta)
+            theta, pace = moved, after
+            if self._bound(theta, oracle(theta)[1]) <= self.gap:
+                break
+        return oracle(theta)[0]
+
+    def _curvature(self, size: int) -> float:
+        """Return the largest eigenvalue of one record's Hessian on a support."""
+        few = self.objective.on_columns(size - bool(self.objective.height))
+        return few.with_ball(self.radius * math.sqrt(size)).smoothness
+
 
 GAP = 1e-3
 """How far above the least loss a score may lie, in units of its sensitivity."""

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -11,19 +11,179 @@ from scipy import sparse
 from confide._types import AnyArray, Array
 from confide.accounting import event_of
 from confide.data import EntryBounds
+from confide.data.rows.block import Block
 from confide.data.rows.in_memory import InMemoryRows, Rows
-from confide.errors import InvalidParameter, MissingPublicBound
+from confide.errors import InvalidParameter, MissingPublicBound, PrivacyLeak
 from confide.mechanisms import MECHANISMS, Calibration, Need, Release
-from confide.mechanisms.base import check_whole, checked_copies, make_release
-from confide.mechanisms.needs import NO_KINK, SMOOTH_LOSS, check_needs
+from confide.mechanisms.base import (
+    NO_KINK,
+    SMOOTH_LOSS,
+    check_needs,
+    check_whole,
+    checked_copies,
+    make_release,
+)
 from confide.noise import Entropy, Gumbel, choose
 from confide.objectives import L1Ball, Objective, PublicBounds
 from confide.privacy import Budget, Neighbours
-from confide.selection.base import PAGE
+from confide.selection.base import PAGE, entry_bounds, extras
 from confide.selection.choice_cost import best_budget_kind, check_rounding, score_scale
-from confide.selection.coordinate_path import Path, PlainPath, TouchedPath
-from confide.selection.row_bounds import entry_bounds, extras
 from confide.selection.screening import score_width
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ColumnIndexedRows:
+    """CSR rows, by row and by column; the constant column is left to whoever asks."""
+
+    by_row: Any
+    by_column: Any
+    lengths: AnyArray
+    target: Array
+
+    @classmethod
+    def of(cls, rows: InMemoryRows) -> "ColumnIndexedRows":
+        """Look at sparse rows from both sides, in doubles whatever they are kept in."""
+        features, target = rows.plain()
+        by_row = sparse.csr_array(features, dtype=np.float64)
+        exact = target.astype(np.float64, copy=False)
+        return cls(by_row, by_row.tocsc(), np.diff(by_row.indptr), exact)
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return len(self.target)
+
+    def column(self, place: int) -> tuple[AnyArray, Array]:
+        """Return the rows where a column is not 0, and its values there."""
+        first, last = self.by_column.indptr[place : place + 2]
+        return self.by_column.indices[first:last], self.by_column.data[first:last]
+
+    def entries_of(self, rows: AnyArray | slice) -> int:
+        """Return how many entries some rows have."""
+        return int(self.lengths[rows].sum())
+
+    def pull(self, weights: Array) -> Array:
+        """Return Σ wᵢxᵢ over all rows."""
+        return np.asarray(self.by_column.T @ weights)
+
+    def pull_some(self, rows: AnyArray, weights: Array) -> tuple[AnyArray, Array]:
+        """Return Σ wᵢxᵢ over some rows: entry by entry, columns and terms."""
+        starts = self.by_row.indptr[rows]
+        counts = self.lengths[rows]
+        before = np.cumsum(counts) - counts
+        places = np.arange(counts.sum()) + np.repeat(starts - before, counts)
+        terms = self.by_row.data[places] * np.repeat(weights, counts)
+        return self.by_row.indices[places], terms
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise PrivacyLeak("private rows cannot be copied or stored")
+
+    def __repr__(self) -> str:
+        return "<private rows>"
+
+
+STALE = 0.85
+"""How far slopes may fall behind: refreshed once coefficients shrank to this share."""
+
+DENSE_COLUMN_SHARE = 10
+"""Where a column touches a tenth of all entries, all pulls are computed anew."""
+
+
+class Path(Protocol):
+    """Σ aᵢxᵢ in ``pulls``, constant column last, along a path of single moves."""
+
+    pulls: Array
+
+    def move(self, place: int, gain: float, keep: float) -> AnyArray | None:
+        """Shrink by ``keep``, add ``gain`` at a place; say where pulls changed, or None."""
+        ...
+
+
+class PlainPath:
+    """Pulls that are computed anew from all rows at every step."""
+
+    def __init__(self, objective: Objective, rows: Rows) -> None:
+        self._objective, self._rows = objective, rows
+        self._theta = np.zeros(objective.dimension)
+        self.pulls = self._summed()
+
+    def move(self, place: int, gain: float, keep: float) -> None:
+        """Shrink by ``keep``, add ``gain`` at a place; all pulls change."""
+        self._theta *= keep
+        self._theta[place] += gain
+        self.pulls = self._summed()
+
+    def _summed(self) -> Array:
+        loss, theta = self._objective.loss, self._theta
+
+        def part(block: Block) -> tuple[Any, ...]:
+            return (block.pull(loss.slope(block.margin(theta), block.target)),)
+
+        return np.asarray(self._rows.sum(part)[0])
+
+
+class TouchedPath:
+    """Pulls of sparse rows, updated where a row holds the column that moved.
+
+    Margins are ``scale`` times ``margins``, so that shrinking costs nothing. When slopes
+    are brought up to date is decided by the path, and record by record by its own entries:
+    how full columns are decides only how a sum is computed, never what is summed.
+    """
+
+    def __init__(self, objective: Objective, rows: InMemoryRows) -> None:
+        self._loss, self._height = objective.loss, rows.height
+        self._columns = objective.columns
+        self._rows = ColumnIndexedRows.of(rows)
+        self._margins = np.zeros(self._rows.count)
+        self._scale = self._fresh = 1.0
+        self._many = self._rows.entries_of(slice(None)) // DENSE_COLUMN_SHARE
+        self._refresh()
+
+    def move(self, place: int, gain: float, keep: float) -> AnyArray | None:
+        """Shrink by ``keep``, add ``gain`` at a place; say where pulls changed, or None."""
+        self._scale *= keep
+        if self._scale <= 0:
+            self._margins[:] = 0.0
+            self._scale = 1.0
+            self._fresh = np.inf
+        if place == self._columns:
+            self._margins += gain / self._scale * self._height
+            self._refresh()
+            return None
+        rows, values = self._rows.column(place)
+        self._margins[rows] += gain / self._scale * values
+        if self._scale < STALE * self._fresh:
+            self._refresh()
+            return None
+        slopes = self._loss.slope(
+            self._scale * self._margins[rows], self._rows.target[rows]
+        )
+        change = slopes - self._slopes[rows]
+        self._slopes[rows] = slopes
+        self._added += len(rows)
+        if self._added > self._rows.count or self._rows.entries_of(rows) > self._many:
+            self._sum_up()
+            return None
+        columns, terms = self._rows.pull_some(rows, change)
+        np.add.at(self.pulls, columns, terms)
+        if self._height:
+            self.pulls[-1] += self._height * change.sum()
+            columns = np.append(columns, self._columns)
+        return columns
+
+    def _refresh(self) -> None:
+        """Bring the slopes of all records up to date; the path alone says when."""
+        self._slopes = self._loss.slope(self._scale * self._margins, self._rows.target)
+        self._fresh = self._scale
+        self._sum_up()
+
+    def _sum_up(self) -> None:
+        """Compute all pulls anew from slopes as they are."""
+        pulls = self._rows.pull(self._slopes)
+        if self._height:
+            pulls = np.append(pulls, self._height * self._slopes.sum())
+        self.pulls, self._added = pulls, 0
+
 
 NO_ODDS = 300.0
 """Against a corner of e^600 times its weight the opposite one is never drawn."""

@@ -18,7 +18,13 @@ from confide.noise import Entropy, Gumbel, largest
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours
 from confide.privacy.budgets import exact
-from confide.selection.base import PAGE, SELECTORS, SelectorCalibration
+from confide.selection.base import (
+    PAGE,
+    SELECTORS,
+    SelectorCalibration,
+    scaled_target,
+    target_size,
+)
 from confide.selection.choice_cost import (
     best_budget_kind,
     check_rounding,
@@ -26,7 +32,6 @@ from confide.selection.choice_cost import (
     score_scale,
     sum_noise,
 )
-from confide.selection.target_scale import scaled_target, target_size
 
 
 @SELECTORS.register("screening")

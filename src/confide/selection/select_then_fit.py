@@ -18,17 +18,22 @@ from confide.mechanisms import (
     ObjectivePerturbation,
     Release,
 )
-from confide.mechanisms.base import checked_copies
-from confide.mechanisms.needs import check_needs
+from confide.mechanisms.base import check_needs, checked_copies
 from confide.noise import Entropy
 from confide.objectives import Objective, weighs_alike
 from confide.privacy import Budget, Neighbours, weakest
 from confide.privacy.budgets import exact
-from confide.selection.base import PAGE, Selector, SelectorCalibration
+from confide.selection.base import (
+    PAGE,
+    Selector,
+    SelectorCalibration,
+    entry_bounds,
+    extras,
+    height_beside,
+)
+from confide.selection.budget import Stages, split_budget
 from confide.selection.choice_cost import check_size
-from confide.selection.row_bounds import entry_bounds, extras, height_beside
 from confide.selection.screening import ScreeningSelector
-from confide.selection.two_stage_budget import Stages, split_budget
 
 ALIKE = Need(
     "a penalty that weighs all columns alike, one by one",

@@ -14,12 +14,19 @@ from confide.data import EntryBounds
 from confide.data.rows.block import Block
 from confide.data.rows.in_memory import Rows
 from confide.mechanisms import MECHANISMS, Calibration, Need, NoiseRecord, Release
-from confide.mechanisms.base import check_whole, checked_copies, make_release
-from confide.mechanisms.needs import BOUNDED_SLOPE, NO_KINK, SMOOTH_LOSS, check_needs
+from confide.mechanisms.base import (
+    BOUNDED_SLOPE,
+    NO_KINK,
+    SMOOTH_LOSS,
+    check_needs,
+    check_whole,
+    checked_copies,
+    make_release,
+)
 from confide.noise import Entropy, Gumbel, Noise, largest
 from confide.objectives import Objective, curvature_bound
 from confide.privacy import Budget, Neighbours
-from confide.selection.base import PAGE
+from confide.selection.base import PAGE, entry_bounds, extras
 from confide.selection.choice_cost import (
     best_budget_kind,
     check_rounding,
@@ -27,7 +34,6 @@ from confide.selection.choice_cost import (
     score_scale,
     sum_noise,
 )
-from confide.selection.row_bounds import entry_bounds, extras
 from confide.selection.screening import score_width
 
 FREE = Need(

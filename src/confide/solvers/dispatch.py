@@ -6,8 +6,8 @@ from confide.errors import InvalidParameter
 from confide.objectives import Hinge, Objective, has_exact_prox
 from confide.solvers.composite import minimise_composite
 from confide.solvers.hinge import minimise_hinge
+from confide.solvers.problem import Solution
 from confide.solvers.smooth import minimise_smooth
-from confide.solvers.solution import Solution
 from confide.solvers.split_gradient import finest_length
 
 

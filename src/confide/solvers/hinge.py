@@ -18,8 +18,8 @@ from confide.data.rows.block import Block
 from confide.data.rows.in_memory import Rows
 from confide.errors import NotSolved
 from confide.objectives import HuberizedHinge, Objective
+from confide.solvers.problem import Solution
 from confide.solvers.smooth import minimise_smooth
-from confide.solvers.solution import Solution
 
 WIDTHS = tuple(10.0**-k for k in range(1, 10))
 MOST_ON_MARGIN = 4000

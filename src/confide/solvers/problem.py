@@ -1,14 +1,30 @@
-"""What the solvers ask of the rows: gradients, Hessians, and how far rounding reaches."""
+"""How far a minimiser can be, from the curvature that the rows themselves have.
 
+The ridge bounds the curvature from below for all tables; a table of many rows has far
+more. Where φ″ cannot fall faster than e^(−|t|) along a margin, as for the logistic loss, a
+Hessian at one point says how much there is around it, and a gradient need not be nearly as
+short to certify a distance (docs/proofs/finite-precision.md, bend).
+"""
+
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from confide._types import AnyArray, Array
+from confide.data.matrix.coded_design import MOST_ADDED
 from confide.data.rows.block import Block
 from confide.data.rows.in_memory import Rows
-from confide.objectives import Objective, curvature_bound, curvature_given
+from confide.objectives import Logistic, Objective, curvature_bound, curvature_given
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """``‖theta − exact minimiser‖ <= distance``, rounding included."""
+
+    theta: Array
+    distance: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +130,42 @@ def longest(vector: AnyArray) -> float:
 def slope_scale(objective: Objective) -> float:
     """Return the largest number that enters a slope: it is a difference at most."""
     return objective.slope_bound + 2 * (objective.target_bound or 0.0)
+
+
+SINGLE = 2.0**-24
+ROUNDINGS = 1.1 * (MOST_ADDED + 8) * SINGLE
+"""What single precision can hide of a Hessian, as a share of its trace."""
+SLOPES = 16 * 2.0**-53
+"""What the rounding of a slope can hide, for one row of length 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class CurvatureCertificate:
+    """At ``centre`` the curvature is ``least`` or more; no row is longer than ``reach``."""
+
+    centre: Array
+    least: float
+    reach: float
+
+    @classmethod
+    def of(
+        cls, problem: Problem, centre: Array, hessian: Array
+    ) -> "CurvatureCertificate | None":
+        """Return what a Hessian in single precision proves, or None if it is nothing."""
+        objective = problem.objective
+        if not isinstance(objective.loss, Logistic):
+            return None
+        lowest = float(np.linalg.eigvalsh(hessian)[0])
+        least = lowest - ROUNDINGS * float(np.trace(hessian))
+        least -= SLOPES * problem.rows.count * objective.row_norm**2
+        if not least > objective.strong_convexity:
+            return None
+        return cls(centre, least, objective.row_norm)
+
+    def distance(self, point: Array, length: float) -> float:
+        """Bound the distance from the minimiser where the gradient has this length."""
+        moved = self.reach * float(np.linalg.norm(point - self.centre))
+        share = self.reach * length / (self.least * math.exp(-moved)) if moved < 50 else 1.0
+        if not share < 0.5:
+            return math.inf
+        return -math.log1p(-share) / self.reach * (1 + 1e-9)

@@ -20,9 +20,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from confide._types import AnyArray, Array
 from confide.errors import NotSolved
-from confide.solvers.curvature_certificate import CurvatureCertificate
-from confide.solvers.problem import Problem, longest
-from confide.solvers.solution import Solution
+from confide.solvers.problem import CurvatureCertificate, Problem, Solution, longest
 from confide.solvers.split_gradient import can_split, precise_gradient
 
 MOST_SWEEPS = 10_000

@@ -15,8 +15,7 @@ import numpy as np
 from confide._types import Array
 from confide.data.rows.in_memory import InMemoryRows, Rows
 from confide.objectives import Objective
-from confide.solvers.curvature_certificate import CurvatureCertificate
-from confide.solvers.problem import Problem
+from confide.solvers.problem import CurvatureCertificate, Problem, Solution
 from confide.solvers.quasi_newton import (
     WIDEST_HESSIAN,
     GradientAndError,
@@ -28,7 +27,6 @@ from confide.solvers.quasi_newton import (
     descend,
     diagonal_metric,
 )
-from confide.solvers.solution import Solution
 
 MOST_NEWTON_STEPS = 50
 SMALLEST_SAMPLE = 1024

@@ -5,7 +5,6 @@ Every module of studies is imported here, which registers what it declares.
 
 import confide.studies.admm.figures
 import confide.studies.intervals.figures
-import confide.studies.intervals.summary
 import confide.studies.intervals.tables
 import confide.studies.intervals.when_to_trust
 import confide.studies.kst.table1
@@ -17,9 +16,9 @@ import confide.studies.napp.figure8
 import confide.studies.napp.figures457
 import confide.studies.regression.figures  # noqa: F401
 from confide.studies.engine.outcome import Failure, Progress, Reproduction
+from confide.studies.engine.publish import TableLayout, records
 from confide.studies.engine.runner import FOLDER, reproduce
 from confide.studies.engine.study import STUDIES, Cell, Row, Scalar, Study, register
-from confide.studies.engine.table_layout import TableLayout, records
 
 __all__ = [
     "FOLDER",

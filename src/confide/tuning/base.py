@@ -6,8 +6,7 @@ from typing import Any, ClassVar, Protocol
 
 from confide.noise import Entropy
 from confide.privacy import Budget, Neighbours
-from confide.tuning.scores import Score
-from confide.tuning.table import SearchTable
+from confide.tuning.scores import Score, SearchTable
 
 PAGE = "private-tuning.md#"
 

@@ -15,8 +15,7 @@ from confide.errors import InvalidData, InvalidParameter
 from confide.noise import Entropy, assigned, choose, shuffled
 from confide.privacy import Budget, Neighbours, Zcdp, row_budget
 from confide.tuning.base import PAGE, Found
-from confide.tuning.scores import Score
-from confide.tuning.table import SearchTable
+from confide.tuning.scores import Score, SearchTable
 
 ROWS_PER_CHUNK = 40
 """A record joins any of c chunks: of 40·c records none joins a given one e^−40 of times."""

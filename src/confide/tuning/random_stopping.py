@@ -19,8 +19,7 @@ from confide.noise import Entropy, Gaussian, Laplace, TruncatedNegativeBinomial
 from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp, row_budget
 from confide.privacy.budgets import exact
 from confide.tuning.base import PAGE, Found
-from confide.tuning.scores import Score
-from confide.tuning.table import SearchTable
+from confide.tuning.scores import Score, SearchTable
 
 RUNS_PER_CANDIDATE = 4
 ROUNDING = 1 - 1e-9

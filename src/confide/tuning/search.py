@@ -31,8 +31,7 @@ from confide.privacy.guarantee import PUBLIC_LABELS
 from confide.tuning.base import Found, SearchMethod
 from confide.tuning.chunks import ChunkedSearch
 from confide.tuning.random_stopping import RandomStopping
-from confide.tuning.scores import score_for
-from confide.tuning.table import SearchTable
+from confide.tuning.scores import SearchTable, score_for
 
 METHODS: dict[str, type[Any]] = {
     kind.name: kind for kind in (ChunkedSearch, RandomStopping)

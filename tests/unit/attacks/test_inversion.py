@@ -24,7 +24,7 @@ from confide import (
 from confide.attacks import ModelInversion, evaluate_inversion
 from confide.cli import app
 from confide.errors import InvalidData, InvalidParameter
-from confide.studies.regression.dose_bands import dose_bands
+from confide.studies.regression.population import dose_bands
 
 COLUMNS = (Number("x", -1, 1), Category("gene", ("a", "b", "c")), Boolean("ill"))
 

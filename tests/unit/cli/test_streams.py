@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from confide import cli, load_model
 from confide.cli import predict as predictions
-from confide.cli import sweep_progress as sweeps
-from confide.cli.sweep_progress import SweepBar
+from confide.cli import progress
+from confide.cli.progress import SweepBar
 from confide.data.partitioned.progress import Pass
 from confide.data.tables import files
 
@@ -101,7 +101,7 @@ def test_a_large_file_streams_by_itself(folder, monkeypatch):
 
 
 def test_sweeps_are_shown_and_kept_nowhere(folder, monkeypatch):
-    monkeypatch.setattr(sweeps, "BETWEEN_LINES", 0.0)
+    monkeypatch.setattr(progress, "BETWEEN_LINES", 0.0)
     shown, said = fitted("visits", "--out", "streamed.json")
     assert "sweep 2: " in said
     assert "of 900 rows" in said
@@ -116,7 +116,7 @@ def test_sweeps_are_shown_and_kept_nowhere(folder, monkeypatch):
 
 def test_workers_read_the_files_and_hold_the_rows(folder, monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr(sweeps, "BETWEEN_LINES", 0.0)
+    monkeypatch.setattr(progress, "BETWEEN_LINES", 0.0)
     held, said = fitted("visits", "--workers", "2")
     assert "2 workers on this machine read visits and hold its rows" in said
     assert "sweep 1: 900 rows" in said
@@ -155,7 +155,7 @@ def test_a_fit_that_is_stopped_says_what_that_means(folder, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sweeps.SweepBar, "watch", stop)
+    monkeypatch.setattr(progress.SweepBar, "watch", stop)
     stopped = run("fit", "visits", *FIT, "--out", "model.json")
     assert stopped.exit_code == 130
     assert "no model was released" in stopped.stderr
@@ -262,7 +262,7 @@ def frame(bar, width=80):
 
 def test_the_bar_says_how_far_a_sweep_is(monkeypatch):
     clock = [100.0]
-    monkeypatch.setattr(sweeps.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
     terminal = Console(file=io.StringIO(), force_terminal=True)
     bar = SweepBar(terminal, "reading the table", born=100.0)
     assert "reading the table" in frame(bar)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from confide import Category, Date, Number, Schema, Target
-from confide.data.partitioned import pinned_tasks as homes
+from confide.data.partitioned import cluster_rows
 from confide.data.partitioned import rows as parted
 from confide.data.partitioned.cluster_rows import ClusterParts, SendableRows
 from confide.data.partitioned.rows import PartitionedRows, PartSummary, joined
@@ -281,13 +281,15 @@ def test_a_sum_that_kills_its_workers_comes_to_an_end(monkeypatch):
         if timeout is not None:
             raise TimeoutError
 
-    monkeypatch.setattr(homes, "import_module", lambda _name: SimpleNamespace(wait=wait))
+    monkeypatch.setattr(
+        cluster_rows, "import_module", lambda _name: SimpleNamespace(wait=wait)
+    )
     client = Dying()
     client.sync = client.gather = None
-    parts = ClusterParts(homes.PinnedParts(client, (SimpleNamespace(key="a"),)))
+    parts = ClusterParts(cluster_rows.PinnedParts(client, (SimpleNamespace(key="a"),)))
     with pytest.raises(ConfideError, match="die again and again"):
         parts.sum(figures)
-    assert client.submitted == homes.MOST_LOSSES + 1
+    assert client.submitted == cluster_rows.MOST_LOSSES + 1
 
 
 # ------------------------------------------------------------------------------ memory

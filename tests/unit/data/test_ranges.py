@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from confide import Number, Schema, Target
-from confide.data.schema.ranges import COLUMNS_AT_ONCE, ROWS_AT_ONCE, RangeScaler, pieces
+from confide.data.schema.encoder import COLUMNS_AT_ONCE, ROWS_AT_ONCE, RangeScaler, pieces
 from confide.errors import InvalidData
 
 ULP = float(np.finfo(float).eps)

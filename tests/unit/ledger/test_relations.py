@@ -23,8 +23,7 @@ from confide.errors import (
     TamperedLedger,
 )
 from confide.ledger import Amount, Ledger
-from confide.ledger.amounts import charge_amount
-from confide.ledger.neighbour_cost import cost
+from confide.ledger.amounts import charge_amount, cost
 from confide.privacy import Approx, Neighbours, Pure, Zcdp, gaussian_mu, zcdp_to_approx
 from support.ledger_books import forged
 

@@ -13,9 +13,14 @@ from confide.errors import InvalidParameter, PrivacyLeak, Unproved
 from confide.ledger import Ledger
 from confide.mechanisms import MECHANISMS, ObjectivePerturbation
 from confide.mechanisms.published import Napp, NappStopping, NappTarget
-from confide.mechanisms.published.napp.augmented_rows import AugmentedStep, estimator_for
 from confide.mechanisms.published.napp.iterations import ExactStep, follow, settled
-from confide.mechanisms.published.napp.retrieval import Shares, recycle, retrievable
+from confide.mechanisms.published.napp.rows import (
+    AugmentedStep,
+    Shares,
+    estimator_for,
+    recycle,
+    retrievable,
+)
 from confide.mechanisms.published.napp.weights import PowerPenalty, Weighting
 from confide.noise import Entropy, generator
 from confide.objectives import (

@@ -11,9 +11,15 @@ from hypothesis import strategies as st
 
 from confide.data import bound_rows
 from confide.mechanisms import DpAdmm, MomentumDescent, MpAdmm, ProximalSgd, SsAdmm
-from confide.mechanisms.gradient.iterations import ProximalDescent, first_of_tail
+from confide.mechanisms.gradient.iterations import (
+    LEAST_FRICTION,
+    Pace,
+    ProximalDescent,
+    Steps,
+    first_of_tail,
+    longest_step,
+)
 from confide.mechanisms.gradient.noisy_gradient import clipped_gradient
-from confide.mechanisms.gradient.step_sizes import LEAST_FRICTION, Pace, Steps, longest_step
 from confide.noise import Entropy, Gaussian
 from confide.objectives import Clipped, Logistic, Objective, Poisson, Squared
 from confide.privacy import Approx, Neighbours, Zcdp

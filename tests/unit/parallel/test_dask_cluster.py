@@ -21,7 +21,7 @@ from confide.parallel.dask_cluster import (
     non_raising,
     unwrap,
 )
-from confide.parallel.worker_processes import THREAD_LIMITS
+from confide.parallel.workers import THREAD_LIMITS
 
 distributed = pytest.importorskip("distributed")
 

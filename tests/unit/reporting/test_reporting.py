@@ -22,10 +22,8 @@ from confide.privacy import (
     zcdp_to_approx,
 )
 from confide.reporting import ReleasedPlot, model_card, plain_words, report_page
-from confide.reporting.axis import scale_for
-from confide.reporting.coefficient_svg import MOST_SHOWN, picture
-from confide.reporting.escape import cut
-from confide.reporting.number_format import chance_text, factor_text, round_up, short
+from confide.reporting.coefficient_svg import MOST_SHOWN, picture, scale_for
+from confide.reporting.format import chance_text, cut, factor_text, round_up, short
 
 THEOREM = "objective-perturbation.md#objective-pure"
 PURE = Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.PROVED, THEOREM)

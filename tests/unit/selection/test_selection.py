@@ -12,7 +12,6 @@ from scipy import sparse
 
 from confide.accounting import PureEvent, ZcdpEvent, as_zcdp, compose
 from confide.data import EntryBounds, bound_entries
-from confide.data.rows.column_index import ColumnIndexedRows
 from confide.data.rows.in_memory import InMemoryRows
 from confide.errors import InvalidData, InvalidParameter, MissingPublicBound, PrivacyLeak
 from confide.mechanisms import ObjectivePerturbation, OutputPerturbation
@@ -29,9 +28,9 @@ from confide.selection import (
     SelectThenFit,
 )
 from confide.selection import choice_cost as choices
-from confide.selection.box_scores import BoxScores, loss_range
-from confide.selection.coordinate_path import PlainPath, TouchedPath
-from confide.selection.two_stage_budget import Stages, split_budget
+from confide.selection.budget import Stages, split_budget
+from confide.selection.exponential import BoxScores, loss_range
+from confide.selection.frank_wolfe import ColumnIndexedRows, PlainPath, TouchedPath
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 

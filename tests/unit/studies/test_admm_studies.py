@@ -19,6 +19,7 @@ from confide.privacy import Approx, Neighbours, Pure, Zcdp
 from confide.studies import STUDIES
 from confide.studies.admm.figures import DRAWN, EPSILONS, WEIGHTS
 from confide.studies.admm.methods import (
+    COUNTS,
     DELTA,
     HARDLY_ANY,
     LOSSES,
@@ -27,6 +28,7 @@ from confide.studies.admm.methods import (
     AdmmProblem,
     converted,
     not_private,
+    trial,
 )
 from confide.studies.admm.population import (
     COLUMNS,
@@ -36,7 +38,6 @@ from confide.studies.admm.population import (
     simulate,
     truth,
 )
-from confide.studies.admm.trial import COUNTS, trial
 
 REPLACE = Neighbours.REPLACE_ONE
 TENTH, ONE = Fraction(1, 10), Fraction(1)

@@ -10,7 +10,7 @@ from confide.objectives import HuberizedHinge, Logistic, Objective
 from confide.solvers import minimise
 from confide.studies import STUDIES
 from confide.studies.intervals import trial as ci_trial
-from confide.studies.intervals.bootstrap import Population, minimisers, moment_sums
+from confide.studies.intervals.population import Population, minimisers, moment_sums
 from confide.studies.intervals.printed_values import PRINTED
 
 LOSSES = [Logistic(), HuberizedHinge(1.0)]

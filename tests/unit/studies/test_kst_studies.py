@@ -17,10 +17,17 @@ from confide.studies.kst import table1 as kst_table1
 from confide.studies.kst import table2 as kst_table2
 from confide.studies.kst import theorem8 as kst_theorem8
 from confide.studies.kst.risk_bounds import balanced_ridge, linear_regression
-from confide.studies.kst.sums import SPREADS, Sums, simulated
 from confide.studies.kst.support_bounds import vote_failure_exact
-from confide.studies.kst.supports import all_supports, chance_of_best, least_losses
-from confide.studies.kst.votes import ballot, draw_votes, votes, winners
+from confide.studies.kst.table1 import SPREADS, Sums, simulated
+from confide.studies.kst.table2 import (
+    all_supports,
+    ballot,
+    chance_of_best,
+    draw_votes,
+    least_losses,
+    votes,
+    winners,
+)
 
 NAMES = ("kst-table1", "kst-table2", "kst-theorem8")
 ADD = Neighbours.ADD_REMOVE

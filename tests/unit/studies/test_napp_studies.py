@@ -11,17 +11,21 @@ from confide.data import bound_rows
 from confide.mechanisms import AdaptiveObjectivePerturbation, ObjectivePerturbation
 from confide.mechanisms.published import Napp, NappTarget
 from confide.mechanisms.published.napp.iterations import settled
-from confide.mechanisms.published.napp.retrieval import Shares
+from confide.mechanisms.published.napp.rows import Shares
 from confide.noise import Entropy, generator
 from confide.objectives import L1
 from confide.privacy import Approx, Neighbours, Pure
 from confide.studies import STUDIES
 from confide.studies.napp import figure3 as napp_moor
-from confide.studies.napp.baselines import lasso, two_looks_retrieved
+from confide.studies.napp.baselines import (
+    lasso,
+    sound,
+    sound_retrieved,
+    two_looks_retrieved,
+)
 from confide.studies.napp.batch import BatchTable, Fits, retrieved
 from confide.studies.napp.panels import STYLES, area
 from confide.studies.napp.population import EPSILONS, SETTINGS, selection_rates
-from confide.studies.napp.sound import sound, sound_retrieved
 from confide.studies.napp.trial import (
     VARIANTS,
     budgeted_trial,

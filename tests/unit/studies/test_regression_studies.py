@@ -13,16 +13,19 @@ from confide.objectives import Objective, Squared
 from confide.privacy import Neighbours, Pure
 from confide.studies import STUDIES
 from confide.studies.regression import population as reg_population
-from confide.studies.regression.figure_specs import PLANS
-from confide.studies.regression.methods import METHODS, PLAIN, Tuned, on_paper_columns
-from confide.studies.regression.oracle import (
+from confide.studies.regression.figures import PLANS, trial
+from confide.studies.regression.methods import (
+    METHODS,
     PENALTIES,
+    PLAIN,
     RADII,
+    Tuned,
     best_draw,
     best_pair,
     expected_error,
     minimiser,
     noise_scale,
+    on_paper_columns,
 )
 from confide.studies.regression.panels import MOST_ERROR
 from confide.studies.regression.population import (
@@ -32,7 +35,6 @@ from confide.studies.regression.population import (
     measures,
     warfarin_schema,
 )
-from confide.studies.regression.trial import trial
 
 FIGURES = sorted(PLANS)
 ONE = Fraction(1)

@@ -35,8 +35,7 @@ from confide.privacy import Neighbours
 from confide.privacy.guarantee import PUBLIC_LABELS
 from confide.tuning import SCORES, ChunkedSearch, PrivateSearch, RandomStopping
 from confide.tuning.chunks import NO_EMPTY_CHUNK
-from confide.tuning.scores import score_for
-from confide.tuning.table import SearchTable
+from confide.tuning.scores import SearchTable, score_for
 
 RIDGES = {"l2": [5.0, 1e6]}
 METHODS = ["chunks", "random-stopping"]

@@ -17,7 +17,7 @@ from confide.data.partitioned.progress import PassCounter
 from confide.data.partitioned.rows import PartFunction, PartSummary, RowView
 from confide.data.rows.block import Partial, pairwise_sum
 from confide.data.rows.in_memory import InMemoryRows
-from confide.parallel.threads import one_blas_thread, threads_to_use
+from confide.parallel.workers import one_blas_thread, threads_to_use
 
 T = TypeVar("T")
 Prepare: TypeAlias = Callable[[Any], InMemoryRows]

@@ -36,7 +36,7 @@ from confide.data.rows.block import (
     scaled,
 )
 from confide.errors import InvalidParameter, PrivacyLeak
-from confide.parallel.threads import one_blas_thread, pool, threads_to_use
+from confide.parallel.workers import one_blas_thread, pool, threads_to_use
 
 T = TypeVar("T")
 

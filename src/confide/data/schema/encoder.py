@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,7 +20,63 @@ from confide.data.matrix.category_tables import (
 )
 from confide.data.matrix.coded_design import CodedDesign, rows_per_sum
 from confide.data.schema.columns import Category, Column, NumberLike, refuse_missing
-from confide.data.schema.ranges import RangeScaler, pieces
+
+ROWS_PER_THREAD = 2**15
+"""Fewer stay nearer to the processor, but threads wait for each other at every step."""
+COLUMNS_AT_ONCE = 20
+MOST_NUDGES = 4
+"""So often a factor is rounded up. What lies far from zero has coarse ends by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class RangeScaler:
+    """Public ranges of some columns, as upright arrays; use `Ranges.of`."""
+
+    middle: Array
+    factor: Array
+    height: Array
+
+    @classmethod
+    def of(cls, ends: Sequence[tuple[float, float]], heights: Array) -> "RangeScaler":
+        """Prepare to bring every range to ±its height."""
+        lower, upper = np.array(ends, dtype=np.float64).reshape(-1, 2, 1).swapaxes(0, 1)
+        middle, height = lower / 2 + upper / 2, np.reshape(heights, (-1, 1))
+        factor = height / ((upper - lower) / 2)
+        for _ in range(MOST_NUDGES):
+            short = np.minimum(upper - middle, middle - lower) * factor < height
+            factor = np.where(short, np.nextafter(factor, np.inf), factor)
+        return cls(middle, factor, height)
+
+    def write(
+        self, raw: Sequence[AnyArray], out: Array, missing: Callable[[int], float]
+    ) -> None:
+        """Scale columns into the lines of ``out``.
+
+        ``missing`` says what a missing value of a column becomes, or refuses it.
+        """
+        for first in range(0, len(raw), COLUMNS_AT_ONCE):
+            some = slice(first, first + COLUMNS_AT_ONCE)
+            part = out[some]
+            for line, values in zip(part, raw[some], strict=True):
+                line[:] = values
+            middle, height = self.middle[some], self.height[some]
+            with np.errstate(over="ignore"):
+                if middle.any():
+                    part -= middle
+                part *= self.factor[some]
+            np.clip(part, -height, height, out=part)
+            if np.isnan(part.max(initial=0.0)):
+                for place, line in enumerate(part, first):
+                    absent = np.isnan(line)
+                    if absent.any():
+                        line[absent] = missing(place)
+
+
+def pieces(count: int) -> list[slice]:
+    """Divide rows into pieces, none much longer than another and none too short."""
+    edges = np.linspace(0, count, max(1, count // ROWS_PER_THREAD) + 1).astype(int).tolist()
+    return [slice(*pair) for pair in pairwise(edges)]
+
 
 ROWS_AT_ONCE = 4096
 """So many rows of the design matrix stay in the processor's cache while written."""

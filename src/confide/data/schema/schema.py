@@ -26,9 +26,14 @@ from confide.data.schema.display import (
     units_matrix,
 )
 from confide.data.schema.encoder import Encoder
-from confide.data.schema.parse_sections import check_sections, read_column, read_target
+from confide.data.schema.sections import (
+    check_sections,
+    read_column,
+    read_target,
+    read_toml,
+    write_toml,
+)
 from confide.data.schema.target import Target
-from confide.data.schema.toml import read_toml, write_toml
 from confide.errors import InvalidData, InvalidParameter, did_you_mean
 
 UNNAMED = "data"

@@ -19,8 +19,7 @@ from confide.data.schema.columns import Category, Column, Date, Number
 from confide.data.schema.parse_values import as_booleans, as_days, level_codes
 from confide.data.schema.schema import Schema
 from confide.data.schema.target import Target
-from confide.data.tables.files import open_table
-from confide.data.tables.iterate import as_frame, walk
+from confide.data.tables.files import as_frame, open_table, walk
 from confide.errors import InvalidData, closest
 
 MOST_NAMED = 20

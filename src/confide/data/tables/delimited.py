@@ -35,7 +35,7 @@ from confide.data.schema.parse_values import (
 from confide.data.schema.schema import Schema, declared_columns
 from confide.data.tables.quotes import check_quotes
 from confide.errors import InvalidData, InvalidParameter
-from confide.parallel.threads import threads_to_use
+from confide.parallel.workers import threads_to_use
 
 SEPARATORS = (",", ";", "\t")
 LONGEST_HEADER = 2**20

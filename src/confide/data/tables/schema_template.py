@@ -4,9 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from confide.data.schema.parse_sections import UNKNOWN
 from confide.data.schema.schema import UNNAMED
-from confide.data.schema.toml import quoted, quoted_key
+from confide.data.schema.sections import UNKNOWN, quoted, quoted_key
 from confide.data.tables.files import column_names, name_of
 from confide.errors import InvalidData, did_you_mean
 

@@ -21,9 +21,15 @@ from confide.accounting import (
 )
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter, MissingPublicBound, UnmetNeeds
-from confide.mechanisms.base import Calibration, check_whole
-from confide.mechanisms.needs import BOUNDED_SLOPE, SEVERAL_RESPONSES, Need, check_needs
-from confide.mechanisms.release import NoiseRecord
+from confide.mechanisms.base import (
+    BOUNDED_SLOPE,
+    SEVERAL_RESPONSES,
+    Calibration,
+    Need,
+    NoiseRecord,
+    check_needs,
+    check_whole,
+)
 from confide.mechanisms.unit_noise import gaussian_shift_of
 from confide.noise import Entropy, Gaussian
 from confide.objectives import Clipped, Objective

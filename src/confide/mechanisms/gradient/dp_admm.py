@@ -11,8 +11,13 @@ import numpy as np
 from confide._types import AnyArray, Array
 from confide.data.rows.in_memory import Rows
 from confide.mechanisms.base import (
+    EXACT_PROX,
     MECHANISMS,
+    SEVERAL_RESPONSES,
     Calibration,
+    Need,
+    Release,
+    check_needs,
     check_whole,
     checked_copies,
     make_release,
@@ -24,15 +29,14 @@ from confide.mechanisms.gradient.calibration import (
     check_gradient_settings,
 )
 from confide.mechanisms.gradient.iterations import (
+    StepRule,
+    Steps,
     check_averaged,
     first_of_tail,
     least_scale,
 )
 from confide.mechanisms.gradient.noisy_gradient import Gradient, noisy_gradient
 from confide.mechanisms.gradient.ssadmm import PAGE, check_rho
-from confide.mechanisms.gradient.step_sizes import StepRule, Steps
-from confide.mechanisms.needs import EXACT_PROX, SEVERAL_RESPONSES, Need, check_needs
-from confide.mechanisms.release import Release
 from confide.noise import Entropy
 from confide.objectives import Objective, prox
 from confide.privacy import Budget, Neighbours

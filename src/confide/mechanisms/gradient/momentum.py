@@ -6,7 +6,17 @@ from fractions import Fraction
 from typing import ClassVar
 
 from confide.data.rows.in_memory import Rows
-from confide.mechanisms.base import MECHANISMS, Calibration, checked_copies, make_release
+from confide.mechanisms.base import (
+    EXACT_PROX,
+    MECHANISMS,
+    SEVERAL_RESPONSES,
+    Calibration,
+    Need,
+    Release,
+    check_needs,
+    checked_copies,
+    make_release,
+)
 from confide.mechanisms.gradient.calibration import (
     GradientCalibration,
     GradientSettings,
@@ -14,15 +24,14 @@ from confide.mechanisms.gradient.calibration import (
     check_gradient_settings,
 )
 from confide.mechanisms.gradient.iterations import (
+    Pace,
     ProximalDescent,
     check_averaged,
     least_scale,
+    longest_step,
 )
 from confide.mechanisms.gradient.noisy_gradient import noisy_gradient
 from confide.mechanisms.gradient.ssadmm import PAGE, SUM
-from confide.mechanisms.gradient.step_sizes import Pace, longest_step
-from confide.mechanisms.needs import EXACT_PROX, SEVERAL_RESPONSES, Need, check_needs
-from confide.mechanisms.release import Release
 from confide.noise import Entropy
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours

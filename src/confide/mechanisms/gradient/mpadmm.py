@@ -8,14 +8,31 @@ from typing import ClassVar, Literal
 from confide._types import Array
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter, Unproved
-from confide.mechanisms.base import MECHANISMS, Calibration, checked_copies, make_release
+from confide.mechanisms.base import (
+    CONVEX_PENALTY,
+    EXACT_PROX,
+    MECHANISMS,
+    SEVERAL_RESPONSES,
+    Calibration,
+    Need,
+    Release,
+    check_needs,
+    checked_copies,
+    make_release,
+)
 from confide.mechanisms.gradient.calibration import (
     GradientCalibration,
     GradientSettings,
     calibrate_gradients,
     check_gradient_settings,
 )
-from confide.mechanisms.gradient.iterations import Admm, check_averaged, least_scale
+from confide.mechanisms.gradient.iterations import (
+    Admm,
+    StepRule,
+    Steps,
+    check_averaged,
+    least_scale,
+)
 from confide.mechanisms.gradient.mpadmm_published import (
     ThreeNoises,
     published_verdict,
@@ -23,15 +40,6 @@ from confide.mechanisms.gradient.mpadmm_published import (
 )
 from confide.mechanisms.gradient.noisy_gradient import clipped_gradient, noisy_gradient
 from confide.mechanisms.gradient.ssadmm import PAGE, SUM, check_rho
-from confide.mechanisms.gradient.step_sizes import StepRule, Steps
-from confide.mechanisms.needs import (
-    CONVEX_PENALTY,
-    EXACT_PROX,
-    SEVERAL_RESPONSES,
-    Need,
-    check_needs,
-)
-from confide.mechanisms.release import Release
 from confide.noise import Entropy
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours, Status, effective_status

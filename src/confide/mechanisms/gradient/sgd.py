@@ -9,7 +9,17 @@ from typing import ClassVar
 from confide.accounting import Method
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import MECHANISMS, Calibration, checked_copies, make_release
+from confide.mechanisms.base import (
+    EXACT_PROX,
+    MECHANISMS,
+    SEVERAL_RESPONSES,
+    Calibration,
+    Need,
+    Release,
+    check_needs,
+    checked_copies,
+    make_release,
+)
 from confide.mechanisms.gradient.calibration import (
     GradientCalibration,
     GradientSettings,
@@ -18,14 +28,13 @@ from confide.mechanisms.gradient.calibration import (
 )
 from confide.mechanisms.gradient.iterations import (
     ProximalDescent,
+    StepRule,
+    Steps,
     check_averaged,
     least_scale,
 )
 from confide.mechanisms.gradient.noisy_gradient import noisy_gradient
 from confide.mechanisms.gradient.ssadmm import PAGE, SUM
-from confide.mechanisms.gradient.step_sizes import StepRule, Steps
-from confide.mechanisms.needs import EXACT_PROX, SEVERAL_RESPONSES, Need, check_needs
-from confide.mechanisms.release import Release
 from confide.noise import Entropy
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours

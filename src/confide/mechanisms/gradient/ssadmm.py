@@ -9,18 +9,31 @@ from typing import ClassVar
 from confide.accounting import Method
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import MECHANISMS, Calibration, checked_copies, make_release
+from confide.mechanisms.base import (
+    EXACT_PROX,
+    MECHANISMS,
+    SEVERAL_RESPONSES,
+    Calibration,
+    Need,
+    Release,
+    check_needs,
+    checked_copies,
+    make_release,
+)
 from confide.mechanisms.gradient.calibration import (
     GradientCalibration,
     GradientSettings,
     calibrate_gradients,
     check_gradient_settings,
 )
-from confide.mechanisms.gradient.iterations import Admm, check_averaged, least_scale
+from confide.mechanisms.gradient.iterations import (
+    Admm,
+    StepRule,
+    Steps,
+    check_averaged,
+    least_scale,
+)
 from confide.mechanisms.gradient.noisy_gradient import noisy_gradient
-from confide.mechanisms.gradient.step_sizes import StepRule, Steps
-from confide.mechanisms.needs import EXACT_PROX, SEVERAL_RESPONSES, Need, check_needs
-from confide.mechanisms.release import Release
 from confide.noise import Entropy
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours

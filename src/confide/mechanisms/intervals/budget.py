@@ -15,7 +15,7 @@ import numpy as np
 from confide.accounting import ApproxEvent, Event, GaussianEvent, gaussian_left
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import Calibration, Mechanism
+from confide.mechanisms.base import Calibration, Mechanism, check_needs
 from confide.mechanisms.intervals.moments import (
     INTERVAL_NEEDS,
     MOMENT_SPLIT,
@@ -25,12 +25,11 @@ from confide.mechanisms.intervals.moments import (
     Recipe,
     largest_contribution,
 )
-from confide.mechanisms.needs import check_needs
 from confide.mechanisms.objective.calibration import profile as objective_profile
 from confide.mechanisms.objective.perturbation import ObjectivePerturbation
 from confide.mechanisms.output import OutputPerturbation
 from confide.noise import Gaussian
-from confide.noise.symmetric_matrices import degrees_of_freedom
+from confide.noise.samplers import degrees_of_freedom
 from confide.objectives import Logistic, Objective, Poisson, curvature_bound
 from confide.privacy import (
     Approx,

@@ -21,12 +21,17 @@ from confide.accounting import Event
 from confide.data.rows.block import Block
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import checked_copies
-from confide.mechanisms.needs import CURVED_LOSS, NO_KINK, Need, check_needs
-from confide.mechanisms.release import NoiseRecord
+from confide.mechanisms.base import (
+    CURVED_LOSS,
+    NO_KINK,
+    Need,
+    NoiseRecord,
+    check_needs,
+    checked_copies,
+)
 from confide.mechanisms.unit_noise import unit_noise
 from confide.noise import Entropy, Gaussian, SphericalLaplace
-from confide.noise.symmetric_matrices import degrees_of_freedom, draw_symmetric
+from confide.noise.samplers import degrees_of_freedom, draw_symmetric
 from confide.objectives import Logistic, Objective, curvature_bound, curvature_given
 from confide.privacy import Budget, Neighbours, Pure
 

@@ -12,26 +12,24 @@ from confide._types import Array
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import (
+    BOUNDED_SLOPE,
+    EXACT_PROX,
     MECHANISMS,
+    ONE_RESPONSE,
+    SMOOTH_LOSS,
     Calibration,
+    Need,
+    Release,
+    check_needs,
     check_whole,
     checked_copies,
     make_release,
 )
 from confide.mechanisms.gradient.iterations import least_scale
-from confide.mechanisms.needs import (
-    BOUNDED_SLOPE,
-    EXACT_PROX,
-    ONE_RESPONSE,
-    SMOOTH_LOSS,
-    Need,
-    check_needs,
-)
 from confide.mechanisms.objective.perturbation import (
     ObjectivePerturbation,
     perturbed_minimiser,
 )
-from confide.mechanisms.release import Release
 from confide.noise import Entropy
 from confide.objectives import Objective, Ridge, prox
 from confide.privacy import Budget, Neighbours

@@ -19,20 +19,23 @@ from confide.accounting import (
 )
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import MECHANISMS, Calibration, checked_copies, make_release
-from confide.mechanisms.needs import (
+from confide.mechanisms.base import (
     BOUNDED_SLOPE,
     CONVEX_PENALTY,
     EXACT_PROX,
+    MECHANISMS,
     ONE_RESPONSE,
     SMOOTH_LOSS,
+    Calibration,
     Need,
+    Release,
     check_needs,
+    checked_copies,
+    make_release,
 )
 from confide.mechanisms.objective import calibration as calibration_rules
 from confide.mechanisms.objective.analysis import is_logistic
 from confide.mechanisms.objective.calibration import Perturbation
-from confide.mechanisms.release import Release
 from confide.noise import Entropy, Gaussian, Noise, SphericalLaplace
 from confide.objectives import Objective, check_guess
 from confide.privacy import (

@@ -3,7 +3,6 @@
 from confide.mechanisms.published.napp.iterations import NappPath, NappStopping
 from confide.mechanisms.published.napp.mechanism import Napp
 from confide.mechanisms.published.napp.weights import NappTarget
-from confide.mechanisms.published.rls_objective import RlsObjective
-from confide.mechanisms.published.rls_output import RlsOut
+from confide.mechanisms.published.rls import RlsObjective, RlsOut
 
 __all__ = ["Napp", "NappPath", "NappStopping", "NappTarget", "RlsObjective", "RlsOut"]

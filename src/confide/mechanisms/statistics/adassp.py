@@ -13,10 +13,17 @@ from confide._types import Array
 from confide.accounting import GaussianEvent
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import MECHANISMS, Calibration, checked_copies, make_release
+from confide.mechanisms.base import (
+    MECHANISMS,
+    Calibration,
+    Need,
+    NoiseRecord,
+    Release,
+    check_needs,
+    checked_copies,
+    make_release,
+)
 from confide.mechanisms.intervals.moments import ROUNDING_SLACK
-from confide.mechanisms.needs import Need, check_needs
-from confide.mechanisms.release import NoiseRecord, Release
 from confide.mechanisms.statistics.sums import (
     BOUNDED_TARGET,
     NO_PENALTY,

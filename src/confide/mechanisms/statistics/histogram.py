@@ -14,9 +14,14 @@ from confide.data import Category, Schema
 from confide.data.rows.block import Block, Partial
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import Calibration, checked_copies, make_release
-from confide.mechanisms.needs import Need, check_needs
-from confide.mechanisms.release import Release
+from confide.mechanisms.base import (
+    Calibration,
+    Need,
+    Release,
+    check_needs,
+    checked_copies,
+    make_release,
+)
 from confide.mechanisms.statistics.sums import (
     BOUNDED_TARGET,
     NO_PENALTY,

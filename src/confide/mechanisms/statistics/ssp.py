@@ -8,9 +8,15 @@ from typing import ClassVar
 from confide._types import Array
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import MECHANISMS, Calibration, checked_copies, make_release
-from confide.mechanisms.needs import Need, check_needs
-from confide.mechanisms.release import Release
+from confide.mechanisms.base import (
+    MECHANISMS,
+    Calibration,
+    Need,
+    Release,
+    check_needs,
+    checked_copies,
+    make_release,
+)
 from confide.mechanisms.statistics.sums import (
     BOUNDED_TARGET,
     NO_PENALTY,

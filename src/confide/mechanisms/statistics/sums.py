@@ -14,13 +14,11 @@ from confide._types import Array
 from confide.data.rows.block import Block, Partial
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import Calibration
+from confide.mechanisms.base import Calibration, Need, NoiseRecord
 from confide.mechanisms.intervals.moments import ROUNDING_SLACK
-from confide.mechanisms.needs import Need
-from confide.mechanisms.release import NoiseRecord
 from confide.mechanisms.unit_noise import UnitNoise
 from confide.noise import Entropy
-from confide.noise.symmetric_matrices import as_symmetric, degrees_of_freedom
+from confide.noise.samplers import as_symmetric, degrees_of_freedom
 from confide.objectives import Objective, is_squared
 from confide.privacy import Neighbours
 

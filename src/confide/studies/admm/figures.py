@@ -6,9 +6,8 @@ from typing import Any, Final
 
 import pandas as pd
 
-from confide.studies.admm.methods import STYLES
+from confide.studies.admm.methods import COUNTS, STYLES, TRUTH, trial
 from confide.studies.admm.population import FOLDS
-from confide.studies.admm.trial import COUNTS, TRUTH, trial
 from confide.studies.engine.study import Cell, Study, register
 from confide.studies.napp.panels import legend
 

@@ -20,7 +20,7 @@ from multiprocessing import active_children, connection, get_context
 from multiprocessing.process import BaseProcess
 from typing import Any, Final, TypeAlias
 
-from confide.parallel.worker_processes import cannot_start, single_threaded
+from confide.parallel.workers import cannot_start, single_threaded
 from confide.studies.engine.cells import CellTask, rows_as_text
 from confide.studies.engine.study import Cell, Row
 

@@ -11,8 +11,12 @@ import numpy as np
 from scipy.special import ndtri
 
 from confide._types import Array
-from confide.inference.published import published_uncertainty, sampled_offsets
-from confide.inference.uncertainty import Uncertainty, uncertainty
+from confide.inference.uncertainty import (
+    Uncertainty,
+    published_uncertainty,
+    sampled_offsets,
+    uncertainty,
+)
 from confide.mechanisms import NoiseRecord, ObjectivePerturbation, OutputPerturbation
 from confide.mechanisms.intervals.budget import (
     IntervalCalibration,
@@ -24,8 +28,12 @@ from confide.noise import Entropy, Noise, generator
 from confide.objectives import HuberizedHinge, Logistic, Loss, Objective
 from confide.privacy import Budget, Neighbours, Pure, Zcdp
 from confide.studies.engine.study import Cell, Row
-from confide.studies.intervals.bootstrap import Population, minimisers, moment_sums
-from confide.studies.intervals.population import draw_population
+from confide.studies.intervals.population import (
+    Population,
+    draw_population,
+    minimisers,
+    moment_sums,
+)
 
 RIDGE = 1e-3
 """c of the paper's mean objective; the ridge of the sum is 2cn."""

@@ -17,7 +17,7 @@ from confide.noise import Entropy, Generator, generator
 from confide.objectives import Logistic, Objective
 from confide.privacy import Approx, Budget, Neighbours, Pure
 from confide.studies.engine.study import Cell, Row, Study, register
-from confide.studies.intervals.bootstrap import Population, minimisers
+from confide.studies.intervals.population import Population, minimisers
 from confide.studies.intervals.trial import Scheme, Trial, see
 
 ROWS = (300, 1000, 3000, 10_000, 30_000, 100_000)

@@ -6,11 +6,14 @@ support nine times in ten. Coefficients are ±½; the selection has ε = 1 for i
 """
 
 import math
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.linear_model import lasso_path
 
+from confide._types import AnyArray, Array
 from confide.noise import Generator, generator
 from confide.studies.engine.study import Cell, Row, Study, register
 from confide.studies.kst.support_bounds import (
@@ -19,9 +22,85 @@ from confide.studies.kst.support_bounds import (
     vote_failure_exact,
     vote_rows,
 )
-from confide.studies.kst.supports import all_supports, chance_of_best, least_losses
 from confide.studies.kst.table1 import COLOURS, SOURCE
-from confide.studies.kst.votes import draw_votes, votes, winners
+
+SWEEPS = 500
+NEAR = 1e-9
+"""Coordinates are settled when none moves by more, in units of the box."""
+
+
+def all_supports(columns: int, size: int) -> AnyArray:
+    """Return every support, a line for each."""
+    return np.array(list(combinations(range(columns), size)), dtype=np.intp)
+
+
+def least_losses(features: Array, target: Array, supports: AnyArray) -> Array:
+    """Return min Σ½(y − ⟨x,θ⟩)² over |θⱼ| <= 1 for every support."""
+    gram, pull = features.T @ features, features.T @ target
+    squares = gram[supports[:, :, None], supports[:, None, :]]
+    pulls = pull[supports]
+    diagonal = np.diagonal(squares, axis1=1, axis2=2)
+    theta = np.clip(np.linalg.solve(squares, pulls[:, :, None])[:, :, 0], -1.0, 1.0)
+    for _ in range(SWEEPS):
+        before = theta.copy()
+        for j in range(theta.shape[1]):
+            slope = np.einsum("ij,ij->i", squares[:, j], theta) - pulls[:, j]
+            theta[:, j] = np.clip(theta[:, j] - slope / diagonal[:, j], -1.0, 1.0)
+        if np.abs(theta - before).max() <= NEAR:
+            break
+    bent = np.einsum("ijk,ik->ij", squares, theta)
+    inner = np.einsum("ij,ij->i", theta, bent / 2 - pulls)
+    return np.asarray(inner + float(target @ target) / 2)
+
+
+def chance_of_best(losses: Array, place: int, temperature: float) -> float:
+    """Return the chance with which the support at a place is drawn."""
+    weights = np.exp(-(losses - losses.min()) / temperature)
+    return float(weights[place] / weights.sum())
+
+
+ERROR = 0.25
+"""σ, the standard deviation of the errors."""
+
+
+def draw_votes(
+    rows: int, columns: int, size: int, rng: Generator, least: float = 1.0
+) -> tuple[Array, Array, AnyArray]:
+    """Draw a table of ±1 and targets within ±s; return with them which columns count."""
+    support = np.sort(rng.permutation(columns)[:size])
+    signs = np.where(rng.integers(2, size=size) > 0, least, -least)
+    bits = rng.integers(0, 2, size=(rows, columns), dtype=np.int8)
+    features = 2.0 * bits.astype(np.float64) - 1.0
+    target = features[:, support] @ signs + ERROR * rng.normal(size=rows)
+    return features, np.clip(target, -size, size), support
+
+
+def ballot(features: Array, target: Array, size: int) -> AnyArray:
+    """Return the columns that a block's lasso ranks highest, none of them at 0."""
+    rows, columns = features.shape
+    strength = 4 * ERROR * math.sqrt(math.log(columns) / rows)
+    _, path, _ = lasso_path(features, target, alphas=[strength])
+    found = np.abs(path[:, 0])
+    top = np.argsort(-found, kind="stable")[:size]
+    return np.sort(top[found[top] > 0])
+
+
+def votes(
+    features: Array, target: Array, size: int, blocks: int
+) -> tuple[Array, list[AnyArray]]:
+    """Return the share of blocks that vote for every column, and the ballots."""
+    parts = np.array_split(np.arange(len(target)), blocks)
+    ballots = [ballot(features[part], target[part], size) for part in parts]
+    counts = np.bincount(np.concatenate(ballots), minlength=features.shape[1])
+    return counts / blocks, ballots
+
+
+def winners(shares: Array, size: int, scale: float, draws: int, rng: Generator) -> AnyArray:
+    """Return the s columns that lead once Laplace noise is added, so many times."""
+    noise = rng.laplace(scale=scale, size=(draws, len(shares)))
+    lead = np.argpartition(-(shares + noise), size - 1, axis=1)[:, :size]
+    return np.sort(lead, axis=1)
+
 
 EPSILON = 1.0
 LEAST = 0.5

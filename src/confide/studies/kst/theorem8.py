@@ -13,7 +13,7 @@ from confide.noise import generator
 from confide.studies.engine.study import Cell, Row, Study, register
 from confide.studies.kst.support_bounds import vote_failure, vote_failure_exact
 from confide.studies.kst.table1 import COLOURS, SOURCE
-from confide.studies.kst.votes import draw_votes, votes, winners
+from confide.studies.kst.table2 import draw_votes, votes, winners
 
 COLUMNS = 50
 ROWS_PER_COLUMN = {"ample": 20, "scarce": 5}

@@ -1,4 +1,4 @@
-"""What the NAPP studies compare with besides: the lasso without privacy, and two looks."""
+"""Baselines of the NAPP studies: the lasso without privacy, and sound private ones."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -7,11 +7,15 @@ import numpy as np
 
 from confide._types import Array
 from confide.data.rows.in_memory import Rows
-from confide.mechanisms import AdaptiveObjectivePerturbation
-from confide.mechanisms.objective.adaptive_calibration import AdaptiveCalibration
+from confide.mechanisms import (
+    AdaptiveObjectivePerturbation,
+    Calibration,
+    ObjectivePerturbation,
+)
+from confide.mechanisms.objective.adaptive import AdaptiveCalibration
 from confide.noise import Entropy
 from confide.objectives import L1, Objective
-from confide.privacy import Budget, Neighbours
+from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp, gaussian_epsilon
 from confide.solvers import minimise
 
 LOOKS = AdaptiveObjectivePerturbation()
@@ -30,7 +34,7 @@ def two_looks(
     objective: Objective, budget: Budget, rows: Rows, strength: float, entropy: Entropy
 ) -> Array:
     """Return private coefficients by two looks, 2Λ being the weight of an average one."""
-    plan = _calibrated(objective, budget)
+    plan = _calibrated_adaptive(objective, budget)
     penalised = replace(plan.objective, penalty=L1(2 * strength))
     release = LOOKS.release(replace(plan, objective=penalised), [rows], entropy)
     return np.asarray(release.value)
@@ -38,13 +42,52 @@ def two_looks(
 
 def two_looks_retrieved(objective: Objective, budget: Budget) -> float:
     """Return the share of a half set aside for the log-determinant that noise got."""
-    plan = _calibrated(objective, budget)
+    plan = _calibrated_adaptive(objective, budget)
     return plan.retrieved(plan.noise)
 
 
 @lru_cache(maxsize=64)
-def _calibrated(objective: Objective, budget: Budget) -> AdaptiveCalibration:
+def _calibrated_adaptive(objective: Objective, budget: Budget) -> AdaptiveCalibration:
     """Calibrate once: the weight of an l1 penalty changes neither noise nor ridge."""
     return LOOKS.calibrate(
+        replace(objective, penalty=L1(1.0)), budget, Neighbours.ADD_REMOVE
+    )
+
+
+MECHANISM = ObjectivePerturbation()
+
+
+def sound(
+    objective: Objective, budget: Budget, rows: Rows, strength: float, entropy: Entropy
+) -> Array:
+    """Return private coefficients for the published Λ, that is under 2Λ‖θ‖₁."""
+    plan = _calibrated(objective, budget)
+    penalised = replace(plan.objective, penalty=L1(2 * strength))
+    release = MECHANISM.release(replace(plan, objective=penalised), [rows], entropy)
+    return np.asarray(release.value)
+
+
+def sound_retrieved(objective: Objective, budget: Budget) -> float:
+    """Return how much of a half set aside for the log-determinant the noise got back.
+
+    A public number: 1 if the determinant costs nothing, 0 if it costs half of ε or more.
+    """
+    plan = _calibrated(objective, budget)
+    main = budget.share(1 - MECHANISM.precision_share)
+    shift = objective.lipschitz / plan.noise.scale
+    match main:
+        case Pure(epsilon=epsilon):
+            used = shift / float(epsilon)
+        case Zcdp(rho=rho):
+            used = shift**2 / (2 * float(rho))
+        case Approx(epsilon=epsilon, delta=delta):
+            used = gaussian_epsilon(shift, float(delta)) / float(epsilon)
+    return min(1.0, max(0.0, 2 * used - 1))
+
+
+@lru_cache(maxsize=64)
+def _calibrated(objective: Objective, budget: Budget) -> Calibration:
+    """Calibrate once: the weight of an l1 penalty changes neither noise nor ridge."""
+    return MECHANISM.calibrate(
         replace(objective, penalty=L1(1.0)), budget, Neighbours.ADD_REMOVE
     )

@@ -13,7 +13,7 @@ from confide._types import AnyArray, Array
 from confide.errors import NotSolved
 from confide.mechanisms.published import NappTarget
 from confide.mechanisms.published.napp.iterations import NappPath
-from confide.mechanisms.published.napp.retrieval import NOTHING, Shares, retrievable
+from confide.mechanisms.published.napp.rows import NOTHING, Shares, retrievable
 from confide.objectives import Loss, curvature_given
 
 LASSO = NappTarget("lasso", 1.0)

@@ -16,7 +16,7 @@ from confide.data import Rows, bound_rows
 from confide.mechanisms import Calibration
 from confide.mechanisms.published import Napp, NappPath
 from confide.mechanisms.published.napp.iterations import settled
-from confide.mechanisms.published.napp.retrieval import Shares
+from confide.mechanisms.published.napp.rows import Shares
 from confide.noise import (
     Entropy,
     Noise,
@@ -26,10 +26,15 @@ from confide.noise import (
 from confide.objectives import Objective
 from confide.privacy import Approx, Budget, Neighbours, Pure
 from confide.studies.engine.study import Cell, Row
-from confide.studies.napp.baselines import lasso, two_looks, two_looks_retrieved
+from confide.studies.napp.baselines import (
+    lasso,
+    sound,
+    sound_retrieved,
+    two_looks,
+    two_looks_retrieved,
+)
 from confide.studies.napp.batch import BatchTable, Fits, retrieved, together
 from confide.studies.napp.population import SETTINGS, TEST_ROWS, Setting, selection_rates
-from confide.studies.napp.sound import sound, sound_retrieved
 
 
 @dataclass(frozen=True, slots=True)

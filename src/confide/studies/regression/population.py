@@ -17,8 +17,43 @@ from confide._types import AnyArray, Array
 from confide.attacks import evaluate_inversion
 from confide.data import Schema, load_warfarin
 from confide.data.datasets.warfarin import DOSE, paper_features
+from confide.errors import InvalidParameter
 from confide.noise import generator
-from confide.studies.regression.dose_bands import dose_bands
+
+BAND = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class DoseBands:
+    """Shares of patients whose dose would be right, too low and too high."""
+
+    within: float
+    below: float
+    above: float
+
+    @property
+    def outside(self) -> float:
+        """The share of patients with a dose that is not near the right one."""
+        return self.below + self.above
+
+
+def dose_bands(predicted: Array, right: Array, band: float = BAND) -> DoseBands:
+    """Sort predicted doses by how far they are from the right ones, relative to them."""
+    said, true = np.asarray(predicted, np.float64), np.asarray(right, np.float64)
+    if said.shape != true.shape or said.ndim != 1 or not said.size:
+        raise InvalidParameter(
+            "doses", "two columns of one length", (said.shape, true.shape)
+        )
+    if not (true > 0).all() or not np.isfinite(said).all():
+        raise InvalidParameter("doses", "finite, and the right ones positive", "others")
+    if not 0 < band < 1:
+        raise InvalidParameter("band", "between 0 and 1", band)
+    ratio = said / true
+    below, above = ratio < 1 - band, ratio > 1 + band
+    return DoseBands(
+        float((~below & ~above).mean()), float(below.mean()), float(above.mean())
+    )
+
 
 HIDDEN: Final = "vkorc1"
 UNIT: Final = 10.0

@@ -11,13 +11,18 @@ from confide._types import Array
 from confide.accounting import event_of
 from confide.data.rows.in_memory import Rows, held
 from confide.errors import InvalidParameter, PrivacyLeak, Unproved
-from confide.mechanisms.base import Calibration, checked_copies, make_release
-from confide.mechanisms.needs import BOUNDED_SLOPE, SMOOTH_LOSS, Need, check_needs
-from confide.mechanisms.objective.perturbation import ObjectivePerturbation
-from confide.mechanisms.published.napp.augmented_rows import (
-    AugmentedStep,
-    check_augmentation,
+from confide.mechanisms.base import (
+    BOUNDED_SLOPE,
+    SMOOTH_LOSS,
+    Calibration,
+    Need,
+    NoiseRecord,
+    Release,
+    check_needs,
+    checked_copies,
+    make_release,
 )
+from confide.mechanisms.objective.perturbation import ObjectivePerturbation
 from confide.mechanisms.published.napp.claims import Verdict, refusal, verdict
 from confide.mechanisms.published.napp.iterations import (
     ExactStep,
@@ -27,9 +32,13 @@ from confide.mechanisms.published.napp.iterations import (
     follow,
     settled,
 )
-from confide.mechanisms.published.napp.retrieval import Shares, recycle
+from confide.mechanisms.published.napp.rows import (
+    AugmentedStep,
+    Shares,
+    check_augmentation,
+    recycle,
+)
 from confide.mechanisms.published.napp.weights import NappTarget, Weighting
-from confide.mechanisms.release import NoiseRecord, Release
 from confide.noise import (
     Entropy,
     Gaussian,

@@ -1,14 +1,16 @@
-"""NAPP's augmented rows: ridge and noise hidden in made-up records for any solver.
+"""NAPP's budget retrieval: how much of ε its proof would give back, and what it does.
 
-n_e rows e = ẽ + e* join the table. With l′, l″ the slope and curvature of the loss at
-η = 0 for a row's label, e* = b/(n_e·l′) adds up to ⟨b,θ⟩, and ẽⱼ ~ N(0, 2wⱼ/(n_e·l″)),
-taken with its mirror image −ẽ under the same label, adds up to Σ wⱼθⱼ² up to n_e^(−½).
+The published proof spends (1 − r)ε on the ratio of determinants for a curvature of 2Λ₀.
+Where the smallest weight at the end exceeds Λ₀, Algorithm 2 takes the difference back:
 
-The published labels make l′ vanish for linear (0) and Poisson regression (1); these are
-1 and 0 here. For signs half of the rows are +1 and half −1, each with its own l′.
+    Δε = max{0, (1 − r)ε·(1 − Λ₀/min w)}
+
+(printed with a min, and with half the ratio). Recycling spends it on smaller noise,
+b·rε/(rε + Δε), under the floor min w, and starts over. The weights are functions of the
+private rows, so neither is sound: see docs/napp.md.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,16 +19,17 @@ from sklearn.base import clone
 from confide._types import Array
 from confide.data.rows.in_memory import InMemoryRows, Rows, held
 from confide.errors import InvalidParameter
-from confide.mechanisms.published.napp.iterations import ExactStep, dense
-from confide.noise import Entropy
-from confide.objectives import (
-    Logistic,
-    Loss,
-    Objective,
-    Poisson,
-    SmoothedHinge,
-    Squared,
+from confide.mechanisms.published.napp.iterations import (
+    ExactStep,
+    NappPath,
+    NappStopping,
+    Step,
+    dense,
+    follow,
 )
+from confide.mechanisms.published.napp.weights import Weighting
+from confide.noise import Entropy
+from confide.objectives import Logistic, Loss, Objective, Poisson, SmoothedHinge, Squared
 
 SETS = 4
 """Rows come in mirrored pairs, and pairs under both labels."""
@@ -137,3 +140,52 @@ class AugmentedStep:
 
 
 NO_WEIGHT = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """ε for the noise (rε) and for the determinants ((1 − r)ε)."""
+
+    noise: float
+    curvature: float
+
+
+def retrievable(share: float, floor: float, weights: Array) -> float:
+    """Return Δε out of a share, by the repaired Eq. 13."""
+    return max(0.0, share * (1 - floor / float(weights.min())))
+
+
+def recycle(
+    step: Step,
+    weighting: Weighting,
+    linear: Array,
+    stopping: NappStopping,
+    shares: Shares,
+    *,
+    rounds: int,
+    folded: bool = False,
+) -> tuple[NappPath, float]:
+    """Run Algorithm 2; ``rounds`` = 0 only says what could be returned.
+
+    As printed the noise is rescaled twice over and a second round never retrieves,
+    because its floor is compared with itself. Here the noise is rescaled from the first
+    draw, and a round's retrieval compares with the floor it ran under.
+    """
+    path = follow(step, weighting, linear, stopping, folded=folded)
+    found = retrievable(shares.curvature, weighting.floor, path.weights)
+    if not rounds:
+        return path, found
+    total = 0.0
+    for _ in range(rounds):
+        if found <= NOTHING * shares.curvature:
+            break
+        total += found
+        least = float(path.weights.min())
+        weighting = replace(weighting, least=least)
+        smaller = linear * (shares.noise / (shares.noise + total))
+        path = follow(step, weighting, smaller, stopping, folded=folded)
+        found = retrievable(shares.curvature - total, least, path.weights)
+    return path, float(np.clip(total, 0.0, shares.curvature))
+
+
+NOTHING = 1e-9

@@ -1,12 +1,46 @@
-"""Worker processes are born with one thread each, and leave Ctrl-C to their parent."""
+"""Threads of this process, and worker processes with one thread each."""
 
 import os
 import signal
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import Final
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache
+from typing import Any, Final
+
+from threadpoolctl import ThreadpoolController
 
 from confide.errors import ConfideError
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+@cache
+def pool(threads: int) -> ThreadPoolExecutor:
+    """Return the threads of this process; one pool for every number of them."""
+    return ThreadPoolExecutor(threads, thread_name_prefix="confide")
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Let products of matrices use one thread each: blocks are worked on side by side."""
+    limit: AbstractContextManager[Any] = _blas().limit(limits=1, user_api="blas")
+    return limit
+
+
+def threads_to_use() -> int:
+    """Return how many threads to use: as OMP_NUM_THREADS says, or one for every core."""
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    if asked.isdigit() and int(asked) > 0:
+        return int(asked)
+    return os.cpu_count() or 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=pool.cache_clear)
+
 
 THREAD_LIMITS: Final = (
     "OMP_NUM_THREADS",

@@ -1,8 +1,10 @@
-"""A guarantee in the words of everyday life: correct, and promising nothing more."""
+"""Guarantees, intervals and the use of a budget in plain words."""
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
+from confide.errors import MixedBudgets
 from confide.privacy import (
     Approx,
     Budget,
@@ -11,13 +13,15 @@ from confide.privacy import (
     Pure,
     Status,
     Zcdp,
+    check_budget,
     zcdp_to_approx,
 )
 from confide.privacy.guarantee import IDEAL_NOISE, ONE_ROW, PUBLIC_LABELS
-from confide.reporting.number_format import (
+from confide.reporting.format import (
     chance_text,
     even_odds_text,
     factor_text,
+    percent_of,
     round_up,
 )
 
@@ -204,3 +208,110 @@ def _two_versions(epsilon: float, delta: float) -> str:
 def _glossed(assumption: str) -> str:
     gloss = GLOSSES.get(assumption)
     return f"{assumption}: {gloss}" if gloss else assumption
+
+
+def about_intervals(level: float) -> tuple[str, str]:
+    """Say how to read intervals in two sentences: what they hold, what widens them."""
+    holds = (
+        f"In about {100 * level:g} of 100 such studies an interval holds the coefficient "
+        "that the same penalised model would have on the whole population; sampling and "
+        "privacy noise are both in it."
+    )
+    widened = (
+        '"Widened by" names the larger part of its width: "privacy" shrinks with a larger '
+        'budget and with more rows, "sampling" with more rows only.'
+    )
+    return holds, widened
+
+
+def not_in_intervals(level: float) -> tuple[tuple[str, str], ...]:
+    """Say what intervals do not promise: a lead and a sentence each."""
+    penalty = (
+        "It draws all coefficients towards zero, and intervals are about the penalised "
+        "ones. Without a penalty they may lie elsewhere."
+    )
+    together = (
+        "Each interval stands by itself: of 100 columns that tell nothing, about "
+        f"{100 * (1 - level):.2g} would seem to tell something."
+    )
+    rows = (
+        "They suppose rows drawn independently from one population and so many of them "
+        "that errors are nearly normal; where they are few, intervals hold less often."
+    )
+    causes = (
+        "An interval says neither what would happen if a column were changed nor how far "
+        "a prediction for one person may be off."
+    )
+    return (
+        ("The penalty.", penalty),
+        ("All at once.", together),
+        ("Few rows, or dependent ones.", rows),
+        ("Causes and persons.", causes),
+    )
+
+
+SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One number of the budget: what is spent of it, and of how much."""
+
+    symbol: str
+    spent: Fraction
+    limit: Fraction
+
+    @property
+    def over(self) -> bool:
+        """Whether more is spent than was allowed."""
+        return self.spent > self.limit
+
+    @property
+    def percent(self) -> float:
+        """How full a bar is to be drawn: at most 100."""
+        return float(min(100 * self.spent / self.limit, Fraction(100)))
+
+    def __str__(self) -> str:
+        spent, limit = (f"{float(value):.6g}" for value in (self.spent, self.limit))
+        share = percent_of(self.spent, self.limit)
+        verdict = ", over the limit" if self.over else ""
+        return f"{self.symbol}: {spent} of {limit} spent ({share}{verdict})"
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What is known about the budget, in a sentence and in shares."""
+
+    sentence: str
+    shares: tuple[Share, ...]
+
+
+def spending(
+    spent: Budget | None, limit: Budget | None, counted_for: Neighbours | None
+) -> Spending | None:
+    """Return what can be said; nothing where nothing was given."""
+    for given in (spent, limit):
+        if given is not None:
+            check_budget(given)
+    if spent is None:
+        return None if limit is None else Spending(f"The limit is {limit}.", ())
+    under = _under(counted_for)
+    total = f"All releases from this dataset so far have together spent {spent}, {under}."
+    if limit is None:
+        return Spending(f"{total} No limit was stated.", ())
+    if type(spent) is not type(limit):
+        raise MixedBudgets(
+            f"spent is {spent!r} and limit is {limit!r}: convert one of them by name first "
+            "(confide.privacy.conversions)."
+        )
+    shares = tuple(
+        Share(SYMBOLS[name], getattr(spent, name), getattr(limit, name))
+        for name in spent.fields
+    )
+    return Spending(f"{total} The limit is {limit}.", shares)
+
+
+def _under(counted_for: Neighbours | None) -> str:
+    if counted_for is None:
+        return "for neighbours that the budget book does not record"
+    return f"counted for {counted_for} neighbours"

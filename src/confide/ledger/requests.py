@@ -1,0 +1,177 @@
+"""Arguments of a ledger, and the messages with which it refuses them."""
+
+import getpass
+import json
+import math
+import shlex
+from collections.abc import Sequence
+from dataclasses import astuple
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from confide.accounting.events import SAMPLINGS, Event, SubsampledGaussianEvent
+from confide.accounting.noise_multiplier import sampling_for
+from confide.errors import InvalidParameter, PrivacyLeak, did_you_mean
+from confide.ledger.amounts import Amount
+from confide.ledger.balance import Balance
+from confide.ledger.storage.base import redacted
+from confide.privacy import Neighbours, Status
+
+
+def relation(neighbours: Any) -> Neighbours | None:
+    """Return the relation of that name; None stays None."""
+    return None if neighbours is None else Neighbours.of(neighbours)
+
+
+def normalise_location(place: Any) -> str:
+    """Return the place in full: one place, one book."""
+    if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")):
+        return "postgresql://" + place.partition("://")[2]
+    wrong = not isinstance(place, str | Path) or not str(place).isprintable()
+    if wrong or not str(place) or "://" in str(place):
+        raise InvalidParameter(
+            "place", "a path or a URL like postgresql://host/database", place
+        )
+    path = Path(place).resolve()
+    if path.is_dir() or not path.parent.is_dir():
+        raise InvalidParameter("place", "a file in a folder that exists", str(place))
+    return str(path)
+
+
+def checked_name(dataset: Any) -> str:
+    """Return the name of a dataset, or say what is wrong with it."""
+    name = one_line(dataset, "dataset")
+    if not name or name != name.strip():
+        raise InvalidParameter("dataset", "a name without spaces around it", dataset)
+    return name
+
+
+def one_line(value: Any, name: str) -> str:
+    """Return a text that fits on a line of the book."""
+    if not isinstance(value, str) or not value.isprintable() or len(value) > 1000:
+        raise InvalidParameter(name, "one line of text", value)
+    return value
+
+
+def current_user(who: Any) -> str:
+    """Return who asks: by default the login name."""
+    if who is not None:
+        return one_line(who, "who")
+    try:
+        login = getpass.getuser()
+    except (ImportError, KeyError, OSError):
+        return "unknown"
+    return login if login.isprintable() else "unknown"
+
+
+def checked_events(events: Any, neighbours: Neighbours | None) -> tuple[Event, ...]:
+    """Return events that a release for these neighbours can consist of."""
+    if not isinstance(events, Sequence):
+        raise InvalidParameter("events", "a sequence of events", events)
+    for event in events:
+        if not isinstance(event, Event) or not all(map(_is_size, astuple(event))):
+            raise InvalidParameter("events", "events of confide.accounting", event)
+        if neighbours is not None:
+            _check_sampling(event, neighbours)
+    return tuple(events)
+
+
+def _check_sampling(event: Event, neighbours: Neighbours) -> None:
+    if not isinstance(event, SubsampledGaussianEvent) or event.rate == 1:
+        return
+    proved = sampling_for(neighbours)
+    if event.sampling != proved:
+        raise InvalidParameter(
+            "events", f"{proved} batches in a charge for {neighbours}", event.sampling
+        )
+
+
+def _is_size(value: Any) -> bool:
+    if isinstance(value, str):
+        return value in SAMPLINGS
+    return isinstance(value, Fraction | int | float) and 0 <= value < math.inf
+
+
+def checked_status(status: Any) -> Status:
+    """Return a status that a ledger pays for."""
+    if not isinstance(status, Status):
+        raise InvalidParameter("status", "a Status such as Status.PROVED", status)
+    if status is Status.REFUTED:
+        raise PrivacyLeak(
+            "a ledger pays only for guarantees that hold; this mechanism's was REFUTED, so "
+            "no budget covers its release. Use a PROVED mechanism."
+        )
+    return status
+
+
+def no_limit(place: str, dataset: str, known: tuple[str, ...]) -> str:
+    """Say how to set the limit that a dataset lacks."""
+    listed = f" It has limits for {', '.join(map(repr, known[:12]))}." if known else ""
+    hint = did_you_mean(dataset, known)
+    return (
+        f"{dataset!r} has no limit in this ledger, so nothing may be spent on it."
+        f"{listed}{' ' + hint if hint else ''} Set one: confide budget "
+        f"{shlex.quote(redacted(place))} --dataset {shlex.quote(dataset)} --epsilon 3 "
+        f"--delta 1e-5, or in Python ledger.set_limit({json.dumps(dataset)}, "
+        "Approx(3, 1e-5)). Nothing was spent."
+    )
+
+
+def over_limit(dataset: str, counted: Amount, spent: Amount, cap: Amount) -> str:
+    """Name the parts of the limit that do not suffice, and those only."""
+    left = cap - spent
+    over = [name for name in cap.kind.fields if left.part(name) < counted.part(name)]
+    excess, asked, rest, whole = (
+        amount.text(over) for amount in (counted.excess(left), counted, left, cap)
+    )
+    gone = all(left.part(name) == 0 for name in over)
+    return (
+        f"the limit of {dataset!r} would be exceeded by {excess}: asked {asked}, left "
+        f"{rest}, of a limit of {whole}. Nothing was spent. "
+        + ("It is used up." if gone else "Ask for at most what is left.")
+    )
+
+
+def relation_mismatch(
+    place: str, dataset: str, before: Balance, proved_for: Neighbours | None
+) -> str:
+    """Say why a charge does not fit beside the others, and which ways out there are."""
+    if before.neighbours is None:
+        return (
+            f"earlier charges of {dataset!r} do not record for which neighbours they were "
+            f"proved, so one for {proved_for} cannot be added to them. Nothing was spent. "
+            f"Say which the limit is for: {_command(place, dataset, 'replace-one')} counts "
+            "each of them as a removal and an addition; if you know that they were proved "
+            f"for {proved_for}, {_command(place, dataset, str(proved_for))} --earlier "
+            f"{proved_for} counts them as what they are."
+        )
+    if proved_for is None:
+        return (
+            f"what is spent on {dataset!r} is counted for add-remove neighbours, and a "
+            "charge that does not say for which neighbours it was proved may say nothing "
+            "about them. Nothing was spent. Pass neighbours='add-remove' if it was proved "
+            "for these."
+        )
+    return (
+        f"what is spent on {dataset!r} is counted for add-remove neighbours, and a charge "
+        "for replace-one says nothing about them: it may give away the number of rows. "
+        "Nothing was spent. Fit with neighbours='add-remove'; or, if the number of rows is "
+        f"public, set the limit for replace-one: {_command(place, dataset, 'replace-one')} "
+        "counts every earlier charge as a removal and an addition."
+    )
+
+
+def relation_unavailable(dataset: str, neighbours: Neighbours) -> str:
+    """Say why a limit cannot be for a relation."""
+    return (
+        f"the limit of {dataset!r} cannot be for {neighbours} neighbours: a charge was "
+        "proved for replace-one, or does not record for what, and so may give away the "
+        "number of rows. Set it for replace-one, or, if you know that the charges without "
+        "a record were proved for add-remove, say so by earlier='add-remove'."
+    )
+
+
+def _command(place: str, dataset: str, neighbours: str) -> str:
+    where = f"{shlex.quote(redacted(place))} --dataset {shlex.quote(dataset)}"
+    return f"confide budget {where} --neighbours {neighbours}"

@@ -1,0 +1,258 @@
+"""Regularised least squares of Wu et al. (2016): rls-out and objective perturbation."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from confide._types import Array
+from confide.accounting import PureEvent
+from confide.data.rows.in_memory import Rows
+from confide.errors import InvalidParameter
+from confide.mechanisms.base import (
+    EXACT_PROX,
+    SMOOTH_LOSS,
+    Calibration,
+    Need,
+    Release,
+    check_needs,
+    checked_copies,
+    make_release,
+)
+from confide.mechanisms.objective.perturbation import perturbed_minimiser, solver_noise_for
+from confide.mechanisms.statistics.sums import BOUNDED_TARGET, NO_PENALTY
+from confide.noise import Entropy, SphericalLaplace
+from confide.objectives import L2Ball, Objective, Squared, is_squared
+from confide.privacy import Budget, Neighbours, Pure, Status
+from confide.solvers import minimise
+
+Constants = Literal["tight", "published"]
+
+
+def check_setting(rows: int, radius: float, penalty: float | None) -> None:
+    """Refuse what is not a number of rows, a radius and a penalty."""
+    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+        raise InvalidParameter(
+            "rows", "the public number of rows", rows, "Pass rows=3000, for example."
+        )
+    if not 0 < radius < math.inf:
+        raise InvalidParameter("radius", "positive", radius)
+    if penalty is not None and not 0 < penalty < math.inf:
+        raise InvalidParameter("penalty", "positive", penalty)
+
+
+def check_pure(budget: Budget) -> Pure:
+    """Refuse budgets that the paper does not treat."""
+    if isinstance(budget, Pure):
+        return budget
+    raise InvalidParameter(
+        "budget", "Pure", budget, "For other budgets use mechanism='output' or 'objective'."
+    )
+
+
+def data_independent_penalty(dimension: int, rows: int, epsilon: float) -> float:
+    """Return λ = √(d/(nε)), which looks at no data."""
+    return math.sqrt(dimension / (rows * epsilon))
+
+
+def in_a_ball(
+    objective: Objective, rows: int, radius: float, penalty: float | None, epsilon: float
+) -> Objective:
+    """Return the problem of the paper: whole squares, a ball, and nλ as the ridge."""
+    squares = is_squared(objective.loss)
+    ridge = objective.l2
+    if ridge is None:
+        chosen = penalty
+        if chosen is None:
+            chosen = data_independent_penalty(objective.dimension, rows, epsilon)
+        ridge = rows * chosen / (2 if squares else 1)
+    loss = Squared() if squares else objective.loss
+    return replace(objective, loss=loss, constraint=L2Ball(radius), l2=ridge)
+
+
+PRECISION_SHARE = Fraction(1, 100)
+
+
+@dataclass(frozen=True, slots=True)
+class RlsObjective:
+    """Minimise in a ball with a random linear term, as Algorithm 3 of Wu et al. means to.
+
+    Guarantee    pure; add-remove or replace-one.
+    Public       loss, bounds, number of rows, radius, penalty, budget, tolerance.
+    Private      rows and targets.
+    Noise        spherical Laplace of rate ε′/(2L), ε′ = ε − 2·log(1 + β/Λ); where that is
+                 not positive the ridge is raised to β/(e^{ε/4} − 1), so that ε′ = ε/2.
+    Proof        docs/proofs/objective-perturbation.md (objective-separate, which needs the
+                 logarithm once), docs/proofs/finite-precision.md
+
+    Repaired: the noise goes by ε′ and by the slope of the squared loss in the ball, and
+    what is added to the ridge stays in the objective. `ObjectivePerturbation` needs less
+    noise for the same guarantee; this is for comparison with the paper.
+    """
+
+    rows: int
+    radius: float = 1.0
+    penalty: float | None = None
+    tolerance: float = 1e-9
+
+    name: ClassVar[str] = "rls-objective"
+    needs: ClassVar[tuple[Need, ...]] = (
+        SMOOTH_LOSS,
+        EXACT_PROX,
+        BOUNDED_TARGET,
+        NO_PENALTY,
+    )
+    default_neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE
+    theorems: ClassVar[tuple[str, ...]] = (
+        "objective-perturbation.md#objective-separate",
+        "finite-precision.md#finite-precision",
+    )
+
+    def __post_init__(self) -> None:
+        check_setting(self.rows, self.radius, self.penalty)
+
+    def calibrate(
+        self,
+        objective: Objective,
+        budget: Budget,
+        neighbours: Neighbours,
+        *,
+        copies: int = 1,
+    ) -> Calibration:
+        """Choose noise and ridge from public facts alone."""
+        check_needs(type(self).__name__, self.needs, objective)
+        main = check_pure(budget).share(1 - PRECISION_SHARE)
+        epsilon = float(main.epsilon) / copies
+        fixed = in_a_ball(objective, self.rows, self.radius, self.penalty, epsilon)
+        ridge = fixed.strong_convexity
+        left = epsilon - 2 * math.log1p(fixed.smoothness / ridge) if ridge > 0 else 0.0
+        if left <= 0:
+            fixed = fixed.with_l2(fixed.smoothness / math.expm1(epsilon / 4))
+            left = epsilon / 2
+        rate = left / (neighbours.shifts * fixed.lipschitz)
+        tolerance = self.tolerance * max(1.0, 1 / fixed.strong_convexity)
+        finish, event = solver_noise_for(budget.share(PRECISION_SHARE), tolerance, copies)
+        return Calibration(
+            fixed,
+            budget,
+            neighbours,
+            "objective-perturbation.md#objective-separate",
+            SphericalLaplace(1 / rate),
+            finish,
+            tolerance,
+            (PureEvent(main.epsilon), event),
+            copies,
+        )
+
+    def release(
+        self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
+    ) -> Release:
+        """Solve every task under its own noise and release the results together."""
+        paid = checked_copies(tasks, calibration.copies)
+        values = [perturbed_minimiser(calibration, rows, entropy) for rows in paid]
+        return make_release(calibration, values, entropy, "linear term")
+
+
+@dataclass(frozen=True, slots=True)
+class RlsOut:
+    """Minimise in a ball of radius R with a ridge of √(d/(nε)), and add noise.
+
+    Guarantee    pure; add-remove or replace-one. None with ``oracle``.
+    Public       loss, bounds, number of rows, radius, penalty, budget, tolerance.
+    Private      rows and targets.
+    Sensitivity  tight: 2L/Λ, L the longest gradient in the ball (half under add-remove);
+                 published: 4(ρ + R)/(λn), which is (12R + 8)/(λn) for squares in the unit
+                 ball; both plus 2·tolerance.
+    Proof        docs/proofs/output-perturbation.md
+
+    ``rows`` is declared and only sets the ridge: a wrong number costs accuracy, not
+    privacy. ``penalty`` is λ, by default the one that looks at no data. Published
+    constants release the noised point as it is; tight ones bring it back into the ball.
+    ``oracle`` owns up to parameters that were chosen by looking at the data: such a
+    release has no guarantee and is there for comparison.
+    """
+
+    rows: int
+    radius: float = 1.0
+    penalty: float | None = None
+    constants: Constants = "tight"
+    oracle: bool = False
+    tolerance: float = 1e-9
+
+    name: ClassVar[str] = "rls-out"
+    needs: ClassVar[tuple[Need, ...]] = (
+        SMOOTH_LOSS,
+        EXACT_PROX,
+        BOUNDED_TARGET,
+        NO_PENALTY,
+    )
+    default_neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE
+    theorems: ClassVar[tuple[str, ...]] = (
+        "output-perturbation.md#output-pure",
+        "output-perturbation.md#output-rls",
+    )
+
+    def __post_init__(self) -> None:
+        check_setting(self.rows, self.radius, self.penalty)
+        if self.constants not in ("tight", "published"):
+            raise InvalidParameter("constants", "'tight' or 'published'", self.constants)
+
+    def sensitivity(self, fixed: Objective, neighbours: Neighbours) -> float:
+        """Return how far the minimiser in the ball can move between neighbours."""
+        slack = 2 * self._tolerance(fixed)
+        exact = neighbours.shifts * fixed.lipschitz / fixed.strong_convexity
+        if self.constants == "tight":
+            return exact + slack
+        doubled = 2 if is_squared(fixed.loss) else 1
+        steep, ridge = doubled * fixed.lipschitz, doubled * fixed.strong_convexity
+        return neighbours.shifts * 2 * (steep + self.radius) / ridge + slack
+
+    def calibrate(
+        self,
+        objective: Objective,
+        budget: Budget,
+        neighbours: Neighbours,
+        *,
+        copies: int = 1,
+    ) -> Calibration:
+        """Choose noise and ridge from public facts alone."""
+        check_needs(type(self).__name__, self.needs, objective)
+        epsilon = float(check_pure(budget).epsilon) / copies
+        fixed = in_a_ball(objective, self.rows, self.radius, self.penalty, epsilon)
+        if fixed.strong_convexity <= 0:
+            raise InvalidParameter("l2", "greater than 0", objective.l2)
+        return Calibration(
+            fixed,
+            budget,
+            neighbours,
+            "output-perturbation.md#output-rls",
+            SphericalLaplace(self.sensitivity(fixed, neighbours) / epsilon),
+            None,
+            self._tolerance(fixed),
+            (PureEvent(check_pure(budget).epsilon),),
+            copies,
+            Status.REFUTED if self.oracle else Status.PROVED,
+        )
+
+    def release(
+        self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
+    ) -> Release:
+        """Solve every task, add noise to each and release the results together."""
+        paid = checked_copies(tasks, calibration.copies)
+        values = [self._one(calibration, rows, entropy) for rows in paid]
+        return make_release(calibration, values, entropy, "coefficients")
+
+    def _one(self, calibration: Calibration, rows: Rows, entropy: Entropy) -> Array:
+        objective = calibration.objective
+        origin = np.zeros(objective.dimension)
+        exact = minimise(objective, rows, origin, calibration.tolerance).theta
+        noised = exact + calibration.noise.draw(objective.dimension, entropy)
+        if self.constants == "published" or objective.constraint is None:
+            return noised
+        return objective.constraint.project(noised)
+
+    def _tolerance(self, objective: Objective) -> float:
+        return self.tolerance * max(1.0, 1 / objective.strong_convexity)
