@@ -181,7 +181,7 @@ def test_the_default_gives_nobody_away(budget):
 
     accuses = by_linear_term(tables, needed, plan.noise.scale, draws)
     said = accusations(
-        lambda t: mechanism.release(plan, [rows_of(t)], entropy).value, tables, accuses, 200
+        lambda t: plan.release([rows_of(t)], entropy).value, tables, accuses, 200
     )
     assert not has_advantage(said, 200)
 
@@ -198,7 +198,7 @@ def test_objective_perturbation_in_a_turn_of_admm_gives_nobody_away():
 
     accuses = by_linear_term(tables, needed, plan.noise.scale)
     said = accusations(
-        lambda t: mechanism.release(plan, [rows_of(t)], entropy).value, tables, accuses, 200
+        lambda t: plan.release([rows_of(t)], entropy).value, tables, accuses, 200
     )
     assert not has_advantage(said, 200)
 
@@ -253,6 +253,6 @@ def test_output_perturbation_on_a_line_is_not_promised_more():
         return first and not second
 
     said = accusations(
-        lambda t: mechanism.release(plan, [rows_of(t)], entropy).value, tables, accuses, 400
+        lambda t: plan.release([rows_of(t)], entropy).value, tables, accuses, 400
     )
     assert plan.status is not Status.PROVED or not has_advantage(said, 400)

@@ -172,7 +172,7 @@ def test_output_noise_in_closed_form(budget, neighbours, copies, noise):
     found = mechanism.calibrate(objective, budget, neighbours, copies=copies)
     assert type(found.noise) is type(noise)
     assert found.noise.scale == pytest.approx(noise.scale, rel=1e-10)
-    assert found.finish is None
+    assert found.solver_noise is None
 
 
 def test_the_tolerance_of_the_solver_is_paid_for():
@@ -181,7 +181,7 @@ def test_the_tolerance_of_the_solver_is_paid_for():
     assert coarse.sensitivity(objective, Neighbours.ADD_REMOVE) == pytest.approx(0.2)
     paid = ObjectivePerturbation(tolerance=1e-7, precision_share=Fraction(1, 4))
     found = paid.calibrate(objective, Pure(2), Neighbours.ADD_REMOVE, copies=3)
-    assert found.finish.scale == pytest.approx(3 * 2e-7 / 0.5)
+    assert found.solver_noise.scale == pytest.approx(3 * 2e-7 / 0.5)
     assert found.events == (PureEvent(Fraction(3, 2)), PureEvent(Fraction(1, 2)))
 
 

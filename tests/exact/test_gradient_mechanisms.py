@@ -147,7 +147,7 @@ def test_momentum_asks_for_every_gradient_that_was_paid_for_and_no_more(monkeypa
     target = Objective(Logistic(), 1, 1.0, 0.0)
     calibration = mechanism.calibrate(target, BUDGET, REPLACE)
     tables = [table([[1.0], [0.4]], [y, 1.0]) for y in (1.0, -1.0)]
-    mechanism.release(calibration, tables[:1], Entropy.seeded(1))
+    calibration.release(tables[:1], Entropy.seeded(1))
     assert len(points) == 6
     sums = [clipped_gradient(Logistic(), rows, calibration.clip) for rows in tables]
     moves = [float((sums[0](p) - sums[1](p))[0]) / calibration.noise.scale for p in points]

@@ -73,7 +73,7 @@ def test_with_plenty_of_budget_it_fits_the_centres():
     y = middles[np.clip(np.round((x @ [0.9, -0.6, 0.3] + 0.75) / 0.5), 0, 3).astype(int)]
     found = THREE.calibrate(squares(3, l2=1e-6), Pure(10**9), ADD)
     rows = bound_rows(x, y, 1.0, 0.0)
-    value = THREE.release(found, [rows], Entropy.seeded(1)).value
+    value = found.release([rows], Entropy.seeded(1)).value
     np.testing.assert_allclose(value, np.linalg.lstsq(x, y)[0], atol=1e-6)
 
 

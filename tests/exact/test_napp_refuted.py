@@ -29,7 +29,7 @@ def sampled(mechanism, table, count, seed):
     """Release many times from the mechanism itself."""
     calibration = mechanism.calibrate(LINE, Pure(1), Neighbours.ADD_REMOVE)
     entropy = Entropy.seeded(seed)
-    return [mechanism.release(calibration, [table], entropy) for _ in range(count)]
+    return [calibration.release([table], entropy) for _ in range(count)]
 
 
 def values(releases):
@@ -101,7 +101,7 @@ def test_releases_follow_the_independent_iteration():
     for seed in range(20):
         b = calibration.noise.draw(1, Entropy.seeded(seed))
         _, expected, _ = iterated(b, (3, 2), 0.25, 80)
-        got = napp.release(calibration, [rows(3, 2)], Entropy.seeded(seed)).value
+        got = calibration.release([rows(3, 2)], Entropy.seeded(seed)).value
         assert got == pytest.approx(expected, abs=1e-7)
 
 

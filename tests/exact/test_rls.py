@@ -105,7 +105,7 @@ def test_an_oracle_has_no_guarantee():
     assert found.status is Status.REFUTED
     assert found.guarantee.budget is None
     rows = bound_rows(np.eye(2), np.ones(2), 1.0, 0.0)
-    release = RlsOut(100, oracle=True).release(found, [rows], Entropy.system())
+    release = found.release([rows], Entropy.system())
     assert release.guarantee.budget is None
 
 
@@ -115,7 +115,7 @@ def test_published_constants_release_the_noised_point_as_it_is():
     for constants in ("tight", "published"):
         mechanism = RlsOut(3, constants=constants)
         found = mechanism.calibrate(squares(2), Pure("0.1"), REPLACE)
-        value = mechanism.release(found, [rows], Entropy.seeded(1)).value
+        value = found.release([rows], Entropy.seeded(1)).value
         lengths[constants] = float(np.linalg.norm(value))
     assert lengths["tight"] <= 1 + 1e-12
     assert lengths["published"] > 5

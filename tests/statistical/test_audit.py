@@ -20,7 +20,7 @@ def runs(mechanism, calibration, features, count, seed):
     """Release many times; report how far the record's direction was pulled."""
     rows = bound_rows(features, np.ones(1), 1.0, 0.0)
     entropy = Entropy.seeded(seed)
-    values = [mechanism.release(calibration, [rows], entropy).value for _ in range(count)]
+    values = [calibration.release([rows], entropy).value for _ in range(count)]
     return np.array(values) @ RECORD[0]
 
 

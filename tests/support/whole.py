@@ -83,7 +83,7 @@ def shifts(calibration, first, second, points):
 def whole(plan, first, second):
     """Return the law of the whole release under ``first``, on a line or in a plane."""
     objective, noise = plan.main.objective, plan.main.noise
-    if plan.main.finish is None:
+    if plan.main.solver_noise is None:
         points, loss, chance = _shifted(objective, noise, first, second)
     else:
         points, loss, chance = _perturbed(objective, noise, first, second)
@@ -96,7 +96,7 @@ def share_of_claim(plan, pairs):
     What pays for the solver's tolerance is set aside: laws here are of exact minimisers.
     """
     events = plan.events
-    if plan.main.finish is not None and len(events) > 1:
+    if plan.main.solver_noise is not None and len(events) > 1:
         events = (events[0], *events[2:])
     worst = 0.0
     for title, first, second in pairs:

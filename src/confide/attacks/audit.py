@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from scipy.special import betaincinv, ndtri
@@ -9,8 +10,8 @@ from scipy.special import betaincinv, ndtri
 from confide._types import Array
 from confide.attacks.exact_loss import Records, exact_pair, hockey_stick, max_log_ratio
 from confide.data import bound_rows
-from confide.mechanisms import Calibration, Mechanism, ObjectivePerturbation
-from confide.noise import Entropy, Gaussian, SphericalLaplace
+from confide.mechanisms import Calibration, ObjectivePerturbation
+from confide.noise import Entropy, RoundNoise
 from confide.objectives import Objective
 from confide.privacy import Approx, Neighbours, Pure, gaussian_epsilon
 
@@ -91,8 +92,7 @@ def exact_finding(
     calibration = mechanism.calibrate(objective, budget, neighbours)
     main = budget.share(1 - mechanism.precision_share)
     epsilon, worst, count = float(main.epsilon), 0.0, 0
-    noise = calibration.noise
-    assert isinstance(noise, Gaussian | SphericalLaplace)  # noqa: S101
+    noise = cast("RoundNoise", calibration.noise)
     for first, second in telling_pairs(objective, neighbours):
         laws = exact_pair(calibration.objective, noise, first, second)
         if isinstance(main, Approx):
@@ -125,7 +125,6 @@ def telling_pairs(
 
 
 def black_box_finding(
-    mechanism: Mechanism,
     calibration: Calibration,
     runs: int,
     progress: Callable[[], None] = lambda: None,
@@ -139,7 +138,7 @@ def black_box_finding(
         rows = bound_rows(features, np.ones(1), objective.row_norm, 0.0)
         seen = []
         for _ in range(runs):
-            value = mechanism.release(calibration, [rows], entropy).value
+            value = calibration.release([rows], entropy).value
             seen.append(float(value @ record[0]))
             progress()
         return np.array(seen)

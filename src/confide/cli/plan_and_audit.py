@@ -312,9 +312,7 @@ def audit(
         calibration = attacked.calibrate(space, budget, relation)
         with Progress(console=console, transient=True, disable=as_json) as bar:
             task = bar.add_task("Releasing with and without one record", total=2 * runs)
-            found = black_box_finding(
-                attacked, calibration, runs, lambda: bar.advance(task)
-            )
+            found = black_box_finding(calibration, runs, lambda: bar.advance(task))
         result["black_box_epsilon_at_least"] = max(found.epsilon, 0.0)
         result["black_box_confidence"] = 1 - found.error
     refuted = result.get("exact_share_of_claim", 0.0) > 1.01 or result.get(

@@ -160,21 +160,22 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Everything that is fixed before the data are read.
+    """Everything that is fixed before the data are read; it releases itself.
 
-    ``noise`` perturbs the objective or the output; ``finish`` is the second, small noise
-    that pays for stopping a solver within ``tolerance`` (None where one noise pays for
-    both). ``copies`` objectives share the rows and the budget. ``status`` is what the
+    ``mechanism`` is what was calibrated. ``noise`` perturbs the objective or the output;
+    ``solver_noise`` is the second, small noise that pays for stopping a solver within
+    ``tolerance`` (None where one noise pays for both). ``copies`` objectives share the rows and the budget. ``status`` is what the
     mechanism says of itself, lowered where its theorem asks for noise that doubles are not;
     ``reason`` is why it is not PROVED.
     """
 
+    mechanism: "Mechanism"
     objective: Objective
     budget: Budget
     neighbours: Neighbours
     theorem: str
     noise: Noise
-    finish: Noise | None
+    solver_noise: Noise | None
     tolerance: float
     events: tuple[Event, ...]
     copies: int = 1
@@ -199,12 +200,18 @@ class Calibration:
         """Whether the release rests on the number of rows being a public number."""
         return False
 
+    def release(self, tasks: Iterable[Rows], entropy: Entropy) -> Release:
+        """Solve every task, add the noise, and release the results together."""
+        return self.mechanism.release(self, tasks, entropy)
+
     def records(self, added_to: str) -> tuple[NoiseRecord, ...]:
         """Describe the noises for the release."""
         first = NoiseRecord(self.noise.kind, self.noise.scale, added_to)
-        if self.finish is None:
+        if self.solver_noise is None:
             return (first,)
-        second = NoiseRecord(self.finish.kind, self.finish.scale, "coefficients")
+        second = NoiseRecord(
+            self.solver_noise.kind, self.solver_noise.scale, "coefficients"
+        )
         return first, second
 
     def check_rows(self, rows: Rows) -> None:
@@ -271,10 +278,8 @@ class Mechanism(Protocol):
         """Choose noise and ridge from public facts alone."""
         ...
 
-    def release(
-        self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
-    ) -> Release:
-        """Solve every task under the calibration and release the results together."""
+    def release(self, calibration: Any, tasks: Iterable[Rows], entropy: Entropy) -> Release:
+        """Release from rows by a calibration that this mechanism made."""
         ...
 
 

@@ -97,6 +97,7 @@ class OutputPerturbation:
             )
         noise = scaled(unit, self.sensitivity(fixed, neighbours))
         return Calibration(
+            self,
             fixed,
             budget,
             neighbours,

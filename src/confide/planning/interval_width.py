@@ -64,7 +64,7 @@ def planned_widths(
 ) -> tuple[Array, Array]:
     """Return the median and the upper quartile of the widths for every direction."""
     main, moments = calibration.main, calibration.moments
-    on = "coefficients" if main.finish is None else "linear term"
+    on = "coefficients" if main.solver_noise is None else "linear term"
     noise = main.records(on)[0]
     public = expected.rows if main.neighbours is Neighbours.REPLACE_ONE else None
     whole = expected.rows * expected.second

@@ -389,7 +389,7 @@ def _solve_errors(plan: Plan) -> Plan:
 
 def _variances(calibration: Calibration) -> list[float]:
     """Return the variance of a coordinate of each noise; on the coefficients comes last."""
-    noises = [calibration.noise, *filter(None, [calibration.finish])]
+    noises = [calibration.noise, *filter(None, [calibration.solver_noise])]
     return [noise.deviation(calibration.objective.dimension) ** 2 for noise in noises]
 
 

@@ -64,8 +64,8 @@ def fit_beside_selection(
         sigma = smallest_scale(cost, delta, neighbours.shifts * objective.lipschitz / mu)
     except OverflowError:
         raise InvalidParameter("l2", "larger for this budget", objective.l2) from None
-    finish, event = solver_noise_for(budget.share(precise), alone.tolerance, copies)
-    fit = replace(alone, noise=Gaussian(sigma), finish=finish, budget=budget)
+    solver_noise, event = solver_noise_for(budget.share(precise), alone.tolerance, copies)
+    fit = replace(alone, noise=Gaussian(sigma), solver_noise=solver_noise, budget=budget)
     return selection, fit, (ApproxEvent(main.epsilon, main.delta), event)
 
 

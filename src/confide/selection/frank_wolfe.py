@@ -272,6 +272,7 @@ class FrankWolfe:
         slope = corner_slope(objective, self.radius)
         width = score_width(self.radius * slope * corner_entry(objective), neighbours)
         return CornerCalibration(
+            self,
             replace(objective, l2=objective.l2 or 0.0, constraint=L1Ball(self.radius)),
             budget,
             neighbours,
@@ -285,10 +286,9 @@ class FrankWolfe:
         )
 
     def release(
-        self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
+        self, calibration: CornerCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
         """Walk for every task and release the results together."""
-        assert isinstance(calibration, CornerCalibration)  # noqa: S101
         objective = calibration.objective
         paid = checked_copies(tasks, calibration.copies)
         values = [self._walk(calibration, rows, entropy) for rows in paid]

@@ -129,12 +129,13 @@ class SelectThenFit:
         first, fit, events = split_budget(task, budget, self.share)
         least = weakest(first.guarantee, fit.guarantee)
         return TwoStages(
+            self,
             objective.with_l2(fit.objective.l2 or 0.0),
             budget,
             neighbours,
             PAGE + "select-then-fit",
             fit.noise,
-            fit.finish,
+            fit.solver_noise,
             fit.tolerance,
             events,
             copies,
@@ -146,10 +147,9 @@ class SelectThenFit:
         )
 
     def release(
-        self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
+        self, calibration: TwoStages, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
         """Select and fit for every task, and release the results together."""
-        assert isinstance(calibration, TwoStages)  # noqa: S101
         supports: list[list[int]] = []
 
         def restricted() -> Iterator[Rows]:
@@ -158,7 +158,7 @@ class SelectThenFit:
                 supports.append([int(j) for j in support])
                 yield rows.columns(supports[-1])
 
-        fitted = self.mechanism.release(calibration.fit, restricted(), entropy)
+        fitted = calibration.fit.release(restricted(), entropy)
         objective = calibration.objective
         values = np.zeros((calibration.copies, objective.dimension))
         few = np.atleast_2d(fitted.value)

@@ -129,6 +129,7 @@ class HardThresholding:
         if objective.l2 is None:
             fixed = objective.with_l2(noise.expected_norm(self.size) / few.typical_norm)
         return StepCalibration(
+            self,
             fixed,
             budget,
             neighbours,
@@ -145,10 +146,9 @@ class HardThresholding:
         )
 
     def release(
-        self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
+        self, calibration: StepCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
         """Step for every task and release the results together."""
-        assert isinstance(calibration, StepCalibration)  # noqa: S101
         objective, values, supports = calibration.objective, [], []
         for rows in checked_copies(tasks, calibration.copies):
             value, support = self._descend(calibration, rows, entropy)

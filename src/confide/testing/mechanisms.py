@@ -54,7 +54,7 @@ def check_mechanism(mechanism: Mechanism) -> None:
     )
     for calibration in accepted:
         _check_automatic_ridge(mechanism, calibration)
-        _check_release(mechanism, calibration)
+        _check_release(calibration)
     _check_copies(mechanism, accepted[0])
 
 
@@ -225,11 +225,11 @@ def _rows(seed: int) -> InMemoryRows:
     return bound_rows(features, entropy.signs(ROWS), 1.0, 0.0)
 
 
-def _check_release(mechanism: Mechanism, calibration: Calibration) -> None:
+def _check_release(calibration: Calibration) -> None:
     rows = _rows(5)
 
     def released(entropy: Entropy) -> Release:
-        return mechanism.release(calibration, [rows], entropy)
+        return calibration.release([rows], entropy)
 
     one, same = released(Entropy.seeded(6)), released(Entropy.seeded(6))
     other = released(Entropy.seeded(7))
@@ -299,7 +299,7 @@ def _check_copies(mechanism: Mechanism, calibration: Calibration) -> None:
         calibration.objective, calibration.budget, calibration.neighbours, copies=COPIES
     )
     tasks = [_rows(seed) for seed in range(COPIES)]
-    together = mechanism.release(shared, tasks, Entropy.seeded(8))
+    together = shared.release(tasks, Entropy.seeded(8))
     expect(
         together.value.shape == (COPIES, DIMENSION),
         "several tasks must give one row of coefficients each",
@@ -309,14 +309,14 @@ def _check_copies(mechanism: Mechanism, calibration: Calibration) -> None:
         len({row.tobytes() for row in together.value}) == COPIES,
         "every task must have noise of its own",
     )
-    repeated = mechanism.release(shared, tasks[:1] * COPIES, Entropy.seeded(8)).value
+    repeated = shared.release(tasks[:1] * COPIES, Entropy.seeded(8)).value
     expect(
         len({row.tobytes() for row in repeated}) == COPIES,
         "the same rows twice must have different noise",
     )
     for count in (COPIES - 1, COPIES + 1):
         try:
-            mechanism.release(shared, (tasks + tasks)[:count], Entropy.seeded(8))
+            shared.release((tasks + tasks)[:count], Entropy.seeded(8))
         except ConfideError:
             continue
         raise AssertionError(

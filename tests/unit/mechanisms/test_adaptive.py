@@ -178,7 +178,7 @@ def test_logistic_retrieves_everything_without_a_look_at_the_data(relation, coun
     for ridge, all_of_it in ((enough, True), (3 * enough, True), (0.7 * enough, False)):
         objective = Objective(Logistic(), 3, l2=ridge, penalty=L1(1.0))
         calibration = mechanism.calibrate(objective, Pure(1), relation)
-        release = mechanism.release(calibration, [rows(count)], Entropy.seeded(1))
+        release = calibration.release([rows(count)], Entropy.seeded(1))
         assert (release.extras["retrieved"] == pytest.approx(1)) is all_of_it
         assert release.extras["retrieved"] == calibration.retrieved(calibration.noise)
 
@@ -200,7 +200,7 @@ def test_a_bridge_uses_the_ridge_that_its_weights_bring():
         Clipped(Squared(), 1.0), 3, 1.0, 4.0, penalty=L1(40.0), target_bound=1.0
     )
     calibration = mechanism.calibrate(objective, Pure(1), ADD)
-    release = mechanism.release(calibration, [rows(50)], Entropy.seeded(1))
+    release = calibration.release([rows(50)], Entropy.seeded(1))
     assert release.extras["retrieved"] > calibration.retrieved(calibration.noise)
     assert release.events == calibration.events
     assert np.all(release.value != 0)
@@ -250,5 +250,5 @@ def test_the_second_ridge_pulls_towards_the_first_look():
     for centred in (True, False):
         mechanism = AdaptiveObjectivePerturbation(centred=centred)
         calibration = mechanism.calibrate(objective, Pure(1), ADD)
-        found[centred] = mechanism.release(calibration, [rows(5)], Entropy.seeded(3)).value
+        found[centred] = calibration.release([rows(5)], Entropy.seeded(3)).value
     assert np.linalg.norm(found[True]) > 100 * np.linalg.norm(found[False])

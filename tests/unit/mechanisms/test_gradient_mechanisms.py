@@ -130,7 +130,7 @@ def test_without_noise_they_find_the_minimiser(name, shape):
         if name == "poisson" and title not in ("admm-objective", "momentum"):
             mechanism = replace(usual, step=0.5)
         calibration = mechanism.calibrate(target, RICH, ADD)
-        found = mechanism.release(calibration, [rows], Entropy.seeded(1)).value
+        found = calibration.release([rows], Entropy.seeded(1)).value
         assert np.abs(found - exact).max() < 1e-3, title
         if target.kink is not None:
             assert ((found == 0) == (exact == 0)).all(), title
@@ -147,7 +147,7 @@ def test_batches_lead_near_the_minimiser(kind, rule, averaged):
     mechanism = kind(epochs=40, rate=Fraction(1, 20), rule=rule, averaged=averaged)
     calibration = mechanism.calibrate(target, BUDGET, REPLACE)
     calibration = replace(calibration, noise=Gaussian(1e-9))
-    found = mechanism.release(calibration, [rows], Entropy.seeded(2)).value
+    found = calibration.release([rows], Entropy.seeded(2)).value
     assert np.linalg.norm(found - exact) < 0.35 * np.linalg.norm(exact)
 
 
@@ -159,7 +159,7 @@ def test_penalties_that_are_not_convex_run_and_give_zeros(penalty, name):
     target = Objective(loss, WIDTH, 1.0, 4.0, penalty, target_bound=bound)
     mechanism = MECHANISMS[name]
     calibration = mechanism.calibrate(target, RICH, ADD)
-    found = mechanism.release(calibration, [rows], Entropy.seeded(1)).value
+    found = calibration.release([rows], Entropy.seeded(1)).value
     assert np.isfinite(found).all()
     assert found[3] == 0
 
@@ -179,7 +179,7 @@ def test_three_noises_lead_to_the_minimiser_too():
         MpAdmm(900, 0.02, 1.0, noise="all", sensitivity="published"),
     ):
         calibration = mechanism.calibrate(target, RICH, REPLACE)
-        found = mechanism.release(calibration, [rows], Entropy.seeded(1)).value
+        found = calibration.release([rows], Entropy.seeded(1)).value
         assert np.abs(found - exact).max() < 1e-3
 
 
@@ -190,7 +190,7 @@ def test_x_has_no_zeros_and_z_has():
     for wish in (True, False):
         mechanism = MpAdmm(20, return_z=wish)
         calibration = mechanism.calibrate(target, Approx(1, 1e-6), ADD)
-        values.append(mechanism.release(calibration, [rows], Entropy.seeded(3)).value)
+        values.append(calibration.release([rows], Entropy.seeded(3)).value)
     assert (values[0] == 0).any()
     assert (values[1] != 0).all()
 
@@ -215,7 +215,7 @@ def test_a_clip_takes_the_place_of_a_bound():
     ).theta
     mechanism = MpAdmm(600, 0.02, 0.9, clip=5.0)
     calibration = mechanism.calibrate(target, RICH, ADD)
-    found = mechanism.release(calibration, [rows], Entropy.seeded(1)).value
+    found = calibration.release([rows], Entropy.seeded(1)).value
     assert np.abs(found - exact).max() < 1e-3
 
 
@@ -228,7 +228,7 @@ def test_the_plain_hinge_runs(mechanism):
     _, _, rows = problem("svm")
     target = Objective(Hinge(), WIDTH, 1.0, 4.0)
     calibration = mechanism.calibrate(target, RICH, ADD)
-    found = mechanism.release(calibration, [rows], Entropy.seeded(1)).value
+    found = calibration.release([rows], Entropy.seeded(1)).value
     exact = minimise(target, rows, np.zeros(WIDTH), 1e-2).theta
 
     def value(theta):
@@ -250,7 +250,7 @@ def test_tiny_noisy_counts_do_no_harm():
         target = Objective(Logistic(), 1, 1.0, 1.0, Scad(0.5, 2.1))
         calibration = mechanism.calibrate(target, Approx("0.01", 1e-6), ADD)
         for seed in range(5):
-            found = mechanism.release(calibration, [rows], Entropy.seeded(seed)).value
+            found = calibration.release([rows], Entropy.seeded(seed)).value
             assert np.isfinite(found).all()
 
 
@@ -302,7 +302,7 @@ def test_coded_categories_lead_to_the_same_release(name, levels):
     for features in (schema.compact_design(frame), schema.design(frame)):
         rows = bound_rows(features, target, 1.0, 0.3)
         calibration = QUICK[name].calibrate(objective, BUDGET, ADD)
-        found.append(QUICK[name].release(calibration, [rows], Entropy.seeded(1)).value)
+        found.append(calibration.release([rows], Entropy.seeded(1)).value)
     assert found[0] == pytest.approx(found[1])
 
 
@@ -464,7 +464,7 @@ def test_constraints_are_kept():
     target = Objective(loss, WIDTH, 1.0, 4.0, constraint=Nonnegative())
     for name, mechanism in QUICK.items():
         calibration = mechanism.calibrate(target, BUDGETS[name], ADD)
-        found = mechanism.release(calibration, [rows], Entropy.seeded(1)).value
+        found = calibration.release([rows], Entropy.seeded(1)).value
         assert (found >= 0).all(), name
 
 

@@ -183,7 +183,7 @@ def test_augmented_release_is_near_the_limit():
     for count in (None, 40_000):
         napp = accepted(augmented=count, stopping=NappStopping(4))
         calibration = napp.calibrate(objective, Pure(1), ADD)
-        values.append(napp.release(calibration, [rows], Entropy.seeded(3)).value)
+        values.append(calibration.release([rows], Entropy.seeded(3)).value)
     assert values[1] == pytest.approx(values[0], abs=0.1)
 
 
@@ -210,7 +210,7 @@ def test_unproved_variants_run_only_when_accepted(name):
     assert napp.verdict.why.count(". ") + 1 == 3
     objective, rows = problem("logistic")
     calibration = napp.calibrate(replace(objective, l2=None), Pure(1), ADD)
-    release = napp.release(calibration, [rows], Entropy.system())
+    release = calibration.release([rows], Entropy.system())
     assert release.value.shape == (3,)
     assert release.guarantee.status is status
     assert (release.guarantee.budget is None) == (status is Status.REFUTED)
@@ -229,7 +229,7 @@ def test_one_convex_problem_is_proved(name, budget):
     assert calibration.guarantee.budget == budget
     floor = 0.25 / (0.99 * float(budget.epsilon))
     assert calibration.objective.strong_convexity >= 2 * floor
-    release = napp.release(calibration, [rows], Entropy.seeded(1))
+    release = calibration.release([rows], Entropy.seeded(1))
     same = ObjectivePerturbation("kst").release(calibration, [rows], Entropy.seeded(1))
     assert np.array_equal(release.value, same.value)
     if name == "lasso":
@@ -296,7 +296,7 @@ def test_a_trace_is_for_seeded_runs_and_shows_convergence():
     path = napp.trace(calibration, rows, Entropy.seeded(4))
     assert len(path.losses) == len(path.thetas) == path.iterations < 200
     assert abs(path.losses[-1] - path.losses[-2]) <= 1e-6 * abs(path.losses[-2])
-    release = napp.release(calibration, [rows], Entropy.seeded(4))
+    release = calibration.release([rows], Entropy.seeded(4))
     assert np.array_equal(settled(path, 1e-8), release.value)
     with pytest.raises(PrivacyLeak):
         napp.trace(calibration, rows, Entropy.system())
@@ -336,7 +336,7 @@ def test_a_fit_of_the_published_size_takes_few_solves(monkeypatch):
         return plain(self, *given)
 
     monkeypatch.setattr(ExactStep, "solve", counted)
-    napp.release(calibration, [rows], Entropy.seeded(0))
+    calibration.release([rows], Entropy.seeded(0))
     assert 1 <= len(solved) <= 100
 
 

@@ -123,7 +123,7 @@ def test_units_of_the_rows_do_not_matter(kind, relation):
         rows = rows_of(300, 4, stretch=stretch)
         target = Objective(Logistic(), 4, stretch)
         calibration = mechanism.calibrate(target, Approx(1, 1e-5), relation)
-        release = mechanism.release(calibration, [rows], Entropy.seeded(2))
+        release = calibration.release([rows], Entropy.seeded(2))
         values.append(stretch * release.value)
     assert values[0] == pytest.approx(values[1], rel=1e-9)
 
@@ -173,7 +173,7 @@ def test_defaults_divide_the_total_step(mechanism, part, monkeypatch):
     found = mechanism.calibrate(
         Objective(Logistic(), 3, 1.0, 1.0), Approx("0.01", 1e-6), REPLACE
     )
-    mechanism.release(found, [rows_of(1000, 3)], Entropy.seeded(0))
+    found.release([rows_of(1000, 3)], Entropy.seeded(0))
     assert math.fsum(taken) == pytest.approx(part * 1000 * found.total_step)
 
 

@@ -419,9 +419,7 @@ def test_lazy_and_plain_walks_end_near_each_other():
     thin = InMemoryRows(sparse.csr_array(rows.features), rows.target, None, 0.0)
     mechanism = FrankWolfe(3.0, 60)
     calibration = mechanism.calibrate(objective(), Pure(4000), ADD)
-    ends = [
-        mechanism.release(calibration, [r], Entropy.seeded(1)).value for r in (rows, thin)
-    ]
+    ends = [calibration.release([r], Entropy.seeded(1)).value for r in (rows, thin)]
     assert np.allclose(ends[0], ends[1], atol=0.15)
     assert np.abs(ends[0]).sum() <= 3.0 + 1e-9
     assert isinstance(PlainPath(objective(), rows).pulls, np.ndarray)
@@ -459,7 +457,7 @@ def test_coefficients_are_zero_off_the_support(mechanism):
     rows = signal()
     calibration.check_rows(rows)
     tasks = [rows, rows.labelled(np.negative)]
-    release = mechanism.release(calibration, tasks, Entropy.seeded(3))
+    release = calibration.release(tasks, Entropy.seeded(3))
     assert release.extras["support"] == [[3, 11], [3, 11]]
     assert [np.flatnonzero(line).tolist() for line in release.value] == [[3, 11]] * 2
     assert (np.sign(release.value[0]) == -np.sign(release.value[1])).all()

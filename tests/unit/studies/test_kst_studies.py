@@ -55,7 +55,7 @@ def test_fits_by_sums_are_the_fits_of_the_mechanism(budget, count):
     for seed in range(6):
         linear = plan.noise.draw(3, Entropy.seeded(seed))
         ours = sums.basis @ sums.fits((linear @ sums.basis)[None], ridge, radius)[0]
-        theirs = mechanism.release(plan, [rows], Entropy.seeded(seed)).value
+        theirs = plan.release([rows], Entropy.seeded(seed)).value
         assert ours == pytest.approx(theirs, abs=1e-5)
         ends.append(float(np.linalg.norm(ours)))
     on_the_ball = sum(end > radius * (1 - 1e-9) for end in ends)

@@ -66,7 +66,7 @@ def one_by_one(setting, plan, variant, fits, seed, rows, retrieval):
             retrieval=retrieval,
             accept_unproved=True,
         )
-        yield alone.release(plan, [rows], Entropy.seeded(seed))
+        yield replace(plan, mechanism=alone).release([rows], Entropy.seeded(seed))
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -169,7 +169,7 @@ def test_the_sound_version_penalises_twice_the_strength(budget):
     found = sound(setting.objective, budget, rows, 3.0, Entropy.seeded(6))
     whole = ObjectivePerturbation()
     plan = whole.calibrate(replace(setting.objective, penalty=L1(6.0)), budget, ADD)
-    release = whole.release(plan, [rows], Entropy.seeded(6))
+    release = plan.release([rows], Entropy.seeded(6))
     np.testing.assert_array_equal(found, release.value)
     assert 0 <= sound_retrieved(setting.objective, budget) <= 1
     assert 0 <= two_looks_retrieved(setting.objective, budget) <= 1

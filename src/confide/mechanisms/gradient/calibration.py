@@ -62,7 +62,7 @@ class GradientSettings:
     ``accounting`` is the method by which noise for random batches is chosen.
     """
 
-    mechanism: str
+    mechanism: Any
     steps: int
     rate: Fraction
     clip: float | None
@@ -76,7 +76,7 @@ class GradientSettings:
     def of(cls, mechanism: Any, theorem: str, weight: float = 1.0) -> "GradientSettings":
         """Read them off a mechanism; one without a rate sees all rows in every step."""
         return cls(
-            type(mechanism).__name__,
+            mechanism,
             mechanism.steps,
             getattr(mechanism, "rate", Fraction(1)),
             mechanism.clip,
@@ -164,8 +164,9 @@ def calibrate_gradients(
     copies: int,
 ) -> GradientCalibration:
     """Choose the noise of every step from public facts alone."""
-    clip = clip_for(settings.mechanism, objective, settings.clip)
-    shift = total_shift(settings.mechanism, budget)
+    name = type(settings.mechanism).__name__
+    clip = clip_for(name, objective, settings.clip)
+    shift = total_shift(name, budget)
     turns, rate = settings.steps * copies, settings.rate
     counted, beside = None, 0.0
     if neighbours is Neighbours.ADD_REMOVE:
@@ -188,6 +189,7 @@ def calibrate_gradients(
         )
         multiplier = event.multiplier
     found = GradientCalibration(
+        settings.mechanism,
         objective,
         budget,
         neighbours,

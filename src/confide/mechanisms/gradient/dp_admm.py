@@ -14,7 +14,6 @@ from confide.mechanisms.base import (
     EXACT_PROX,
     MECHANISMS,
     SEVERAL_RESPONSES,
-    Calibration,
     Need,
     Release,
     check_needs,
@@ -99,10 +98,9 @@ class DpAdmm:
         return replace(found, dealt=True)
 
     def release(
-        self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
+        self, calibration: GradientCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
         """Find a consensus for every task and release the results together."""
-        assert isinstance(calibration, GradientCalibration)  # noqa: S101
         values: list[Array] = []
         scale, owner = 0.0, np.empty(0, dtype=np.int64)
         for rows in checked_copies(tasks, calibration.copies):

@@ -10,7 +10,6 @@ from confide.mechanisms.base import (
     EXACT_PROX,
     MECHANISMS,
     SEVERAL_RESPONSES,
-    Calibration,
     Need,
     Release,
     check_needs,
@@ -89,10 +88,9 @@ class MomentumDescent:
         return found
 
     def release(
-        self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
+        self, calibration: GradientCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
         """Descend for every task under its own noise and release the results together."""
-        assert isinstance(calibration, GradientCalibration)  # noqa: S101
         objective, scale, values = calibration.objective, 0.0, []
         for rows in checked_copies(tasks, calibration.copies):
             least = least_scale(objective, longest_step(objective))

@@ -13,7 +13,6 @@ from confide.mechanisms.base import (
     EXACT_PROX,
     MECHANISMS,
     SEVERAL_RESPONSES,
-    Calibration,
     Need,
     Release,
     check_needs,
@@ -148,10 +147,9 @@ class MpAdmm:
         return replace(found, status=self.status, events=())
 
     def release(
-        self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
+        self, calibration: GradientCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
         """Iterate every task under its own noise and release the results together."""
-        assert isinstance(calibration, GradientCalibration)  # noqa: S101
         values: list[Array] = []
         scale = 0.0
         for rows in checked_copies(tasks, calibration.copies):

@@ -10,7 +10,7 @@ from confide.data.rows.batches import Batches
 from confide.data.rows.block import Block
 from confide.data.rows.in_memory import InMemoryRows, Rows
 from confide.mechanisms.gradient.calibration import GradientCalibration
-from confide.noise import Entropy, Gaussian, each_by_chance, of_equal_size
+from confide.noise import Entropy, each_by_chance, of_equal_size
 from confide.objectives import Loss
 from confide.privacy import Neighbours
 
@@ -133,7 +133,6 @@ def _vectors(calibration: GradientCalibration, entropy: Entropy) -> Iterator[Arr
     """Yield the noise of every step, drawn for many steps at once."""
     dimension, left = calibration.objective.dimension, calibration.steps
     noise = calibration.noise
-    assert isinstance(noise, Gaussian)  # noqa: S101
     while left > 0:
         some = min(left, max(1, DRAWN_AT_ONCE // dimension))
         yield from noise.draw(some * dimension, entropy).reshape(some, dimension)

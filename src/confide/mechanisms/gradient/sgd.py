@@ -13,7 +13,6 @@ from confide.mechanisms.base import (
     EXACT_PROX,
     MECHANISMS,
     SEVERAL_RESPONSES,
-    Calibration,
     Need,
     Release,
     check_needs,
@@ -103,10 +102,9 @@ class ProximalSgd:
         return calibrate_gradients(settings, objective, budget, neighbours, copies)
 
     def release(
-        self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
+        self, calibration: GradientCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
         """Descend for every task under its own noise and release the results together."""
-        assert isinstance(calibration, GradientCalibration)  # noqa: S101
         objective, scale, values = calibration.objective, 0.0, []
         descent = ProximalDescent(objective, self.averaged, self.momentum)
         rule = Steps(self.rule, self.step)

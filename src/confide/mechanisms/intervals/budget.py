@@ -178,7 +178,7 @@ def _cost(main: Calibration, share: Fraction, budget: Budget, rows: int) -> floa
     sampling = data * slope / bend
     power = 1 if isinstance(budget, Pure) else 0.5
     noise = (main.noise.deviation(size) / (1 - float(share)) ** power) ** 2
-    on_term = main.finish is not None
+    on_term = main.solver_noise is not None
     privacy = noise if on_term else noise * strength**2
     blur, blur_scatter = _moment_deviations(main, share, budget)
     whole = sampling + privacy

@@ -186,12 +186,13 @@ class AdaptiveObjectivePerturbation:
         looks = split_budget(task, budget, self.share)
         second = looks.second
         return AdaptiveCalibration(
+            self,
             second.objective,
             budget,
             neighbours,
             PAGE + ("adaptive-looks" if looks.alone else "adaptive-sum"),
             second.noise,
-            second.finish,
+            second.solver_noise,
             second.tolerance,
             looks.events,
             copies,
@@ -201,10 +202,9 @@ class AdaptiveObjectivePerturbation:
         )
 
     def release(
-        self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
+        self, calibration: AdaptiveCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
         """Look twice at every task and release the second results together."""
-        assert isinstance(calibration, AdaptiveCalibration)  # noqa: S101
         values, weights, shares = [], [], []
         for rows in checked_copies(tasks, calibration.copies):
             rough = perturbed_minimiser(calibration.first, rows, entropy)

@@ -144,10 +144,12 @@ def _together(task: TwoFitSpec, budget: Approx, share: Fraction) -> TwoFits:
     for one, scale, part in zip(
         (cut.first, cut.second), scales, (share, 1 - share), strict=True
     ):
-        finish, event = solver_noise_for(
+        solver_noise, event = solver_noise_for(
             budget.share(precise).share(part), one.tolerance, task.copies
         )
-        looks.append(replace(one, noise=Gaussian(factor * scale), finish=finish))
+        looks.append(
+            replace(one, noise=Gaussian(factor * scale), solver_noise=solver_noise)
+        )
         events.append(event)
     return TwoFits(looks[0], looks[1], tuple(events), None)
 

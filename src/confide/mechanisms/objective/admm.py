@@ -135,12 +135,13 @@ class AdmmObjectivePerturbation:
             smooth.with_l2(own + rho), budget, neighbours, copies=looks
         )
         return AdmmObjectiveCalibration(
+            self,
             fixed,
             budget,
             neighbours,
             PAGE + "admm-objective",
             inner.noise,
-            inner.finish,
+            inner.solver_noise,
             inner.tolerance,
             inner.events,
             copies,
@@ -149,10 +150,9 @@ class AdmmObjectivePerturbation:
         )
 
     def release(
-        self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
+        self, calibration: AdmmObjectiveCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
         """Iterate every task under its own noise and release the results together."""
-        assert isinstance(calibration, AdmmObjectiveCalibration)  # noqa: S101
         paid = checked_copies(tasks, calibration.copies)
         values = [self._one(calibration, rows, entropy) for rows in paid]
         return make_release(calibration, values, entropy, "linear term of every x-step")

@@ -134,14 +134,15 @@ class ObjectivePerturbation:
         found = self._perturbation(fixed, main, neighbours, copies)
         tolerance = self.tolerance * max(1.0, 1 / fixed.strong_convexity)
         share = budget.share(self.precision_share)
-        finish, event = solver_noise_for(share, tolerance, copies)
+        solver_noise, event = solver_noise_for(share, tolerance, copies)
         return Calibration(
+            self,
             fixed,
             budget,
             neighbours,
             found.theorem,
             found.noise,
-            finish,
+            solver_noise,
             tolerance,
             (found.event, event),
             copies,
@@ -251,12 +252,12 @@ def perturbed_minimiser(
 
     ``tilt`` is a public linear term beside the random one.
     """
-    objective, finish = calibration.objective, calibration.finish
-    assert finish is not None  # noqa: S101
+    objective, solver_noise = calibration.objective, calibration.solver_noise
+    assert solver_noise is not None  # noqa: S101
     linear = calibration.noise.draw(objective.dimension, entropy) + tilt
     solved = minimise(objective, rows, linear, calibration.tolerance).theta
-    noised = solved + finish.draw(objective.dimension, entropy)
-    return _restore_zeros(objective, noised, finish)
+    noised = solved + solver_noise.draw(objective.dimension, entropy)
+    return _restore_zeros(objective, noised, solver_noise)
 
 
 def solver_noise_for(budget: Budget, tolerance: float, copies: int) -> tuple[Noise, Event]:
@@ -300,12 +301,12 @@ def _free_logistic_ridge(
             assert_never(budget)
 
 
-def _restore_zeros(objective: Objective, noised: Array, finish: Noise) -> Array:
+def _restore_zeros(objective: Objective, noised: Array, solver_noise: Noise) -> Array:
     """Restore what the small noise blurred, by looking at the noised vector alone."""
     value = noised
     if objective.kink is not None:
-        reach = finish.expected_norm(objective.dimension)
-        reach = ZERO_BELOW * max(finish.scale, reach / math.sqrt(objective.dimension))
+        reach = solver_noise.expected_norm(objective.dimension)
+        reach = ZERO_BELOW * max(solver_noise.scale, reach / math.sqrt(objective.dimension))
         value = np.where(np.abs(value) <= reach, 0.0, value)
     if objective.constraint is not None:
         value = objective.constraint.project(value)

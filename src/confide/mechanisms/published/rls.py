@@ -134,14 +134,17 @@ class RlsObjective:
             left = epsilon / 2
         rate = left / (neighbours.shifts * fixed.lipschitz)
         tolerance = self.tolerance * max(1.0, 1 / fixed.strong_convexity)
-        finish, event = solver_noise_for(budget.share(PRECISION_SHARE), tolerance, copies)
+        solver_noise, event = solver_noise_for(
+            budget.share(PRECISION_SHARE), tolerance, copies
+        )
         return Calibration(
+            self,
             fixed,
             budget,
             neighbours,
             "objective-perturbation.md#objective-separate",
             SphericalLaplace(1 / rate),
-            finish,
+            solver_noise,
             tolerance,
             (PureEvent(main.epsilon), event),
             copies,
@@ -225,6 +228,7 @@ class RlsOut:
         if fixed.strong_convexity <= 0:
             raise InvalidParameter("l2", "greater than 0", objective.l2)
         return Calibration(
+            self,
             fixed,
             budget,
             neighbours,

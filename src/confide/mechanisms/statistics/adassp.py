@@ -38,7 +38,7 @@ from confide.mechanisms.statistics.sums import (
     within,
 )
 from confide.mechanisms.unit_noise import gaussian_shift_of
-from confide.noise import Entropy, Gaussian
+from confide.noise import Entropy, Gaussian, Noise
 from confide.objectives import Objective
 from confide.privacy import Approx, Budget, Neighbours, Pure, gaussian_delta
 from confide.privacy.budgets import exact
@@ -108,6 +108,7 @@ class AdaSsp:
         if objective.l2 is None:
             fixed = objective.with_l2(self._most(found.sums, objective.dimension))
         return SumsCalibration(
+            self,
             fixed,
             budget,
             neighbours,
@@ -124,7 +125,7 @@ class AdaSsp:
         )
 
     def release(
-        self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
+        self, calibration: SumsCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
         """Release ridge and sums of every task and solve each."""
         paid = checked_copies(tasks, calibration.copies)
@@ -153,11 +154,9 @@ class AdaSsp:
         return sums.scale * (math.sqrt(2 * size) + tail)
 
     def _one(
-        self, calibration: Calibration, rows: Rows, entropy: Entropy
+        self, calibration: SumsCalibration, rows: Rows, entropy: Entropy
     ) -> tuple[Array, float]:
         objective = calibration.objective
-        assert isinstance(calibration, SumsCalibration)  # noqa: S101
-        assert isinstance(calibration.noise, Gaussian)  # noqa: S101
         moment, eigenvalue = (Gaussian(record.scale) for record in calibration.others)
         statistics = sufficient_statistics(rows)
         smallest = float(np.linalg.eigvalsh(statistics[0])[0])
@@ -211,7 +210,7 @@ def _published(
 
 
 def _apart(
-    statistics: tuple[Array, Array], gram: Gaussian, moment: Gaussian, entropy: Entropy
+    statistics: tuple[Array, Array], gram: Noise, moment: Noise, entropy: Entropy
 ) -> tuple[Array, Array]:
     """Add noise of its own to every entry on and above the diagonal, and to the moment."""
     size = len(statistics[1])

@@ -120,6 +120,7 @@ class FunctionalMechanism:
         if objective.l2 is None:
             fixed = objective.with_l2(RIDGE * DIAGONAL * math.sqrt(2) * scale)
         return SumsCalibration(
+            self,
             fixed,
             budget,
             neighbours,

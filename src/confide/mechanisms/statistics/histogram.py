@@ -126,6 +126,7 @@ class ProjectedHistogram:
             ridge = spread * objective.row_norm**2 * math.sqrt(2 / objective.dimension)
             fixed = objective.with_l2(ridge)
         return SumsCalibration(
+            self,
             fixed,
             budget,
             neighbours,

@@ -32,7 +32,7 @@ from confide.mechanisms.statistics.sums import (
     within,
 )
 from confide.mechanisms.unit_noise import UnitNoise, scaled, unit_noise
-from confide.noise import Entropy, Gaussian, SphericalLaplace
+from confide.noise import Entropy
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours, Pure
 
@@ -87,6 +87,7 @@ class SufficientStatistics:
             fixed = objective.with_l2(self._ridge(objective, noise, weight))
         name = "sums-pure" if isinstance(budget, Pure) else "sums-gaussian"
         return SumsCalibration(
+            self,
             fixed,
             budget,
             neighbours,
@@ -115,7 +116,6 @@ class SufficientStatistics:
 
 def _one(calibration: Calibration, rows: Rows, entropy: Entropy) -> Array:
     objective, noise = calibration.objective, calibration.noise
-    assert isinstance(noise, Gaussian | SphericalLaplace)  # noqa: S101
     weight = balanced_weight(objective)
     sums = add_pair_noise(sufficient_statistics(rows), noise, weight, entropy)
     least = LEAST_STRENGTH * noise.scale

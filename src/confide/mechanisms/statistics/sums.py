@@ -16,8 +16,7 @@ from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import Calibration, Need, NoiseRecord
 from confide.mechanisms.intervals.moments import ROUNDING_SLACK
-from confide.mechanisms.unit_noise import UnitNoise
-from confide.noise import Entropy
+from confide.noise import Entropy, Noise
 from confide.noise.samplers import as_symmetric, degrees_of_freedom
 from confide.objectives import Objective, is_squared
 from confide.privacy import Neighbours
@@ -108,7 +107,7 @@ def pair_dimension(size: int) -> int:
 
 
 def add_pair_noise(
-    statistics: tuple[Array, Array], noise: UnitNoise, weight: float, entropy: Entropy
+    statistics: tuple[Array, Array], noise: Noise, weight: float, entropy: Entropy
 ) -> tuple[Array, Array]:
     """Add one noise vector to (G, w·m), and return G and m."""
     gram, moment = statistics

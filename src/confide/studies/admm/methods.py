@@ -98,8 +98,7 @@ class AdmmMethod:
         plan = mechanism.calibrate(objective, self.budget(epsilon), Neighbours.REPLACE_ONE)
         rows = bound_rows(table.features, table.labels, table.longest, 0.0)
         return [
-            np.asarray(mechanism.release(plan, [rows], Entropy.seeded(seed)).value)
-            for seed in seeds
+            np.asarray(plan.release([rows], Entropy.seeded(seed)).value) for seed in seeds
         ]
 
 

@@ -36,7 +36,7 @@ def two_looks(
     """Return private coefficients by two looks, 2Λ being the weight of an average one."""
     plan = _calibrated_adaptive(objective, budget)
     penalised = replace(plan.objective, penalty=L1(2 * strength))
-    release = LOOKS.release(replace(plan, objective=penalised), [rows], entropy)
+    release = replace(plan, objective=penalised).release([rows], entropy)
     return np.asarray(release.value)
 
 
@@ -63,7 +63,7 @@ def sound(
     """Return private coefficients for the published Λ, that is under 2Λ‖θ‖₁."""
     plan = _calibrated(objective, budget)
     penalised = replace(plan.objective, penalty=L1(2 * strength))
-    release = MECHANISM.release(replace(plan, objective=penalised), [rows], entropy)
+    release = replace(plan, objective=penalised).release([rows], entropy)
     return np.asarray(release.value)
 
 

@@ -159,6 +159,7 @@ class Napp:
         noise = _published_noise(fixed.lipschitz, part, each)
         kept = self.status is not Status.REFUTED
         return NappCalibration(
+            self,
             fixed,
             budget,
             neighbours,
