@@ -164,9 +164,9 @@ class Calibration:
 
     ``mechanism`` is what was calibrated. ``noise`` perturbs the objective or the output;
     ``solver_noise`` is the second, small noise that pays for stopping a solver within
-    ``tolerance`` (None where one noise pays for both). ``copies`` objectives share the rows and the budget. ``status`` is what the
-    mechanism says of itself, lowered where its theorem asks for noise that doubles are not;
-    ``reason`` is why it is not PROVED.
+    ``tolerance`` (None where one noise pays for both). ``copies`` objectives share the rows
+    and the budget. ``status`` is what the mechanism says of itself, lowered where its
+    theorem asks for noise that doubles are not; ``reason`` is why it is not PROVED.
     """
 
     mechanism: "Mechanism"
