@@ -66,8 +66,7 @@ def _certificate(X, y):
     import numpy as np
 
     from confide import Approx, Neighbours
-    from confide.data import bound_rows
-    from confide.estimators._base import INTERCEPT_HEIGHT
+    from confide.data import INTERCEPT_HEIGHT, bound_rows
     from confide.mechanisms import ObjectivePerturbation
     from confide.noise import Entropy
     from confide.objectives import Logistic, Objective

@@ -197,6 +197,19 @@ FAULTS = {
         {"slope": lambda self, eta, y: Logistic.slope(self, eta, y).astype(np.float64)},
         "keep the precision",
     ),
+    "curvature from the slope of another function": Fault(
+        {"curvature_from_slope": lambda _, slope, __, ___: np.abs(slope)},
+        "curvature_from_slope must be",
+    ),
+    "steeper than it says": Fault(
+        {"steepest_slope": lambda _, __, margin: 0.4}, "steepest_slope must bound"
+    ),
+    "falsely quadratic": Fault({"quadratic": True}, "one curvature"),
+    "another polynomial": Fault({"polynomial": (0.3, 0.5)}, "first number"),
+    "another linear term": Fault({"polynomial": (0.25, 0.4)}, "second number"),
+    "targets in the middle": Fault(
+        {"extreme_targets": lambda _, __: np.zeros(2)}, "extreme targets"
+    ),
     "falsely smooth": Fault({"smooth": False}, "infinite curvature bound"),
 }
 
@@ -205,6 +218,12 @@ FAULTS = {
 def test_the_contract_notices_every_fault(fault):
     with pytest.raises(AssertionError, match=fault.complaint):
         check_loss(broken(**fault.changes), ANYWHERE)
+
+
+def test_the_contract_notices_a_false_claim_to_be_canonical():
+    pretender = type("Pretender", (HuberizedHinge,), {"__slots__": (), "canonical": True})()
+    with pytest.raises(AssertionError, match="variance of its slope"):
+        check_loss(pretender, ANYWHERE)
 
 
 def test_the_contract_notices_a_false_claim_to_be_monotone():

@@ -6,13 +6,13 @@ import numpy as np
 
 from confide.data import bound_rows
 from confide.mechanisms import OutputPerturbation
-from confide.objectives import Objective
+from confide.objectives import LossTraits, Objective
 from confide.privacy import Neighbours
 from confide.solvers import minimise
 
 
 @dataclass(frozen=True)
-class Linear:
+class Linear(LossTraits):
     """φ(η, y) = slope·y·η."""
 
     steepness: float

@@ -1,7 +1,7 @@
 """Losses, penalties, constraints and the objective they make up; all of it public."""
 
 from confide._registry import Registry
-from confide.objectives.clipped_loss import USUAL_CLIP, Clipped, is_squared
+from confide.objectives.clipped_loss import USUAL_CLIP, Clipped, is_clipped, is_squared
 from confide.objectives.constraints import (
     CONSTRAINTS,
     Box,
@@ -18,12 +18,14 @@ from confide.objectives.losses import (
     HuberizedHinge,
     Logistic,
     Loss,
+    LossTraits,
     Poisson,
     PublicBounds,
     SmoothedHinge,
     Squared,
     curvature_bound,
-    curvature_given,
+    is_hinge,
+    is_logistic,
 )
 from confide.objectives.objective import (
     Objective,
@@ -60,6 +62,7 @@ __all__ = [
     "L2Ball",
     "Logistic",
     "Loss",
+    "LossTraits",
     "Mcp",
     "Nonnegative",
     "Nuclear",
@@ -74,9 +77,11 @@ __all__ = [
     "Squared",
     "check_guess",
     "curvature_bound",
-    "curvature_given",
     "guess_coef_norm_of_columns",
     "has_exact_prox",
+    "is_clipped",
+    "is_hinge",
+    "is_logistic",
     "is_squared",
     "prox",
     "weighs_alike",

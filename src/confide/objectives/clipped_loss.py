@@ -7,7 +7,14 @@ import numpy as np
 
 from confide._types import AnyArray
 from confide.errors import InvalidParameter, MissingPublicBound
-from confide.objectives.losses import Loss, PublicBounds, Squared, Targets, target_bound
+from confide.objectives.losses import (
+    Loss,
+    LossTraits,
+    PublicBounds,
+    Squared,
+    Targets,
+    target_bound,
+)
 
 USUAL_CLIP = 0.5
 """Where linear regression cuts slopes off, for targets in [−1, 1]: most residuals are
@@ -15,7 +22,7 @@ smaller, and noise is half of what the longest residual would need."""
 
 
 @dataclass(frozen=True, slots=True)
-class Clipped:
+class Clipped(LossTraits):
     """A loss whose slope is cut off at ±bound; still convex, and Lipschitz everywhere."""
 
     loss: Loss
@@ -44,6 +51,15 @@ class Clipped:
     def bent_most_at(self) -> float:
         """Which slope goes with the largest curvature: as the loss."""
         return self.loss.bent_most_at
+
+    @property
+    def polynomial(self) -> tuple[float, float] | None:  # type: ignore[override]
+        """Those of the squared loss, which sums of products do not clip."""
+        return self.loss.polynomial if is_squared(self.loss) else None
+
+    def extreme_targets(self, bound: float) -> AnyArray | None:
+        """Return those of the loss, but for a clipped Poisson loss."""
+        return None if self.loss.targets == "counts" else self.loss.extreme_targets(bound)
 
     def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
         """Return φ, continued by its tangent lines where the slope is cut off."""
@@ -81,6 +97,11 @@ class Clipped:
     def curvature_at(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
         """Return κ of the loss, for slopes up to the bound."""
         return self.loss.curvature_at(slope, public)
+
+
+def is_clipped(loss: Loss) -> bool:
+    """Whether the slope of a loss is bounded by itself, whatever the target is."""
+    return isinstance(loss, Clipped)
 
 
 def is_squared(loss: Loss) -> bool:

@@ -7,6 +7,7 @@ curvature_at(a)   κ(a), the largest φ″ among points with |φ′| = a; concav
 monotone          whether the slope keeps its sign for a fixed label
 bent_most_at      the slope where κ peaks, infinite where κ never falls
 smooth            whether φ′ is Lipschitz, so that a curvature exists
+canonical         whether φ″ is the variance of φ′ under the loss's own model
 
 ``margin_at(slope, y)`` inverts the slope; clipping uses it.
 """
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
+from scipy.special import expit
 
 from confide._registry import Registry
 from confide._types import AnyArray
@@ -81,8 +83,35 @@ class Loss(Protocol):
         """Return a margin where the slope has this value, ±inf where it never has."""
         ...
 
+    @property
+    def quadratic(self) -> bool:
+        """Whether φ is a polynomial of degree two in the margin."""
+        ...
+
+    @property
+    def canonical(self) -> bool:
+        """Whether φ″ is the variance of φ′ under the loss's own model."""
+        ...
+
+    @property
+    def polynomial(self) -> tuple[float, float] | None:
+        """κ and q of ½κη² − qyη where that is φ, or Taylor's polynomial of it, at 0."""
+        ...
+
     def slope_bound(self, public: PublicBounds) -> float:
         """Return A."""
+        ...
+
+    def curvature_from_slope(self, slope: AnyArray, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ″ where φ′ is known already."""
+        ...
+
+    def steepest_slope(self, public: PublicBounds, margin: float) -> float:
+        """Return the largest |φ′| over margins up to a bound."""
+        ...
+
+    def extreme_targets(self, bound: float) -> AnyArray | None:
+        """Return the targets where φ varies most; None where nobody knows them."""
         ...
 
     def curvature_at(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
@@ -90,13 +119,40 @@ class Loss(Protocol):
         ...
 
 
+class LossTraits:
+    """What most losses have in common; a loss overrides what it knows better."""
+
+    __slots__ = ()
+
+    quadratic: ClassVar[bool] = False
+    canonical: ClassVar[bool] = False
+    polynomial: ClassVar[tuple[float, float] | None] = None
+
+    def curvature_from_slope(
+        self: "Loss", slope: AnyArray, eta: AnyArray, y: AnyArray
+    ) -> AnyArray:
+        """Return φ″ where φ′ is known already."""
+        return self.curvature(eta, y)
+
+    def steepest_slope(self: "Loss", public: PublicBounds, margin: float) -> float:
+        """Return the largest |φ′| over margins up to a bound."""
+        return self.slope_bound(public)
+
+    def extreme_targets(self: "Loss", bound: float) -> AnyArray | None:
+        """Return the targets where φ varies most; None where nobody knows them."""
+        return np.array([-1.0, 1.0]) if self.targets == "signs" else None
+
+
 LOSSES: Registry[type[Any]] = Registry("loss")
 
 
 @LOSSES.register("logistic")
 @dataclass(frozen=True, slots=True)
-class Logistic:
+class Logistic(LossTraits):
     """log(1 + exp(−yη)) for y = ±1."""
+
+    canonical: ClassVar[bool] = True
+    polynomial: ClassVar[tuple[float, float] | None] = (0.25, 0.5)
 
     targets: ClassVar[Targets] = "signs"
     monotone: ClassVar[bool] = True
@@ -120,6 +176,15 @@ class Logistic:
         chance = np.abs(self.slope(eta, y))
         return chance * (1 - chance)
 
+    def curvature_from_slope(self, slope: AnyArray, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ″ = |φ′|(1 − |φ′|), which spares an exponential."""
+        size = np.abs(slope)
+        return size - size * size
+
+    def steepest_slope(self, public: PublicBounds, margin: float) -> float:
+        """Return the chance of the other label at the largest margin."""
+        return float(expit(margin)) * (1 + 1e-12)
+
     def margin_at(self, slope: AnyArray, y: AnyArray) -> AnyArray:
         """Return the margin where the slope has this value."""
         chance = slope + (y > 0)
@@ -139,7 +204,7 @@ class Logistic:
 
 @LOSSES.register("huberized-hinge")
 @dataclass(frozen=True, slots=True)
-class HuberizedHinge:
+class HuberizedHinge(LossTraits):
     """The hinge with a parabola of half-width h around its kink; z = yη, y = ±1."""
 
     width: float = 0.5
@@ -184,7 +249,7 @@ class HuberizedHinge:
 
 @LOSSES.register("smoothed-hinge")
 @dataclass(frozen=True, slots=True)
-class SmoothedHinge:
+class SmoothedHinge(LossTraits):
     """0 above z = 1, a parabola (1 − z)²/2 down to z = 0, the line ½ − z below."""
 
     targets: ClassVar[Targets] = "signs"
@@ -224,7 +289,7 @@ class SmoothedHinge:
 
 @LOSSES.register("hinge")
 @dataclass(frozen=True, slots=True)
-class Hinge:
+class Hinge(LossTraits):
     """max(0, 1 − yη) for y = ±1: no curvature, so output perturbation only."""
 
     targets: ClassVar[Targets] = "signs"
@@ -264,8 +329,11 @@ class Hinge:
 
 @LOSSES.register("squared")
 @dataclass(frozen=True, slots=True)
-class Squared:
+class Squared(LossTraits):
     """(η − y)²/2 for |y| <= B."""
+
+    quadratic: ClassVar[bool] = True
+    polynomial: ClassVar[tuple[float, float] | None] = (1.0, 1.0)
 
     targets: ClassVar[Targets] = "numbers"
     monotone: ClassVar[bool] = False
@@ -288,6 +356,10 @@ class Squared:
         """Return the margin where the slope has this value."""
         return y + slope
 
+    def extreme_targets(self, bound: float) -> AnyArray | None:
+        """Return the ends of the target's range."""
+        return np.array([-bound, bound])
+
     def slope_bound(self, public: PublicBounds) -> float:
         """Return A = RX + B, if R and B are declared."""
         bound = target_bound(public, "squared")
@@ -305,8 +377,10 @@ class Squared:
 
 @LOSSES.register("poisson")
 @dataclass(frozen=True, slots=True)
-class Poisson:
+class Poisson(LossTraits):
     """exp(η) − yη for counts 0 <= y <= B."""
+
+    canonical: ClassVar[bool] = True
 
     targets: ClassVar[Targets] = "counts"
     monotone: ClassVar[bool] = False
@@ -330,6 +404,10 @@ class Poisson:
         with np.errstate(divide="ignore"):
             return np.log(np.maximum(slope + y, 0))
 
+    def extreme_targets(self, bound: float) -> AnyArray | None:
+        """Return the ends of the target's range."""
+        return np.array([0.0, bound])
+
     def slope_bound(self, public: PublicBounds) -> float:
         """Return A = max(e^{RX}, B), if R and B are declared."""
         bound = target_bound(public, "Poisson")
@@ -344,14 +422,6 @@ class Poisson:
         """Return κ(a) = a + B, at most e^{RX}."""
         bound = target_bound(public, "Poisson")
         return np.minimum(slope + bound, _exp(public.margin_bound))
-
-
-def curvature_given(loss: Loss, slope: AnyArray, eta: AnyArray, y: AnyArray) -> AnyArray:
-    """Return φ″ where φ′ is known already; it spares the logistic loss an exponential."""
-    if isinstance(loss, Logistic):
-        size = np.abs(slope)
-        return size - size * size
-    return loss.curvature(eta, y)
 
 
 def curvature_bound(loss: Loss, public: PublicBounds) -> float:
@@ -372,3 +442,13 @@ def target_bound(public: PublicBounds, loss: str) -> float:
             "(or declare it in the schema)."
         )
     return public.target_bound
+
+
+def is_logistic(loss: Loss) -> bool:
+    """Whether a loss is the logistic one, not clipped: it has theorems of its own."""
+    return isinstance(loss, Logistic)
+
+
+def is_hinge(loss: Loss) -> bool:
+    """Whether a loss is the plain hinge: it has a solver of its own."""
+    return isinstance(loss, Hinge)

@@ -16,7 +16,7 @@ from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import SMOOTH_LOSS, Need, check_needs, check_whole
 from confide.noise import Entropy, Gumbel, largest
-from confide.objectives import Clipped, Objective, Poisson, PublicBounds, Squared
+from confide.objectives import Objective, PublicBounds
 from confide.privacy import Budget, Neighbours
 from confide.selection.base import PAGE, SELECTORS, SelectorCalibration, target_size
 from confide.selection.choice_cost import (
@@ -33,20 +33,13 @@ Oracle: TypeAlias = Callable[[Array], tuple[float, Array]]
 def loss_range(objective: Objective, margin: float) -> float:
     """Return the largest φ(η, y) − φ(η′, y) over margins up to a bound and all targets.
 
-    φ is convex in η, so its largest value is at an end. For two labels both are tried; the
-    ranges of the squared loss, plain or clipped, and of the Poisson loss are largest at the
-    ends of the target's range. Of any other loss the slope is known, and that suffices.
+    φ is convex in η, so its largest value is at an end. A loss knows at which targets its
+    range is largest; of any other the slope is known, and that suffices.
     """
     loss = objective.loss
     bound = objective.target_bound or 1.0
-    plain = loss.loss if isinstance(loss, Clipped) else loss
-    if loss.targets == "signs":
-        targets = np.array([-1.0, 1.0])
-    elif isinstance(plain, Squared):
-        targets = np.array([-bound, bound])
-    elif isinstance(loss, Poisson):
-        targets = np.array([0.0, bound])
-    else:
+    targets = loss.extreme_targets(bound)
+    if targets is None:
         public = PublicBounds(1.0, margin, objective.target_bound)
         return 2 * margin * loss.slope_bound(public)
     flat = np.clip(loss.margin_at(np.zeros(2), targets), -margin, margin)
@@ -82,13 +75,9 @@ class BoxScores:
     def of_all(self, rows: Rows, size: int) -> tuple[list[tuple[int, ...]], Array]:
         """Return every support of some size with its score."""
         supports = list(combinations(range(self.objective.columns), size))
-        oracle = self._quadratic(rows) if self._is_squared else None
+        oracle = self._quadratic(rows) if self.objective.loss.quadratic else None
         scores = [self._score(rows, support, oracle) for support in supports]
         return supports, np.array(scores)
-
-    @property
-    def _is_squared(self) -> bool:
-        return isinstance(self.objective.loss, Squared)
 
     def _score(
         self,

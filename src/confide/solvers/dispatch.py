@@ -3,7 +3,7 @@
 from confide._types import Array
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.objectives import Hinge, Objective, has_exact_prox
+from confide.objectives import Objective, has_exact_prox, is_hinge
 from confide.solvers.composite import minimise_composite
 from confide.solvers.hinge import minimise_hinge
 from confide.solvers.problem import Solution
@@ -33,7 +33,7 @@ def can_certify(objective: Objective) -> bool:
         return False
     if not objective.loss.smooth:
         plain = objective.kink is None and objective.constraint is None
-        return plain and isinstance(objective.loss, Hinge)
+        return plain and is_hinge(objective.loss)
     return has_exact_prox(objective.kink, objective.constraint)
 
 

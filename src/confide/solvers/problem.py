@@ -16,7 +16,7 @@ from confide._types import AnyArray, Array
 from confide.data.matrix.coded_design import MOST_ADDED
 from confide.data.rows.block import Block
 from confide.data.rows.in_memory import Rows
-from confide.objectives import Logistic, Objective, curvature_bound, curvature_given
+from confide.objectives import Objective, curvature_bound, is_logistic
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,9 @@ class Problem:
         def part(block: Block) -> tuple[Any, ...]:
             margin = block.margin(theta)
             slope = loss.slope(margin, block.target)
-            gram = block.gram(curvature_given(loss, slope, margin, block.target), fine=fine)
+            gram = block.gram(
+                loss.curvature_from_slope(slope, margin, block.target), fine=fine
+            )
             return block.pull(slope), slope @ slope, gram
 
         total, squares, gram = self.rows.sum(part, theta.dtype)
@@ -153,7 +155,7 @@ class CurvatureCertificate:
     ) -> "CurvatureCertificate | None":
         """Return what a Hessian in single precision proves, or None if it is nothing."""
         objective = problem.objective
-        if not isinstance(objective.loss, Logistic):
+        if not is_logistic(objective.loss):
             return None
         lowest = float(np.linalg.eigvalsh(hessian)[0])
         least = lowest - ROUNDINGS * float(np.trace(hessian))

@@ -34,7 +34,10 @@ def check_loss(loss: Loss, public: PublicBounds) -> None:
         _check_curvature(loss, eta, y, public)
         _check_inverse(loss, eta, label, public)
         _check_precision(loss, eta, y)
+        _check_traits(loss, eta, y, public)
     _check_curvature_of_slope(loss, public)
+    _check_extreme_targets(loss, public)
+    _check_model(loss, public)
 
 
 def _labels(loss: Loss, public: PublicBounds) -> Array:
@@ -239,3 +242,75 @@ def _check_precision(loss: Loss, eta: Array, y: Array) -> None:
             "last place: the solver's rounding bound counts on it",
             at=first_failure(close, margin=eta, label=y),
         )
+
+
+def _check_traits(loss: Loss, eta: Array, y: Array, public: PublicBounds) -> None:
+    slope, bend = loss.slope(eta, y), loss.curvature(eta, y)
+    same = np.isclose(loss.curvature_from_slope(slope, eta, y), bend, rtol=1e-9, atol=1e-12)
+    expect(
+        same,
+        "curvature_from_slope must be the curvature",
+        at=first_failure(same, margin=eta, label=y),
+    )
+    for reach in (0.1, 1.0, float(np.abs(eta).max())):
+        near = np.abs(eta) <= reach
+        steepest = loss.steepest_slope(public, reach) * (1 + 1e-12)
+        expect(
+            np.abs(slope[near]) <= steepest,
+            "steepest_slope must bound the slopes of margins up to its bound",
+            at=reach,
+        )
+    if loss.quadratic:
+        expect(np.ptp(bend) <= 1e-12, "a quadratic loss must have one curvature")
+    if loss.polynomial is not None:
+        curvature, pull = loss.polynomial
+        origin = np.zeros(1)
+        found = loss.curvature(origin, y[:1]), loss.slope(origin, y[:1])
+        inside = abs(float(found[1][0])) < loss.slope_bound(public)
+        expect(
+            not inside or np.isclose(found[0], curvature).all(),
+            "the first number of polynomial must be the curvature at 0",
+            at=float(found[0][0]),
+        )
+        expect(
+            not inside or np.isclose(found[1], -pull * y[:1]).all(),
+            "the second number of polynomial must be minus the slope at 0, per target",
+            at=float(found[1][0]),
+        )
+
+
+def _check_extreme_targets(loss: Loss, public: PublicBounds) -> None:
+    """Compare how far φ ranges at the extreme targets with how far at any other."""
+    extreme = loss.extreme_targets(public.target_bound or 1.0)
+    if extreme is None:
+        return
+    for reach in (0.3, min(public.margin_bound, WIDEST_MARGIN)):
+        eta = np.linspace(-reach, reach, MARGINS)
+        widths = [
+            float(np.ptp(loss.value(eta, np.full_like(eta, label))))
+            for label in (*extreme, *_labels(loss, public))
+        ]
+        most = max(widths[: len(extreme)])
+        expect(
+            max(widths) <= most * (1 + 1e-9),
+            "no target may have a larger range of values than the extreme targets",
+            at=reach,
+        )
+
+
+def _check_model(loss: Loss, public: PublicBounds) -> None:
+    """Compare the curvature of a canonical loss with the variance of its slope."""
+    if not loss.canonical or loss.targets == "numbers":
+        return
+    eta = _margins(public)
+    if loss.targets == "signs":
+        down, up = (loss.slope(eta, np.full_like(eta, label)) for label in (1.0, -1.0))
+        variance = -down * up
+    else:
+        variance = loss.slope(eta, np.zeros_like(eta))
+    same = np.isclose(variance, loss.curvature(eta, np.ones_like(eta)), rtol=1e-9)
+    expect(
+        same,
+        "the curvature of a canonical loss must be the variance of its slope",
+        at=first_failure(same, margin=eta),
+    )

@@ -32,7 +32,7 @@ from confide.mechanisms.base import (
 )
 from confide.mechanisms.unit_noise import gaussian_shift_of
 from confide.noise import Entropy, Gaussian
-from confide.objectives import Clipped, Objective
+from confide.objectives import Objective, is_clipped
 from confide.privacy import Approx, Budget, Neighbours, Pure
 from confide.privacy.budgets import exact
 
@@ -48,7 +48,7 @@ FINITE_SLOPE = Need(
     lambda objective: (
         objective.target_bound is not None
         or objective.loss.targets == "signs"
-        or isinstance(objective.loss, Clipped)
+        or is_clipped(objective.loss)
     ),
     "declare a public bound on the target (target_bound) or clip the slope (slope_bound)",
 )

@@ -14,7 +14,6 @@ from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from scipy.special import expit
 
 from confide._types import Array
 from confide.accounting import Event
@@ -32,7 +31,7 @@ from confide.mechanisms.base import (
 from confide.mechanisms.unit_noise import unit_noise
 from confide.noise import Entropy, Gaussian, SphericalLaplace
 from confide.noise.samplers import degrees_of_freedom, draw_symmetric
-from confide.objectives import Logistic, Objective, curvature_bound, curvature_given
+from confide.objectives import Objective, curvature_bound
 from confide.privacy import Budget, Neighbours, Pure
 
 PAGE = "private-intervals.md#"
@@ -167,7 +166,7 @@ def sums(objective: Objective, rows: Rows, theta: Array) -> tuple[Array, Array]:
     def part(block: Block) -> tuple[Any, ...]:
         margin = block.margin(theta, alone=True)
         slope = loss.slope(margin, block.target)
-        bend = curvature_given(loss, slope, margin, block.target)
+        bend = loss.curvature_from_slope(slope, margin, block.target)
         return block.gram(bend, fine=True), block.gram(slope * slope, fine=True)
 
     curvature, scatter = rows.sum(part)
@@ -225,9 +224,8 @@ def largest_contribution(objective: Objective, weight: float, length: float) -> 
 
 def steepest_slope(objective: Objective, length: float) -> float:
     """Return the largest slope at coefficients of this length."""
-    if isinstance(objective.loss, Logistic):
-        return float(expit(objective.row_norm * length)) * (1 + 1e-12)
-    return objective.slope_bound
+    margin = objective.row_norm * length
+    return objective.loss.steepest_slope(objective.public, margin)
 
 
 def records(

@@ -15,7 +15,7 @@ import numpy as np
 
 from confide._types import Array
 from confide.accounting import LossBound, gaussian_shift
-from confide.objectives import Logistic, Objective
+from confide.objectives import Objective, is_logistic
 from confide.privacy import Neighbours
 
 CELLS = 512
@@ -58,7 +58,7 @@ def pure_rate(
     objective: Objective, epsilon: float, neighbours: Neighbours, *, coupled: bool = True
 ) -> float:
     """Return the largest rate γ of spherical Laplace noise; 0 if there is none."""
-    if coupled and is_logistic(objective):
+    if coupled and is_logistic(objective.loss):
         enough = neighbours.shifts * objective.row_norm**2 / epsilon
         if objective.strong_convexity >= enough:
             return epsilon / (neighbours.shifts * objective.row_norm)
@@ -104,11 +104,6 @@ def replace_one_bound(objective: Objective, sigma: float) -> LossBound:
     knots = np.linspace(0.0, min(12.0, ripe + 1.0), KNOTS)
     values = _envelope(points.heights + (reach + mu) ** 2 / 2, reach + mu, knots)
     return LossBound(knots, values, 2 * mu, folded)
-
-
-def is_logistic(objective: Objective) -> bool:
-    """Whether the loss is the logistic loss, not clipped: the log-det part is then free."""
-    return isinstance(objective.loss, Logistic)
 
 
 def _envelope(heights: Array, slopes: Array, knots: Array) -> Array:

@@ -26,12 +26,11 @@ from confide.accounting import (
 from confide.errors import InvalidParameter
 from confide.mechanisms.objective.analysis import (
     gaussian_bounds,
-    is_logistic,
     pure_rate,
     replace_one_bound,
 )
 from confide.noise import Gaussian, Noise, SphericalLaplace
-from confide.objectives import Objective
+from confide.objectives import Objective, is_logistic
 from confide.privacy import Approx, Neighbours, Pure, Zcdp, gaussian_mu
 
 PAGE = "objective-perturbation.md#"
@@ -81,7 +80,7 @@ def approx(
     event = ApproxEvent(budget.epsilon, budget.delta)
     mu = gaussian_mu(epsilon, delta) / math.sqrt(copies)
     least = neighbours.shifts * objective.lipschitz / mu
-    if coupled and is_logistic(objective):
+    if coupled and is_logistic(objective.loss):
         if objective.strong_convexity >= 2 * least**2:
             shift = GaussianEvent(mu * math.sqrt(copies))
             return Perturbation(Gaussian(least), PAGE + "objective-logistic", shift)
@@ -119,7 +118,11 @@ def zcdp(
     rho = float(budget.rho) / copies
     event = ZcdpEvent(budget.rho)
     least = neighbours.shifts * objective.lipschitz / math.sqrt(2 * rho)
-    if coupled and is_logistic(objective) and objective.strong_convexity >= 2 * least**2:
+    if (
+        coupled
+        and is_logistic(objective.loss)
+        and objective.strong_convexity >= 2 * least**2
+    ):
         shift = GaussianEvent(math.sqrt(2 * float(budget.rho)))
         return Perturbation(Gaussian(least), PAGE + "objective-logistic", shift)
     found: list[Perturbation] = []

@@ -34,10 +34,9 @@ from confide.mechanisms.base import (
     make_release,
 )
 from confide.mechanisms.objective import calibration as calibration_rules
-from confide.mechanisms.objective.analysis import is_logistic
 from confide.mechanisms.objective.calibration import Perturbation
 from confide.noise import Entropy, Gaussian, Noise, SphericalLaplace
-from confide.objectives import Objective, check_guess
+from confide.objectives import Objective, check_guess, is_logistic
 from confide.privacy import (
     Approx,
     Budget,
@@ -207,7 +206,7 @@ class ObjectivePerturbation:
         self, objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
     ) -> float:
         """Return the ridge at which the log-determinant part costs little or nothing."""
-        if self.analysis == "coupled" and is_logistic(objective):
+        if self.analysis == "coupled" and is_logistic(objective.loss):
             return _free_logistic_ridge(objective, budget, neighbours, copies)
         if self.analysis == "kst" and not isinstance(budget, Zcdp):
             return 2 * objective.smoothness / float(budget.epsilon) * copies * (1 + 1e-12)

@@ -33,7 +33,7 @@ from confide.mechanisms.statistics.sums import (
     within,
 )
 from confide.noise import Entropy, Laplace
-from confide.objectives import Logistic, Objective, is_squared
+from confide.objectives import Objective, is_squared
 from confide.privacy import Budget, Neighbours, Pure
 
 Constants = Literal["tight", "published"]
@@ -42,7 +42,7 @@ RIDGE = 4.0
 DROPPED_BELOW = 1e-8
 POLYNOMIAL = Need(
     "the squared or the logistic loss, which have a polynomial of degree two",
-    lambda objective: is_squared(objective.loss) or isinstance(objective.loss, Logistic),
+    lambda objective: objective.loss.polynomial is not None,
     "use mechanism='objective'",
 )
 
@@ -57,7 +57,7 @@ class Polynomial:
     @classmethod
     def of(cls, objective: Objective) -> "Polynomial":
         """Return κ and q of a loss."""
-        return cls(1.0, 1.0) if is_squared(objective.loss) else cls(0.25, 0.5)
+        return cls(*(objective.loss.polynomial or (0.0, 0.0)))
 
 
 @MECHANISMS.register("functional")

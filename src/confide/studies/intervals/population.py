@@ -16,7 +16,7 @@ from confide._types import Array
 from confide.data.datasets.catalogue import load
 from confide.errors import NotSolved
 from confide.noise import Generator
-from confide.objectives import Objective, curvature_given
+from confide.objectives import Objective
 
 TOLERANCE = 1e-9
 """Largest gradient, relative to the ridge."""
@@ -89,7 +89,7 @@ def minimisers(
         if not far.any():
             return theta
         open_ones = open_ones[far]
-        bend = curvature_given(loss, slope[:, far], margin[:, far], target)
+        bend = loss.curvature_from_slope(slope[:, far], margin[:, far], target)
         hessian = population.grams(counts[:, open_ones] * bend) + np.diag(objective.ridge)
         step = np.linalg.solve(hessian, gradient[:, far].T[:, :, None])[:, :, 0]
         theta[:, open_ones] -= step.T
@@ -103,7 +103,7 @@ def moment_sums(
     loss, target = objective.loss, population.target[:, None]
     margin = population.features @ theta
     slope = loss.slope(margin, target)
-    bend = curvature_given(loss, slope, margin, target)
+    bend = loss.curvature_from_slope(slope, margin, target)
     return population.grams(counts * bend), population.grams(counts * slope**2)
 
 

@@ -14,7 +14,7 @@ from confide.errors import NotSolved
 from confide.mechanisms.published import NappTarget
 from confide.mechanisms.published.napp.iterations import NappPath
 from confide.mechanisms.published.napp.rows import NOTHING, Shares, retrievable
-from confide.objectives import Loss, curvature_given
+from confide.objectives import Loss
 
 LASSO = NappTarget("lasso", 1.0)
 ITERATIONS = 80
@@ -214,7 +214,7 @@ class BatchTable:
 
     def _bend(self, margin: Array, slope: Array) -> Array:
         """Return the Hessian of the losses for every line of margins."""
-        bend = curvature_given(self._loss, slope, margin, self._y)
+        bend = self._loss.curvature_from_slope(slope, margin, self._y)
         if self._products is None:
             return np.stack([(self._t * one) @ self._x for one in bend])
         sums = bend @ self._products

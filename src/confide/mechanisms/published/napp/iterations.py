@@ -18,7 +18,7 @@ from confide.data.matrix.coded_design import CodedDesign
 from confide.data.rows.in_memory import InMemoryRows, Rows, held
 from confide.errors import InvalidParameter, NotSolved
 from confide.mechanisms.published.napp.weights import Weighting
-from confide.objectives import L2Ball, Objective, Ridge, Squared, curvature_given
+from confide.objectives import L2Ball, Objective, Ridge
 from confide.solvers import minimise
 
 
@@ -128,7 +128,7 @@ class ExactStep:
         self._t = np.ascontiguousarray(self._x.T)
         self._gram = self._aside = np.zeros((0, 0))
         self._linear = np.zeros(0)
-        self._square = isinstance(objective.loss, Squared)
+        self._square = objective.loss.quadratic
         if self._square:
             self._gram, self._pull = self._t @ self._x, self._t @ self._y
             self._energy = float(self._y @ self._y)
@@ -203,7 +203,7 @@ class ExactStep:
         return self._t @ slope + linear + double * theta, margin, slope
 
     def _bend(self, margin: Array, slope: Array) -> None:
-        bend = curvature_given(self._objective.loss, slope, margin, self._y)
+        bend = self._objective.loss.curvature_from_slope(slope, margin, self._y)
         self._gram = (self._t * bend) @ self._x
 
 
