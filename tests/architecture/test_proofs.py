@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from confide.errors import InvalidParameter, UnmetNeeds
-from confide.mechanisms import MECHANISMS, OutputPerturbation, calibrate_with_intervals
+from confide.mechanisms import MECHANISMS, OutputPerturbation
 from confide.mechanisms.published import RlsObjective, RlsOut
 from confide.objectives import Clipped, Logistic, Objective, Squared
 from confide.privacy import (
@@ -28,6 +28,7 @@ from confide.selection import (
     SelectThenFit,
 )
 from confide.tuning import ChunkedSearch, RandomStopping
+from support.intervals import calibrate_with_intervals
 
 PROOFS = Path(__file__).parents[2] / "docs" / "proofs"
 REFUSED = {

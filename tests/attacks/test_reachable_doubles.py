@@ -136,7 +136,7 @@ def test_intervals_promise_no_more_than_their_moments_keep():
     entropy = Entropy.seeded(3)
 
     def draw(table):
-        (found,) = moments.release(plan, [point], [rows_of(table)], entropy)
+        (found,) = plan.release([point], [rows_of(table)], entropy)
         return np.diag(found.curvature)
 
     said = accusations(draw, tables, by_centres(centres, scale), 40)

@@ -224,7 +224,7 @@ def unstamped(self, calibration, tasks, entropy):
 def with_data(self, calibration, tasks, entropy):
     tasks = list(tasks)
     found = OutputPerturbation.release(self, calibration, tasks, entropy)
-    return replace(found, extras={"residuals": np.asarray(tasks[0].target)})
+    return replace(found, weights=np.asarray(tasks[0].target))
 
 
 def changed(**fields):
@@ -251,7 +251,7 @@ def blind_to_its_needs(_, objective, budget, neighbours, *, copies=1):
 FAULTS = {
     "one seed for all": ({"release": without_fresh_noise}, "another seed must change"),
     "no stamp": ({"release": unstamped}, "stamped as not private"),
-    "data in the extras": ({"release": with_data}, "no array but its value"),
+    "data in the weights": ({"release": with_data}, "no array but its value"),
     "copies for nothing": ({"calibrate": deaf_to_copies}, "must cost noise"),
     "constant noise": (
         {"calibrate": changed(noise=lambda c: replace(c.noise, scale=1.0))},

@@ -7,24 +7,19 @@ import pytest
 from scipy import stats
 
 from confide.data import bound_rows
-from confide.inference.uncertainty import (
-    CAUTION,
-    Uncertainty,
-    published_uncertainty,
-    sampled_offsets,
-    uncertainty,
-)
 from confide.mechanisms import (
     Moments,
     NoiseRecord,
     ObjectivePerturbation,
     OutputPerturbation,
-    calibrate_with_intervals,
 )
+from confide.mechanisms.intervals.law import CAUTION, published_uncertainty, uncertainty
 from confide.mechanisms.intervals.moments import sums
+from confide.mechanisms.release import Uncertainty, sampled_offsets
 from confide.objectives import HuberizedHinge, Logistic, Objective
 from confide.privacy import Neighbours, Pure, Zcdp
 from support.cases import objective
+from support.intervals import calibrate_with_intervals
 
 FALSE_ALARM = 1e-6
 DRAWS = 100_000

@@ -7,11 +7,7 @@ import pytest
 
 from confide.accounting import as_pure, as_zcdp, compose
 from confide.accounting.loss_bound import gaussian_left
-from confide.mechanisms import (
-    ObjectivePerturbation,
-    OutputPerturbation,
-    calibrate_with_intervals,
-)
+from confide.mechanisms import ObjectivePerturbation, OutputPerturbation
 from confide.mechanisms.intervals import moments
 from confide.privacy import (
     Approx,
@@ -23,6 +19,7 @@ from confide.privacy import (
     zcdp_to_approx,
 )
 from support.cases import LOSSES, add_remove_pairs, objective, plane_pairs, replace_pairs
+from support.intervals import calibrate_with_intervals
 from support.whole import share_of_claim
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE

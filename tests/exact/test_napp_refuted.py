@@ -187,7 +187,7 @@ def test_what_is_returned_is_seen_in_the_releases():
     count, parts = 150, []
     for table, seed in ((rows(1), 5), (rows(0), 6)):
         releases = sampled(napp, table, count, seed)
-        back = np.array([release.extras["retrieved"][0] for release in releases])
+        back = np.array([release.retrieved[0] for release in releases])
         assert np.all((back >= 0) & (back <= 0.5))
         parts.append(int(((back > 0.02) & (back < 0.48)).sum()))
     assert parts[0] / count > 0.02

@@ -315,7 +315,7 @@ def test_the_released_eigenvalue_has_the_noise_that_is_stated(constants):
     scale = found.others[1].scale
     rows = bound_rows(np.repeat(np.eye(2), 20_000, axis=0), np.ones(40_000), 1.0, 0.0)
     entropy = Entropy.seeded(6)
-    ridges = [found.release([rows], entropy).extras["ridges"][0] for _ in range(400)]
+    ridges = [found.release([rows], entropy).ridges[0] for _ in range(400)]
     centre = 20_000 - mechanism._margin(found.budget, scale)
     seen = (ceiling - np.array(ridges) - centre) / scale
     assert stats.kstest(seen, stats.norm.cdf).pvalue > FALSE_ALARM

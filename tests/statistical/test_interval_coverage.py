@@ -18,7 +18,6 @@ from confide import (
     Pure,
     Zcdp,
 )
-from confide.estimators._row_bounds import bounding_for
 from confide.solvers import minimise
 
 FITS = 300
@@ -43,9 +42,9 @@ CASES = [
 
 def truth(model, target):
     """Return the minimiser of the population, with the ridge of a sample."""
-    task = model._task(model._found(target, len(target)))
-    bounding = bounding_for(model, model._mechanism())
-    objective = model._objective(task, 3, bounding)
+    spec = model._spec()
+    task = spec.target.spec(spec.target.look(target, len(target)))
+    bounding, objective = spec.bounding, spec.objective(task, 3)
     share = len(target) / ROWS
     whole = type(objective)(
         objective.loss,
@@ -57,7 +56,7 @@ def truth(model, target):
         objective.target_bound,
     )
     rows = bounding.enclose(FEATURES, task.codings[0](task.read(target, len(target))))
-    value = minimise(whole, rows, np.zeros(4), 1e-9).theta * model._unit()
+    value = minimise(whole, rows, np.zeros(4), 1e-9).theta * spec.target.unit
     value[-1] *= bounding.height
     return value
 

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from confide.estimators._spec import Bounding
 from scipy import sparse
 
 from confide import (
@@ -35,8 +36,7 @@ from confide import (
 )
 from confide.data import EntryBounds, open_table
 from confide.errors import ConfideError
-from confide.estimators._read import InParts, PrepareChunk, reading_of
-from confide.estimators._row_bounds import Bounding
+from confide.estimators._read import InParts, PrepareChunk
 
 BUDGET = Approx(1, "1e-6")
 COLUMNS = (
@@ -391,7 +391,8 @@ def read(given: Given, bounding: Any, *, swept: bool = True) -> list[bytes] | No
     """
     model, X, y = given
     try:
-        reading = reading_of(model, X, y)
+        spec = model._spec()
+        reading = model._read(spec, X, y)
         bounds = BOUNDS[0] if model.schema is not None else bounding
         if isinstance(reading, InParts) and not swept:
             held = list(_pieces(reading, bounds))

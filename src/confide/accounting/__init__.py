@@ -17,6 +17,8 @@ from confide.accounting.events import (
     SubsampledGaussianEvent,
     ZcdpEvent,
     event_of,
+    gaussian_part,
+    group_events,
 )
 from confide.accounting.loss_bound import (
     ORDERS,
@@ -60,8 +62,10 @@ __all__ = [
     "epsilon_for",
     "event_of",
     "gaussian_left",
+    "gaussian_part",
     "gaussian_shift",
     "general_renyi",
+    "group_events",
     "multiplier_for",
     "rho_of_curve",
     "rho_of_one_run",

@@ -4,7 +4,7 @@ An event says what it is for a group of rows. Its fields are all that a file kee
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias, assert_never, get_args
@@ -164,3 +164,16 @@ def _read(kind: Any, value: Any) -> Any:
     if kind in (Fraction, float):
         raise TypeError("a fraction is text, and a number is a number")
     return value
+
+
+def gaussian_part(events: Sequence[Event]) -> tuple[float, bool]:
+    """Return the squared shift of the Gaussian events, and whether there are no others."""
+    shifts = [event.mu for event in events if isinstance(event, GaussianEvent)]
+    return sum(mu**2 for mu in shifts), len(shifts) == len(events)
+
+
+def group_events(events: tuple[Event, ...], rows_per_person: int) -> tuple[Event, ...]:
+    """Return what events for one row are for a person with several."""
+    if rows_per_person == 1:
+        return events
+    return tuple(event.for_group(rows_per_person) for event in events)

@@ -40,7 +40,7 @@ from confide.cli.tables import (
 )
 from confide.data import UNNAMED, Category, Schema
 from confide.errors import InvalidParameter, did_you_mean
-from confide.estimators import ESTIMATORS, load_model, offers_intervals
+from confide.estimators import ESTIMATORS, load_model
 from confide.inference import Summary
 from confide.ledger import Account, Amount, Ledger
 from confide.mechanisms.intervals.moments import PAGE
@@ -138,7 +138,7 @@ def fit(
         written = {name: None if at is None else str(at) for name, at in files.items()}
         print_json({**summary_record(summary), **written})
         return
-    payable = wish is None and offers_intervals(estimator)
+    payable = wish is None and estimator.offers_intervals()
     _print_release(summary, public, plot, payable=payable)
     quoted = "" if ledger is None else f" --ledger {ledger}"
     if book is None:

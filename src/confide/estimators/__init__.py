@@ -3,7 +3,6 @@
 from confide.estimators._load import load_model
 from confide.estimators._model_file import release_hash
 from confide.estimators._predict_chunks import each_piece
-from confide.estimators._rehearse import offers_intervals
 from confide.estimators.catalogue import ESTIMATORS, EstimatorEntry
 from confide.estimators.classifiers import LinearSVC, LogisticRegression
 from confide.estimators.multi_response import MultiResponseRegression
@@ -21,6 +20,5 @@ __all__ = [
     "SparseLinearRegression",
     "each_piece",
     "load_model",
-    "offers_intervals",
     "release_hash",
 ]

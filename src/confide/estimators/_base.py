@@ -8,62 +8,52 @@ can be refused any more are rows summed and noise drawn.
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from confide._types import AnyArray, Array
 from confide.data import INTERCEPT, Display, Schema, read_table
-from confide.errors import InvalidParameter
-from confide.estimators._dataset_name import dataset_name
-from confide.estimators._group_release import group_events, per_person
-from confide.estimators._interval_release import (
-    Prepared,
-    calibrate,
-    coded_rows,
-    coefficient_lines,
-    interval_caution,
-    interval_facts,
-    interval_level,
-    intervals_of,
-    release_all,
-)
+from confide.errors import ConfideError, InvalidParameter
+from confide.estimators._fit import DryRun, PreparedFit, dataset_name, prepare
 from confide.estimators._model_file import release_hash, write_model
-from confide.estimators._objective import TargetSpec, objective_of
 from confide.estimators._predict_chunks import Margins, margins_in_parts, table_to_predict
-from confide.estimators._read import reading_of
-from confide.estimators._rehearse import DryRun, PreparedFit, rehearsed
-from confide.estimators._row_bounds import (
+from confide.estimators._read import InParts, Reading, reading_of
+from confide.estimators._spec import (
     Bounding,
-    bounding_facts,
+    FitSpec,
+    IntervalSetting,
+    LedgerSetting,
+    MechanismSetting,
+    NeighbourSetting,
+    RidgeSetting,
     bounding_for,
     bounding_of,
-)
-from confide.estimators._summary_facts import about
-from confide.estimators._support import (
     check_penalty,
+)
+from confide.estimators._summary import (
+    bounding_facts,
+    coefficient_lines,
     display_of_release,
-    selected,
+    head_facts,
+    interval_caution,
+    interval_facts,
+    release_facts,
+    selected_names,
     selection_facts,
-    selects,
 )
-from confide.estimators._target_coding import TargetInfo
-from confide.estimators._validate import check_count_is_public, read_features, read_number
-from confide.inference import Coefficient, Intervals, IntervalTable, Summary
+from confide.estimators._target import TargetInfo, TargetRule, TargetSpec
+from confide.estimators._validate import read_features, read_number
+from confide.inference import Coefficient, IntervalTable, Summary
 from confide.ledger import Charge, Ledger
-from confide.mechanisms import MECHANISMS, Mechanism, Release
-from confide.noise import Entropy
-from confide.objectives import Objective
-from confide.privacy import (
-    Budget,
-    Neighbours,
-    check_budget,
-    row_budget,
-    warn_if_claimed,
-)
+from confide.mechanisms import MECHANISMS, Intervals, Mechanism, Release, WithIntervals
+from confide.noise import Entropy, RandomState
+from confide.objectives import Penalty
+from confide.privacy import Budget, Neighbours, check_budget, warn_if_claimed
 from confide.privacy.guarantee import PUBLIC_LABELS
 
 BOUNDS = {
@@ -78,122 +68,35 @@ BOUNDS = {
 class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
     """Common ground of the estimators; not for direct use."""
 
-    budget: Any
+    budget: Budget | None
     schema: Schema | None
     row_norm: float
-    mechanism: Any
-    l2: Any
+    mechanism: MechanismSetting
+    l2: RidgeSetting
     l1: float
-    penalty: Any
+    penalty: Penalty | None
     fit_intercept: bool
-    neighbours: Any
-    intervals: Any
-    ledger: Any
-    random_state: Any
+    neighbours: NeighbourSetting
+    intervals: IntervalSetting
+    ledger: LedgerSetting
+    random_state: RandomState
     release_: Release
-
-    def _ready(self, X: Any, y: Any) -> PreparedFit:
-        """Check everything and calibrate: after this a fit only pays and releases."""
-        budget, mechanism, neighbours = self._settings()
-        reading = reading_of(self, X, y)
-        task = reading.task
-        bounding = bounding_for(self, mechanism)
-        objective = self._objective(task, reading.width, bounding)
-        crowd = 1 if self.schema is None else self.schema.rows_per_person
-        wish = Intervals.of(self.intervals)
-        rows = None if wish is None else reading.enclose(bounding)
-        calibration = calibrate(
-            mechanism,
-            objective,
-            row_budget(budget, crowd),
-            neighbours,
-            copies=len(task.codings),
-            wish=wish,
-            rows=0 if rows is None else rows.table_count,
-        )
-        in_table = y is None or isinstance(y, str)
-        if in_table and calibration.takes_count_as_public:
-            check_count_is_public(self.schema)
-        rows = reading.enclose(bounding) if rows is None else rows
-        calibration.check_rows(rows)
-        tasks, count = coded_rows(rows, task.codings), rows.table_count
-        return PreparedFit(
-            budget, crowd, wish, count, calibration, task, tasks, bounding.height
-        )
-
-    def _fit(self, X: Any, y: Any) -> Any:
-        budget, crowd, wish, count, calibration, task, tasks, height = self._ready(X, y)
-        warn_if_claimed(calibration.guarantee, callers=3)
-        entropy = Entropy.of(self.random_state)
-        receipt = self._charge(calibration, budget, crowd, secret=entropy.secret)
-        still = None if self.schema is None else self.schema.still_directions(height)
-        release = release_all(calibration, tasks, entropy, wish, count, still=still)
-        self._keep(per_person(release, budget, crowd), task)
-        self.fitted_on_ = datetime.now(UTC).date().isoformat()
-        if receipt is not None:
-            self._ledger().record(receipt, release_hash(self.release_))
-        return self
-
-    def rehearse(self, X: Any, y: Any = None) -> DryRun:
-        """Return what a fit on this table would promise; nothing is spent or drawn.
-
-        Whatever a fit would refuse is refused here as well.
-        """
-        return rehearsed(self, clone(self)._ready(X, y))  # noqa: SLF001
-
-    def adopt(self, release: Release, receipt: Charge | None = None) -> Any:
-        """Carry a release that promises less than this fit did, for another charge.
-
-        A search fits many models and pays once; its winner promises what all cost.
-        """
-        check_is_fitted(self, "release_")
-        if not np.array_equal(release.value, self.release_.value):
-            raise InvalidParameter("release", "this fit's, with another promise", "another")
-        self.release_ = release
-        if receipt is not None:
-            self._ledger().record(receipt, release_hash(release))
-        return self
-
-    def _charge(
-        self, calibration: Prepared, budget: Budget, crowd: int, *, secret: bool
-    ) -> Charge | None:
-        """Pay before anything is drawn; nothing after this may fail because of the data."""
-        if self.ledger is None:
-            return None
-        return self._ledger().charge(
-            dataset_name(self.schema, self.ledger),
-            budget,
-            group_events(calibration.events, crowd),
-            neighbours=calibration.guarantee.neighbours,
-            what=type(self).__name__,
-            status=calibration.guarantee.status,
-            private=secret,
-        )
-
-    def _ledger(self) -> Ledger:
-        return self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
-
-    def _seeks_labels(self) -> bool:
-        """Whether labels that nobody declared are to be read from the target."""
-        return False
-
-    def _found(self, y: Any, count: int) -> TargetInfo:
-        """Look at a target for what is not declared."""
-        return TargetInfo()
+    n_features_in_: int
+    feature_names_in_: AnyArray
 
     @abstractmethod
-    def _task(self, found: TargetInfo) -> TargetSpec:
-        """Return the loss, its bounds, and how a target becomes what it takes."""
+    def _rule(self) -> TargetRule:
+        """Return what the model makes of its target."""
 
-    def _settings(self) -> tuple[Budget, Mechanism, Neighbours]:
+    def _spec(self) -> FitSpec:
         """Check every parameter that needs no data, and return what the fit is made of."""
         budget = check_budget(self.budget)
         mechanism = self._mechanism()
-        chosen = self.neighbours
+        intervals = Intervals.of(self.intervals)
         usual = mechanism.default_neighbours
-        if Intervals.of(self.intervals) is not None:
-            usual = Neighbours.REPLACE_ONE
-        neighbours = Neighbours.of(usual if chosen is None else chosen)
+        if intervals is not None:
+            usual = WithIntervals.default_neighbours
+        neighbours = Neighbours.of(usual if self.neighbours is None else self.neighbours)
         for name, purpose in BOUNDS.items():
             if name == "row_norm" or getattr(self, name, None) is not None:
                 read_number(name, getattr(self, name), purpose)
@@ -210,9 +113,24 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         schema: Any = self.schema
         if schema is not None and not isinstance(schema, Schema):
             raise InvalidParameter("schema", "a Schema or None", type(schema).__name__)
-        if self.ledger is not None:
-            dataset_name(schema, self.ledger)
-        return budget, mechanism, neighbours
+        booked = None if self.ledger is None else dataset_name(schema, self.ledger)
+        norm, intercept = float(self.row_norm), bool(self.fit_intercept)
+        return FitSpec(
+            budget,
+            mechanism,
+            neighbours,
+            self._rule(),
+            schema,
+            bounding_for(mechanism, schema, norm, fit_intercept=intercept),
+            None if self._ridge_is_automatic else float(self.l2),
+            float(self.l1),
+            self.penalty,
+            float(getattr(self, "nuclear", 0.0)),
+            intercept,
+            intervals,
+            booked,
+            is_classifier(self),
+        )
 
     def _mechanism(self) -> Mechanism:
         if isinstance(self.mechanism, str):
@@ -221,19 +139,92 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             must = f"one of {sorted(MECHANISMS)} or a mechanism"
             example = "Try mechanism='objective', or ObjectivePerturbation()."
             raise InvalidParameter("mechanism", must, self.mechanism, example)
-        return cast("Mechanism", self.mechanism)
+        return self.mechanism
 
     @property
     def _ridge_is_automatic(self) -> bool:
         return isinstance(self.l2, str) and self.l2 == "auto"
 
+    def _read(self, spec: FitSpec, X: Any, y: Any) -> Reading:
+        """Read a table and remember its columns, as scikit-learn does."""
+        reading = reading_of(spec, X, y, partial(validate_data, self, reset=True))
+        self.n_features_in_ = reading.width
+        if isinstance(reading, InParts) and spec.schema is None:
+            if hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+            if reading.names is not None:
+                self.feature_names_in_ = np.asarray(reading.names, dtype=object)
+        return reading
+
+    def _prepare(self, X: Any, y: Any) -> PreparedFit:
+        """Check everything and calibrate: after this a fit only pays and releases."""
+        spec = self._spec()
+        in_table = y is None or isinstance(y, str)
+        return prepare(spec, self._read(spec, X, y), target_in_table=in_table)
+
+    def _fit(self, X: Any, y: Any) -> Any:
+        ready = self._prepare(X, y)
+        warn_if_claimed(ready.calibration.guarantee, callers=3)
+        entropy = Entropy.of(self.random_state)
+        receipt = None
+        if self.ledger is not None:
+            what = type(self).__name__
+            receipt = ready.charge(self._ledger(), what, secret=entropy.secret)
+        self._keep(ready.release(entropy), ready.task)
+        self.fitted_on_ = datetime.now(UTC).date().isoformat()
+        if receipt is not None:
+            self._ledger().record(receipt, release_hash(self.release_))
+        return self
+
+    def rehearse(self, X: Any, y: Any = None) -> DryRun:
+        """Return what a fit on this table would promise; nothing is spent or drawn.
+
+        Whatever a fit would refuse is refused here as well.
+        """
+        ready = clone(self)._prepare(X, y)  # noqa: SLF001
+        task, guarantee = ready.task, ready.calibration.guarantee
+        labels = None
+        if task.labels_were_read and task.classes is not None:
+            labels = task.classes.tolist()
+        return DryRun(guarantee, ready.spec.dataset, labels)
+
+    def offers_intervals(self) -> bool:
+        """Whether a model that was fitted without intervals could have had them.
+
+        Only public facts are asked, and nothing is calibrated.
+        """
+        try:
+            trial = clone(self).set_params(intervals=True, ledger=None)
+            spec = trial._spec()  # noqa: SLF001
+            task = spec.target.spec(TargetInfo(getattr(self, "classes_", None)))
+            objective = spec.objective(task, self.n_features_in_)
+            WithIntervals(spec.mechanism).check(objective)
+        except (ConfideError, ValueError):
+            return False
+        return True
+
+    def adopt(self, release: Release, receipt: Charge | None = None) -> Any:
+        """Carry a release that promises less than this fit did, for another charge.
+
+        A search fits many models and pays once; its winner promises what all cost.
+        """
+        check_is_fitted(self, "release_")
+        if not np.array_equal(release.value, self.release_.value):
+            raise InvalidParameter("release", "this fit's, with another promise", "another")
+        self.release_ = release
+        if receipt is not None:
+            self._ledger().record(receipt, release_hash(release))
+        return self
+
+    def _ledger(self) -> Ledger:
+        place: Any = self.ledger
+        return place if isinstance(place, Ledger) else Ledger.open(place)
+
     @property
     def _bounding(self) -> Bounding:
         """How the rows behind the release were bounded."""
-        return bounding_of(self, self.release_)
-
-    def _objective(self, task: TargetSpec, columns: int, bounding: Bounding) -> Objective:
-        return objective_of(self, task, columns, bounding)
+        norm, intercept = float(self.row_norm), bool(self.fit_intercept)
+        return bounding_of(self.release_, self.schema, norm, fit_intercept=intercept)
 
     def _keep(self, release: Release, task: TargetSpec) -> None:
         """Take over a release, and nothing else that was learned from the data."""
@@ -255,12 +246,13 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _set_coefficients(self, value: Array) -> None:
         """Split a release into slopes and intercept, in the user's units."""
-        table = np.atleast_2d(value) * self._unit()
+        rule = self._rule()
+        table = np.atleast_2d(value) * rule.unit
         slopes = table[:, :-1] if self.fit_intercept else table
         levels = np.zeros(len(table))
         if self.fit_intercept:
             levels = self._bounding.height * table[:, -1]
-        levels = levels + self._origin()
+        levels = levels + rule.origin
         self._slopes, self._levels = slopes, levels
         if self.schema is None:
             self.coef_, self.intercept_ = slopes.copy(), levels.copy()
@@ -268,14 +260,6 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         pairs = [self.schema.in_units(row) for row in slopes]
         self.coef_ = np.stack([row for row, _ in pairs])
         self.intercept_ = levels + np.array([constant for _, constant in pairs])
-
-    def _unit(self) -> float:
-        """Return how many of the user's units one unit of the objective is."""
-        return 1.0
-
-    def _origin(self) -> float:
-        """Return where the predictor starts, in the user's units."""
-        return 0.0
 
     def _margins(self, X: Any) -> Array:
         """Return the linear predictor of every row, one column per coding."""
@@ -294,7 +278,8 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             return margins_in_parts(table, margins)
         if self.schema is not None:
             X = read_table(X, self.schema, target=False)
-        return margins.of(read_features(self, X, self.schema, reset=False))
+        check = partial(validate_data, self, reset=False)
+        return margins.of(read_features(X, self.schema, check))
 
     def _feature_names(self) -> tuple[str, ...]:
         if self.schema is not None:
@@ -306,7 +291,8 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _display(self) -> Display:
         """Return what turns one coding of the release into the lines of the summary."""
-        factors = np.full(self.n_features_in_ + bool(self.fit_intercept), self._unit())
+        rule = self._rule()
+        factors = np.full(self.n_features_in_ + bool(self.fit_intercept), rule.unit)
         if self.fit_intercept:
             factors[-1] *= self._bounding.height
         if self.schema is None:
@@ -317,23 +303,36 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         return Display(
             lines.names,
             lines.matrix[:, : len(factors)] * factors,
-            lines.constant + self._origin() * (np.array(lines.names) == INTERCEPT),
+            lines.constant + rule.origin * (np.array(lines.names) == INTERCEPT),
         )
 
     def summary(self) -> Summary:
         """Return the guarantee and the coefficients as a printable table."""
         check_is_fitted(self, "release_")
-        release = self.release_
-        rows = self._lines()
-        noises = "; ".join(f"{n.kind} {n.scale:.4g} on {n.added_to}" for n in release.noise)
-        ridge = ("Ridge", f"l2 = {release.l2:.6g}")
-        selection = selection_facts(self) if selects(self) else ()
-        bounds = bounding_facts(release) if self.schema is None else ()
-        own = (*bounds, *selection, *interval_facts(release))
-        facts = (("Noise", noises), ridge, *own)
-        title, level = type(self).__name__, interval_level(release)
-        caution = interval_caution(release)
-        return Summary(title, release.guarantee, rows, facts, about(self), level, caution)
+        release, schema = self.release_, self.schema
+        own = (*release_facts(release),)
+        if schema is None:
+            own += bounding_facts(release)
+        if self._selects:
+            columns = self.n_features_in_ if schema is None else len(schema.columns)
+            own += selection_facts(self.selected_, columns)
+        fitted_on = getattr(self, "fitted_on_", None)
+        return Summary(
+            type(self).__name__,
+            release.guarantee,
+            self._lines(),
+            own + interval_facts(release),
+            head_facts(schema, self.n_features_in_, fitted_on),
+            None if release.intervals is None else release.intervals.level,
+            interval_caution(release),
+        )
+
+    @property
+    def _selects(self) -> bool:
+        """Whether zeros of the release mean that a variable was left out."""
+        penalty = self.penalty
+        zeroes = bool(self.l1) or (penalty is not None and penalty.kink() is not None)
+        return zeroes or self.release_.support is not None
 
     @property
     def selected_(self) -> tuple[str, ...]:
@@ -342,12 +341,14 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         A category is selected if one of its levels is.
         """
         check_is_fitted(self, "release_")
-        if not selects(self):
+        if not self._selects:
             raise AttributeError(
                 "nothing was selected: fit with l1 greater than 0, or with a mechanism "
                 "that selects columns, such as SelectThenFit"
             )
-        return selected(self)
+        table = np.atleast_2d(self.release_.value)[:, : self.n_features_in_]
+        used = (table != 0).any(axis=0)
+        return selected_names(used, self.schema, self._feature_names())
 
     @property
     def support_(self) -> AnyArray:
@@ -360,12 +361,12 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
     def intervals_(self) -> IntervalTable:
         """The coefficients with their intervals, as a frozen table."""
         check_is_fitted(self, "release_")
-        level = interval_level(self.release_)
-        if level is None:
+        kept = self.release_.intervals
+        if kept is None:
             raise AttributeError(
                 "no intervals were paid for: fit with intervals=True or a share like 0.2"
             )
-        return IntervalTable(self._lines(), level)
+        return IntervalTable(self._lines(), kept.level)
 
     def plot(self, *, ax: Any = None) -> Any:
         """Draw the coefficients, with their intervals where there are any."""
@@ -373,14 +374,8 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _lines(self) -> tuple[Coefficient, ...]:
         """Return a line for every displayed coefficient of every coding."""
-        display, codings = self._display(), np.atleast_2d(self.release_.value)
-        lines: list[Coefficient] = []
-        for k, label in enumerate(self._row_labels(len(codings))):
-            names = [label + name for name in display.names]
-            shown = display.show(codings[k])
-            bounds = intervals_of(self.release_, k, display.matrix)
-            lines += coefficient_lines(names, shown, bounds)
-        return tuple(lines)
+        labels = self._row_labels(len(np.atleast_2d(self.release_.value)))
+        return coefficient_lines(self.release_, labels, self._display())
 
     def save(self, path: str | Path) -> None:
         """Write the released model as JSON, for `confide.estimators.load_model`.

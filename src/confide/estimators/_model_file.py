@@ -16,10 +16,16 @@ from typing import Any
 import numpy as np
 
 from confide.accounting.events import EVENTS, event_from
-from confide.data import Schema
+from confide.data import EntryBounds, Schema
 from confide.errors import InvalidParameter
 from confide.mechanisms import MECHANISMS, Release
-from confide.mechanisms.base import NoiseRecord, lowered
+from confide.mechanisms.release import (
+    IntervalRelease,
+    NoiseRecord,
+    RowBounds,
+    Uncertainty,
+    lowered,
+)
 from confide.objectives import PENALTIES
 from confide.privacy import (
     Approx,
@@ -111,7 +117,7 @@ def release_record(release: Release) -> dict[str, Any]:
         "noise": [plain(record) for record in release.noise],
         "l2": plain(release.l2),
         "events": [_tagged(event, dict(EVENTS)) for event in release.events],
-        "extras": plain(release.extras),
+        "extras": _extras_record(release),
     }
 
 
@@ -139,8 +145,62 @@ def release_of(record: Mapping[str, Any]) -> Release:
     if value.ndim not in (1, 2) or not np.isfinite(value).all():
         raise ValueError("value")
     events = tuple(_event_of(event) for event in record["events"])
-    extras = dict(record.get("extras", {}))
-    return Release(value, guarantee, noise, _number(record["l2"]), events, extras)
+    ridge, extras = _number(record["l2"]), record.get("extras", {})
+    return Release(value, guarantee, noise, ridge, events, **_extras_of(extras))
+
+
+def _extras_record(release: Release) -> dict[str, Any]:
+    """Return what only some mechanisms release, under the names that files have for it."""
+    parts: dict[str, Any] = {
+        "support": release.support,
+        "weights": release.weights,
+        "retrieved": release.retrieved,
+        "ridges": release.ridges,
+    }
+    if release.row_bounds is not None:
+        height = {"height": release.row_bounds.height}
+        parts["bounds"] = plain(release.row_bounds.entries) | height
+    if release.intervals is not None:
+        intervals = plain(release.intervals)
+        intervals["boundary"] = intervals.pop("on_boundary")
+        parts["intervals"] = intervals
+    return {name: plain(part) for name, part in parts.items() if part is not None}
+
+
+def _extras_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a release that `_extras_record` describes."""
+    names = ("support", "weights", "retrieved", "ridges")
+    fields = {name: _tuples(record[name]) for name in names if name in record}
+    if "bounds" in record:
+        fields["row_bounds"] = _bounds_of(record["bounds"])
+    if "intervals" in record:
+        fields["intervals"] = _intervals_of(record["intervals"])
+    return fields
+
+
+def _bounds_of(record: Mapping[str, Any]) -> RowBounds:
+    length = None if record["length"] is None else _number(record["length"])
+    entries = EntryBounds(_number(record["most"]), int(record["few"]), length)
+    return RowBounds(entries, _number(record["height"]))
+
+
+def _intervals_of(record: Mapping[str, Any]) -> IntervalRelease:
+    return IntervalRelease(
+        _number(record["level"]),
+        _text(record["variant"]),
+        int(record["samples"]),
+        tuple(Fraction(_text(part)) for part in record["split"]),
+        record["boundary"] is True,
+        tuple(map(_law_of, record["laws"])),
+    )
+
+
+def _law_of(record: Mapping[str, Any]) -> Uncertainty:
+    size = int(record["dimension"])
+    matrices = [np.array(record[name], dtype=float) for name in ("sampling", "privacy")]
+    if any(m.shape != (size, size) or not np.isfinite(m).all() for m in matrices):
+        raise ValueError("intervals")
+    return Uncertainty(matrices[0], matrices[1], _text(record["kind"]), size)
 
 
 def budget_record(budget: Any) -> dict[str, str] | None:

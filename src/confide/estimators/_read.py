@@ -4,13 +4,12 @@ Either way the target is read first, then rows are bounded, record by record, an
 A table in parts is read whole once before anything is paid for, to see that it can be.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-from sklearn.base import is_classifier
 
 from confide._types import AnyArray
 from confide.data import InMemoryRows, PartitionedRows, Schema, read_table
@@ -27,9 +26,8 @@ from confide.data.tables.files import (
     open_table,
 )
 from confide.errors import InvalidData, InvalidParameter
-from confide.estimators._objective import TargetSpec
-from confide.estimators._row_bounds import Bounding
-from confide.estimators._target_coding import ReadTarget, TargetInfo
+from confide.estimators._spec import Bounding, FitSpec
+from confide.estimators._target import ReadTarget, TargetInfo, TargetSpec
 from confide.estimators._validate import (
     labels_in,
     read_features,
@@ -38,6 +36,7 @@ from confide.estimators._validate import (
 )
 
 PartedTable: TypeAlias = FileTable | DaskTable
+Check: TypeAlias = Callable[..., Any]
 
 
 class Reading(Protocol):
@@ -58,12 +57,15 @@ class Reading(Protocol):
         ...
 
 
-def reading_of(model: Any, X: Any, y: Any) -> Reading:
-    """Read a table, or as much of it as must be known before its rows are bounded."""
+def reading_of(spec: FitSpec, X: Any, y: Any, check: Check) -> Reading:
+    """Read a table, or as much of it as must be known before its rows are bounded.
+
+    ``check`` is scikit-learn's check of features in memory.
+    """
     table = parted_table(X, y)
     if table is None:
-        return _read_whole(model, X, y)
-    return _read_in_parts(model, table, y)
+        return _read_whole(spec, X, y, check)
+    return _read_in_parts(spec, table, y)
 
 
 # ------------------------------------------------------------------------------ in memory
@@ -88,30 +90,30 @@ class InMemory:
         return replace(bounding.enclose(self.features, self.target), listed=self.count)
 
 
-def _read_whole(model: Any, X: Any, y: Any) -> InMemory:
-    schema: Schema | None = model.schema
+def _read_whole(spec: FitSpec, X: Any, y: Any, check: Check) -> InMemory:
+    schema = spec.schema
     unnamed = schema is None and y is None
     if isinstance(X, str | Path) and (unnamed or isinstance(y, str)):
         _check_name(schema, y)
         names, name = column_names(X), y
         check_columns(names, [name])
-        X = read_table(X, schema, numbers=_numbers(model, names, name))
+        X = read_table(X, schema, numbers=_numbers(spec, names, name))
         X, y = (X.drop(columns=name), X[name]) if schema is None else (X, None)
     if schema is not None:
         X = table = read_table(X, schema, target=y is None)
         X = schema.kept(X) if y is None else X
-    features = read_features(model, X, schema, reset=True)
+    features = read_features(X, schema, check)
     # How many rows have a target is private under every relation: count them all.
     count = features.shape[0] if schema is None else len(table)
     if y is None and schema is not None:
         y = schema.target_column(X)
-    task = model._task(model._found(y, features.shape[0]))  # noqa: SLF001
+    task = spec.target.spec(spec.target.look(y, features.shape[0]))
     return InMemory(task, features, task.read(y, features.shape[0]), count)
 
 
-def _numbers(model: Any, names: Sequence[str], target: str) -> tuple[str, ...]:
+def _numbers(spec: FitSpec, names: Sequence[str], target: str) -> tuple[str, ...]:
     """Return the columns that hold numbers where no schema says what they hold."""
-    return tuple(name for name in names if name != target or not is_classifier(model))
+    return tuple(name for name in names if name != target or not spec.classifies)
 
 
 def _check_name(schema: Schema | None, y: Any) -> None:
@@ -141,10 +143,14 @@ def parted_table(X: Any, y: Any) -> PartedTable | None:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class InParts:
-    """A table in parts, with how a piece of it is read."""
+    """A table in parts, with how a piece of it is read.
+
+    ``names`` are the features of a table without a schema, where its columns have names.
+    """
 
     task: TargetSpec
     width: int
+    names: tuple[str, ...] | None
     table: PartedTable
     split: "SplitChunk"
 
@@ -216,13 +222,13 @@ class PrepareChunk:
         return replace(self.bounding.enclose(features, kept), listed=listed)
 
 
-def _read_in_parts(model: Any, table: PartedTable, y: Any) -> InParts:
-    schema: Schema | None = model.schema
+def _read_in_parts(spec: FitSpec, table: PartedTable, y: Any) -> InParts:
+    schema = spec.schema
     named = isinstance(y, str)
     if named or isinstance(table, FileTable):
         _check_name(schema, y)
     if schema is None and isinstance(table, FileTable):
-        table = replace(table, numbers=_numbers(model, table.names, y))
+        table = replace(table, numbers=_numbers(spec, table.names, y))
     elif schema is None and y is None:
         raise InvalidData(
             "fit requires y to be passed: for a Dask collection another one, or the name "
@@ -230,35 +236,29 @@ def _read_in_parts(model: Any, table: PartedTable, y: Any) -> InParts:
         )
     beside = not (named or y is None)
     split = SplitChunk(schema, y if named else None, beside=beside)
-    task = model._task(_found_in_parts(model, table, split, y))  # noqa: SLF001
-    width = _width(model, table, split)
-    return InParts(task, width, table, split)
+    task = spec.target.spec(_look_in_parts(spec, table, split, y))
+    names = _names(table, split)
+    width = int(table.width) if names is None else len(names)
+    if schema is not None:
+        names, width = None, len(schema.features)
+    return InParts(task, width, names, table, split)
 
 
-def _width(model: Any, table: PartedTable, split: SplitChunk) -> int:
-    """Note how many columns there are, and their names, as scikit-learn does."""
-    if split.schema is not None:
-        model.n_features_in_ = len(split.schema.features)
-        return int(model.n_features_in_)
-    if hasattr(model, "feature_names_in_"):
-        del model.feature_names_in_
-    if table.names is None:
-        model.n_features_in_ = table.width
-        return int(table.width)
+def _names(table: PartedTable, split: "SplitChunk") -> tuple[str, ...] | None:
+    """Return the columns that hold features, where a table without a schema has names."""
+    if split.schema is not None or table.names is None:
+        return None
     if split.target is not None:
         check_columns(table.names, [split.target])
-    features = [name for name in table.names if name != split.target]
-    model.feature_names_in_ = np.asarray(features, dtype=object)
-    model.n_features_in_ = len(features)
-    return len(features)
+    return tuple(name for name in table.names if name != split.target)
 
 
-def _found_in_parts(
-    model: Any, table: PartedTable, split: SplitChunk, y: Any
+def _look_in_parts(
+    spec: FitSpec, table: PartedTable, split: SplitChunk, y: Any
 ) -> TargetInfo:
     """Look for labels that nobody declared, part by part."""
     responses = int(y.shape[1]) if getattr(y, "ndim", 1) == 2 else 1
-    if not model._seeks_labels():  # noqa: SLF001
+    if not spec.target.seeks_labels:
         return TargetInfo(responses=responses)
     if isinstance(table, DaskTable) and split.beside:
         sources = table.targets()

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_object_dtype
 from scipy import sparse
-from sklearn.utils.validation import check_array, column_or_1d, validate_data
+from sklearn.utils.validation import check_array, column_or_1d
 
 from confide._types import AnyArray, Array
 from confide.data import Schema
@@ -68,15 +68,16 @@ def refuse_empty(rows: int) -> None:
         raise InvalidData("the table must hold one row or more; it is empty.")
 
 
-def read_features(estimator: Any, X: Any, schema: Schema | None, *, reset: bool) -> Any:
-    """Return a float matrix, dense or CSR, from an array, or the design of a table."""
+def read_features(X: Any, schema: Schema | None, check: Callable[..., Any]) -> Any:
+    """Return a float matrix, dense or CSR, from an array, or the design of a table.
+
+    ``check`` is scikit-learn's, for an estimator that may remember the columns.
+    """
     if schema is not None:
         matrix = schema.compact_design(X)
         refuse_empty(matrix.shape[0])
-        if reset:
-            estimator.n_features_in_ = matrix.shape[1]
         return matrix
-    return read_matrix(X, partial(validate_data, estimator, reset=reset))
+    return read_matrix(X, check)
 
 
 def read_matrix(X: Any, check: Callable[..., Any] | None = None) -> Any:

@@ -1,6 +1,7 @@
 """Private classifiers: logistic regression and the linear support-vector machine."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -8,20 +9,29 @@ from scipy.special import expit
 from sklearn.base import ClassifierMixin
 
 from confide._types import AnyArray, Array
+from confide.data import Schema
 from confide.errors import InvalidParameter, MissingPublicBound
 from confide.estimators._base import PrivateLinearModel
-from confide.estimators._objective import TargetSpec
-from confide.estimators._target_coding import LabelIndex, OneVsRest, TargetInfo
-from confide.estimators._validate import check_several, declared_classes, labels_in
+from confide.estimators._spec import (
+    IntervalSetting,
+    LedgerSetting,
+    MechanismSetting,
+    NeighbourSetting,
+    RidgeSetting,
+)
+from confide.estimators._target import ClassRule, TargetSpec
 from confide.mechanisms import Release
+from confide.noise import RandomState
 from confide.objectives import (
     Clipped,
     Hinge,
     HuberizedHinge,
     Logistic,
     Loss,
+    Penalty,
     SmoothedHinge,
 )
+from confide.privacy import Budget
 
 
 class _PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[misc]
@@ -29,8 +39,8 @@ class _PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[m
 
     classes: Any
     classes_: Any
-    slope_bound: Any
-    coef_norm: Any
+    slope_bound: float | None
+    coef_norm: float | None
 
     @abstractmethod
     def _loss(self) -> Loss:
@@ -48,28 +58,12 @@ class _PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[m
                 )
         return declared
 
-    def _seeks_labels(self) -> bool:
-        return self._declared() is None
-
-    def _found(self, y: Any, count: int) -> TargetInfo:
-        return TargetInfo(labels_in(y, count) if self._seeks_labels() else None)
-
-    def _task(self, found: TargetInfo) -> TargetSpec:
-        declared, classes = self._declared(), found.labels
-        if classes is None:
-            classes = declared_classes(declared)
+    def _rule(self) -> ClassRule:
         loss = self._loss()
         if self.slope_bound is not None:
             loss = Clipped(loss, float(self.slope_bound))
-        positives = range(len(classes)) if len(classes) > 2 else (1,)
-        return TargetSpec(
-            loss,
-            LabelIndex(tuple(check_several(classes).tolist())),
-            tuple(map(OneVsRest, positives)),
-            coef_norm=None if self.coef_norm is None else float(self.coef_norm),
-            classes=classes,
-            labels_were_read=declared is None,
-        )
+        radius = None if self.coef_norm is None else float(self.coef_norm)
+        return ClassRule(self._declared(), loss, radius)
 
     def _keep(self, release: Release, task: TargetSpec) -> None:
         super()._keep(release, task)
@@ -163,20 +157,20 @@ class LogisticRegression(_PrivateClassifier):
 
     def __init__(
         self,
-        budget: Any = None,
+        budget: Budget | None = None,
         *,
-        schema: Any = None,
+        schema: Schema | None = None,
         row_norm: float = 1.0,
-        mechanism: Any = "objective",
-        l2: Any = "auto",
+        mechanism: MechanismSetting = "objective",
+        l2: RidgeSetting = "auto",
         l1: float = 0.0,
-        penalty: Any = None,
+        penalty: Penalty | None = None,
         fit_intercept: bool = True,
-        neighbours: Any = None,
-        intervals: Any = None,
-        ledger: Any = None,
-        random_state: Any = None,
-        classes: Any = None,
+        neighbours: NeighbourSetting = None,
+        intervals: IntervalSetting = None,
+        ledger: LedgerSetting = None,
+        random_state: RandomState = None,
+        classes: Sequence[Any] | AnyArray | None = None,
         slope_bound: float | None = None,
         coef_norm: float | None = None,
     ) -> None:
@@ -222,23 +216,23 @@ class LinearSVC(_PrivateClassifier):
 
     def __init__(
         self,
-        budget: Any = None,
+        budget: Budget | None = None,
         *,
-        schema: Any = None,
+        schema: Schema | None = None,
         row_norm: float = 1.0,
-        mechanism: Any = "objective",
-        l2: Any = "auto",
+        mechanism: MechanismSetting = "objective",
+        l2: RidgeSetting = "auto",
         l1: float = 0.0,
-        penalty: Any = None,
+        penalty: Penalty | None = None,
         fit_intercept: bool = True,
-        neighbours: Any = None,
-        intervals: Any = None,
-        ledger: Any = None,
-        random_state: Any = None,
-        classes: Any = None,
+        neighbours: NeighbourSetting = None,
+        intervals: IntervalSetting = None,
+        ledger: LedgerSetting = None,
+        random_state: RandomState = None,
+        classes: Sequence[Any] | AnyArray | None = None,
         slope_bound: float | None = None,
         coef_norm: float | None = None,
-        loss: Any = "huber",
+        loss: str | Loss = "huber",
     ) -> None:
         self.budget = budget
         self.schema = schema

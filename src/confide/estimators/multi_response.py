@@ -6,16 +6,24 @@ from typing import Any
 import numpy as np
 
 from confide._types import Array
+from confide.data import Schema
 from confide.errors import InvalidParameter
 from confide.estimators._base import PrivateLinearModel
-from confide.estimators._objective import TargetSpec
-from confide.estimators._row_bounds import Bounding
-from confide.estimators._target_coding import ScaledTargets, TargetInfo, as_table
-from confide.estimators._validate import read_number, read_target
+from confide.estimators._spec import (
+    FitSpec,
+    IntervalSetting,
+    LedgerSetting,
+    MechanismSetting,
+    NeighbourSetting,
+    RidgeSetting,
+)
+from confide.estimators._target import SeveralTargetsRule, TargetSpec
+from confide.estimators._validate import read_number
 from confide.estimators.regressors import _PrivateRegressor
-from confide.mechanisms import Mechanism, Release
-from confide.objectives import Clipped, Nuclear, Objective, Squared
-from confide.privacy import Budget, Neighbours
+from confide.mechanisms import Release
+from confide.noise import RandomState
+from confide.objectives import Clipped, Penalty, Squared
+from confide.privacy import Budget
 
 
 class MultiResponseRegression(_PrivateRegressor):
@@ -32,20 +40,20 @@ class MultiResponseRegression(_PrivateRegressor):
 
     def __init__(
         self,
-        budget: Any = None,
+        budget: Budget | None = None,
         *,
-        schema: Any = None,
+        schema: Schema | None = None,
         row_norm: float = 1.0,
-        mechanism: Any = "mpadmm",
-        l2: Any = "auto",
+        mechanism: MechanismSetting = "mpadmm",
+        l2: RidgeSetting = "auto",
         l1: float = 0.0,
-        penalty: Any = None,
+        penalty: Penalty | None = None,
         nuclear: float = 0.0,
         fit_intercept: bool = True,
-        neighbours: Any = None,
-        intervals: Any = None,
-        ledger: Any = None,
-        random_state: Any = None,
+        neighbours: NeighbourSetting = None,
+        intervals: IntervalSetting = None,
+        ledger: LedgerSetting = None,
+        random_state: RandomState = None,
         target_bound: float | None = None,
         slope_bound: float | None = None,
     ) -> None:
@@ -69,7 +77,7 @@ class MultiResponseRegression(_PrivateRegressor):
         """Return a column of predictions for every target, within the declared range."""
         return np.clip(self._margins(X), *self._ends())
 
-    def _settings(self) -> tuple[Budget, Mechanism, Neighbours]:
+    def _spec(self) -> FitSpec:
         weight = read_number("nuclear", self.nuclear, "0 means none.", zero=True)
         if weight and (self.l1 or self.penalty is not None):
             raise InvalidParameter("nuclear", "0 next to another penalty", weight)
@@ -77,26 +85,13 @@ class MultiResponseRegression(_PrivateRegressor):
             raise InvalidParameter(
                 "schema", "None for several targets: a schema declares one", "a schema"
             )
-        return super()._settings()
+        return super()._spec()
 
-    def _found(self, y: Any, count: int) -> TargetInfo:
-        table = as_table(read_target(y, count) if y is None else y)
-        return TargetInfo(responses=table.shape[1])
-
-    def _task(self, found: TargetInfo) -> TargetSpec:
-        bound = self._unit()
+    def _rule(self) -> SeveralTargetsRule:
+        lower, upper = self._ends()
+        bound = max(-lower, upper)
         cut = 1.0 if self.slope_bound is None else float(self.slope_bound) / bound
-        loss = Clipped(Squared(), cut)
-        return TargetSpec(
-            loss, ScaledTargets(bound), target_bound=1.0, responses=found.responses
-        )
-
-    def _objective(self, task: TargetSpec, columns: int, bounding: Bounding) -> Objective:
-        found = super()._objective(task, columns, bounding)
-        if not self.nuclear:
-            return found
-        shape = (columns, task.responses)
-        return replace(found, penalty=Nuclear(float(self.nuclear), shape))
+        return SeveralTargetsRule(bound, Clipped(Squared(), cut))
 
     def _keep(self, release: Release, task: TargetSpec) -> None:
         """Take over a release with a line of coefficients for every target."""
@@ -113,10 +108,6 @@ class MultiResponseRegression(_PrivateRegressor):
 
     def _row_labels(self, count: int) -> list[str]:
         return [f"y{j}: " for j in range(count)]
-
-    def _unit(self) -> float:
-        lower, upper = self._ends()
-        return max(-lower, upper)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -6,19 +6,28 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from confide._types import Array
+from confide.data import Schema
 from confide.errors import InvalidParameter, MissingPublicBound
 from confide.estimators._base import PrivateLinearModel
-from confide.estimators._objective import TargetSpec
-from confide.estimators._target_coding import ClippedCounts, ScaledTarget, TargetInfo
-from confide.objectives import USUAL_CLIP, Clipped, Loss, Poisson, Squared
+from confide.estimators._spec import (
+    IntervalSetting,
+    LedgerSetting,
+    MechanismSetting,
+    NeighbourSetting,
+    RidgeSetting,
+)
+from confide.estimators._target import CountRule, RangeRule
+from confide.noise import RandomState
+from confide.objectives import USUAL_CLIP, Clipped, Loss, Penalty, Poisson, Squared
+from confide.privacy import Budget
 
 
 class _PrivateRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
     """A numeric target within a public range; what lies outside is clamped to it."""
 
-    target_bound: Any
-    slope_bound: Any
-    coef_norm: Any
+    target_bound: float | None
+    slope_bound: float | None
+    coef_norm: float | None
 
     def _ends(self) -> tuple[float, float]:
         """Return the declared range of the target."""
@@ -56,19 +65,19 @@ class LinearRegression(_PrivateRegressor):
 
     def __init__(
         self,
-        budget: Any = None,
+        budget: Budget | None = None,
         *,
-        schema: Any = None,
+        schema: Schema | None = None,
         row_norm: float = 1.0,
-        mechanism: Any = "objective",
-        l2: Any = "auto",
+        mechanism: MechanismSetting = "objective",
+        l2: RidgeSetting = "auto",
         l1: float = 0.0,
-        penalty: Any = None,
+        penalty: Penalty | None = None,
         fit_intercept: bool = True,
-        neighbours: Any = None,
-        intervals: Any = None,
-        ledger: Any = None,
-        random_state: Any = None,
+        neighbours: NeighbourSetting = None,
+        intervals: IntervalSetting = None,
+        ledger: LedgerSetting = None,
+        random_state: RandomState = None,
         target_bound: float | None = None,
         slope_bound: float | None = None,
         coef_norm: float | None = None,
@@ -89,24 +98,16 @@ class LinearRegression(_PrivateRegressor):
         self.slope_bound = slope_bound
         self.coef_norm = coef_norm
 
-    def _unit(self) -> float:
+    def _rule(self) -> RangeRule:
         lower, upper = self._ends()
-        return (upper - lower) / 2
-
-    def _origin(self) -> float:
-        lower, upper = self._ends()
-        return (lower + upper) / 2
-
-    def _task(self, found: TargetInfo) -> TargetSpec:
-        unit = self._unit()
+        unit = (upper - lower) / 2
         radius = None if self.coef_norm is None else float(self.coef_norm) / unit
         loss: Loss = Squared()
         if self.slope_bound is not None:
             loss = Clipped(loss, float(self.slope_bound) / unit)
         elif radius is None:
             loss = Clipped(loss, USUAL_CLIP)
-        read = ScaledTarget(self._origin(), unit)
-        return TargetSpec(loss, read, target_bound=1.0, coef_norm=radius)
+        return RangeRule(lower, upper, loss, radius)
 
     def predict(self, X: Any) -> Array:
         """Return the predicted target of every row, within the declared range."""
@@ -124,19 +125,19 @@ class PoissonRegression(_PrivateRegressor):
 
     def __init__(
         self,
-        budget: Any = None,
+        budget: Budget | None = None,
         *,
-        schema: Any = None,
+        schema: Schema | None = None,
         row_norm: float = 1.0,
-        mechanism: Any = "objective",
-        l2: Any = "auto",
+        mechanism: MechanismSetting = "objective",
+        l2: RidgeSetting = "auto",
         l1: float = 0.0,
-        penalty: Any = None,
+        penalty: Penalty | None = None,
         fit_intercept: bool = True,
-        neighbours: Any = None,
-        intervals: Any = None,
-        ledger: Any = None,
-        random_state: Any = None,
+        neighbours: NeighbourSetting = None,
+        intervals: IntervalSetting = None,
+        ledger: LedgerSetting = None,
+        random_state: RandomState = None,
         target_bound: float | None = None,
         slope_bound: float | None = None,
         coef_norm: float | None = None,
@@ -157,8 +158,8 @@ class PoissonRegression(_PrivateRegressor):
         self.slope_bound = slope_bound
         self.coef_norm = coef_norm
 
-    def _task(self, found: TargetInfo) -> TargetSpec:
-        bound = self._most()
+    def _rule(self) -> CountRule:
+        most = self._most()
         if self.slope_bound is None and self.coef_norm is None:
             raise MissingPublicBound(
                 "PoissonRegression needs a bound on the slope of its loss: set slope_bound "
@@ -168,7 +169,7 @@ class PoissonRegression(_PrivateRegressor):
         if self.slope_bound is not None:
             loss = Clipped(loss, float(self.slope_bound))
         radius = None if self.coef_norm is None else float(self.coef_norm)
-        return TargetSpec(loss, ClippedCounts(bound), target_bound=bound, coef_norm=radius)
+        return CountRule(most, loss, radius)
 
     def _most(self) -> float:
         """Return the largest count; a range of counts begins at 0."""

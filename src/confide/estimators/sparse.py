@@ -2,16 +2,22 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
+from confide.data import Schema
 from confide.errors import InvalidParameter
-from confide.estimators._objective import TargetSpec
-from confide.estimators._target_coding import TargetInfo
+from confide.estimators._spec import (
+    LedgerSetting,
+    MechanismSetting,
+    NeighbourSetting,
+    RidgeSetting,
+)
+from confide.estimators._target import RangeRule
 from confide.estimators._validate import read_number
 from confide.estimators.regressors import LinearRegression
 from confide.mechanisms import Mechanism, ObjectivePerturbation
+from confide.noise import RandomState
 from confide.objectives import Squared
-from confide.privacy import Neighbours
+from confide.privacy import Budget, Neighbours
 from confide.selection import (
     FrankWolfe,
     HardThresholding,
@@ -59,18 +65,18 @@ class SparseLinearRegression(LinearRegression):
 
     def __init__(
         self,
-        budget: Any = None,
+        budget: Budget | None = None,
         *,
         size: int = 10,
         column_bound: float = 1.0,
-        schema: Any = None,
-        mechanism: Any = "screening",
+        schema: Schema | None = None,
+        mechanism: MechanismSetting = "screening",
         blocks: int | None = None,
-        l2: Any = "auto",
+        l2: RidgeSetting = "auto",
         fit_intercept: bool = True,
-        neighbours: Any = None,
-        ledger: Any = None,
-        random_state: Any = None,
+        neighbours: NeighbourSetting = None,
+        ledger: LedgerSetting = None,
+        random_state: RandomState = None,
         target_bound: float | None = None,
         slope_bound: float | None = None,
         coef_norm: float | None = None,
@@ -113,7 +119,7 @@ class SparseLinearRegression(LinearRegression):
         if self.mechanism == "thresholding":
             return HardThresholding(self.size, column_bound=self.column_bound)
         if self.mechanism == "frank-wolfe":
-            radius = self.size / self._unit()
+            radius = self.size / super()._rule().unit
             return FrankWolfe(radius, column_bound=self.column_bound)
         selector: Selector = ScreeningSelector(self.size)
         if self.mechanism == "sample-aggregate":
@@ -134,12 +140,12 @@ class SparseLinearRegression(LinearRegression):
             scaled=True,
         )
 
-    def _task(self, found: TargetInfo) -> TargetSpec:
-        task = super()._task(found)
+    def _rule(self) -> RangeRule:
+        rule = super()._rule()
         if self.mechanism != "published":
-            return task
-        confined = replace(task, loss=Squared(), coef_norm=None)
-        return replace(confined, largest_coef=1 / self._unit())
+            return rule
+        confined = replace(rule, loss=Squared(), coef_norm=None)
+        return replace(confined, largest_coef=1 / rule.unit)
 
 
 _ADD_REMOVE = (Neighbours.ADD_REMOVE, Neighbours.ADD_REMOVE.value)

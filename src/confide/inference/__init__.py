@@ -1,8 +1,8 @@
 """What can be said about a release; and what one will be worth, before it is made."""
 
 from confide._moved import moved
-from confide.inference.intervals import Intervals, IntervalTable
-from confide.inference.summary import Coefficient, Summary
+from confide.inference.summary import Coefficient, IntervalTable, Summary
+from confide.mechanisms import Intervals
 
 __all__ = [
     "Coefficient",

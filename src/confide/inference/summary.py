@@ -1,6 +1,6 @@
 """Summary of a fitted model: the guarantee, the coefficients, and a plot of them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any, Literal, Protocol
@@ -213,3 +213,31 @@ def _lines(table: Iterable[Iterable[str]], first: str, align: str) -> str:
         parts = "".join(f"<td align='{align}'>{escape(c.strip())}</td>" for c in cells)
         lines.append(f"<tr><{first} align='left'>{escape(name)}</{first}>{parts}</tr>")
     return "".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalTable:
+    """Coefficients with their intervals: a frozen table that holds no data."""
+
+    rows: tuple[Coefficient, ...]
+    level: float
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the table as a list of plain dictionaries."""
+        return interval_records(self.rows, self.level)
+
+    def plot(self, *, ax: Any = None) -> Any:
+        """Draw the intervals; return matplotlib axes."""
+        return plot_coefficients(self.rows, self.level, ax=ax)
+
+    def __str__(self) -> str:
+        return table_text(self.rows)
+
+    def _repr_html_(self) -> str:
+        return table_html(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Coefficient]:
+        return iter(self.rows)

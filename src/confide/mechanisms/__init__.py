@@ -1,28 +1,23 @@
 """Mechanisms: one file each, all of them calibrated without data."""
 
 from confide._moved import moved
-from confide.mechanisms.base import (
-    MECHANISMS,
-    Calibration,
-    Mechanism,
-    Need,
-    NoiseRecord,
-    Release,
-)
+from confide.mechanisms.base import MECHANISMS, Calibration, Mechanism, Need
 from confide.mechanisms.gradient.dp_admm import DpAdmm
 from confide.mechanisms.gradient.momentum import MomentumDescent
 from confide.mechanisms.gradient.mpadmm import MpAdmm
 from confide.mechanisms.gradient.sgd import ProximalSgd
 from confide.mechanisms.gradient.ssadmm import SsAdmm
-from confide.mechanisms.intervals.budget import (
+from confide.mechanisms.intervals.mechanism import (
     IntervalCalibration,
-    calibrate_with_intervals,
+    Intervals,
+    WithIntervals,
 )
 from confide.mechanisms.intervals.moments import MomentRelease, Moments
 from confide.mechanisms.objective.adaptive import AdaptiveObjectivePerturbation
 from confide.mechanisms.objective.admm import AdmmObjectivePerturbation
 from confide.mechanisms.objective.perturbation import ObjectivePerturbation
 from confide.mechanisms.output import OutputPerturbation
+from confide.mechanisms.release import IntervalRelease, NoiseRecord, Release, RowBounds
 from confide.mechanisms.statistics.adassp import AdaSsp
 from confide.mechanisms.statistics.functional import FunctionalMechanism
 from confide.mechanisms.statistics.histogram import ProjectedHistogram
@@ -37,6 +32,8 @@ __all__ = [
     "DpAdmm",
     "FunctionalMechanism",
     "IntervalCalibration",
+    "IntervalRelease",
+    "Intervals",
     "Mechanism",
     "MomentRelease",
     "Moments",
@@ -49,9 +46,10 @@ __all__ = [
     "ProjectedHistogram",
     "ProximalSgd",
     "Release",
+    "RowBounds",
     "SsAdmm",
     "SufficientStatistics",
-    "calibrate_with_intervals",
+    "WithIntervals",
 ]
 
 _MOVED = (

@@ -1,9 +1,8 @@
 """What every mechanism is: a calibration without data, then a release from rows."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Any, ClassVar, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -12,17 +11,16 @@ from confide._types import Array
 from confide.accounting import Event
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter, MissingPublicBound, UnmetNeeds
+from confide.mechanisms.release import NoiseRecord, Release, RowBounds
 from confide.noise import Entropy, Noise
 from confide.objectives import Objective, has_exact_prox
 from confide.privacy import (
-    COMPOSED,
     Budget,
     Guarantee,
     Neighbours,
     Status,
     effective_status,
 )
-from confide.privacy.guarantee import UNKNOWN_PARTS
 from confide.solvers import can_certify, finest_tolerance
 
 
@@ -101,61 +99,6 @@ def check_needs(mechanism: str, needs: tuple[Need, ...], objective: Objective) -
     unmet = tuple((n.name, n.remedy) for n in every if not n.holds(objective))
     if unmet:
         raise UnmetNeeds(mechanism, unmet)
-
-
-@dataclass(frozen=True, slots=True)
-class NoiseRecord:
-    """Which noise was added to what: kind and scale are public."""
-
-    kind: str
-    scale: float
-    added_to: str
-
-
-KEEPS_STATUS = ("linear term", "linear term of every x-step", "scores of corners")
-"""What the first noise of a part is added to, if the part is PROVED."""
-
-
-def lowered(guarantee: Guarantee, noise: Sequence[NoiseRecord]) -> Guarantee:
-    """Return what a stored guarantee is worth today, where its theorem puts parts together.
-
-    Which parts they were only the noise tells; in doubt it is less.
-    """
-    kept = bool(noise) and noise[0].added_to in KEEPS_STATUS
-    if guarantee.theorem in COMPOSED and not kept:
-        return guarantee.claimed(UNKNOWN_PARTS)
-    return guarantee
-
-
-@dataclass(frozen=True, slots=True)
-class Release:
-    """A private value with everything a reader needs to trust and use it.
-
-    ``value`` holds the coefficients, intercept last, in the scaled units of the
-    objective; one row per class for one-vs-rest. It holds no data and nothing about how
-    the solver got there.
-    """
-
-    value: Array
-    guarantee: Guarantee
-    noise: tuple[NoiseRecord, ...]
-    l2: float
-    events: tuple[Event, ...]
-    extras: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
-
-    @property
-    def noise_scale(self) -> float:
-        """The scale of the first noise: 1/rate or standard deviation."""
-        return self.noise[0].scale
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = {name: getattr(self, name) for name in self.__slots__}
-        return {**state, "extras": dict(self.extras)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "guarantee", lowered(self.guarantee, self.noise))
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +223,29 @@ class Mechanism(Protocol):
 
     def release(self, calibration: Any, tasks: Iterable[Rows], entropy: Entropy) -> Release:
         """Release from rows by a calibration that this mechanism made."""
+        ...
+
+
+@runtime_checkable
+class IntervalMechanism(Mechanism, Protocol):
+    """A mechanism whose estimates are near normal, so that intervals can be had."""
+
+    def as_published(self) -> "IntervalMechanism":
+        """Return the mechanism with the analysis of Wang, Kifer and Lee (2018)."""
+        ...
+
+    def profile(self, calibration: Any) -> Callable[[float], float] | None:
+        """Return a bound on delta at any epsilon, for one copy; None if there is none."""
+        ...
+
+
+@runtime_checkable
+class EntryMechanism(Mechanism, Protocol):
+    """A mechanism that bounds the entries of rows instead of their lengths."""
+
+    @property
+    def row_bounds(self) -> RowBounds:
+        """How entries are bounded, and the height of the constant column beside them."""
         ...
 
 

@@ -1,6 +1,6 @@
 """Output perturbation: minimise, then add noise to the minimiser."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,11 +18,11 @@ from confide.mechanisms.base import (
     PLAIN_HINGE,
     Calibration,
     Need,
-    Release,
     check_needs,
     checked_copies,
     make_release,
 )
+from confide.mechanisms.release import Release
 from confide.mechanisms.unit_noise import scaled, unit_noise
 from confide.noise import Entropy
 from confide.objectives import Objective
@@ -116,6 +116,14 @@ class OutputPerturbation:
         paid = checked_copies(tasks, calibration.copies)
         values = [_one(calibration, rows, entropy) for rows in paid]
         return make_release(calibration, values, entropy, "coefficients")
+
+    def as_published(self) -> "OutputPerturbation":
+        """Return the mechanism itself: its noise is that of the paper."""
+        return self
+
+    def profile(self, calibration: Calibration) -> Callable[[float], float] | None:
+        """Return None: Gaussian noise composes by its shift."""
+        return None
 
     def _tolerance(self, objective: Objective) -> float:
         if objective.loss.smooth:

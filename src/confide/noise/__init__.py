@@ -1,6 +1,6 @@
 """Entropy and noise: the only room that draws random numbers."""
 
-from confide.noise.entropy import Entropy, Generator, generator
+from confide.noise.entropy import Entropy, Generator, RandomState, generator
 from confide.noise.random_choice import (
     Gumbel,
     assigned,
@@ -28,6 +28,7 @@ __all__ = [
     "Gumbel",
     "Laplace",
     "Noise",
+    "RandomState",
     "RoundNoise",
     "SphericalLaplace",
     "TruncatedNegativeBinomial",

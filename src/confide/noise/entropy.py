@@ -6,7 +6,7 @@ there is no generator whose state could be recovered from what was published.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -99,3 +99,9 @@ class Entropy:
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise PrivacyLeak("a source of randomness cannot be copied or stored")
+
+
+RandomState: TypeAlias = (
+    int | Sequence[int] | Generator | np.random.RandomState | Entropy | None
+)
+"""What ``random_state`` may be; all but None make a release not private."""

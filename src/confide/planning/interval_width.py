@@ -12,8 +12,8 @@ from fractions import Fraction
 import numpy as np
 
 from confide._types import Array
-from confide.inference.uncertainty import uncertainty
 from confide.mechanisms import IntervalCalibration
+from confide.mechanisms.intervals.law import uncertainty
 from confide.mechanisms.intervals.moments import add_noise
 from confide.noise import Entropy
 from confide.privacy import (

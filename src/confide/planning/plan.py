@@ -22,12 +22,13 @@ from scipy.special import ndtri
 from confide._types import Array
 from confide.data import INTERCEPT_HEIGHT, Schema
 from confide.errors import ConfideError, InvalidParameter, MissingPublicBound, UnmetNeeds
-from confide.inference.intervals import Intervals, calibrate_wish
 from confide.mechanisms import (
     MECHANISMS,
     Calibration,
     IntervalCalibration,
+    Intervals,
     Mechanism,
+    WithIntervals,
 )
 from confide.objectives import (
     LOSSES,
@@ -282,7 +283,8 @@ def make_plan(
     whole = check_budget(budget)
     joint = None
     if wish is not None:
-        joint = calibrate_wish(wish, chosen, objective, whole, relation, rows=count)
+        combined = WithIntervals(chosen, wish, count)
+        joint = combined.calibrate(objective, whole, relation)
     fixed = chosen.calibrate(objective, budget, relation) if joint is None else joint.main
     draft = Plan(
         count,

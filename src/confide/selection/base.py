@@ -14,6 +14,7 @@ from confide.data import INTERCEPT_HEIGHT, EntryBounds
 from confide.data.rows.in_memory import Rows
 from confide.errors import MissingPublicBound
 from confide.mechanisms import NoiseRecord
+from confide.mechanisms.release import RowBounds
 from confide.noise import Entropy, Gumbel, Laplace, Noise
 from confide.objectives import Objective
 from confide.privacy import Budget, Guarantee, Neighbours, Status, effective_status
@@ -47,18 +48,11 @@ def height_beside(column_bound: float, size: int) -> float:
     return INTERCEPT_HEIGHT * column_bound * math.sqrt(size)
 
 
-def extras(objective: Objective, supports: list[list[int]]) -> dict[str, Any]:
-    """Return what a release keeps: the private supports, and how rows were bounded."""
-    kept: dict[str, Any] = {"support": supports}
-    if objective.entries is not None:
-        entries = objective.entries
-        kept["bounds"] = {
-            "most": entries.most,
-            "few": entries.few,
-            "length": entries.length,
-            "height": objective.height,
-        }
-    return kept
+def bounds_of(objective: Objective) -> RowBounds | None:
+    """Return how rows were bounded entry by entry, for a release."""
+    if objective.entries is None:
+        return None
+    return RowBounds(objective.entries, objective.height)
 
 
 PAGE = "sparse-selection.md#"

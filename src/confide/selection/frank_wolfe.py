@@ -10,11 +10,10 @@ from scipy import sparse
 
 from confide._types import AnyArray, Array
 from confide.accounting import event_of
-from confide.data import EntryBounds
 from confide.data.rows.block import Block
 from confide.data.rows.in_memory import InMemoryRows, Rows
 from confide.errors import InvalidParameter, MissingPublicBound, PrivacyLeak
-from confide.mechanisms import MECHANISMS, Calibration, Need, Release
+from confide.mechanisms import MECHANISMS, Calibration, Need, Release, RowBounds
 from confide.mechanisms.base import (
     NO_KINK,
     SMOOTH_LOSS,
@@ -26,7 +25,7 @@ from confide.mechanisms.base import (
 from confide.noise import Entropy, Gumbel, choose
 from confide.objectives import L1Ball, Objective, PublicBounds
 from confide.privacy import Budget, Neighbours
-from confide.selection.base import PAGE, entry_bounds, extras
+from confide.selection.base import PAGE, bounds_of, entry_bounds
 from confide.selection.choice_cost import best_budget_kind, check_rounding, score_scale
 from confide.selection.screening import score_width
 
@@ -245,17 +244,13 @@ class FrankWolfe:
         check_whole("steps", self.steps)
         if not 0 < self.radius < math.inf:
             raise InvalidParameter("radius", "positive and finite", self.radius)
-        _ = self.entries
+        _ = self.row_bounds
 
     @property
-    def entries(self) -> EntryBounds:
-        """How rows are bounded."""
-        return entry_bounds(self.column_bound, 1, scaled=False)
-
-    @property
-    def intercept_height(self) -> float:
-        """The constant column is as high as any other can be."""
-        return self.column_bound
+    def row_bounds(self) -> RowBounds:
+        """How entries are bounded, and the height of the constant column beside them."""
+        entries = entry_bounds(self.column_bound, 1, scaled=False)
+        return RowBounds(entries, self.column_bound)
 
     def calibrate(
         self,
@@ -292,9 +287,11 @@ class FrankWolfe:
         objective = calibration.objective
         paid = checked_copies(tasks, calibration.copies)
         values = [self._walk(calibration, rows, entropy) for rows in paid]
-        supports = [np.flatnonzero(v[: objective.columns]).tolist() for v in values]
+        supports = tuple(
+            tuple(np.flatnonzero(v[: objective.columns]).tolist()) for v in values
+        )
         release = make_release(calibration, values, entropy, "scores of corners")
-        return replace(release, extras=extras(objective, supports))
+        return replace(release, support=supports, row_bounds=bounds_of(objective))
 
     def _walk(self, calibration: CornerCalibration, rows: Rows, entropy: Entropy) -> Array:
         objective = calibration.objective

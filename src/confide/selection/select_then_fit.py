@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from confide.data import EntryBounds
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms import (
@@ -17,6 +16,7 @@ from confide.mechanisms import (
     Need,
     ObjectivePerturbation,
     Release,
+    RowBounds,
 )
 from confide.mechanisms.base import check_needs, checked_copies
 from confide.noise import Entropy
@@ -27,8 +27,8 @@ from confide.selection.base import (
     PAGE,
     Selector,
     SelectorCalibration,
+    bounds_of,
     entry_bounds,
-    extras,
     height_beside,
 )
 from confide.selection.budget import Stages, split_budget
@@ -102,17 +102,13 @@ class SelectThenFit:
         if not hasattr(self.mechanism, "calibrate"):
             example = "Try ObjectivePerturbation()."
             raise InvalidParameter("mechanism", "a mechanism", self.mechanism, example)
-        _ = self.entries
+        _ = self.row_bounds
 
     @property
-    def entries(self) -> EntryBounds:
-        """How rows are bounded."""
-        return entry_bounds(self.column_bound, self.selector.size, scaled=self.scaled)
-
-    @property
-    def intercept_height(self) -> float:
-        """The height of the constant column beside the selected ones."""
-        return height_beside(self.column_bound, self.selector.size)
+    def row_bounds(self) -> RowBounds:
+        """How entries are bounded, and the height of the constant column beside them."""
+        entries = entry_bounds(self.column_bound, self.selector.size, scaled=self.scaled)
+        return RowBounds(entries, height_beside(self.column_bound, self.selector.size))
 
     def calibrate(
         self,
@@ -172,5 +168,6 @@ class SelectThenFit:
             guarantee=guarantee if entropy.secret else guarantee.seeded(),
             noise=(*fitted.noise, *calibration.first.records()),
             events=calibration.events,
-            extras={**fitted.extras, **extras(objective, supports)},
+            support=tuple(map(tuple, supports)),
+            row_bounds=bounds_of(objective),
         )

@@ -10,10 +10,16 @@ import numpy as np
 
 from confide._types import Array
 from confide.accounting import event_of
-from confide.data import EntryBounds
 from confide.data.rows.block import Block
 from confide.data.rows.in_memory import Rows
-from confide.mechanisms import MECHANISMS, Calibration, Need, NoiseRecord, Release
+from confide.mechanisms import (
+    MECHANISMS,
+    Calibration,
+    Need,
+    NoiseRecord,
+    Release,
+    RowBounds,
+)
 from confide.mechanisms.base import (
     BOUNDED_SLOPE,
     NO_KINK,
@@ -26,7 +32,7 @@ from confide.mechanisms.base import (
 from confide.noise import Entropy, Gumbel, Noise, largest
 from confide.objectives import Objective, curvature_bound
 from confide.privacy import Budget, Neighbours
-from confide.selection.base import PAGE, entry_bounds, extras
+from confide.selection.base import PAGE, bounds_of, entry_bounds
 from confide.selection.choice_cost import (
     best_budget_kind,
     check_rounding,
@@ -95,17 +101,13 @@ class HardThresholding:
     def __post_init__(self) -> None:
         check_whole("size", self.size, "It is how many columns to select.")
         check_whole("steps", self.steps)
-        _ = self.entries
+        _ = self.row_bounds
 
     @property
-    def entries(self) -> EntryBounds:
-        """How rows are bounded."""
-        return entry_bounds(self.column_bound, self.size, scaled=False)
-
-    @property
-    def intercept_height(self) -> float:
-        """Half of what others can be: its steepness must not set the pace of theirs."""
-        return self.column_bound / 2
+    def row_bounds(self) -> RowBounds:
+        """How entries are bounded, and the height of the constant column beside them."""
+        entries = entry_bounds(self.column_bound, self.size, scaled=False)
+        return RowBounds(entries, self.column_bound / 2)
 
     def calibrate(
         self,
@@ -155,7 +157,9 @@ class HardThresholding:
             values.append(value)
             supports.append(support)
         release = make_release(calibration, values, entropy, "gradients")
-        return replace(release, extras=extras(objective, supports))
+        return replace(
+            release, support=tuple(map(tuple, supports)), row_bounds=bounds_of(objective)
+        )
 
     def _descend(
         self, calibration: StepCalibration, rows: Rows, entropy: Entropy

@@ -25,13 +25,13 @@ from confide.accounting import (
     compose,
     epsilon_for,
     general_renyi,
+    group_events,
     multiplier_for,
     sampled_renyi,
     sampling_for,
 )
 from confide.accounting.events import EVENTS
 from confide.errors import InvalidParameter, MixedBudgets
-from confide.estimators._group_release import group_events
 from confide.estimators._model_file import _event_of, _tagged
 from confide.ledger import Ledger
 from confide.ledger.amounts import events_text, read_events

@@ -22,7 +22,7 @@ from confide.data.tables.delimited import read_pieces
 from confide.data.tables.files import open_table
 from confide.errors import ConfideError, InvalidData, InvalidParameter
 from confide.estimators import LogisticRegression
-from confide.estimators._target_coding import LabelIndex
+from confide.estimators._target import LabelIndex
 from confide.ledger import Ledger
 from confide.privacy import Approx, Pure
 

@@ -22,7 +22,7 @@ from confide.data.partitioned.progress import watching
 from confide.data.tables import files
 from confide.data.tables.files import open_table
 from confide.errors import InvalidData, InvalidParameter
-from confide.estimators import each_piece, offers_intervals
+from confide.estimators import each_piece
 from confide.mechanisms import MECHANISMS
 
 SCHEMA = Schema(
@@ -174,7 +174,7 @@ def test_intervals_are_offered_exactly_where_they_are_not_refused(kind, table):
         model = kind(Approx(1, 1e-6), schema=schema, mechanism=name, l1=l1)
         if not refused(partial(model.fit, rows)):
             wishful = clone(model).set_params(intervals=True)
-            offered[name, l1] = offers_intervals(model)
+            offered[name, l1] = model.offers_intervals()
             assert offered[name, l1] is not refused(partial(wishful.rehearse, rows))
     assert {key for key, possible in offered.items() if possible} == {
         ("objective", 0.0),

@@ -73,7 +73,7 @@ def test_the_published_recipe_keeps_its_box_and_scales_rows():
     ).fit(20 * X, 20 * y)
     assert np.abs(model.coef_).max() <= 1 + 1e-9
     assert "rows beyond that scaled" in str(model.summary())
-    assert model.release_.extras["bounds"]["length"] == pytest.approx(np.sqrt(3))
+    assert model.release_.row_bounds.entries.length == pytest.approx(np.sqrt(3))
 
 
 def test_every_loss_can_select_first():
@@ -100,7 +100,7 @@ def test_classes_select_their_own_columns():
     model = LogisticRegression(Approx(6, 1e-6), mechanism=mechanism, classes=[0, 1, 2])
     model.fit(X, y)
     assert np.atleast_2d(model.release_.value).shape == (3, 61)
-    assert all(len(support) == 2 for support in model.release_.extras["support"])
+    assert all(len(support) == 2 for support in model.release_.support)
     assert set(model.support_) <= {5, 17, 40}
 
 

@@ -24,13 +24,10 @@ from confide import (
 )
 from confide.accounting import compose
 from confide.errors import ConfideError, InvalidParameter, UnmetNeeds
-from confide.mechanisms import (
-    ObjectivePerturbation,
-    OutputPerturbation,
-    calibrate_with_intervals,
-)
+from confide.mechanisms import ObjectivePerturbation, OutputPerturbation
 from confide.objectives import HuberizedHinge, Logistic, Objective
 from confide.privacy import Neighbours
+from support.intervals import calibrate_with_intervals
 
 BUDGETS = [Pure(2), Approx(2, 1e-6), Zcdp("0.5")]
 VARIANTS = ["tight", "model-based", "published"]

@@ -81,7 +81,7 @@ def test_several_classes_look_twice_each():
     model.fit(X, y)
     assert model.coef_.shape == (3, 8)
     assert set(model.selected_) <= {f"x{j}" for j in range(8)}
-    assert len(model.release_.extras["weights"]) == 3
+    assert len(model.release_.weights) == 3
 
 
 SCHEMA = Schema(
@@ -114,7 +114,8 @@ def test_a_category_is_selected_by_any_of_its_levels(mechanism, tmp_path):
     again = load_model(tmp_path / "model.json")
     assert again.selected_ == model.selected_
     assert np.array_equal(again.coef_, model.coef_)
-    assert again.release_.extras == model.release_.extras
+    assert again.release_.weights == model.release_.weights
+    assert again.release_.retrieved == model.release_.retrieved
 
 
 def test_a_configured_mechanism_survives_a_model_file(tmp_path):
@@ -179,8 +180,8 @@ def test_logistic_retrieves_everything_without_a_look_at_the_data(relation, coun
         objective = Objective(Logistic(), 3, l2=ridge, penalty=L1(1.0))
         calibration = mechanism.calibrate(objective, Pure(1), relation)
         release = calibration.release([rows(count)], Entropy.seeded(1))
-        assert (release.extras["retrieved"] == pytest.approx(1)) is all_of_it
-        assert release.extras["retrieved"] == calibration.retrieved(calibration.noise)
+        assert (release.retrieved == pytest.approx(1)) is all_of_it
+        assert release.retrieved == calibration.retrieved(calibration.noise)
 
 
 @pytest.mark.parametrize("budget", [Pure(1), Approx(1, 1e-6), Zcdp("0.1")], ids=str)
@@ -201,7 +202,7 @@ def test_a_bridge_uses_the_ridge_that_its_weights_bring():
     )
     calibration = mechanism.calibrate(objective, Pure(1), ADD)
     release = calibration.release([rows(50)], Entropy.seeded(1))
-    assert release.extras["retrieved"] > calibration.retrieved(calibration.noise)
+    assert release.retrieved > calibration.retrieved(calibration.noise)
     assert release.events == calibration.events
     assert np.all(release.value != 0)
 

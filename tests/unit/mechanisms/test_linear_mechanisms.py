@@ -55,7 +55,7 @@ def test_adassp_adds_only_the_ridge_that_is_missing(table):
         model = LinearRegression(
             Zcdp(PLENTY), mechanism="adassp", target_bound=4.0, l2=ceiling, random_state=0
         ).fit(*table)
-        (added,) = model.release_.extras["ridges"]
+        (added,) = model.release_.ridges
         rows = np.column_stack([table[0], np.full(800, 0.3)])
         smallest = np.linalg.eigvalsh(rows.T @ rows)[0]
         expected = ceiling - smallest if ridge is None else ridge

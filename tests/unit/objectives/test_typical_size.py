@@ -5,7 +5,6 @@ import pytest
 
 from confide import Approx, LinearRegression, LogisticRegression, Pure, Schema
 from confide.errors import InvalidParameter
-from confide.estimators._row_bounds import bounding_for
 from confide.mechanisms import ObjectivePerturbation
 from confide.noise import generator
 from confide.objectives import Clipped, Logistic, Objective, Squared
@@ -39,8 +38,9 @@ def test_many_levels_make_long_coefficients():
     adult = Schema.bundled("adult")
     model = LogisticRegression(Approx(1, 1e-6), schema=adult)
     reach = np.linalg.norm(1 / adult.weights)
-    task = model._task(model._found(["<=50K", ">50K"], 2))
-    objective = model._objective(task, 105, bounding_for(model, model._mechanism()))
+    spec = model._spec()
+    task = spec.target.spec(spec.target.look(["<=50K", ">50K"], 2))
+    objective = spec.objective(task, 105)
     assert objective.typical_norm == pytest.approx(np.log(2) * reach)
     assert 35 < np.log(2) * reach < 45
 

@@ -49,9 +49,7 @@ def test_noise_ridge_and_promise_are_those_of_a_fit(mechanism, budget, wish):
     release = fit.release_
     assert plan.noise_scale == release.noise[0].scale
     assert plan.ridge == release.l2
-    assert [str(part) for part in plan.intervals.split] == (
-        release.extras["intervals"]["split"]
-    )
+    assert plan.intervals.split == release.intervals.split
     assert plan.neighbours is Neighbours.REPLACE_ONE
     assert plan.guarantee == release.guarantee.__class__(
         budget,

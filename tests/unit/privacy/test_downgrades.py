@@ -27,8 +27,8 @@ from confide import (
 from confide.estimators import release_hash
 from confide.inference import Coefficient, Summary
 from confide.mechanisms import OutputPerturbation, ProjectedHistogram, Release
-from confide.mechanisms.base import NoiseRecord
 from confide.mechanisms.published import Napp
+from confide.mechanisms.release import NoiseRecord
 from confide.privacy import COMPOSED, DOWNGRADED, weakest
 from confide.reporting import model_card, plain_words, report_page
 from confide.selection import SelectThenFit

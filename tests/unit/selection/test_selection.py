@@ -458,7 +458,7 @@ def test_coefficients_are_zero_off_the_support(mechanism):
     calibration.check_rows(rows)
     tasks = [rows, rows.labelled(np.negative)]
     release = calibration.release(tasks, Entropy.seeded(3))
-    assert release.extras["support"] == [[3, 11], [3, 11]]
+    assert release.support == ((3, 11), (3, 11))
     assert [np.flatnonzero(line).tolist() for line in release.value] == [[3, 11]] * 2
     assert (np.sign(release.value[0]) == -np.sign(release.value[1])).all()
     assert release.value[0][3] > 0 > release.value[0][11]

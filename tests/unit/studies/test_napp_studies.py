@@ -86,11 +86,11 @@ def test_fits_together_are_fits_one_by_one(regression, name):
     returns = one_by_one(setting, plan, variant, fits, seed, rows, "return")
     for k, release in enumerate(returns):
         np.testing.assert_allclose(values[k], release.value, atol=1e-6)
-        assert shares[k] == pytest.approx(release.extras["retrieved"][0], abs=1e-6)
+        assert shares[k] == pytest.approx(release.retrieved[0], abs=1e-6)
     rounds = one_by_one(setting, plan, variant, fits, seed, rows, "recycle")
     for k, release in enumerate(rounds):
         np.testing.assert_allclose(recycled[k], release.value, atol=1e-6)
-        assert gained[k] == pytest.approx(release.extras["retrieved"][0], abs=1e-6)
+        assert gained[k] == pytest.approx(release.retrieved[0], abs=1e-6)
 
 
 @pytest.mark.parametrize("regression", SETTINGS)

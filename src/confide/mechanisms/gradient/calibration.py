@@ -26,10 +26,10 @@ from confide.mechanisms.base import (
     SEVERAL_RESPONSES,
     Calibration,
     Need,
-    NoiseRecord,
     check_needs,
     check_whole,
 )
+from confide.mechanisms.release import NoiseRecord
 from confide.mechanisms.unit_noise import gaussian_shift_of
 from confide.noise import Entropy, Gaussian
 from confide.objectives import Objective, is_clipped

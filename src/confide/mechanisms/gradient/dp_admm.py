@@ -15,7 +15,6 @@ from confide.mechanisms.base import (
     MECHANISMS,
     SEVERAL_RESPONSES,
     Need,
-    Release,
     check_needs,
     check_whole,
     checked_copies,
@@ -36,6 +35,7 @@ from confide.mechanisms.gradient.iterations import (
 )
 from confide.mechanisms.gradient.noisy_gradient import Gradient, noisy_gradient
 from confide.mechanisms.gradient.ssadmm import PAGE, check_rho
+from confide.mechanisms.release import Release
 from confide.noise import Entropy
 from confide.objectives import Objective, prox
 from confide.privacy import Budget, Neighbours

@@ -11,7 +11,6 @@ from confide.mechanisms.base import (
     MECHANISMS,
     SEVERAL_RESPONSES,
     Need,
-    Release,
     check_needs,
     checked_copies,
     make_release,
@@ -31,6 +30,7 @@ from confide.mechanisms.gradient.iterations import (
 )
 from confide.mechanisms.gradient.noisy_gradient import noisy_gradient
 from confide.mechanisms.gradient.ssadmm import PAGE, SUM
+from confide.mechanisms.release import Release
 from confide.noise import Entropy
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours

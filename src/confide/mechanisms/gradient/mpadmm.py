@@ -14,7 +14,6 @@ from confide.mechanisms.base import (
     MECHANISMS,
     SEVERAL_RESPONSES,
     Need,
-    Release,
     check_needs,
     checked_copies,
     make_release,
@@ -39,6 +38,7 @@ from confide.mechanisms.gradient.mpadmm_published import (
 )
 from confide.mechanisms.gradient.noisy_gradient import clipped_gradient, noisy_gradient
 from confide.mechanisms.gradient.ssadmm import PAGE, SUM, check_rho
+from confide.mechanisms.release import Release
 from confide.noise import Entropy
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours, Status, effective_status

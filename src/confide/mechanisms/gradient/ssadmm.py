@@ -14,7 +14,6 @@ from confide.mechanisms.base import (
     MECHANISMS,
     SEVERAL_RESPONSES,
     Need,
-    Release,
     check_needs,
     checked_copies,
     make_release,
@@ -33,6 +32,7 @@ from confide.mechanisms.gradient.iterations import (
     least_scale,
 )
 from confide.mechanisms.gradient.noisy_gradient import noisy_gradient
+from confide.mechanisms.release import Release
 from confide.noise import Entropy
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours

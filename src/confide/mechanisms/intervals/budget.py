@@ -5,36 +5,29 @@ coefficients better and the knowledge of their errors worse.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import numpy as np
 
-from confide.accounting import ApproxEvent, Event, GaussianEvent, gaussian_left
-from confide.data.rows.in_memory import Rows
+from confide.accounting import ApproxEvent, Event, gaussian_left, gaussian_part
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import Calibration, Mechanism, check_needs
+from confide.mechanisms.base import Calibration, IntervalMechanism, Mechanism, check_needs
 from confide.mechanisms.intervals.moments import (
     INTERVAL_NEEDS,
     MOMENT_SPLIT,
-    PAGE,
     MomentCalibration,
     MomentRelease,
     Recipe,
     largest_contribution,
 )
-from confide.mechanisms.objective.calibration import profile as objective_profile
-from confide.mechanisms.objective.perturbation import ObjectivePerturbation
-from confide.mechanisms.output import OutputPerturbation
-from confide.noise import Gaussian
 from confide.noise.samplers import degrees_of_freedom
-from confide.objectives import Logistic, Objective, Poisson, curvature_bound
+from confide.objectives import Objective, curvature_bound
 from confide.privacy import (
     Approx,
     Budget,
-    Guarantee,
     Neighbours,
     Pure,
     Zcdp,
@@ -55,37 +48,20 @@ LEAST_EPSILON = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class IntervalCalibration:
-    """Coefficients and moments, calibrated to cost the budget together."""
+class SplitBudget:
+    """Coefficients and moments that cost one budget together, and what both make up."""
 
-    mechanism: Mechanism
     main: Calibration
-    moment_release: MomentRelease
     moments: MomentCalibration
-    budget: Budget
     split: tuple[Fraction, Fraction, Fraction]
     events: tuple[Event, ...]
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What the release of both will promise."""
-        theorem = PAGE + "interval-release"
-        main = self.main
-        return Guarantee(
-            self.budget, main.neighbours, main.status, theorem, reason=main.reason
-        )
-
-    def check_rows(self, rows: Rows) -> None:
-        """Refuse by shape, before anything is spent."""
-        self.main.check_rows(rows)
-        self.moments.check_rows(rows)
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
     """What is to be calibrated, whatever it may spend."""
 
-    mechanism: Mechanism
+    mechanism: IntervalMechanism
     objective: Objective
     neighbours: Neighbours
     copies: int
@@ -96,11 +72,9 @@ class _Task:
         )
 
 
-def check_intervals(
-    mechanism: Mechanism, objective: Objective
-) -> ObjectivePerturbation | OutputPerturbation:
+def check_intervals(mechanism: Mechanism, objective: Objective) -> IntervalMechanism:
     """Return a mechanism that has intervals; refuse others, and objectives without."""
-    if not isinstance(mechanism, ObjectivePerturbation | OutputPerturbation):
+    if not isinstance(mechanism, IntervalMechanism):
         raise InvalidParameter(
             "mechanism", "'objective' or 'output' for intervals", mechanism.name
         )
@@ -108,18 +82,18 @@ def check_intervals(
     return mechanism
 
 
-def calibrate_with_intervals(
+def split_between(
     mechanism: Mechanism,
     objective: Objective,
     budget: Budget,
     neighbours: Neighbours,
     *,
-    variant: Variant = "tight",
-    split: tuple[Fraction, Fraction, Fraction] | None = None,
-    share: Fraction | None = None,
-    rows: int | None = None,
-    copies: int = 1,
-) -> IntervalCalibration:
+    variant: Variant,
+    split: tuple[Fraction, Fraction, Fraction] | None,
+    share: Fraction | None,
+    rows: int | None,
+    copies: int,
+) -> SplitBudget:
     """Divide a budget between coefficients and moments, and calibrate both.
 
     ``split`` gives the parts of coefficients, curvature and scatter; ``share`` what the
@@ -127,14 +101,14 @@ def calibrate_with_intervals(
     is public.
     """
     able = check_intervals(mechanism, objective)
-    if variant == "model-based" and not isinstance(objective.loss, Logistic | Poisson):
+    if variant == "model-based" and not objective.loss.canonical:
         raise InvalidParameter(
             "variant",
             "'tight' unless the loss is logistic or Poisson and not clipped: elsewhere "
             "curvature says nothing about scatter",
             variant,
         )
-    chosen: Mechanism = mechanism
+    chosen: IntervalMechanism = able
     whole = budget
     if variant == "published":
         chosen, whole = _as_published(able, budget, neighbours)
@@ -147,7 +121,7 @@ def calibrate_with_intervals(
     release = MomentRelease(RECIPES[variant], split[1:])
     moments = release.calibrate(main.objective, second, neighbours, copies=copies)
     events = joint or (*main.events, *moments.events)
-    return IntervalCalibration(chosen, main, release, moments, budget, split, events)
+    return SplitBudget(main, moments, split, events)
 
 
 def _choose_share(task: _Task, budget: Budget, rows: int | None) -> Fraction:
@@ -213,17 +187,14 @@ def _three_ways(
 
 
 def _as_published(
-    mechanism: ObjectivePerturbation | OutputPerturbation,
-    budget: Budget,
-    neighbours: Neighbours,
-) -> tuple[Mechanism, Budget]:
+    mechanism: IntervalMechanism, budget: Budget, neighbours: Neighbours
+) -> tuple[IntervalMechanism, Budget]:
     """Return the mechanism and the kind of budget that the paper's algorithms use."""
     if neighbours is not Neighbours.REPLACE_ONE:
         raise InvalidParameter(
             "neighbours", "'replace-one' for variant='published'", str(neighbours)
         )
-    if isinstance(mechanism, ObjectivePerturbation):
-        mechanism = replace(mechanism, analysis="separate")
+    mechanism = mechanism.as_published()
     if isinstance(budget, Approx):
         log = math.log(1 / float(budget.delta))
         epsilon = float(budget.epsilon)
@@ -259,9 +230,8 @@ def _by_shift(
     """Give the coefficients epsilon ``first`` at the whole delta, the moments a shift."""
     whole = gaussian_mu(float(budget.epsilon), float(budget.delta))
     main = task.spending(Approx(repr(first), budget.delta))
-    shifts = [e.mu for e in main.events if isinstance(e, GaussianEvent)]
-    spent = sum(mu**2 for mu in shifts)
-    if len(shifts) == len(main.events) and whole**2 > spent:
+    spent, alone = gaussian_part(main.events)
+    if alone and whole**2 > spent:
         return main, _as_zcdp(whole**2 - spent), ()
     left = _beside(task, main, budget, whole * math.sqrt(float(1 - part)))
     if left**2 > spent:
@@ -273,10 +243,9 @@ def _by_shift(
 @lru_cache(maxsize=256)
 def _beside(task: _Task, main: Calibration, budget: Approx, most: float) -> float:
     """Return the shift that the coefficients' profile leaves, up to a half too much."""
-    known = isinstance(task.mechanism, ObjectivePerturbation) and task.copies == 1
-    if not (known and isinstance(main.noise, Gaussian)):
+    profile = task.mechanism.profile(main) if task.copies == 1 else None
+    if profile is None:
         return 0.0
-    profile = objective_profile(main.objective, main.neighbours, main.noise.scale)
     epsilon, delta = float(budget.epsilon), float(budget.delta)
     return gaussian_left(profile, epsilon, delta * (1 - 1e-9), 1.5 * most)
 

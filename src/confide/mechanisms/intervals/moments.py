@@ -8,7 +8,7 @@ not by twice as much. docs/proofs/private-intervals.md proves what is used here.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
@@ -20,14 +20,8 @@ from confide.accounting import Event
 from confide.data.rows.block import Block
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import (
-    CURVED_LOSS,
-    NO_KINK,
-    Need,
-    NoiseRecord,
-    check_needs,
-    checked_copies,
-)
+from confide.mechanisms.base import CURVED_LOSS, NO_KINK, Need, check_needs, checked_copies
+from confide.mechanisms.release import NoiseRecord
 from confide.mechanisms.unit_noise import unit_noise
 from confide.noise import Entropy, Gaussian, SphericalLaplace
 from confide.noise.samplers import degrees_of_freedom, draw_symmetric
@@ -74,6 +68,17 @@ class MomentCalibration:
     events: tuple[Event, ...]
     theorem: str
     copies: int = 1
+
+    def release(
+        self, coefficients: Sequence[Array], tasks: Iterable[Rows], entropy: Entropy
+    ) -> tuple[Moments, ...]:
+        """Sum at every coefficient vector over its task, and add noise."""
+        found = []
+        paid = checked_copies(tasks, self.copies)
+        for theta, rows in zip(coefficients, paid, strict=True):
+            curvature, scatter = sums(self.objective, rows, theta)
+            found.append(add_noise(self, theta, curvature, scatter, entropy))
+        return tuple(found)
 
     def check_rows(self, rows: Rows) -> None:
         """Refuse by shape what rounding could move by more than the slack."""
@@ -135,28 +140,6 @@ class MomentRelease:
             PAGE + name,
             copies,
         )
-
-    def release(
-        self,
-        calibration: MomentCalibration,
-        coefficients: Sequence[Array],
-        tasks: Iterable[Rows],
-        entropy: Entropy,
-    ) -> tuple[Moments, ...]:
-        """Sum at every coefficient vector over its task, and add noise."""
-        paid = checked_copies(tasks, calibration.copies)
-        return tuple(self._each(calibration, coefficients, paid, entropy))
-
-    def _each(
-        self,
-        calibration: MomentCalibration,
-        coefficients: Sequence[Array],
-        tasks: Iterator[Rows],
-        entropy: Entropy,
-    ) -> Iterator[Moments]:
-        for theta, rows in zip(coefficients, tasks, strict=True):
-            curvature, scatter = sums(calibration.objective, rows, theta)
-            yield add_noise(calibration, theta, curvature, scatter, entropy)
 
 
 def sums(objective: Objective, rows: Rows, theta: Array) -> tuple[Array, Array]:
@@ -228,7 +211,7 @@ def steepest_slope(objective: Objective, length: float) -> float:
     return objective.loss.steepest_slope(objective.public, margin)
 
 
-def records(
+def noise_records(
     calibration: MomentCalibration, moments: Sequence[Moments]
 ) -> tuple[NoiseRecord, ...]:
     """Describe the noise for the release; its scale follows the coefficients' length."""

@@ -15,8 +15,6 @@ from confide.mechanisms.base import (
     MECHANISMS,
     Calibration,
     Need,
-    NoiseRecord,
-    Release,
     check_needs,
     checked_copies,
     make_release,
@@ -26,6 +24,7 @@ from confide.mechanisms.objective.perturbation import (
     ObjectivePerturbation,
     perturbed_minimiser,
 )
+from confide.mechanisms.release import NoiseRecord, Release
 from confide.noise import Entropy, Noise
 from confide.objectives import L1, ElasticNet, Objective, Ridge, has_exact_prox
 from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp, gaussian_epsilon
@@ -212,10 +211,10 @@ class AdaptiveObjectivePerturbation:
             second = self._second(calibration, found)
             tilt = self.tilt(calibration, rough)
             values.append(perturbed_minimiser(second, rows, entropy, tilt))
-            weights.append(found.tolist())
+            weights.append(tuple(found.tolist()))
             shares.append(calibration.retrieved(second.noise))
         release = make_release(calibration, values, entropy, "linear term")
-        return replace(release, extras={"retrieved": min(shares), "weights": weights})
+        return replace(release, retrieved=min(shares), weights=tuple(weights))
 
     def weights(self, calibration: Calibration, rough: Array) -> Array:
         """Return vⱼ; of the data they know the private coefficients of the first look."""

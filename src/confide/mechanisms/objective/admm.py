@@ -19,7 +19,6 @@ from confide.mechanisms.base import (
     SMOOTH_LOSS,
     Calibration,
     Need,
-    Release,
     check_needs,
     check_whole,
     checked_copies,
@@ -30,6 +29,7 @@ from confide.mechanisms.objective.perturbation import (
     ObjectivePerturbation,
     perturbed_minimiser,
 )
+from confide.mechanisms.release import Release
 from confide.noise import Entropy
 from confide.objectives import Objective, Ridge, prox
 from confide.privacy import Budget, Neighbours

@@ -1,7 +1,7 @@
 """Objective perturbation: minimise the objective plus a random linear term."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Literal, assert_never
@@ -28,13 +28,13 @@ from confide.mechanisms.base import (
     SMOOTH_LOSS,
     Calibration,
     Need,
-    Release,
     check_needs,
     checked_copies,
     make_release,
 )
 from confide.mechanisms.objective import calibration as calibration_rules
 from confide.mechanisms.objective.calibration import Perturbation
+from confide.mechanisms.release import Release
 from confide.noise import Entropy, Gaussian, Noise, SphericalLaplace
 from confide.objectives import Objective, check_guess, is_logistic
 from confide.privacy import (
@@ -154,6 +154,19 @@ class ObjectivePerturbation:
         paid = checked_copies(tasks, calibration.copies)
         values = [perturbed_minimiser(calibration, rows, entropy) for rows in paid]
         return make_release(calibration, values, entropy, "linear term")
+
+    def as_published(self) -> "ObjectivePerturbation":
+        """Return the mechanism with noise and determinant paid for separately."""
+        return replace(self, analysis="separate")
+
+    def profile(self, calibration: Calibration) -> Callable[[float], float] | None:
+        """Return a bound on delta at any epsilon, where the noise is Gaussian."""
+        if not isinstance(calibration.budget, Approx):
+            return None
+        scale = calibration.noise.scale
+        return calibration_rules.profile(
+            calibration.objective, calibration.neighbours, scale
+        )
 
     def _perturbation(
         self, objective: Objective, budget: Budget, neighbours: Neighbours, copies: int

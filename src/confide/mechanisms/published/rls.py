@@ -17,12 +17,12 @@ from confide.mechanisms.base import (
     SMOOTH_LOSS,
     Calibration,
     Need,
-    Release,
     check_needs,
     checked_copies,
     make_release,
 )
 from confide.mechanisms.objective.perturbation import perturbed_minimiser, solver_noise_for
+from confide.mechanisms.release import Release
 from confide.mechanisms.statistics.sums import BOUNDED_TARGET, NO_PENALTY
 from confide.noise import Entropy, SphericalLaplace
 from confide.objectives import L2Ball, Objective, Squared, is_squared

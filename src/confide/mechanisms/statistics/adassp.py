@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from types import MappingProxyType
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -17,13 +16,12 @@ from confide.mechanisms.base import (
     MECHANISMS,
     Calibration,
     Need,
-    NoiseRecord,
-    Release,
     check_needs,
     checked_copies,
     make_release,
 )
 from confide.mechanisms.intervals.moments import ROUNDING_SLACK
+from confide.mechanisms.release import NoiseRecord, Release
 from confide.mechanisms.statistics.sums import (
     BOUNDED_TARGET,
     NO_PENALTY,
@@ -132,8 +130,7 @@ class AdaSsp:
         pairs = [self._one(calibration, rows, entropy) for rows in paid]
         values = [value for value, _ in pairs]
         found = make_release(calibration, values, entropy, "gram")
-        ridges = [ridge for _, ridge in pairs]
-        return replace(found, extras=MappingProxyType({"ridges": ridges}))
+        return replace(found, ridges=tuple(ridge for _, ridge in pairs))
 
     def _tight(
         self, objective: Objective, shift: float, neighbours: Neighbours, copies: int

@@ -16,12 +16,12 @@ from confide.mechanisms.base import (
     MECHANISMS,
     Calibration,
     Need,
-    Release,
     check_needs,
     checked_copies,
     make_release,
 )
 from confide.mechanisms.intervals.moments import ROUNDING_SLACK
+from confide.mechanisms.release import Release
 from confide.mechanisms.statistics.sums import (
     BOUNDED_TARGET,
     NO_PENALTY,

@@ -17,11 +17,11 @@ from confide.errors import InvalidParameter
 from confide.mechanisms.base import (
     Calibration,
     Need,
-    Release,
     check_needs,
     checked_copies,
     make_release,
 )
+from confide.mechanisms.release import Release
 from confide.mechanisms.statistics.sums import (
     BOUNDED_TARGET,
     NO_PENALTY,

@@ -12,11 +12,11 @@ from confide.mechanisms.base import (
     MECHANISMS,
     Calibration,
     Need,
-    Release,
     check_needs,
     checked_copies,
     make_release,
 )
+from confide.mechanisms.release import Release
 from confide.mechanisms.statistics.sums import (
     BOUNDED_TARGET,
     NO_PENALTY,

@@ -14,8 +14,9 @@ from confide._types import Array
 from confide.data.rows.block import Block, Partial
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import Calibration, Need, NoiseRecord
+from confide.mechanisms.base import Calibration, Need
 from confide.mechanisms.intervals.moments import ROUNDING_SLACK
+from confide.mechanisms.release import NoiseRecord
 from confide.noise import Entropy, Noise
 from confide.noise.samplers import as_symmetric, degrees_of_freedom
 from confide.objectives import Objective, is_squared

@@ -11,19 +11,18 @@ import numpy as np
 from scipy.special import ndtri
 
 from confide._types import Array
-from confide.inference.uncertainty import (
-    Uncertainty,
-    published_uncertainty,
-    sampled_offsets,
-    uncertainty,
-)
-from confide.mechanisms import NoiseRecord, ObjectivePerturbation, OutputPerturbation
-from confide.mechanisms.intervals.budget import (
+from confide.mechanisms import (
     IntervalCalibration,
-    Variant,
-    calibrate_with_intervals,
+    Intervals,
+    NoiseRecord,
+    ObjectivePerturbation,
+    OutputPerturbation,
+    WithIntervals,
 )
+from confide.mechanisms.intervals.budget import Variant
+from confide.mechanisms.intervals.law import published_uncertainty, uncertainty
 from confide.mechanisms.intervals.moments import Moments, add_noise
+from confide.mechanisms.release import Uncertainty, sampled_offsets
 from confide.noise import Entropy, Noise, generator
 from confide.objectives import HuberizedHinge, Logistic, Loss, Objective
 from confide.privacy import Budget, Neighbours, Pure, Zcdp
@@ -133,14 +132,13 @@ def _calibrate(scheme: Scheme, cell: Cell, population: Population) -> Trial:
     variant: Variant = "published" if scheme.variant == "published" else "tight"
     hidden = scheme.variant == "add-remove"
     rows = None if hidden else population.rows
-    plan = calibrate_with_intervals(
-        mechanism,
+    settings = Intervals(
+        split=split if scheme.variant in ("published", "tight") else None, variant=variant
+    )
+    plan = WithIntervals(mechanism, settings, rows).calibrate(
         _objective(scheme.loss, population),
         budget,
         Neighbours.ADD_REMOVE if hidden else Neighbours.REPLACE_ONE,
-        variant=variant,
-        split=split if scheme.variant in ("published", "tight") else None,
-        rows=rows,
     )
     return Trial(scheme, plan, rows, [], [], [])
 

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from types import MappingProxyType
 from typing import Any, ClassVar, Literal, cast
 
 from confide._types import Array
@@ -16,8 +15,6 @@ from confide.mechanisms.base import (
     SMOOTH_LOSS,
     Calibration,
     Need,
-    NoiseRecord,
-    Release,
     check_needs,
     checked_copies,
     make_release,
@@ -39,6 +36,7 @@ from confide.mechanisms.published.napp.rows import (
     recycle,
 )
 from confide.mechanisms.published.napp.weights import NappTarget, Weighting
+from confide.mechanisms.release import NoiseRecord, Release
 from confide.noise import (
     Entropy,
     Gaussian,
@@ -192,8 +190,7 @@ class Napp:
             release = replace(release, noise=(record,))
         if self.retrieval == "none":
             return release
-        extras = MappingProxyType({"retrieved": tuple(found for _, found in results)})
-        return replace(release, extras=extras)
+        return replace(release, retrieved=tuple(found for _, found in results))
 
     def trace(self, calibration: Calibration, rows: Rows, entropy: Entropy) -> NappPath:
         """Return every iterate and the objective along the way, for a picture.

@@ -1,0 +1,221 @@
+"""The specification of a fit: every public setting, checked and frozen."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from confide._types import AnyArray, Array
+from confide.data import (
+    INTERCEPT_HEIGHT,
+    EntryBounds,
+    InMemoryRows,
+    Schema,
+    bound_entries,
+    bound_rows,
+)
+from confide.errors import InvalidParameter
+from confide.estimators._target import TargetRule, TargetSpec
+from confide.ledger import Ledger
+from confide.mechanisms import (
+    AdaptiveObjectivePerturbation,
+    Intervals,
+    Mechanism,
+    Release,
+    WithIntervals,
+)
+from confide.mechanisms.base import EntryMechanism
+from confide.objectives import (
+    L1,
+    PENALTIES,
+    Box,
+    Constraint,
+    L2Ball,
+    Nuclear,
+    Objective,
+    Penalty,
+    guess_coef_norm_of_columns,
+)
+from confide.privacy import Budget, Neighbours
+
+MechanismSetting: TypeAlias = str | Mechanism
+RidgeSetting: TypeAlias = float | Literal["auto"]
+NeighbourSetting: TypeAlias = str | Neighbours | None
+IntervalSetting: TypeAlias = (
+    bool | float | str | Sequence[Any] | Mapping[str, Any] | Intervals | None
+)
+LedgerSetting: TypeAlias = Ledger | str | Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Bounding:
+    """A public length of rows, or public bounds on entries; the intercept's height.
+
+    ``few`` bounds the entries of rows that are bounded by their length already.
+    """
+
+    row_norm: float
+    height: float
+    entries: EntryBounds | None = None
+    few: EntryBounds | None = None
+
+    def enclose(
+        self, features: Any, target: AnyArray, *, constant: bool = True
+    ) -> InMemoryRows:
+        """Bound every row and close the box."""
+        height = self.height if constant else 0.0
+        if self.entries is not None:
+            return bound_entries(features, target, self.entries, height)
+        return bound_rows(features, target, self.row_norm, height)
+
+    def norm(self, columns: int) -> float:
+        """Return how long a row can be, the constant column included."""
+        longest = self.row_norm if self.entries is None else self.entries.norm(columns)
+        return float(np.hypot(longest, self.height))
+
+    @property
+    def known(self) -> EntryBounds | None:
+        """What is known of entries."""
+        return self.entries or self.few
+
+
+def bounding_for(
+    mechanism: Mechanism, schema: Schema | None, row_norm: float, *, fit_intercept: bool
+) -> Bounding:
+    """Return how rows are bounded for a mechanism, from public settings alone."""
+    kept = mechanism.row_bounds if isinstance(mechanism, EntryMechanism) else None
+    if schema is not None:
+        few = None if kept is None else EntryBounds(float(schema.weights.max()))
+        return Bounding(1.0, INTERCEPT_HEIGHT if fit_intercept else 0.0, few=few)
+    if kept is None:
+        return Bounding(row_norm, INTERCEPT_HEIGHT * row_norm if fit_intercept else 0.0)
+    return Bounding(row_norm, kept.height if fit_intercept else 0.0, kept.entries)
+
+
+def bounding_of(
+    release: Release, schema: Schema | None, row_norm: float, *, fit_intercept: bool
+) -> Bounding:
+    """Return how the rows behind a release were bounded."""
+    norm, kept = 1.0 if schema is not None else row_norm, release.row_bounds
+    if kept is None or schema is not None:
+        return Bounding(norm, INTERCEPT_HEIGHT * norm if fit_intercept else 0.0)
+    return Bounding(norm, kept.height, kept.entries)
+
+
+@dataclass(frozen=True, slots=True)
+class FitSpec:
+    """What a fit is made of, from public settings alone.
+
+    ``l2`` is None where the ridge is to be chosen; ``nuclear`` weighs the nuclear norm of a
+    matrix of coefficients. ``dataset`` is the name that a ledger books under.
+    """
+
+    budget: Budget
+    mechanism: Mechanism
+    neighbours: Neighbours
+    target: TargetRule
+    schema: Schema | None
+    bounding: Bounding
+    l2: float | None
+    l1: float
+    penalty: Penalty | None
+    nuclear: float
+    fit_intercept: bool
+    intervals: Intervals | None
+    dataset: str | None
+    classifies: bool
+
+    @property
+    def rows_per_person(self) -> int:
+        """How many rows one person may have at most."""
+        return 1 if self.schema is None else self.schema.rows_per_person
+
+    @property
+    def unidentified(self) -> Array | None:
+        """Directions that no row has, as a schema knows them."""
+        if self.schema is None:
+            return None
+        return self.schema.still_directions(self.bounding.height)
+
+    def mechanism_for(self, rows: int) -> Mechanism:
+        """Return the mechanism, with intervals where they were asked for."""
+        if self.intervals is None:
+            return self.mechanism
+        return WithIntervals(self.mechanism, self.intervals, rows, self.unidentified)
+
+    def objective(self, task: TargetSpec, columns: int) -> Objective:
+        """Return loss, ridge, penalty and constraint."""
+        dimension = task.responses * (columns + (1 if self.fit_intercept else 0))
+        return Objective(
+            task.loss,
+            dimension,
+            self.bounding.norm(columns),
+            self.l2,
+            self._penalty(task, columns, dimension),
+            _constraint(task),
+            task.target_bound,
+            task.responses,
+            self._typical_norm(task),
+            self.bounding.known,
+            self.bounding.height,
+        )
+
+    def _penalty(self, task: TargetSpec, columns: int, dimension: int) -> Penalty | None:
+        if self.nuclear:
+            return Nuclear(self.nuclear, (columns, task.responses))
+        if self.l1:
+            spared = (0.0,) * task.responses if self.fit_intercept else ()
+            return L1((self.l1,) * (task.responses * columns) + spared)
+        if self.penalty is not None:
+            check_coordinates(self.penalty, dimension)
+        return self.penalty
+
+    def _typical_norm(self, task: TargetSpec) -> float | None:
+        schema = self.schema
+        if schema is None:
+            return None
+        return guess_coef_norm_of_columns(
+            task.loss, schema.weights, len(schema.columns), task.target_bound
+        )
+
+
+def _constraint(task: TargetSpec) -> Constraint | None:
+    if task.coef_norm is not None:
+        return L2Ball(task.coef_norm)
+    if task.largest_coef is not None:
+        return Box(-task.largest_coef, task.largest_coef)
+    return None
+
+
+def check_penalty(mechanism: Mechanism, l1: float, penalty: Any) -> None:
+    """Refuse two penalties, what is not one, and a mechanism that needs an l1 penalty."""
+    if penalty is not None:
+        if not isinstance(penalty, tuple(PENALTIES.values())):
+            known = ", ".join(kind.__name__ for kind in PENALTIES.values())
+            raise InvalidParameter("penalty", f"None or one of {known}", penalty)
+        if l1:
+            raise InvalidParameter("l1", "0 next to a penalty of its own", l1)
+        return
+    if isinstance(mechanism, AdaptiveObjectivePerturbation) and not l1:
+        raise InvalidParameter(
+            "l1",
+            "greater than 0 for mechanism='adaptive', which weighs an l1 penalty",
+            l1,
+            "A good one is about the scale of the noise: try 5, or mechanism='objective'.",
+        )
+
+
+def check_coordinates(penalty: Penalty, dimension: int) -> None:
+    """Refuse a penalty that is about other coordinates than there are."""
+    somewhere = np.ones(dimension)
+    try:
+        moved = penalty.prox(somewhere, 1e-9)
+        fits = moved.shape == somewhere.shape and penalty.ridge(dimension).size == dimension
+    except (IndexError, ValueError):
+        fits = False
+    if not fits:
+        raise InvalidParameter(
+            "penalty", f"about {dimension} coordinates, the intercept's last", penalty
+        )

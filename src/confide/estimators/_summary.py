@@ -1,0 +1,150 @@
+"""The lines of a summary: public facts about a fitted model, and its coefficients."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from confide._types import AnyArray, Array
+from confide.data import Category, Display, Schema, Target
+from confide.inference import Coefficient
+from confide.mechanisms import Release
+from confide.privacy.guarantee import ONE_ROW
+
+MOST_LABELS = 6
+MOST_NAMES = 12
+ON_THE_BOUNDARY = "coefficients are on the boundary of their ball: intervals do not hold"
+SEVERAL_ROWS = (
+    "rows of one person are taken for independent: where they are alike, intervals are "
+    "too short"
+)
+Facts = tuple[tuple[str, str], ...]
+"""Names and values, in the order in which they are printed."""
+
+
+def head_facts(schema: Schema | None, columns: int, fitted_on: str | None) -> Facts:
+    """Return what is public besides the release: target, columns, date."""
+    lines = (("Columns", str(columns)),) if schema is None else _of_schema(schema)
+    return lines if fitted_on is None else (*lines, ("Fitted", fitted_on))
+
+
+def release_facts(release: Release) -> Facts:
+    """Describe noise and ridge."""
+    noises = "; ".join(f"{n.kind} {n.scale:.4g} on {n.added_to}" for n in release.noise)
+    return (("Noise", noises), ("Ridge", f"l2 = {release.l2:.6g}"))
+
+
+def bounding_facts(release: Release) -> Facts:
+    """Say how entries were bounded."""
+    if release.row_bounds is None:
+        return ()
+    entries = release.row_bounds.entries
+    if entries.length is None:
+        return (("Entries", f"at most {entries.most:g}; beyond that clipped"),)
+    text = f"the largest {entries.few} of a row at most {entries.length:.4g} long"
+    return (("Entries", f"{text} together; rows beyond that scaled"),)
+
+
+def selection_facts(names: Sequence[str], candidates: int) -> Facts:
+    """Say which variables were selected, of how many."""
+    shown = ", ".join(names[:MOST_NAMES])
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    listed = f": {shown}{more}" if names else ""
+    return (("Selected", f"{len(names)} of {candidates} variables{listed}"),)
+
+
+def interval_facts(release: Release) -> Facts:
+    """Say how intervals were made."""
+    kept = release.intervals
+    if kept is None:
+        return ()
+    text = (
+        f"{100 * kept.level:g} %, {kept.variant}, from {float(1 - kept.split[0]):.0%} of "
+        "the budget; of the regularised population minimiser"
+    )
+    warning = interval_caution(release)
+    return (("Intervals", f"{text}; {warning}" if warning else text),)
+
+
+def interval_caution(release: Release) -> str:
+    """Say why the intervals do not hold, or nothing."""
+    if release.intervals is None:
+        return ""
+    if release.intervals.on_boundary:
+        return ON_THE_BOUNDARY
+    return "" if ONE_ROW in release.guarantee.assumptions else SEVERAL_ROWS
+
+
+def coefficient_lines(
+    release: Release, labels: Sequence[str], display: Display
+) -> tuple[Coefficient, ...]:
+    """Return a line for every displayed coefficient of every coding."""
+    lines: list[Coefficient] = []
+    for k, (label, value) in enumerate(
+        zip(labels, np.atleast_2d(release.value), strict=True)
+    ):
+        names = [label + name for name in display.names]
+        shown = display.show(value)
+        if release.intervals is None:
+            pairs = zip(names, shown, strict=True)
+            lines += [Coefficient(name, float(x)) for name, x in pairs]
+            continue
+        offsets = release.intervals.offsets(k, display.matrix)
+        lines += [
+            Coefficient(name, float(x), float(x + low), float(x + high), float(sampling))
+            for name, x, low, high, sampling in zip(names, shown, *offsets, strict=True)
+        ]
+    return tuple(lines)
+
+
+def display_of_release(release: Release, names: tuple[str, ...], factors: Array) -> Display:
+    """Return a line for every coefficient, or for those that the mechanism selected.
+
+    ``names`` and ``factors`` are those of all coefficients, the constant one included.
+    """
+    if release.support is None:
+        return Display(names, np.diag(factors), np.zeros(len(names)))
+    table = np.atleast_2d(release.value)
+    kept = (table != 0).any(axis=0)
+    kept[[j for support in release.support for j in support]] = True
+    shown = np.flatnonzero(kept)
+    matrix: Any = sparse.csr_array(
+        (factors[shown], (np.arange(len(shown)), shown)), shape=(len(shown), len(names))
+    )
+    return Display(tuple(names[j] for j in shown), matrix, np.zeros(len(shown)))
+
+
+def selected_names(
+    used: AnyArray, schema: Schema | None, names: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the variables with a coefficient that is ``used``; ``names`` are features'."""
+    if schema is None:
+        return tuple(name for name, kept in zip(names, used, strict=True) if kept)
+    sizes = [len(column.features) for column in schema.columns]
+    blocks = np.split(used, np.cumsum(sizes)[:-1])
+    pairs = zip(schema.columns, blocks, strict=True)
+    return tuple(column.name for column, block in pairs if block.any())
+
+
+def _of_schema(schema: Schema) -> tuple[tuple[str, str], ...]:
+    count, features = len(schema.columns), len(schema.features)
+    columns = f"{count}" if features == count else f"{count}, as {features} features"
+    lines = (("Target", _target(schema.target)), ("Columns", columns))
+    if any(isinstance(column, Category) for column in schema.columns):
+        against = "each level against the average of the levels of its column"
+        return (*lines, ("Categories", against))
+    return lines
+
+
+def _target(target: Target) -> str:
+    """Say what is predicted: its name, its unit and range, or its labels."""
+    if target.labels is not None:
+        shown = [str(label) for label in target.labels[:MOST_LABELS]]
+        more = len(target.labels) - len(shown)
+        listed = ", ".join(shown) + (f" and {more} more" if more else "")
+        positive = f"; positive: {shown[1]}" if len(target.labels) == 2 else ""
+        return f"{target.column}: {listed}{positive}"
+    lower, upper = target.ends or (0.0, 0.0)
+    unit = f" {target.unit}" if target.unit else ""
+    return f"{target.column}, from {lower:g} to {upper:g}{unit}"

@@ -1,0 +1,273 @@
+"""Targets: what a model asks of them, and how they become numbers, record by record.
+
+A rule is made from public settings alone. The functions that read and code a target are
+values that can be sent to where the rows are.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, TypeAlias
+
+import numpy as np
+
+from confide._types import AnyArray, Array
+from confide.data.schema.parse_values import as_cells
+from confide.errors import InvalidData
+from confide.estimators._validate import (
+    check_several,
+    declared_classes,
+    label_codes,
+    labels_in,
+    read_numbers,
+    read_target,
+)
+from confide.objectives import Loss
+
+ReadTarget: TypeAlias = Callable[[Any, int], AnyArray]
+"""From a column of a table and its length to the target as it is kept."""
+Code: TypeAlias = Callable[[AnyArray], Array]
+"""From the target as it is kept to what a loss takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetInfo:
+    """What was found in the target: labels that nobody declared, how many targets."""
+
+    labels: AnyArray | None = None
+    responses: int = 1
+
+
+def as_read(target: AnyArray) -> Array:
+    """Take the target as it is kept."""
+    return target
+
+
+@dataclass(frozen=True, slots=True)
+class TargetSpec:
+    """One objective for every coding of the target; they share rows and budget."""
+
+    loss: Loss
+    read: ReadTarget
+    codings: tuple[Code, ...] = (as_read,)
+    target_bound: float | None = None
+    coef_norm: float | None = None
+    largest_coef: float | None = None
+    classes: AnyArray | None = None
+    labels_were_read: bool = False
+    responses: int = 1
+
+
+class TargetRule(Protocol):
+    """What a model makes of its target, by public settings alone."""
+
+    @property
+    def seeks_labels(self) -> bool:
+        """Whether labels that nobody declared are to be read from the target."""
+        ...
+
+    @property
+    def unit(self) -> float:
+        """How many of the user's units one unit of the objective is."""
+        ...
+
+    @property
+    def origin(self) -> float:
+        """Where the predictor starts, in the user's units."""
+        ...
+
+    def look(self, y: Any, count: int) -> TargetInfo:
+        """Look at a target for what is not declared."""
+        ...
+
+    def spec(self, found: TargetInfo) -> TargetSpec:
+        """Return the loss, its bounds, and how a target becomes what it takes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassRule:
+    """One-vs-rest over a binary loss; two classes need one coding only.
+
+    ``declared`` are the public labels; None where they are to be read from the target.
+    """
+
+    declared: Any
+    loss: Loss
+    coef_norm: float | None
+    unit: ClassVar[float] = 1.0
+    origin: ClassVar[float] = 0.0
+
+    @property
+    def seeks_labels(self) -> bool:
+        """Whether labels that nobody declared are to be read from the target."""
+        return self.declared is None
+
+    def look(self, y: Any, count: int) -> TargetInfo:
+        """Look for labels, where none were declared."""
+        return TargetInfo(labels_in(y, count) if self.seeks_labels else None)
+
+    def spec(self, found: TargetInfo) -> TargetSpec:
+        """Return a coding for every class, or for the second of two."""
+        classes = found.labels
+        if classes is None:
+            classes = declared_classes(self.declared)
+        positives = range(len(classes)) if len(classes) > 2 else (1,)
+        return TargetSpec(
+            self.loss,
+            LabelIndex(tuple(check_several(classes).tolist())),
+            tuple(map(OneVsRest, positives)),
+            coef_norm=self.coef_norm,
+            classes=classes,
+            labels_were_read=self.seeks_labels,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RangeRule:
+    """Numbers within a public range, brought to [−1, 1]; bounds are in those units."""
+
+    lower: float
+    upper: float
+    loss: Loss
+    coef_norm: float | None = None
+    largest_coef: float | None = None
+    seeks_labels: ClassVar[bool] = False
+
+    @property
+    def unit(self) -> float:
+        """Half the width of the range."""
+        return (self.upper - self.lower) / 2
+
+    @property
+    def origin(self) -> float:
+        """The middle of the range."""
+        return (self.lower + self.upper) / 2
+
+    def look(self, y: Any, count: int) -> TargetInfo:
+        """Look at nothing: the range is declared."""
+        return TargetInfo()
+
+    def spec(self, found: TargetInfo) -> TargetSpec:
+        """Return the loss of a target within ±1."""
+        return TargetSpec(
+            self.loss,
+            ScaledTarget(self.origin, self.unit),
+            target_bound=1.0,
+            coef_norm=self.coef_norm,
+            largest_coef=self.largest_coef,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CountRule:
+    """Counts from 0 to a public bound."""
+
+    most: float
+    loss: Loss
+    coef_norm: float | None
+    unit: ClassVar[float] = 1.0
+    origin: ClassVar[float] = 0.0
+    seeks_labels: ClassVar[bool] = False
+
+    def look(self, y: Any, count: int) -> TargetInfo:
+        """Look at nothing: the bound is declared."""
+        return TargetInfo()
+
+    def spec(self, found: TargetInfo) -> TargetSpec:
+        """Return the loss of counts up to the bound."""
+        read = ClippedCounts(self.most)
+        return TargetSpec(self.loss, read, target_bound=self.most, coef_norm=self.coef_norm)
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralTargetsRule:
+    """Several columns of numbers within ±unit, brought to [−1, 1]."""
+
+    unit: float
+    loss: Loss
+    origin: ClassVar[float] = 0.0
+    seeks_labels: ClassVar[bool] = False
+
+    def look(self, y: Any, count: int) -> TargetInfo:
+        """Count the targets."""
+        table = as_table(read_target(y, count) if y is None else y)
+        return TargetInfo(responses=table.shape[1])
+
+    def spec(self, found: TargetInfo) -> TargetSpec:
+        """Return the loss of targets within ±1."""
+        read = ScaledTargets(self.unit)
+        return TargetSpec(self.loss, read, target_bound=1.0, responses=found.responses)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelIndex:
+    """Labels, as their places among the classes; −1 for none of them."""
+
+    classes: tuple[Any, ...]
+
+    def __call__(self, y: Any, count: int) -> AnyArray:
+        """Read a column of labels."""
+        return label_codes(y, count, self.classes)
+
+
+@dataclass(frozen=True, slots=True)
+class OneVsRest:
+    """1 for the class at a place, −1 for all others."""
+
+    place: int
+
+    def __call__(self, places: AnyArray) -> Array:
+        """Code labels that were read as places."""
+        coding: Array = (places == self.place).astype(np.float64)
+        coding *= 2
+        coding -= 1
+        return coding
+
+
+@dataclass(frozen=True, slots=True)
+class ScaledTarget:
+    """Numbers around an origin, in units, within ±1."""
+
+    origin: float
+    unit: float
+
+    def __call__(self, y: Any, count: int) -> Array:
+        """Read a column of numbers."""
+        target = (read_numbers(y, count) - self.origin) / self.unit
+        return np.clip(target, -1.0, 1.0, out=target)
+
+
+@dataclass(frozen=True, slots=True)
+class ClippedCounts:
+    """Counts from 0 to a bound."""
+
+    most: float
+
+    def __call__(self, y: Any, count: int) -> Array:
+        """Read a column of counts."""
+        return np.clip(read_numbers(y, count), 0.0, self.most)
+
+
+@dataclass(frozen=True, slots=True)
+class ScaledTargets:
+    """Several columns of numbers, in units of their bound, within ±1."""
+
+    bound: float
+
+    def __call__(self, y: Any, count: int) -> Array:
+        """Read a table of numbers; one column alone becomes a plain vector."""
+        table = as_table(y)
+        target = np.column_stack([read_numbers(column, count) for column in table.T])
+        np.clip(target / self.bound, -1.0, 1.0, out=target)
+        return target[:, 0] if target.shape[1] == 1 else target
+
+
+def as_table(y: Any) -> AnyArray:
+    """Return targets as a table with a column for each."""
+    try:
+        table = np.asarray(as_cells(y))
+    except ValueError:
+        table = np.empty(0)
+    if table.ndim != 2 or not table.shape[1]:
+        raise InvalidData("the targets y must be a table with a column for each.")
+    return table

@@ -1,0 +1,230 @@
+"""What leaves: coefficients, their guarantee, the noise, and the law of their errors."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh_tridiagonal
+from scipy.special import ndtr, ndtri
+
+from confide._types import Array
+from confide.accounting import Event, group_events
+from confide.data.rows.entry_bounds import EntryBounds
+from confide.noise import Entropy
+from confide.privacy import COMPOSED, Budget, Guarantee
+from confide.privacy.guarantee import ONE_ROW, UNKNOWN_PARTS
+
+NODES = 64
+POSTPROCESSING_SEED = 20180601
+"""Draws after the release reveal nothing about the data and need not be secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseRecord:
+    """Which noise was added to what: kind and scale are public."""
+
+    kind: str
+    scale: float
+    added_to: str
+
+
+KEEPS_STATUS = ("linear term", "linear term of every x-step", "scores of corners")
+"""What the first noise of a part is added to, if the part is PROVED."""
+
+
+def lowered(guarantee: Guarantee, noise: Sequence[NoiseRecord]) -> Guarantee:
+    """Return what a stored guarantee is worth today, where its theorem puts parts together.
+
+    Which parts they were only the noise tells; in doubt it is less.
+    """
+    kept = bool(noise) and noise[0].added_to in KEEPS_STATUS
+    if guarantee.theorem in COMPOSED and not kept:
+        return guarantee.claimed(UNKNOWN_PARTS)
+    return guarantee
+
+
+@dataclass(frozen=True, slots=True)
+class Uncertainty:
+    """The error of θ̃: a normal part from sampling and a part from the mechanism's noise.
+
+    A linear function ⟨ℓ, θ̃⟩ has sampling variance ℓᵀ·sampling·ℓ, counted as 0 where
+    noise made it negative. Its privacy part is √(ℓᵀ·privacy·ℓ) times a normal variable, or
+    times a coordinate of spherical Laplace noise in ``dimension`` dimensions.
+    """
+
+    sampling: Array
+    privacy: Array
+    kind: str
+    dimension: int
+
+    def half_lengths(self, directions: Array, level: float) -> Array:
+        """Return half the length of the interval for every row of ``directions``."""
+        sampling, privacy = self.variances(directions)
+        if self.kind == "gaussian":
+            return float(ndtri((1 + level) / 2)) * np.sqrt(sampling + privacy)
+        return _mixture_quantile(sampling, privacy, self.dimension, level)
+
+    def sampling_half_lengths(self, directions: Array, level: float) -> Array:
+        """Return what half the length would be without the mechanism's noise."""
+        return float(ndtri((1 + level) / 2)) * np.sqrt(self.variances(directions)[0])
+
+    def variances(self, directions: Array) -> tuple[Array, Array]:
+        """Return the squared scales of both parts for every row of ``directions``."""
+        sampling = np.einsum("ij,jk,ik->i", directions, self.sampling, directions)
+        privacy = np.einsum("ij,jk,ik->i", directions, self.privacy, directions)
+        return np.maximum(sampling, 0.0), privacy
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalRelease:
+    """What intervals are made of: the law of the errors of every copy, and a level.
+
+    ``split`` has the parts of the budget for coefficients, curvature and scatter.
+    ``on_boundary`` says that coefficients lie on the boundary of their ball.
+    """
+
+    level: float
+    variant: str
+    samples: int
+    split: tuple[Fraction, ...]
+    on_boundary: bool
+    laws: tuple[Uncertainty, ...]
+
+    def offsets(self, copy: int, directions: Array) -> tuple[Array, Array, Array]:
+        """Return offsets below and above every direction, and half of them by sampling."""
+        law = self.laws[copy]
+        sampling = law.sampling_half_lengths(directions, self.level)
+        if self.variant == "published" and law.kind != "gaussian":
+            low, high = sampled_offsets(law, directions, self.level, self.samples)
+            return low, high, sampling
+        half = law.half_lengths(directions, self.level)
+        return -half, half, sampling
+
+
+@dataclass(frozen=True, slots=True)
+class RowBounds:
+    """How rows were bounded entry by entry, beside a constant column of some height."""
+
+    entries: EntryBounds
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A private value with everything a reader needs to trust and use it.
+
+    ``value`` holds the coefficients, intercept last, in the scaled units of the
+    objective; one row per class for one-vs-rest. It holds no data and nothing about how
+    the solver got there.
+
+    What only some mechanisms release is None elsewhere: the ``support`` of every copy, the
+    bounds on entries, intervals; ``weights`` of an adaptive penalty; the share of a budget
+    that was ``retrieved``; ``ridges`` that were chosen privately.
+    """
+
+    value: Array
+    guarantee: Guarantee
+    noise: tuple[NoiseRecord, ...]
+    l2: float
+    events: tuple[Event, ...]
+    support: tuple[tuple[int, ...], ...] | None = None
+    row_bounds: RowBounds | None = None
+    intervals: IntervalRelease | None = None
+    weights: tuple[tuple[float, ...], ...] | None = None
+    retrieved: float | tuple[float, ...] | None = None
+    ridges: tuple[float, ...] | None = None
+
+    @property
+    def noise_scale(self) -> float:
+        """The scale of the first noise: 1/rate or standard deviation."""
+        return self.noise[0].scale
+
+    def per_person(self, budget: Budget, rows_per_person: int) -> "Release":
+        """Restate a release, made with the budget of one row, for a person with several.
+
+        ``budget`` is the person's; see `confide.privacy.row_budget`. The events, which an
+        accountant composes, become those of a group as well.
+        """
+        k = rows_per_person
+        if k == 1:
+            return self
+        guarantee = self.guarantee
+        several = f"at most {k} rows per person (group privacy)"
+        assumptions = (several if a == ONE_ROW else a for a in guarantee.assumptions)
+        stated = replace(
+            guarantee,
+            budget=None if guarantee.budget is None else budget,
+            assumptions=tuple(assumptions),
+        )
+        return replace(self, guarantee=stated, events=group_events(self.events, k))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "guarantee", lowered(self.guarantee, self.noise))
+
+
+def _mixture_quantile(sampling: Array, privacy: Array, size: int, level: float) -> Array:
+    """Solve P(|√sampling·Z + √privacy·T| <= q) = level.
+
+    T, a coordinate of spherical Laplace noise, is normal given its variance, which is
+    twice a Gamma((size+1)/2) variable: a Gauss-Laguerre sum over variances. Chebyshev's
+    inequality says where the search may start.
+    """
+    spread, chance = _variance_nodes(size)
+    deviation = np.sqrt(sampling[:, None] + privacy[:, None] * spread)
+    low = np.zeros(len(sampling))
+    high = np.sqrt((sampling + privacy * (size + 1)) / (1 - level))
+    for _ in range(80):
+        middle = (low + high) / 2
+        with np.errstate(invalid="ignore", divide="ignore"):
+            inside = (2 * ndtr(middle[:, None] / deviation) - 1) @ chance
+        short = inside < level
+        low, high = np.where(short, middle, low), np.where(short, high, middle)
+    return high
+
+
+@cache
+def _variance_nodes(size: int) -> tuple[Array, Array]:
+    """Return variances and chances: Golub and Welsch, whose weights never overflow."""
+    order, power = np.arange(NODES), (size - 1) / 2
+    beside = np.sqrt(order[1:] * (order[1:] + power))
+    nodes, vectors = eigh_tridiagonal(2 * order + power + 1, beside)
+    return 2 * nodes, vectors[0] ** 2
+
+
+def sampled_offsets(
+    law: Uncertainty, directions: Array, level: float, samples: int
+) -> tuple[Array, Array]:
+    """Return the quantiles of drawn errors, below and above the estimate."""
+    normal, noise = _draws(samples, law.dimension, law.kind)
+    errors = directions @ _root(law.sampling) @ normal.T
+    errors += directions @ _root(law.privacy) @ noise.T
+    low = math.floor((1 - level) / 2 * (samples - 1))
+    high = samples - 1 - low
+    errors.partition((low, high), axis=1)
+    return errors[:, low], errors[:, high]
+
+
+@lru_cache(maxsize=4)
+def _draws(samples: int, size: int, kind: str) -> tuple[Array, Array]:
+    """Draw normal vectors, and vectors of the mechanism's noise at scale 1."""
+    entropy = Entropy.seeded(POSTPROCESSING_SEED)
+    normal = entropy.normal(samples * size).reshape(samples, size)
+    noise = entropy.normal(samples * size).reshape(samples, size)
+    if kind != "gaussian":
+        radius = -np.log(entropy.uniform(samples * size)).reshape(samples, size).sum(axis=1)
+        noise *= (radius / np.linalg.norm(noise, axis=1))[:, None]
+    return normal, noise
+
+
+def _root(matrix: Array) -> Array:
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
