@@ -34,7 +34,15 @@ PROOFS = Path(__file__).parents[2] / "docs" / "proofs"
 REFUSED = {
     *(
         (name, Pure)
-        for name in ("dp-admm", "momentum", "mpadmm", "sgd", "ssadmm", "adassp")
+        for name in (
+            "dp-admm",
+            "momentum",
+            "mpadmm",
+            "mpadmm-published",
+            "sgd",
+            "ssadmm",
+            "adassp",
+        )
     ),
     *((name, Zcdp) for name in ("sgd", "ssadmm", "functional")),
     ("functional", Approx),

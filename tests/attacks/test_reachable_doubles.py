@@ -114,10 +114,11 @@ def test_whoever_can_be_read_off_the_output_is_not_promised_more():
         )
 
     def centre(table):
-        _, _, _, _, prepared, _, tasks, _ = model()._ready(*table)
-        plan = prepared.plan
+        ready = model()._prepare(*table)
+        plan = ready.calibration
         start = np.zeros(plan.objective.dimension)
-        return minimise(plan.objective, *tasks, start, plan.tolerance).theta, plan.noise
+        found = minimise(plan.objective, *ready.tasks, start, plan.tolerance)
+        return found.theta, plan.noise
 
     (with_row, noise), (without, _) = map(centre, tables)
     accuses = by_centres([with_row, without], noise.scale)

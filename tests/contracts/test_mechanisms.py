@@ -24,8 +24,8 @@ from confide.mechanisms import (
     SsAdmm,
     SufficientStatistics,
 )
-from confide.mechanisms.gradient.mpadmm_published import PUBLISHED_RHO
 from confide.mechanisms.published import RlsObjective, RlsOut
+from confide.mechanisms.published.mpadmm import PUBLISHED_RHO, PublishedMpAdmm
 from confide.noise import Entropy, Gaussian, SphericalLaplace
 from confide.objectives import Clipped, HuberizedHinge, Logistic, Objective, Squared
 from confide.privacy import Approx, Neighbours, Pure, Zcdp
@@ -60,9 +60,9 @@ VARIANTS = {
     "admm-objective, three turns": AdmmObjectivePerturbation(3),
     "dp-admm, one party": DpAdmm(1),
     "momentum, clipped": MomentumDescent(30, clip=0.5, averaged=1.0),
-    "mpadmm, three noises": MpAdmm(noise="all"),
-    "mpadmm, published and short steps": MpAdmm(
-        rho=PUBLISHED_RHO, step=1.0, noise="all", sensitivity="published"
+    "mpadmm-published": PublishedMpAdmm(),
+    "mpadmm-published, short steps": PublishedMpAdmm(
+        rho=PUBLISHED_RHO, step=1.0, sensitivity="published"
     ),
     "ssadmm, batches": SsAdmm(),
     "sgd, batches": ProximalSgd(),

@@ -22,8 +22,8 @@ from confide.mechanisms import (
 )
 from confide.mechanisms.gradient import momentum
 from confide.mechanisms.gradient.iterations import Admm
-from confide.mechanisms.gradient.mpadmm_published import ThreeNoises
 from confide.mechanisms.gradient.noisy_gradient import clipped_gradient, noisy_gradient
+from confide.mechanisms.published.mpadmm import PublishedMpAdmm, ThreeNoises
 from confide.noise import Entropy, Gaussian
 from confide.objectives import L1, Logistic, Objective, Squared
 from confide.privacy import Approx, Neighbours, Pure, Status, Zcdp, gaussian_mu
@@ -175,11 +175,10 @@ def test_the_corrected_sensitivity_of_x_is_attained():
 
 def test_the_published_sensitivity_is_refuted_for_steps_above_one():
     """x after one step alone has δ(1) = 0.432 where 10⁻⁵ was claimed."""
-    mechanism = MpAdmm(
+    mechanism = PublishedMpAdmm(
         1,
         RHO,
         STEP,
-        noise="all",
         sensitivity="published",
         clip=C,
         accept_unproved=True,
@@ -198,10 +197,10 @@ def test_the_published_sensitivity_is_refuted_for_steps_above_one():
 
 
 def test_the_published_sensitivity_is_refused_or_harmless():
-    settings = {"noise": "all", "sensitivity": "published"}
     with pytest.raises(Unproved, match="factor step"):
-        MpAdmm(step=1.5, **settings)
-    assert MpAdmm(step=1.0, **settings).status is Status.CLAIMED
+        PublishedMpAdmm(step=1.5, sensitivity="published")
+    harmless = PublishedMpAdmm(step=1.0, sensitivity="published")
+    assert harmless.status is Status.CLAIMED
     target = Admm(Objective(Logistic(), 2, 1.0, 0.0), RHO)
     for step in (0.2, 1.0):
         wide = ThreeNoises(target, Gaussian(1.0), published=True).reach(step, 7.0)

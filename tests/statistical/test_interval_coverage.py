@@ -56,7 +56,7 @@ def truth(model, target):
         objective.target_bound,
     )
     rows = bounding.enclose(FEATURES, task.codings[0](task.read(target, len(target))))
-    value = minimise(whole, rows, np.zeros(4), 1e-9).theta * spec.target.unit
+    value = minimise(whole, rows, np.zeros(4), 1e-9).theta * model._units()[0]
     value[-1] *= bounding.height
     return value
 

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from confide.estimators._spec import Bounding
 from scipy import sparse
 
 from confide import (
@@ -37,6 +36,7 @@ from confide import (
 from confide.data import EntryBounds, open_table
 from confide.errors import ConfideError
 from confide.estimators._read import InParts, PrepareChunk
+from confide.estimators._spec import Bounding
 
 BUDGET = Approx(1, "1e-6")
 COLUMNS = (

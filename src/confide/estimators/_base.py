@@ -88,6 +88,10 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
     def _rule(self) -> TargetRule:
         """Return what the model makes of its target."""
 
+    def _units(self) -> tuple[float, float]:
+        """Return the size of the objective's unit and its origin, in the user's units."""
+        return 1.0, 0.0
+
     def _spec(self) -> FitSpec:
         """Check every parameter that needs no data, and return what the fit is made of."""
         budget = check_budget(self.budget)
@@ -246,13 +250,13 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _set_coefficients(self, value: Array) -> None:
         """Split a release into slopes and intercept, in the user's units."""
-        rule = self._rule()
-        table = np.atleast_2d(value) * rule.unit
+        unit, origin = self._units()
+        table = np.atleast_2d(value) * unit
         slopes = table[:, :-1] if self.fit_intercept else table
         levels = np.zeros(len(table))
         if self.fit_intercept:
             levels = self._bounding.height * table[:, -1]
-        levels = levels + rule.origin
+        levels = levels + origin
         self._slopes, self._levels = slopes, levels
         if self.schema is None:
             self.coef_, self.intercept_ = slopes.copy(), levels.copy()
@@ -291,8 +295,8 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _display(self) -> Display:
         """Return what turns one coding of the release into the lines of the summary."""
-        rule = self._rule()
-        factors = np.full(self.n_features_in_ + bool(self.fit_intercept), rule.unit)
+        unit, origin = self._units()
+        factors = np.full(self.n_features_in_ + bool(self.fit_intercept), unit)
         if self.fit_intercept:
             factors[-1] *= self._bounding.height
         if self.schema is None:
@@ -303,7 +307,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         return Display(
             lines.names,
             lines.matrix[:, : len(factors)] * factors,
-            lines.constant + rule.origin * (np.array(lines.names) == INTERCEPT),
+            lines.constant + origin * (np.array(lines.names) == INTERCEPT),
         )
 
     def summary(self) -> Summary:

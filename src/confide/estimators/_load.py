@@ -15,6 +15,7 @@ from confide.estimators._model_file import (
     NOT_STORED,
     budget_of,
     mechanism_of,
+    parameter_of,
     penalty_of,
     release_of,
     schema_of,
@@ -70,7 +71,9 @@ def _read(path: Path) -> dict[str, Any]:
 def _build(record: dict[str, Any]) -> PrivateLinearModel:
     kind = ESTIMATORS[record["estimator"]].kind
     known = set(kind().get_params(deep=False)) - set(NOT_STORED)
-    settings = {name: x for name, x in record["settings"].items() if name in known}
+    settings = {
+        name: parameter_of(x) for name, x in record["settings"].items() if name in known
+    }
     if record.get("penalty") is not None:
         settings["penalty"] = penalty_of(record["penalty"])
     model: PrivateLinearModel = kind(

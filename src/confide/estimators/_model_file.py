@@ -26,7 +26,7 @@ from confide.mechanisms.release import (
     Uncertainty,
     lowered,
 )
-from confide.objectives import PENALTIES
+from confide.objectives import LOSSES, PENALTIES
 from confide.privacy import (
     Approx,
     Guarantee,
@@ -79,7 +79,7 @@ def model_record(model: Any) -> dict[str, Any]:
     classes = getattr(model, "classes_", None)
     names = getattr(model, "feature_names_in_", None)
     params = model.get_params(deep=False)
-    settings = {k: plain(v) for k, v in params.items() if k not in NOT_STORED}
+    settings = {k: _parameter(v) for k, v in params.items() if k not in NOT_STORED}
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -223,10 +223,24 @@ def schema_of(record: Any) -> Schema | None:
 
 def mechanism_of(record: Any) -> Any:
     """Return a mechanism by name, or a registered one with its settings."""
-    name = _text(record["name"])
-    if record["settings"] is None or name not in MECHANISMS:
+    name, settings = _text(record["name"]), record["settings"]
+    if settings is None or name not in MECHANISMS:
         return name
-    return _made(MECHANISMS[name], record["settings"])
+    if name == "mpadmm" and "noise" in settings:
+        name, settings = _earlier_mpadmm(settings)
+    return _made(MECHANISMS[name], settings)
+
+
+def _earlier_mpadmm(settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the settings of mpADMM in files of 0.1, which had both variants in one."""
+    kept = {name: value for name, value in settings.items() if name != "noise"}
+    if settings["noise"] == "all":
+        return "mpadmm-published", kept
+    return "mpadmm", {
+        name: value
+        for name, value in kept.items()
+        if name not in ("sensitivity", "accept_unproved")
+    }
 
 
 def penalty_record(penalty: Any) -> dict[str, Any] | None:
@@ -240,6 +254,20 @@ def penalty_of(record: Any) -> Any:
         return None
     parts = {name: _tuples(part) for name, part in record.items() if name != "kind"}
     return PENALTIES[record["kind"]](**parts)
+
+
+def _parameter(value: Any) -> Any:
+    """Return a parameter as plain values; a loss by its name, with its settings."""
+    kinds = dict(LOSSES)
+    return _tagged(value, kinds) if type(value) in kinds.values() else plain(value)
+
+
+def parameter_of(value: Any) -> Any:
+    """Return the parameter that a file holds."""
+    if isinstance(value, Mapping) and value.get("kind") in LOSSES:
+        parts = {name: part for name, part in value.items() if name != "kind"}
+        return LOSSES[value["kind"]](**parts)
+    return value
 
 
 def _tuples(value: Any) -> Any:

@@ -65,16 +65,6 @@ class TargetRule(Protocol):
         """Whether labels that nobody declared are to be read from the target."""
         ...
 
-    @property
-    def unit(self) -> float:
-        """How many of the user's units one unit of the objective is."""
-        ...
-
-    @property
-    def origin(self) -> float:
-        """Where the predictor starts, in the user's units."""
-        ...
-
     def look(self, y: Any, count: int) -> TargetInfo:
         """Look at a target for what is not declared."""
         ...
@@ -94,8 +84,6 @@ class ClassRule:
     declared: Any
     loss: Loss
     coef_norm: float | None
-    unit: ClassVar[float] = 1.0
-    origin: ClassVar[float] = 0.0
 
     @property
     def seeks_labels(self) -> bool:
@@ -124,24 +112,14 @@ class ClassRule:
 
 @dataclass(frozen=True, slots=True)
 class RangeRule:
-    """Numbers within a public range, brought to [−1, 1]; bounds are in those units."""
+    """Numbers around an origin, brought to [−1, 1]; bounds are in those units."""
 
-    lower: float
-    upper: float
+    unit: float
+    origin: float
     loss: Loss
     coef_norm: float | None = None
     largest_coef: float | None = None
     seeks_labels: ClassVar[bool] = False
-
-    @property
-    def unit(self) -> float:
-        """Half the width of the range."""
-        return (self.upper - self.lower) / 2
-
-    @property
-    def origin(self) -> float:
-        """The middle of the range."""
-        return (self.lower + self.upper) / 2
 
     def look(self, y: Any, count: int) -> TargetInfo:
         """Look at nothing: the range is declared."""
@@ -165,8 +143,6 @@ class CountRule:
     most: float
     loss: Loss
     coef_norm: float | None
-    unit: ClassVar[float] = 1.0
-    origin: ClassVar[float] = 0.0
     seeks_labels: ClassVar[bool] = False
 
     def look(self, y: Any, count: int) -> TargetInfo:
@@ -185,7 +161,6 @@ class SeveralTargetsRule:
 
     unit: float
     loss: Loss
-    origin: ClassVar[float] = 0.0
     seeks_labels: ClassVar[bool] = False
 
     def look(self, y: Any, count: int) -> TargetInfo:

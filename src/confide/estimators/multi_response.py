@@ -87,9 +87,12 @@ class MultiResponseRegression(_PrivateRegressor):
             )
         return super()._spec()
 
-    def _rule(self) -> SeveralTargetsRule:
+    def _units(self) -> tuple[float, float]:
         lower, upper = self._ends()
-        bound = max(-lower, upper)
+        return max(-lower, upper), 0.0
+
+    def _rule(self) -> SeveralTargetsRule:
+        bound, _ = self._units()
         cut = 1.0 if self.slope_bound is None else float(self.slope_bound) / bound
         return SeveralTargetsRule(bound, Clipped(Squared(), cut))
 

@@ -98,16 +98,19 @@ class LinearRegression(_PrivateRegressor):
         self.slope_bound = slope_bound
         self.coef_norm = coef_norm
 
-    def _rule(self) -> RangeRule:
+    def _units(self) -> tuple[float, float]:
         lower, upper = self._ends()
-        unit = (upper - lower) / 2
+        return (upper - lower) / 2, (lower + upper) / 2
+
+    def _rule(self) -> RangeRule:
+        unit, origin = self._units()
         radius = None if self.coef_norm is None else float(self.coef_norm) / unit
         loss: Loss = Squared()
         if self.slope_bound is not None:
             loss = Clipped(loss, float(self.slope_bound) / unit)
         elif radius is None:
             loss = Clipped(loss, USUAL_CLIP)
-        return RangeRule(lower, upper, loss, radius)
+        return RangeRule(unit, origin, loss, radius)
 
     def predict(self, X: Any) -> Array:
         """Return the predicted target of every row, within the declared range."""

@@ -119,7 +119,7 @@ class SparseLinearRegression(LinearRegression):
         if self.mechanism == "thresholding":
             return HardThresholding(self.size, column_bound=self.column_bound)
         if self.mechanism == "frank-wolfe":
-            radius = self.size / super()._rule().unit
+            radius = self.size / self._units()[0]
             return FrankWolfe(radius, column_bound=self.column_bound)
         selector: Selector = ScreeningSelector(self.size)
         if self.mechanism == "sample-aggregate":

@@ -28,7 +28,7 @@ from confide import (
     Target,
     Zcdp,
 )
-from confide.estimators import _base
+from confide.estimators import _spec
 from confide.mechanisms import ObjectivePerturbation, OutputPerturbation
 from confide.objectives import HuberizedHinge
 from confide.privacy.guarantee import PUBLIC_LABELS
@@ -474,16 +474,14 @@ def test_intervals_count_rows_without_a_target_too(monkeypatch):
     schema = Schema((Number("age", 0, 100),), target)
     ages = np.linspace(1, 99, 50)
     answers = [None] * 30 + ["yes", "no"] * 10
-    seen = []
-    for name in ("calibrate", "release_all"):
-        honest = getattr(_base, name)
+    seen, honest = [], _spec.WithIntervals
 
-        def spy(*given, honest=honest, **more):
-            seen.append(more["rows"] if "rows" in more else given[-1])
-            return honest(*given, **more)
+    def spy(mechanism, settings, rows, unidentified):
+        seen.append(rows)
+        return honest(mechanism, settings, rows, unidentified)
 
-        monkeypatch.setattr(_base, name, spy)
+    monkeypatch.setattr(_spec, "WithIntervals", spy)
     table = pd.DataFrame({"age": ages, "ill": answers})
     model = LogisticRegression(Pure(1), schema=schema, intervals=True, random_state=0)
     model.fit(table)
-    assert seen == [50, 50]
+    assert seen == [50]

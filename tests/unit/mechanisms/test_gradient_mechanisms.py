@@ -40,6 +40,7 @@ from confide.mechanisms import (
     SsAdmm,
 )
 from confide.mechanisms.gradient.calibration import GradientCalibration
+from confide.mechanisms.published import PublishedMpAdmm
 from confide.noise import Entropy, Gaussian
 from confide.objectives import (
     L1,
@@ -167,7 +168,7 @@ def test_penalties_that_are_not_convex_run_and_give_zeros(penalty, name):
 def test_three_noises_need_a_convex_penalty():
     target = Objective(Logistic(), 3, 1.0, 1.0, Scad(1.0))
     with pytest.raises(UnmetNeeds, match="convex"):
-        MpAdmm(noise="all").calibrate(target, RICH, ADD)
+        PublishedMpAdmm().calibrate(target, RICH, ADD)
 
 
 def test_three_noises_lead_to_the_minimiser_too():
@@ -175,8 +176,8 @@ def test_three_noises_lead_to_the_minimiser_too():
     target = Objective(loss, WIDTH, 1.0, 4.0, L1(5.0))
     exact = minimise(target, rows, np.zeros(WIDTH), 1e-8).theta
     for mechanism in (
-        MpAdmm(900, 0.02, noise="all"),
-        MpAdmm(900, 0.02, 1.0, noise="all", sensitivity="published"),
+        PublishedMpAdmm(900, 0.02),
+        PublishedMpAdmm(900, 0.02, 1.0, sensitivity="published"),
     ):
         calibration = mechanism.calibrate(target, RICH, REPLACE)
         found = calibration.release([rows], Entropy.seeded(1)).value
@@ -446,9 +447,8 @@ WRONG = {
     "momentum": lambda: ProximalSgd(momentum=1.0),
     "parties": lambda: DpAdmm(parties=0),
     "turns": lambda: AdmmObjectivePerturbation(turns=0),
-    "noise": lambda: MpAdmm(noise="y"),
-    "sensitivity": lambda: MpAdmm(sensitivity="guessed"),
-    "published, for x": lambda: MpAdmm(sensitivity="published"),
+    "sensitivity": lambda: PublishedMpAdmm(sensitivity="guessed"),
+    "published, without a step": lambda: PublishedMpAdmm(sensitivity="published"),
     "admm rho": lambda: AdmmObjectivePerturbation(rho=-1.0),
 }
 
@@ -531,9 +531,7 @@ def test_a_ledger_pays_for_steps(name, tmp_path):
 
 
 def test_the_refuted_variant_promises_nothing_and_no_ledger_pays_for_it(tmp_path):
-    refuted = MpAdmm(
-        5, step=4.0, noise="all", sensitivity="published", accept_unproved=True
-    )
+    refuted = PublishedMpAdmm(5, step=4.0, sensitivity="published", accept_unproved=True)
     model = LogisticRegression(BUDGET, mechanism=refuted, classes=[0, 1]).fit(X, SIGNS)
     assert model.release_.guarantee.budget is None
     assert "REFUTED" in str(model.summary())

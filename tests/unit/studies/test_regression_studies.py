@@ -15,10 +15,10 @@ from confide.studies import STUDIES
 from confide.studies.regression import population as reg_population
 from confide.studies.regression.figures import PLANS, trial
 from confide.studies.regression.methods import (
+    HINDSIGHT_PENALTIES,
+    HINDSIGHT_RADII,
     METHODS,
-    PENALTIES,
     PLAIN,
-    RADII,
     Tuned,
     best_draw,
     best_pair,
@@ -96,7 +96,7 @@ def test_measures_of_a_model_that_is_known(people):
     assert found["attack"] == found["commonest"]
 
 
-@pytest.mark.parametrize("radius", RADII)
+@pytest.mark.parametrize("radius", HINDSIGHT_RADII)
 @pytest.mark.parametrize("penalty", [0.001, 0.2])
 def test_the_minimiser_is_the_one_that_rls_out_noises(people, radius, penalty):
     """At an enormous ε nothing but the minimiser is left of a release."""
@@ -109,7 +109,7 @@ def test_the_minimiser_is_the_one_that_rls_out_noises(people, radius, penalty):
     assert np.linalg.norm(found) <= radius * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("radius", RADII)
+@pytest.mark.parametrize("radius", HINDSIGHT_RADII)
 def test_the_noise_is_the_published_one(radius):
     """(12R + 8)/(λnε), by the mechanism itself."""
     objective = Objective(Squared(), 14, 1.0, None, target_bound=1.0)
@@ -134,8 +134,8 @@ def test_the_oracle_takes_the_best_of_all_pairs(people):
     x, y = people.features[:300], people.dose[:300] / 100
     for epsilon in (0.2, 20.0):
         best = expected_error(x, y, *best_pair(x, y, epsilon), epsilon)
-        for radius in RADII:
-            for penalty in PENALTIES[::10]:
+        for radius in HINDSIGHT_RADII:
+            for penalty in HINDSIGHT_PENALTIES[::10]:
                 assert best <= expected_error(x, y, radius, penalty, epsilon)
     # The more noise, the more ridge.
     assert best_pair(x, y, 0.2)[1] > best_pair(x, y, 100.0)[1]

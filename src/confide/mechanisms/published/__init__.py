@@ -1,8 +1,17 @@
 """Mechanisms as papers publish them, for comparison: some have been refuted."""
 
+from confide.mechanisms.published.mpadmm import PublishedMpAdmm
 from confide.mechanisms.published.napp.iterations import NappPath, NappStopping
 from confide.mechanisms.published.napp.mechanism import Napp
 from confide.mechanisms.published.napp.weights import NappTarget
 from confide.mechanisms.published.rls import RlsObjective, RlsOut
 
-__all__ = ["Napp", "NappPath", "NappStopping", "NappTarget", "RlsObjective", "RlsOut"]
+__all__ = [
+    "Napp",
+    "NappPath",
+    "NappStopping",
+    "NappTarget",
+    "PublishedMpAdmm",
+    "RlsObjective",
+    "RlsOut",
+]

@@ -20,6 +20,7 @@ from confide.mechanisms import (
     ProximalSgd,
     SsAdmm,
 )
+from confide.mechanisms.published import PublishedMpAdmm
 from confide.noise import Entropy
 from confide.objectives import L1, Clipped, HuberizedHinge, Logistic, Loss, Objective
 from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp
@@ -134,11 +135,10 @@ PUBLISHED: Final[dict[str, AdmmMethod]] = {
         {"color": _RED, "marker": "o"},
     ),
     "mpADMM": AdmmMethod(
-        lambda problem: MpAdmm(
+        lambda problem: PublishedMpAdmm(
             steps=50,
             rho=0.5,
             step=2.0,
-            noise="all",
             clip=problem.table.clip,
             return_z=False,
         ),

@@ -1,0 +1,198 @@
+"""mpADMM with noise on x, z and y, as published: for comparison."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from confide._types import Array
+from confide.data.rows.in_memory import Rows
+from confide.errors import InvalidParameter, Unproved
+from confide.mechanisms.base import (
+    CONVEX_PENALTY,
+    EXACT_PROX,
+    MECHANISMS,
+    SEVERAL_RESPONSES,
+    Need,
+    check_needs,
+    checked_copies,
+    make_release,
+)
+from confide.mechanisms.gradient.calibration import (
+    GradientCalibration,
+    GradientSettings,
+    calibrate_gradients,
+    check_gradient_settings,
+)
+from confide.mechanisms.gradient.iterations import (
+    Admm,
+    StepRule,
+    Steps,
+    check_averaged,
+    least_scale,
+)
+from confide.mechanisms.gradient.noisy_gradient import Gradient, clipped_gradient
+from confide.mechanisms.gradient.ssadmm import PAGE, SUM, check_rho
+from confide.mechanisms.release import Release
+from confide.noise import Entropy, Noise
+from confide.objectives import Objective, prox
+from confide.privacy import Budget, Neighbours, Status, effective_status
+
+Sensitivity = Literal["corrected", "published"]
+PUBLISHED_RHO = 0.5
+
+
+def published_verdict(step: float) -> Status:
+    """Return how far the published sensitivity, 1/step times the true one, is trusted."""
+    return Status.REFUTED if step > 1 else Status.PROVED
+
+
+def refusal(step: float) -> str:
+    """Say why the published sensitivity does not run unless it was accepted."""
+    return (
+        f"mpADMM with the published sensitivity and step = {step:g} is REFUTED. The step "
+        "to x divides by rho + 1/step, which is (1 + step·rho)/step; the published bound "
+        f"leaves out the factor step, so the noise is {step:g} times too small. A pair of "
+        "tables attains the true sensitivity (docs/proofs/gradient-mechanisms.md). Use "
+        "sensitivity='corrected'; pass accept_unproved=True only to compare."
+    )
+
+
+@MECHANISMS.register("mpadmm-published")
+@dataclass(frozen=True, slots=True)
+class PublishedMpAdmm:
+    """mpADMM with noise on x, z and y after every step, as it was published.
+
+    Guarantee    (epsilon, delta) or zCDP; add-remove or replace-one.
+    Public       loss, penalty, constraint, bounds, budget, and every setting below; under
+                 replace-one the number of rows.
+    Private      rows and targets, and under add-remove their number.
+    Noise        Gaussian on x, z and y.
+    Sensitivity  of x, with N rows: clip/(N/step + N·rho + l2), twice that under
+                 replace-one.
+    Proof        docs/proofs/gradient-mechanisms.md
+
+    ``sensitivity`` = "published" leaves the factor step out. That is too little noise where
+    step > 1: REFUTED, and refused without ``accept_unproved``. The published ``rho`` is
+    `PUBLISHED_RHO`, the published rule a "constant" step. The other settings are those of
+    `SsAdmm`.
+    """
+
+    steps: int = 300
+    rho: float = 0.02
+    step: float | None = None
+    rule: StepRule | None = None
+    sensitivity: Sensitivity = "corrected"
+    clip: float | None = None
+    averaged: float = 0.0
+    return_z: bool | None = None
+    ridge: float | None = None
+    count_share: Fraction = Fraction(1, 50)
+    accept_unproved: bool = False
+
+    name: ClassVar[str] = "mpadmm-published"
+    needs: ClassVar[tuple[Need, ...]] = (EXACT_PROX, CONVEX_PENALTY, SEVERAL_RESPONSES)
+    default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
+    theorems: ClassVar[tuple[str, ...]] = (PAGE + "mpadmm-sensitivity",)
+
+    def __post_init__(self) -> None:
+        check_gradient_settings(self)
+        check_rho(self.rho)
+        Steps(self.rule, self.step)
+        check_averaged(self.averaged)
+        if self.sensitivity not in ("corrected", "published"):
+            must = "'corrected' or 'published'"
+            raise InvalidParameter("sensitivity", must, self.sensitivity)
+        if self.sensitivity == "published" and self.step is None:
+            must = "'corrected' unless step is given"
+            raise InvalidParameter("sensitivity", must, "published")
+        if self.status is Status.REFUTED and not self.accept_unproved:
+            raise Unproved(refusal(self.step or 0.0))
+
+    @property
+    def status(self) -> Status:
+        """That of its theorem, or REFUTED where the published sensitivity is too small."""
+        found = Status.PROVED
+        if self.sensitivity == "published":
+            found = published_verdict(self.step or 0.0)
+        return effective_status(self.theorems[0], found)[0]
+
+    def calibrate(
+        self,
+        objective: Objective,
+        budget: Budget,
+        neighbours: Neighbours,
+        *,
+        copies: int = 1,
+    ) -> GradientCalibration:
+        """Choose the noise of every step from public facts alone."""
+        check_needs(type(self).__name__, self.needs, objective)
+        Steps(self.rule, self.step).longest(objective)
+        settings = GradientSettings.of(self, self.theorems[0], 2 + self.rho**2)
+        found = calibrate_gradients(settings, objective, budget, neighbours, copies)
+        if self.status is not Status.REFUTED:
+            return found
+        return replace(found, status=self.status, events=())
+
+    def release(
+        self, calibration: GradientCalibration, tasks: Iterable[Rows], entropy: Entropy
+    ) -> Release:
+        """Iterate every task under its own noise and release the results together."""
+        objective, scale, values = calibration.objective, 0.0, []
+        admm = Admm(objective, self.rho, self.averaged, self.return_z)
+        rule, published = Steps(self.rule, self.step), self.sensitivity == "published"
+        for rows in checked_copies(tasks, calibration.copies):
+            least = least_scale(objective, 1 / self.rho)
+            scale = scale or calibration.scale(rows, entropy, least)
+            exact = clipped_gradient(objective.loss, rows, calibration.clip)
+            noises = ThreeNoises(admm, calibration.noise, published=published)
+            values.append(noises.run(exact, rule.of(calibration, scale), scale, entropy))
+        return make_release(
+            calibration, values, entropy, SUM + ", carried over to x, z and y"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ThreeNoises:
+    """Exact gradients, and noise on x, z and y after every step.
+
+    ``noise`` is that of the sum of gradients; every step carries it over to x, and z and
+    y get as much as x.
+    """
+
+    admm: Admm
+    noise: Noise
+    published: bool = False
+
+    def run(
+        self, gradient: Gradient, sizes: Iterable[float], scale: float, entropy: Entropy
+    ) -> Array:
+        """Take one step per size."""
+        admm, objective = self.admm, self.admm.objective
+        rho, dimension = admm.rho, objective.dimension
+        kink, constraint = objective.kink, objective.constraint
+        ridge = objective.ridge / scale + rho
+        x, z, y, total = np.zeros((4, dimension))
+        turns = 0
+        for size in sizes:
+            pull = x / size + rho * z - y - gradient(x) / scale
+            x = pull / (ridge + 1 / size)
+            z = prox(kink, constraint, x + y / rho, 1 / (rho * scale))
+            y = y + rho * (x - z)
+            reach = self.reach(size, scale)
+            x, z, y = np.stack([x, z, y]) + reach * self.noise.draw(
+                3 * dimension, entropy
+            ).reshape(3, dimension)
+            turns += 1
+            total += x
+        final = total / turns if admm.averaged else x
+        if not admm.wants_z:
+            return np.array(final)
+        return prox(kink, constraint, np.array(final) + y / rho, 1 / (rho * scale))
+
+    def reach(self, size: float, scale: float) -> float:
+        """Return how far x moves when the sum of gradients moves by 1."""
+        weights = self.admm.objective.strong_convexity + scale * (self.admm.rho + 1 / size)
+        return 1 / (weights * size) if self.published else 1 / weights
