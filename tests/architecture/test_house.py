@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from confide.data import COLUMNS
+
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "confide"
 BASE = {"errors", "_types", "_moved"}
@@ -18,7 +20,7 @@ MAY_IMPORT = {
     "parallel": BASE,
     "privacy": BASE,
     "noise": BASE,
-    "data": {"parallel", *BASE},
+    "data": {"_registry", "parallel", *BASE},
     "objectives": {"_registry", "data", *BASE},
     "solvers": {"objectives", "data", *BASE},
     "accounting": {"_registry", "privacy", *BASE},
@@ -155,6 +157,34 @@ def test_no_first_party_import_hides_inside_a_function():
                 assert not (
                     isinstance(inner, ast.ImportFrom) and module.startswith("confide")
                 )
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in FILES if "data/schema/columns" not in path.as_posix()],
+    ids=lambda p: str(p.relative_to(SOURCE)),
+)
+def test_no_file_asks_which_kind_a_column_is(path):
+    """Columns answer for themselves: a new kind is one class, in one file."""
+    classes = {kind.__name__ for kind in COLUMNS.values()}
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.MatchClass):
+            asked = names_in(node.cls)
+        elif isinstance(node, ast.Call) and names_in(node.func) == {"isinstance"}:
+            asked = names_in(node.args[1])
+        elif isinstance(node, ast.Compare) and "kind" in attributes_in(node.left):
+            asked = {c.value for c in ast.walk(node) if isinstance(c, ast.Constant)}
+        else:
+            continue
+        assert not asked & {*classes, *COLUMNS}, f"line {node.lineno} asks for {asked}"
+
+
+def names_in(node):
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+def attributes_in(node):
+    return {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
 
 
 def test_dask_is_imported_only_where_it_is_asked_for():

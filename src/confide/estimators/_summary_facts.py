@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from confide.data import Category, Schema, Target
+from confide.data import Schema, Target
 
 MOST_LABELS = 6
 
@@ -22,7 +22,7 @@ def _of_schema(schema: Schema) -> tuple[tuple[str, str], ...]:
     count, features = len(schema.columns), len(schema.features)
     columns = f"{count}" if features == count else f"{count}, as {features} features"
     lines = (("Target", _target(schema.target)), ("Columns", columns))
-    if any(isinstance(column, Category) for column in schema.columns):
+    if any(column.coded for column in schema.columns):
         against = "each level against the average of the levels of its column"
         return (*lines, ("Categories", against))
     return lines

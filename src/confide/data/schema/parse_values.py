@@ -8,6 +8,7 @@ and never a value.
 import math
 import numbers
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -81,6 +82,27 @@ def cells_as_numbers(cells: AnyArray) -> Array | None:
     if None in read:
         return None
     return np.array(read, dtype=np.float64).reshape(cells.shape)
+
+
+def numbers_or_nan(values: Any) -> Array:
+    """Return values as numbers, NaN where one is none."""
+    if values.dtype.kind in "cmM":
+        return np.full(len(values), np.nan)
+    return np.array(pd.to_numeric(values, errors="coerce"), dtype=np.float64)
+
+
+def read_each(read: Callable[[Any], AnyArray], values: Any) -> Array:
+    """Return what is read of every value, NaN where it is refused."""
+    with suppress(InvalidData):
+        return np.array(read(values.tolist()), dtype=np.float64)
+    return np.array([_read_one(read, value) for value in values], dtype=np.float64)
+
+
+def _read_one(read: Callable[[Any], AnyArray], value: Any) -> float:
+    try:
+        return float(read([value])[0])
+    except InvalidData:
+        return math.nan
 
 
 def _is_missing(cell: Any) -> bool:
