@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "_registry": BASE,
     "parallel": BASE,
     "privacy": BASE,
-    "noise": BASE,
+    "noise": {"_registry", *BASE},
     "data": {"_registry", "parallel", *BASE},
     "objectives": {"_registry", "data", *BASE},
     "solvers": {"objectives", "data", *BASE},
@@ -43,7 +43,7 @@ MAY_IMPORT = {
         *("planning", "ledger", "parallel", "studies", "selection", "confide"),
         *(*CORE, *BASE),
     },
-    "testing": {"mechanisms", *CORE, *BASE},
+    "testing": {"selection", "mechanisms", *CORE, *BASE},
     "__init__": {"estimators", "inference", "ledger", "mechanisms", *CORE, *BASE},
     "__main__": {"cli"},
 }
