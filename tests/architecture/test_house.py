@@ -32,7 +32,10 @@ MAY_IMPORT = {
     "planning": {"inference", "mechanisms", *CORE, *BASE},
     "reporting": {"inference", "privacy", *BASE},
     "attacks": {"mechanisms", *CORE, *BASE},
-    "estimators": {"selection", "mechanisms", "inference", "ledger", *CORE, *BASE},
+    "estimators": {
+        *("_registry", "selection", "mechanisms", "inference", "ledger"),
+        *(*CORE, *BASE),
+    },
     "demo": {"estimators", "inference", *CORE, *BASE},
     "studies": {
         *("_registry", "estimators", "tuning", "attacks", "mechanisms", "inference"),

@@ -17,6 +17,7 @@ from confide.data.schema.columns import (
     RangeColumn,
 )
 from confide.data.schema.display import INTERCEPT, INTERCEPT_HEIGHT, Display
+from confide.data.schema.parse_values import one_by_one
 from confide.data.schema.schema import UNNAMED, Schema
 from confide.data.schema.sections import UNKNOWN
 from confide.data.schema.target import Target
@@ -57,6 +58,7 @@ __all__ = [
     "load",
     "load_a9a",
     "load_warfarin",
+    "one_by_one",
     "open_table",
     "read_table",
     "schema_template",

@@ -97,16 +97,17 @@ class LinearRegression(_PrivateRegressor):
         lower, upper = self._ends()
         return (lower + upper) / 2
 
+    def _loss(self) -> Loss:
+        """Return the loss of a target in [−1, 1]; other regressors override it."""
+        if self.slope_bound is not None:
+            return Clipped(Squared(), float(self.slope_bound) / self._unit())
+        return Clipped(Squared(), USUAL_CLIP) if self.coef_norm is None else Squared()
+
     def _task(self, found: TargetInfo) -> TargetSpec:
         unit = self._unit()
         radius = None if self.coef_norm is None else float(self.coef_norm) / unit
-        loss: Loss = Squared()
-        if self.slope_bound is not None:
-            loss = Clipped(loss, float(self.slope_bound) / unit)
-        elif radius is None:
-            loss = Clipped(loss, USUAL_CLIP)
         read = ScaledTarget(self._origin(), unit)
-        return TargetSpec(loss, read, target_bound=1.0, coef_norm=radius)
+        return TargetSpec(self._loss(), read, target_bound=1.0, coef_norm=radius)
 
     def predict(self, X: Any) -> Array:
         """Return the predicted target of every row, within the declared range."""

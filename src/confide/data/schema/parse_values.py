@@ -65,7 +65,7 @@ def as_numbers(values: Any, name: str) -> AnyArray:
         return np.asarray(values)
     if isinstance(kind, pd.api.extensions.ExtensionDtype) and is_numeric_dtype(kind):
         return values.to_numpy(dtype=np.float64, na_value=np.nan)
-    return _one_by_one(values, _number, not_a_number(name), f"column {name!r}")
+    return one_by_one(values, _number, name, not_a_number(name))
 
 
 def not_a_number(name: str) -> InvalidData:
@@ -123,7 +123,7 @@ def as_booleans(values: Any, name: str) -> AnyArray:
         f"column {name!r} is declared as a boolean but holds something else than true and "
         "false, yes and no, or 1 and 0. Declare it as a category, or convert it first."
     )
-    return _one_by_one(values, _truth, fault, f"column {name!r}")
+    return one_by_one(values, _truth, name, fault)
 
 
 def as_days(values: Any, name: str) -> Array:
@@ -148,7 +148,7 @@ def as_days(values: Any, name: str) -> Array:
         f"column {name!r} is declared as a date but holds something else. Write dates as "
         "2024-12-31, or declare the column as another kind."
     )
-    return _one_by_one(column, _day, fault, f"column {name!r}")
+    return one_by_one(column, _day, name, fault)
 
 
 def level_codes(
@@ -248,10 +248,14 @@ def _distinct(values: Any, what: str) -> tuple[AnyArray, Sequence[Any]]:
     return codes, found.tolist()
 
 
-def _one_by_one(
-    values: Any, read: Callable[[Any], float | None], fault: InvalidData, what: str
+def one_by_one(
+    values: Any, read: Callable[[Any], float | None], name: str, fault: InvalidData
 ) -> Array:
-    codes, found = _distinct(values, what)
+    """Read a column as numbers, every distinct value once; what is missing becomes NaN.
+
+    Where ``read`` returns None the column holds something else, and ``fault`` is raised.
+    """
+    codes, found = _distinct(values, f"column {name!r}")
     read_values = [read(value) for value in found]
     if None in read_values:
         raise fault

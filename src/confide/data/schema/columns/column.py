@@ -149,7 +149,7 @@ class RangeColumn:
     """A column that becomes one number: −1 and 1 at its ends, 0 in the middle.
 
     A kind has the fields ``name`` and ``missing`` ("midpoint" or "refuse"), and says its
-    ``ends``, how it is ``read`` and its ``units``. Beyond the ends values are clamped.
+    ``ends`` and how it is ``read``. Beyond the ends values are clamped.
     """
 
     __slots__ = ()
@@ -175,6 +175,11 @@ class RangeColumn:
     def faults(self: Column, values: Any) -> Faults:
         """Say which of some known values cannot be read or lie beyond the ends."""
         return Faults.of_numbers(read_each(self.read, values), self.ends)
+
+    def units(self: Column) -> tuple[Array, float]:
+        """Return 2/width, and the middle as origin."""
+        lower, upper = self.ends
+        return np.array([2 / (upper - lower)]), lower / 2 + upper / 2
 
     def lines(self: Column) -> Lines:
         """Return a line for the feature."""

@@ -109,11 +109,6 @@ class Number(RangeColumn):
         """Say which of some known values are no numbers or beyond the bounds."""
         return Faults.of_numbers(numbers_or_nan(values), self.ends)
 
-    def units(self) -> tuple[Array, float]:
-        """Return 2/width, and the middle as origin."""
-        lower, upper = self.ends
-        return np.array([2 / (upper - lower)]), lower / 2 + upper / 2
-
 
 @COLUMNS.register("category")
 @dataclass(frozen=True, slots=True)
@@ -182,10 +177,6 @@ class Boolean(RangeColumn):
     def read(self, values: Any) -> AnyArray:
         """Return 1 or 0, NaN for what is missing."""
         return as_booleans(values, self.name)
-
-    def units(self) -> tuple[Array, float]:
-        """Return two: from no to yes it is two steps, one on either side of the middle."""
-        return np.array([2.0]), 0.5
 
 
 @COLUMNS.register("date")
