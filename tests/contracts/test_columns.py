@@ -11,6 +11,7 @@ from confide.data import (
     Boolean,
     Category,
     Date,
+    LevelColumn,
     Number,
     RangeColumn,
     Schema,
@@ -141,6 +142,29 @@ def test_the_contract_notices_faults_of_levels(changes, complaint):
     COLUMNS.register("faulty")(faulty)
     with pytest.raises(AssertionError, match=complaint):
         check_column(faulty("region", ("north", "south")), ["north", "south", "west"])
+
+
+@pytest.mark.usefixtures("registry")
+def test_an_honest_kind_of_levels_from_elsewhere_passes():
+    @COLUMNS.register("weekend")
+    @dataclass(frozen=True, slots=True)
+    class Weekend(LevelColumn):
+        name: str
+        missing: str = "category"
+        kind: ClassVar[str] = "weekend"
+        levels: ClassVar[tuple[str, ...]] = (
+            "mon",
+            "tue",
+            "wed",
+            "thu",
+            "fri",
+            "sat",
+            "sun",
+        )
+        hint: ClassVar[str] = "nothing else: fri, sat or sun"
+
+    check_column(Weekend("day"), ["fri", "sun", "holiday"])
+    check_column(Weekend("day", missing="refuse"), ["fri", "sun", "holiday"])
 
 
 def test_a_kind_that_nobody_registered_is_refused():

@@ -1,8 +1,6 @@
 """Noisy sums over random batches: divergences, loss distributions, calibration."""
 
-import itertools
 import math
-import time
 from fractions import Fraction
 
 import dp_accounting
@@ -315,19 +313,3 @@ def test_a_person_with_several_rows_is_in_more_batches_and_moves_them_further():
     group = EVENT.for_group(3)
     assert group == SubsampledGaussianEvent(1.7 / 3, Fraction(3, 50), 200, EVENT.sampling)
     assert EVENT.for_group(60).rate == 1
-
-
-@pytest.mark.slow
-def test_calibration_is_fast():
-    """Ten thousand steps: half a second by divergences, two by loss distributions."""
-    for relation, rate in itertools.product(Neighbours, ("0.001", "0.01", "0.1")):
-        for method, most in (("renyi", 0.5), ("pld", 2.0)):
-            start = time.perf_counter()
-            multiplier_for(
-                Approx("1.01", 1e-8),
-                10_000,
-                rate=rate,
-                neighbours=relation,
-                method=method,
-            )
-            assert time.perf_counter() - start < 3 * most
