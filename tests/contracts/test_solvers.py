@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.optimize import minimize
-from scipy.special import expit
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 from sklearn.linear_model import Ridge as RidgeRegression
 from sklearn.svm import LinearSVC
@@ -39,24 +38,20 @@ from confide.objectives import (
     Objective,
     Poisson,
     Ridge,
-    Scad,
     SmoothedHinge,
     Squared,
-    has_exact_prox,
     prox,
 )
-from confide.solvers import finest_tolerance, minimise
-from confide.solvers.problem import Problem
+from confide.solvers import minimise
+from support.plain_solvers import (
+    COUNT,
+    DIMENSION,
+    SLOPES,
+    TOLERANCE,
+    made_up,
+    proximal_gradient,
+)
 
-DIMENSION, COUNT, TOLERANCE = 4, 30, 1e-9
-
-SLOPES = {
-    "logistic": lambda eta, y: -y * expit(-y * eta),
-    "huberized-hinge": lambda eta, y: -y * np.interp(y * eta, [0.5, 1.5], [1.0, 0.0]),
-    "smoothed-hinge": lambda eta, y: -y * np.interp(y * eta, [0.0, 1.0], [1.0, 0.0]),
-    "squared": lambda eta, y: eta - y,
-    "poisson": lambda eta, y: np.expm1(eta) + 1 - y,
-}
 LOSS_CASES = {
     "logistic": Logistic(),
     "huberized-hinge": HuberizedHinge(0.5),
@@ -67,6 +62,8 @@ LOSS_CASES = {
     "clipped squared": Clipped(Squared(), 0.8),
     "clipped poisson": Clipped(Poisson(), 1.5),
 }
+
+
 PENALTY_CASES = {
     "none": None,
     "ridge": Ridge((1.0, 0.0, 2.0, 0.5)),
@@ -75,6 +72,8 @@ PENALTY_CASES = {
     "group-l2": GroupL2(1.0, ((0, 3), (2,))),
     "nuclear": Nuclear(1.0, (2, 2)),
 }
+
+
 CONSTRAINT_CASES = {
     "none": None,
     "l2-ball": L2Ball(0.9),
@@ -82,8 +81,14 @@ CONSTRAINT_CASES = {
     "box": Box(-0.3, 0.6),
     "nonnegative": Nonnegative(),
 }
+
+
 NOT_CONVEX = {"scad", "mcp"}
+
+
 BOUNDED = {"l2-ball", "l1-ball", "box"}
+
+
 PRODUCT = [
     (loss, penalty, constraint)
     for loss, penalty, constraint in itertools.product(
@@ -94,42 +99,12 @@ PRODUCT = [
 ]
 
 
-def made_up(count, dimension, seed=0, targets="signs"):
-    """Return rows of length at most 1 and labels that a linear model explains in part."""
-    rng = np.random.default_rng(seed)
-    features = rng.normal(size=(count, dimension))
-    features /= np.maximum(1.0, np.linalg.norm(features, axis=1, keepdims=True))
-    score = features @ rng.normal(size=dimension) + 0.3 * rng.normal(size=count)
-    match targets:
-        case "signs":
-            target = np.where(score > 0, 1.0, -1.0)
-        case "numbers":
-            target = np.clip(score, -2.0, 2.0)
-        case "counts":
-            target = np.minimum(rng.poisson(np.exp(score)), 3).astype(float)
-    return features, target
-
-
 def slope_of(name):
     """Return the slope of a loss by its name, written independently of the library."""
     if not name.startswith("clipped "):
         return SLOPES[name]
     inner, bound = SLOPES[name.removeprefix("clipped ")], LOSS_CASES[name].bound
     return lambda eta, y: np.clip(inner(eta, y), -bound, bound)
-
-
-def proximal_gradient(objective, slope, features, target, linear, sweeps=4000):
-    """Minimise by the plainest method there is, until nothing moves any more."""
-    steepest = float(np.linalg.norm(features, 2) ** 2) * 8.0 + float(objective.ridge.max())
-    theta = np.zeros(objective.dimension)
-    for _ in range(sweeps):
-        pull = slope(features @ theta, target) @ features
-        ahead = theta - (pull + objective.ridge * theta + linear) / steepest
-        moved = prox(objective.kink, objective.constraint, ahead, 1 / steepest)
-        if np.linalg.norm(moved - theta) <= 1e-16:
-            break
-        theta = moved
-    return moved
 
 
 def test_every_registered_part_is_tried():
@@ -272,6 +247,8 @@ COMPOSITES = {
         "constraint": L1Ball(1.0),
     },
 }
+
+
 every_composite = pytest.mark.parametrize("parts", COMPOSITES.values(), ids=COMPOSITES)
 
 
@@ -412,162 +389,3 @@ def test_more_columns_than_rows_and_columns_that_repeat(parts, copies):
     )
     assert found.distance <= TOLERANCE
     assert np.linalg.norm(found.theta - reference) <= found.distance + 1e-10
-
-
-WIDE = 1600
-
-
-@pytest.mark.parametrize("l2", [20.0, 1.0])
-@pytest.mark.parametrize(
-    "parts",
-    [{}, {"penalty": L1(0.5)}, {"constraint": L1Ball(2.0)}],
-    ids=["smooth", "l1", "l1 ball"],
-)
-def test_more_columns_than_a_hessian_holds(parts, l2, monkeypatch):
-    """With few steps allowed, so that a solver that stalls fails at once."""
-    monkeypatch.setattr("confide.solvers.composite.MOST_INNER", 1500)
-    monkeypatch.setattr("confide.solvers.quasi_newton.MOST_SWEEPS", 300)
-    rng = np.random.default_rng(0)
-    features = sparse.random_array(
-        (1500, WIDE),
-        density=8 / WIDE,
-        format="csr",
-        rng=rng,
-        data_sampler=lambda size: rng.normal(size=size) / 4,
-    )
-    target = np.where(features @ rng.normal(size=WIDE) > 0, 1.0, -1.0)
-    linear = rng.normal(size=WIDE)
-    objective = Objective(Logistic(), WIDE, l2=l2, **parts)
-    rows = bound_rows(features, target, 1.0, 0.0)
-    found = minimise(objective, rows, linear, TOLERANCE)
-    short = rows.factor[:, None] * features.toarray()
-    reference = proximal_gradient_wide(objective, short, target, linear)
-    assert found.distance <= TOLERANCE
-    assert np.linalg.norm(found.theta - reference) <= found.distance + 1e-11
-
-
-def proximal_gradient_wide(objective, features, target, linear):
-    """As `proximal_gradient`, with a step that fits the logistic loss more closely."""
-    features = sparse.csr_array(features)
-    top = float(sparse.linalg.svds(features, k=1, return_singular_vectors=False)[0])
-    steepest = 1.01 * top**2 / 4 + objective.l2
-    theta = np.zeros(objective.dimension)
-    for _ in range(400):
-        slope = SLOPES["logistic"](features @ theta, target)
-        gradient = features.T @ slope + objective.l2 * theta + linear
-        theta = prox(
-            objective.kink, objective.constraint, theta - gradient / steepest, 1 / steepest
-        )
-    return theta
-
-
-def newton_in_extended_precision(features, target, l2):
-    """Minimise the logistic objective by Newton's method on gradients in long doubles."""
-    features, theta = features.astype(np.longdouble), np.zeros(features.shape[1])
-    theta = theta.astype(np.longdouble)
-    for _ in range(60):
-        chance = 1 / (1 + np.exp(target * (features @ theta)))
-        gradient = -(target * chance) @ features + l2 * theta
-        weights = chance * (1 - chance)
-        hessian = (features * weights[:, None]).T @ features + l2 * np.eye(len(theta))
-        step = np.linalg.solve(hessian.astype(float), gradient.astype(float))
-        theta = theta - step
-        if np.linalg.norm(step) < 1e-17:
-            break
-    return theta
-
-
-@pytest.mark.parametrize("penalty", [None, L1(0.0)], ids=["smooth", "composite"])
-def test_extended_precision_certifies_where_doubles_cannot(penalty, monkeypatch):
-    features, target = made_up(2000, 3)
-    rows = bound_rows(features, target, 1.0, 0.0)
-    objective = Objective(Logistic(), 3, l2=0.02, penalty=penalty)
-    precisions = set()
-    plain = Problem.gradient
-
-    def watched(self, theta):
-        precisions.add(theta.dtype)
-        return plain(self, theta)
-
-    monkeypatch.setattr(Problem, "gradient", watched)
-    for room in ("quasi_newton", "split_gradient"):
-        monkeypatch.setattr(f"confide.solvers.{room}.can_split", lambda task: False)
-    found = minimise(objective, rows, np.zeros(3), TOLERANCE)
-    reference = newton_in_extended_precision(features, target, 0.02)
-    assert np.dtype(np.longdouble) in precisions
-    assert found.theta.dtype == np.float64
-    assert found.distance <= TOLERANCE
-    assert np.linalg.norm((found.theta - reference).astype(float)) <= found.distance
-
-
-@pytest.mark.parametrize("dimension", [1, 3, 40])
-@pytest.mark.parametrize("count", [50, 40_000])
-def test_the_finest_tolerance_can_be_certified(dimension, count, monkeypatch):
-    """Labels that nothing explains keep every slope at a half, far from easy."""
-    monkeypatch.setattr("confide.solvers.quasi_newton.MOST_SWEEPS", 25)
-    rng = np.random.default_rng(0)
-    features = np.full((count, dimension), 1 / math.sqrt(dimension))
-    features *= rng.choice([-1.0, 1.0], size=(count, 1))
-    target = rng.choice([-1.0, 1.0], size=count)
-    objective = Objective(Logistic(), dimension, l2=1.0)
-    rows = bound_rows(features, target, 1.0 + 1e-9, 0.0)
-    tolerance = finest_tolerance(objective, rows)
-    found = minimise(objective, rows, np.zeros(dimension), tolerance)
-    assert found.distance <= tolerance
-
-
-def test_rounding_bounds_the_error_of_a_gradient():
-    features, target = made_up(5000, DIMENSION)
-    objective = Objective(Logistic(), DIMENSION, l2=1.0)
-    rows = bound_rows(features, target, 1.0, 0.0)
-    problem = Problem(objective, rows, np.zeros(DIMENSION), objective.ridge)
-    for seed in range(3):
-        theta = 5 * np.random.default_rng(seed).normal(size=DIMENSION)
-        coarse, mass = problem.gradient(theta)
-        fine, _ = problem.gradient(theta.astype(np.longdouble))
-        error = float(np.linalg.norm((coarse - fine).astype(float)))
-        assert 0 < error <= problem.rounding(theta, mass)
-
-
-@pytest.mark.parametrize(
-    "parts",
-    [
-        {"penalty": Nuclear(1.0, (2, 2)), "constraint": Box(-0.2, 0.6)},
-        {"penalty": Scad(3.0)},
-    ],
-    ids=["no exact proximal map", "not convex"],
-)
-def test_what_cannot_be_certified_is_refused(parts):
-    assert not has_exact_prox(parts["penalty"], parts.get("constraint", Box()))
-    features, target = made_up(COUNT, DIMENSION)
-    objective = Objective(Logistic(), DIMENSION, l2=0.5, **parts)
-    with pytest.raises(ConfideError):
-        minimise(objective, bound_rows(features, target, 1.0, 0.0), np.zeros(4), 1e-9)
-
-
-def many_rows(seed):
-    rng = np.random.default_rng(seed)
-    features = rng.normal(size=(20_000, 20))
-    features /= np.linalg.norm(features, axis=1, keepdims=True)
-    score = features @ rng.normal(size=20) + 0.3 * rng.normal(size=20_000)
-    return bound_rows(features, np.where(score > 0, 1.0, -1.0), 1.0 + 1e-9, 0.0)
-
-
-@pytest.mark.parametrize("seed", [0, 10, 16])
-def test_the_hinge_is_solved_on_many_rows(seed, monkeypatch):
-    """Hundreds of rows sit on the margin; few sweeps are allowed, so stalling fails."""
-    monkeypatch.setattr("confide.solvers.quasi_newton.MOST_SWEEPS", 300)
-    objective = Objective(Hinge(), 20, row_norm=1.0 + 1e-9, l2=1.0)
-    found = minimise(objective, many_rows(seed), np.zeros(20), 1e-3)
-    assert found.distance <= 1e-3
-
-
-@pytest.mark.parametrize("width", [0.1, 0.01])
-@pytest.mark.parametrize(
-    "parts", [{"penalty": L1(0.1)}, {"constraint": L2Ball(2.0)}], ids=["l1", "ball"]
-)
-def test_a_narrow_band_is_solved_on_many_rows(parts, width):
-    """A curvature that comes and goes within a hundredth of the margin."""
-    objective = Objective(HuberizedHinge(width), 20, row_norm=1.0 + 1e-9, l2=1.0, **parts)
-    found = minimise(objective, many_rows(0), np.zeros(20), 1e-8)
-    assert found.distance <= 1e-8

@@ -18,6 +18,16 @@ from confide import (
     Pure,
     Zcdp,
 )
+from confide.data import INTERCEPT_HEIGHT, bound_rows
+from confide.objectives import (
+    USUAL_CLIP,
+    Clipped,
+    HuberizedHinge,
+    Logistic,
+    Objective,
+    Poisson,
+    Squared,
+)
 from confide.solvers import minimise
 
 FITS = 300
@@ -28,6 +38,7 @@ SCORE = FEATURES @ [2.0, -1.0, 0.5]
 LABELS = (SCORE + RNG.logistic(size=60) > 0).astype(float)
 NUMBERS = np.clip(SCORE / 3 + RNG.normal(size=60) / 4, -1, 1)
 COUNTS = RNG.poisson(np.exp(SCORE / 2)).clip(0, 6).astype(float)
+SIGNS = 2 * LABELS - 1
 CASES = [
     (LogisticRegression(Pure(2), classes=[0, 1], l2=20.0), LABELS),
     (LogisticRegression(Approx(1, 1e-6), classes=[0, 1], l2=20.0), LABELS),
@@ -38,26 +49,24 @@ CASES = [
     (LinearRegression(Approx(2, 1e-6), target_bound=1.0, l2=20.0), NUMBERS),
     (PoissonRegression(Zcdp(2), target_bound=6.0, slope_bound=4.0, l2=100.0), COUNTS),
 ]
+LOSSES = {
+    LogisticRegression: (Logistic(), SIGNS),
+    LinearSVC: (HuberizedHinge(), SIGNS),
+    LinearRegression: (Clipped(Squared(), USUAL_CLIP), NUMBERS),
+    PoissonRegression: (Clipped(Poisson(), 4.0), COUNTS),
+}
+"""What every model minimises, and its target as the loss takes it."""
 
 
-def truth(model, target):
+def truth(model):
     """Return the minimiser of the population, with the ridge of a sample."""
-    spec = model._spec()
-    task = spec.target.spec(spec.target.look(target, len(target)))
-    bounding, objective = spec.bounding, spec.objective(task, 3)
-    share = len(target) / ROWS
-    whole = type(objective)(
-        objective.loss,
-        4,
-        objective.row_norm,
-        objective.l2 * share,
-        None,
-        None,
-        objective.target_bound,
-    )
-    rows = bounding.enclose(FEATURES, task.codings[0](task.read(target, len(target))))
-    value = minimise(whole, rows, np.zeros(4), 1e-9).theta * model._units()[0]
-    value[-1] *= bounding.height
+    loss, target = LOSSES[type(model)]
+    longest = float(np.hypot(1.0, INTERCEPT_HEIGHT))
+    ridge, bound = model.l2 * len(target) / ROWS, getattr(model, "target_bound", None)
+    whole = Objective(loss, 4, longest, ridge, target_bound=bound)
+    rows = bound_rows(FEATURES, target, 1.0, INTERCEPT_HEIGHT)
+    value = minimise(whole, rows, np.zeros(4), 1e-9).theta
+    value[-1] *= INTERCEPT_HEIGHT
     return value
 
 
@@ -65,12 +74,11 @@ def truth(model, target):
 @pytest.mark.parametrize("case", range(len(CASES)))
 def test_intervals_cover_the_population_minimiser(case):
     model, target = CASES[case]
-    held, rng = [], np.random.default_rng(case)
+    held, rng, aim = [], np.random.default_rng(case), truth(model)
     for seed in range(FITS):
         drawn = rng.integers(len(target), size=ROWS)
         model.set_params(intervals=True, random_state=1000 * case + seed)
         lines = model.fit(FEATURES[drawn], target[drawn]).intervals_
-        aim = truth(model, target)
         held.append(
             [row.lower <= x <= row.upper for row, x in zip(lines, aim, strict=True)]
         )

@@ -9,9 +9,12 @@ from confide.accounting.composition import (
     sum_delta,
 )
 from confide.accounting.events import (
+    EVENTS,
     ApproxEvent,
+    BoundedEvent,
     Event,
     GaussianEvent,
+    KnownEvent,
     PureEvent,
     Sampling,
     SubsampledGaussianEvent,
@@ -42,11 +45,14 @@ from confide.accounting.noise_multiplier import (
 from confide.accounting.subsampling import general_renyi, sampled_renyi
 
 __all__ = [
+    "EVENTS",
     "METHODS",
     "ORDERS",
     "ApproxEvent",
+    "BoundedEvent",
     "Event",
     "GaussianEvent",
+    "KnownEvent",
     "LossBound",
     "Method",
     "PureEvent",

@@ -16,9 +16,11 @@ from confide.accounting.events import (
     ApproxEvent,
     Event,
     GaussianEvent,
+    KnownEvent,
     PureEvent,
     SubsampledGaussianEvent,
     ZcdpEvent,
+    known_event,
 )
 from confide.accounting.loss_bound import LossBound
 from confide.accounting.subsampling import (
@@ -40,14 +42,14 @@ WHOLE_EVENT = 1e-4
 def compose(events: Sequence[Event], delta: Number) -> Approx:
     """Return the (epsilon, delta) that all events together satisfy."""
     small = exact(delta, "delta")
-    events = [_whole(event) for event in events]
-    shifts = [e.mu for e in events if isinstance(e, GaussianEvent)]
-    if len(shifts) == len(events):
+    parts = [_whole(known_event(event)) for event in events]
+    shifts = [e.mu for e in parts if isinstance(e, GaussianEvent)]
+    if len(shifts) == len(parts):
         return _at(gaussian_epsilon(math.hypot(*shifts), float(small)), small)
-    if not any(isinstance(e, ZcdpEvent) or _too_fine(e, small) for e in events):
-        return _at(_by_loss_distribution(events, float(small)), small)
-    rough = [e for e in events if isinstance(e, ApproxEvent)]
-    smooth = [e for e in events if not isinstance(e, ApproxEvent)]
+    if not any(isinstance(e, ZcdpEvent) or _too_fine(e, small) for e in parts):
+        return _at(_by_loss_distribution(parts, float(small)), small)
+    rough = [e for e in parts if isinstance(e, ApproxEvent)]
+    smooth = [e for e in parts if not isinstance(e, ApproxEvent)]
     if not rough:
         return _at(_by_renyi(smooth, float(small)), small)
     half = small / 2
@@ -61,7 +63,7 @@ def as_zcdp(events: Sequence[Event]) -> Zcdp | None:
     total = 0.0
     if not events:
         return None
-    for event in events:
+    for event in map(known_event, events):
         match event:
             case PureEvent(epsilon):
                 total += float(epsilon) ** 2 / 2
@@ -78,7 +80,8 @@ def as_zcdp(events: Sequence[Event]) -> Zcdp | None:
 
 def as_pure(events: Sequence[Event]) -> Pure | None:
     """Return the sum in pure privacy, or None if an event is not pure."""
-    pure = [e.epsilon for e in events if isinstance(e, PureEvent)]
+    parts = map(known_event, events)
+    pure = [e.epsilon for e in parts if isinstance(e, PureEvent)]
     return Pure(sum(pure)) if pure and len(pure) == len(events) else None
 
 
@@ -114,7 +117,7 @@ def _rounded_up(bound: LossBound, step: float) -> Any:
     )
 
 
-def _by_loss_distribution(events: Sequence[Event], delta: float) -> float:
+def _by_loss_distribution(events: Sequence[KnownEvent], delta: float) -> float:
     from dp_accounting.pld import common
     from dp_accounting.pld import privacy_loss_distribution as pld
 
@@ -122,7 +125,7 @@ def _by_loss_distribution(events: Sequence[Event], delta: float) -> float:
     step = min(map(_fineness, events))
     delta -= sum(rounding(e.steps) for e in sampled)
 
-    def one(event: Event) -> Any:
+    def one(event: KnownEvent) -> Any:
         match event:
             case GaussianEvent(mu):
                 return pld.from_gaussian_mechanism(
@@ -144,7 +147,7 @@ def _by_loss_distribution(events: Sequence[Event], delta: float) -> float:
     return float(total.get_epsilon_for_delta(delta))
 
 
-def _fineness(event: Event) -> float:
+def _fineness(event: KnownEvent) -> float:
     """Return a distance of lattice points at which rounding costs next to nothing.
 
     Normal losses keep their means between points, so points are a part of a deviation
@@ -159,7 +162,7 @@ def _fineness(event: Event) -> float:
             return WHOLE_EVENT
 
 
-def _by_renyi(events: Sequence[Event], delta: float) -> float:
+def _by_renyi(events: Sequence[KnownEvent], delta: float) -> float:
     from dp_accounting import rdp
 
     sampled = [e for e in events if isinstance(e, SubsampledGaussianEvent)]
@@ -186,13 +189,13 @@ def _sampled_curve(event: SubsampledGaussianEvent, orders: Any) -> Any:
     return event.steps * np.array(one)
 
 
-def _whole(event: Event) -> Event:
+def _whole(event: KnownEvent) -> KnownEvent:
     """Return sums over all rows as the Gaussian shift that they are."""
     full = event.full if isinstance(event, SubsampledGaussianEvent) else None
     return event if full is None else full
 
 
-def _too_fine(event: Event, delta: Fraction) -> bool:
+def _too_fine(event: KnownEvent, delta: Fraction) -> bool:
     """Say whether delta is below what a loss distribution of so many steps can show."""
     if not isinstance(event, SubsampledGaussianEvent):
         return False

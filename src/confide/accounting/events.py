@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias, assert_never, get_args
+from typing import Any, Literal, Protocol, TypeAlias, assert_never, get_args, get_type_hints
 
 from confide._registry import Registry
 from confide.errors import InvalidParameter
@@ -119,12 +119,38 @@ class SubsampledGaussianEvent:
         return GaussianEvent(math.sqrt(self.steps) / self.multiplier)
 
 
-Event: TypeAlias = (
+KnownEvent: TypeAlias = (
     PureEvent | GaussianEvent | ApproxEvent | ZcdpEvent | SubsampledGaussianEvent
 )
+"""What composition can add up."""
 
 
-def event_of(budget: Budget) -> Event:
+class BoundedEvent(Protocol):
+    """An event of another package: a frozen dataclass, registered in `EVENTS`.
+
+    Its fields are fractions, numbers and whole numbers. It says which known event is no
+    harder to attack, and costs as much as that.
+    """
+
+    @property
+    def bound(self) -> KnownEvent:
+        """The known event whose loss it never exceeds."""
+        ...
+
+    def for_group(self, rows: int) -> "BoundedEvent":
+        """Return what it is for so many rows."""
+        ...
+
+
+Event: TypeAlias = KnownEvent | BoundedEvent
+
+
+def known_event(event: Event) -> KnownEvent:
+    """Return the event as composition knows it."""
+    return event if isinstance(event, KnownEvent) else event.bound
+
+
+def event_of(budget: Budget) -> KnownEvent:
     """Return the release of which a budget is all that is known."""
     match budget:
         case Pure(epsilon=epsilon):
@@ -144,15 +170,22 @@ def event_fields(event: Event, exact: Callable[[Fraction], str]) -> dict[str, An
         float: float,
     }
     return {
-        field.name: write.get(field.type, lambda value: value)(getattr(event, field.name))
-        for field in fields(event)
+        name: write.get(kind, lambda value: value)(getattr(event, name))
+        for name, kind in _types(type(event)).items()
     }
 
 
 def event_from(kind: type[Any], record: Mapping[str, Any]) -> Event:
     """Return the event that fields describe; only its own fields are looked at."""
-    event: Event = kind(**{f.name: _read(f.type, record[f.name]) for f in fields(kind)})
+    types = _types(kind)
+    event: Event = kind(**{name: _read(types[name], record[name]) for name in types})
     return event
+
+
+def _types(kind: type[Any]) -> dict[str, Any]:
+    """Return the types of the fields of an event."""
+    hints = get_type_hints(kind)
+    return {field.name: hints[field.name] for field in fields(kind)}
 
 
 def _read(kind: Any, value: Any) -> Any:

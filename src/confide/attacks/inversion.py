@@ -16,7 +16,7 @@ import pandas as pd
 from sklearn.base import is_classifier
 
 from confide._types import AnyArray, Array
-from confide.data import Boolean, Category, Schema, read_table
+from confide.data import Schema, read_table
 from confide.errors import InvalidData, InvalidParameter, did_you_mean
 
 BANDS = 10
@@ -170,12 +170,10 @@ def levels_of(model: Any, attribute: str) -> tuple[Any, ...]:
         raise InvalidParameter(
             "model", "fitted with a schema, which names its attributes", model
         )
-    column = {column.name: column for column in schema.columns}.get(attribute)
-    if isinstance(column, Category):
-        return column.levels
-    if isinstance(column, Boolean):
-        return (False, True)
-    known = [c.name for c in schema.columns if isinstance(c, Category | Boolean)]
+    possible = {column.name: column.possible for column in schema.columns}
+    if possible.get(attribute):
+        return possible[attribute]
+    known = [name for name, values in possible.items() if values]
     raise InvalidParameter(
         "attribute", f"one of {known}", attribute, did_you_mean(attribute, known)
     )
@@ -184,12 +182,11 @@ def levels_of(model: Any, attribute: str) -> tuple[Any, ...]:
 def _codes(schema: Schema, attribute: str, frame: pd.DataFrame) -> AnyArray:
     """Return the place of every value among the levels, −1 where it has none."""
     column = next(column for column in schema.columns if column.name == attribute)
-    read = column.read(frame[attribute])
-    if isinstance(column, Boolean):
-        return np.where(np.isnan(read), -1, read).astype(np.intp)
-    declared = np.asarray(read, dtype=np.intp)
-    assert isinstance(column, Category)  # noqa: S101
-    return np.where(declared < len(column.levels), declared, -1)
+    known, held = (
+        pd.Index(column.read(values), dtype=np.float64)
+        for values in (list(column.possible), frame[attribute])
+    )
+    return np.asarray(known.get_indexer(held), dtype=np.intp)
 
 
 def _typical_error(model: Any, frame: pd.DataFrame, outcome: AnyArray) -> float:

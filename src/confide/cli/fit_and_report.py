@@ -38,7 +38,7 @@ from confide.cli.tables import (
     check_table,
     open_for_fit,
 )
-from confide.data import UNNAMED, Category, Schema
+from confide.data import UNNAMED, Schema
 from confide.errors import InvalidParameter, did_you_mean
 from confide.estimators import ESTIMATORS, load_model
 from confide.inference import Summary
@@ -255,7 +255,7 @@ def _as_budget(spent: Amount) -> Budget | None:
 def _footnote(public: Schema) -> str:
     """Say how to read the table, and what a fit keeps to itself."""
     notes = []
-    if any(isinstance(column, Category) for column in public.columns):
+    if any(column.coded for column in public.columns):
         notes.append(
             "A level of a category is shown against the average of its levels; an "
             "undeclared level counts as none."

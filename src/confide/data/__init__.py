@@ -6,8 +6,18 @@ from confide.data.partitioned.rows import PartitionedRows
 from confide.data.rows.block import Block
 from confide.data.rows.entry_bounds import EntryBounds, bound_entries
 from confide.data.rows.in_memory import InMemoryRows, Rows, bound_rows
-from confide.data.schema.columns import Boolean, Category, Column, Date, Number
+from confide.data.schema.columns import (
+    COLUMNS,
+    Boolean,
+    Category,
+    Column,
+    Date,
+    LevelColumn,
+    Number,
+    RangeColumn,
+)
 from confide.data.schema.display import INTERCEPT, INTERCEPT_HEIGHT, Display
+from confide.data.schema.parse_values import one_by_one
 from confide.data.schema.schema import UNNAMED, Schema
 from confide.data.schema.sections import UNKNOWN
 from confide.data.schema.target import Target
@@ -17,6 +27,7 @@ from confide.data.tables.read import read_table
 from confide.data.tables.schema_template import schema_template
 
 __all__ = [
+    "COLUMNS",
     "DATASETS",
     "INTERCEPT",
     "INTERCEPT_HEIGHT",
@@ -33,8 +44,10 @@ __all__ = [
     "EntryBounds",
     "Finding",
     "InMemoryRows",
+    "LevelColumn",
     "Number",
     "PartitionedRows",
+    "RangeColumn",
     "Rows",
     "Schema",
     "Target",
@@ -45,6 +58,7 @@ __all__ = [
     "load",
     "load_a9a",
     "load_warfarin",
+    "one_by_one",
     "open_table",
     "read_table",
     "schema_template",

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from confide._types import AnyArray, Array
-from confide.data import Category, Display, Schema, Target
+from confide.data import Display, Schema, Target
 from confide.inference import Coefficient
 from confide.mechanisms import Release
 from confide.privacy.guarantee import ONE_ROW
@@ -131,7 +131,7 @@ def _of_schema(schema: Schema) -> tuple[tuple[str, str], ...]:
     count, features = len(schema.columns), len(schema.features)
     columns = f"{count}" if features == count else f"{count}, as {features} features"
     lines = (("Target", _target(schema.target)), ("Columns", columns))
-    if any(isinstance(column, Category) for column in schema.columns):
+    if any(column.coded for column in schema.columns):
         against = "each level against the average of the levels of its column"
         return (*lines, ("Categories", against))
     return lines

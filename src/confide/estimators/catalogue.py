@@ -1,10 +1,9 @@
 """The estimators: what each is called in print and on the command line."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
+from confide._registry import Registry
 from confide.estimators.classifiers import LinearSVC, LogisticRegression
 from confide.estimators.multi_response import MultiResponseRegression
 from confide.estimators.regressors import LinearRegression, PoissonRegression
@@ -21,17 +20,14 @@ class EstimatorEntry:
     labelled: bool = False
 
 
-ESTIMATORS: Mapping[str, EstimatorEntry] = MappingProxyType(
-    {
-        entry.kind.__name__: entry
-        for entry in (
-            EstimatorEntry(LogisticRegression, "Logistic regression", "logistic", True),
-            EstimatorEntry(LinearSVC, "Support-vector machine", "svm", True),
-            EstimatorEntry(LinearRegression, "Linear regression", "linear"),
-            EstimatorEntry(PoissonRegression, "Poisson regression", "poisson"),
-            EstimatorEntry(SparseLinearRegression, "Sparse linear regression"),
-            EstimatorEntry(MultiResponseRegression, "Linear regression of several targets"),
-        )
-    }
-)
-"""Every estimator, by the name of its class."""
+ESTIMATORS: Registry[EstimatorEntry] = Registry("estimator")
+"""Every estimator, by the name of its class; a model file can be loaded if it is here."""
+for _entry in (
+    EstimatorEntry(LogisticRegression, "Logistic regression", "logistic", True),
+    EstimatorEntry(LinearSVC, "Support-vector machine", "svm", True),
+    EstimatorEntry(LinearRegression, "Linear regression", "linear"),
+    EstimatorEntry(PoissonRegression, "Poisson regression", "poisson"),
+    EstimatorEntry(SparseLinearRegression, "Sparse linear regression"),
+    EstimatorEntry(MultiResponseRegression, "Linear regression of several targets"),
+):
+    ESTIMATORS.register(_entry.kind.__name__)(_entry)

@@ -102,15 +102,16 @@ class LinearRegression(_PrivateRegressor):
         lower, upper = self._ends()
         return (upper - lower) / 2, (lower + upper) / 2
 
+    def _loss(self) -> Loss:
+        """Return the loss of a target in [−1, 1]; other regressors override it."""
+        if self.slope_bound is not None:
+            return Clipped(Squared(), float(self.slope_bound) / self._units()[0])
+        return Clipped(Squared(), USUAL_CLIP) if self.coef_norm is None else Squared()
+
     def _rule(self) -> RangeRule:
         unit, origin = self._units()
         radius = None if self.coef_norm is None else float(self.coef_norm) / unit
-        loss: Loss = Squared()
-        if self.slope_bound is not None:
-            loss = Clipped(loss, float(self.slope_bound) / unit)
-        elif radius is None:
-            loss = Clipped(loss, USUAL_CLIP)
-        return RangeRule(unit, origin, loss, radius)
+        return RangeRule(unit, origin, self._loss(), radius)
 
     def predict(self, X: Any) -> Array:
         """Return the predicted target of every row, within the declared range."""

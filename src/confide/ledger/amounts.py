@@ -20,6 +20,7 @@ from confide.accounting.events import (
     SubsampledGaussianEvent,
     event_fields,
     event_from,
+    known_event,
 )
 from confide.errors import InvalidParameter, MixedBudgets
 from confide.privacy import (
@@ -175,7 +176,7 @@ def _from_events(
     came = "it came without events" if not events else f"its events are {', '.join(names)}"
     need = "PureEvent" if isinstance(limit, Pure) else "PureEvent, GaussianEvent, ZcdpEvent"
     if isinstance(limit, Zcdp) and any(
-        isinstance(event, SubsampledGaussianEvent) for event in events
+        isinstance(known_event(event), SubsampledGaussianEvent) for event in events
     ):
         came += ", of which random batches have no rho smaller than that of all rows"
     raise MixedBudgets(
@@ -296,7 +297,7 @@ def _replaced_delta(budget: Approx, events: Sequence[Event]) -> Fraction:
 def _shift(events: Sequence[Event]) -> float | None:
     """Return the Gaussian shift that all events are together, if they are one."""
     shifts = []
-    for event in events:
+    for event in map(known_event, events):
         match event:
             case GaussianEvent(mu) | SubsampledGaussianEvent(full=GaussianEvent(mu)):
                 shifts.append(mu)

@@ -10,7 +10,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from confide.accounting.events import SAMPLINGS, Event, SubsampledGaussianEvent
+from confide.accounting.events import (
+    EVENTS,
+    SAMPLINGS,
+    Event,
+    KnownEvent,
+    SubsampledGaussianEvent,
+    known_event,
+)
 from confide.accounting.noise_multiplier import sampling_for
 from confide.errors import InvalidParameter, PrivacyLeak, did_you_mean
 from confide.ledger.amounts import Amount
@@ -70,14 +77,15 @@ def checked_events(events: Any, neighbours: Neighbours | None) -> tuple[Event, .
     if not isinstance(events, Sequence):
         raise InvalidParameter("events", "a sequence of events", events)
     for event in events:
-        if not isinstance(event, Event) or not all(map(_is_size, astuple(event))):
+        registered = type(event) in EVENTS.values()
+        if not registered or not all(map(_is_size, astuple(event))):
             raise InvalidParameter("events", "events of confide.accounting", event)
         if neighbours is not None:
-            _check_sampling(event, neighbours)
+            _check_sampling(known_event(event), neighbours)
     return tuple(events)
 
 
-def _check_sampling(event: Event, neighbours: Neighbours) -> None:
+def _check_sampling(event: KnownEvent, neighbours: Neighbours) -> None:
     if not isinstance(event, SubsampledGaussianEvent) or event.rate == 1:
         return
     proved = sampling_for(neighbours)

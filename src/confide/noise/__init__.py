@@ -12,6 +12,7 @@ from confide.noise.random_choice import (
 )
 from confide.noise.repetition_counts import TruncatedNegativeBinomial
 from confide.noise.samplers import (
+    NOISES,
     Gaussian,
     Laplace,
     Noise,
@@ -22,6 +23,7 @@ from confide.noise.samplers import (
 )
 
 __all__ = [
+    "NOISES",
     "Entropy",
     "Gaussian",
     "Generator",

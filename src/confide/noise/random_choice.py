@@ -13,7 +13,7 @@ import numpy as np
 
 from confide._types import AnyArray, Array
 from confide.noise.entropy import Entropy
-from confide.noise.samplers import Laplace, check_scale
+from confide.noise.samplers import NOISES, Laplace, check_scale
 
 FARTHEST = 700.0
 """Weights so far below the largest are all alike: a draw is 2⁻⁶⁵ of their sum at least and
@@ -22,6 +22,7 @@ GROUP = 1024
 NOT_FINITE = "a random choice needs finite scores: this is a defect of confide"
 
 
+@NOISES.register("gumbel")
 @dataclass(frozen=True, slots=True)
 class Gumbel:
     """Independent coordinates with distribution function exp(−exp(−x/scale))."""

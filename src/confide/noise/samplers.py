@@ -2,16 +2,19 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from scipy.special import gammaln, log_ndtr, ndtr, ndtri
 
+from confide._registry import Registry
 from confide._types import Array
 from confide.errors import InvalidParameter
 from confide.noise.entropy import Entropy
 
 SMALLEST_SCALE, LARGEST_SCALE = 1e-150, 1e150
+NOISES: Registry[type[Any]] = Registry("noise")
+"""The noises by the names that releases call them."""
 
 
 class Noise(Protocol):
@@ -65,6 +68,7 @@ def check_scale(scale: float) -> None:
         )
 
 
+@NOISES.register("laplace")
 @dataclass(frozen=True, slots=True)
 class Laplace:
     """Independent coordinates, each with density proportional to exp(−|b|/scale)."""
@@ -89,6 +93,7 @@ class Laplace:
         return self.scale * float(np.sqrt(2))
 
 
+@NOISES.register("spherical-laplace")
 @dataclass(frozen=True, slots=True)
 class SphericalLaplace:
     """Density proportional to exp(−‖b‖/scale): radius Gamma(p), uniform direction."""
@@ -131,6 +136,7 @@ class SphericalLaplace:
         return np.asarray(-np.sqrt(squared_norm) / self.scale - constant)
 
 
+@NOISES.register("gaussian")
 @dataclass(frozen=True, slots=True)
 class Gaussian:
     """Independent normal coordinates with standard deviation ``scale``."""

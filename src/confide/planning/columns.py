@@ -13,8 +13,7 @@ import numpy as np
 from scipy.linalg import block_diag
 from scipy.special import ndtri
 
-from confide._types import Array
-from confide.data import INTERCEPT_HEIGHT, Boolean, Category, Column, Date, Number, Schema
+from confide.data import INTERCEPT_HEIGHT, Column, Schema
 from confide.errors import InvalidParameter, UnmetNeeds
 from confide.planning.plan import MOST_ROWS, Plan
 from confide.privacy import Approx, Budget, Pure, Zcdp
@@ -68,7 +67,7 @@ def plan_columns(plan: Plan, schema: Schema) -> tuple[ColumnPlan, ...]:
 
 def _released_widths(plan: Plan, schema: Schema) -> list[tuple[float, float]]:
     """Return how wide the interval of every column will be, as a rule and at times."""
-    means, spreads = zip(*map(_mean_and_covariance, schema.columns), strict=True)
+    means, spreads = zip(*(column.moments() for column in schema.columns), strict=True)
     mean = np.append(schema.weights * np.concatenate(means), INTERCEPT_HEIGHT)
     second = np.outer(mean, mean)
     covariance = schema.weights[:, None] * block_diag(*spreads) * schema.weights
@@ -85,16 +84,6 @@ def _released_widths(plan: Plan, schema: Schema) -> list[tuple[float, float]]:
         both = (math.sqrt(float(np.mean(w[own] ** 2))) for w in (median, wide))
         found.append((next(both), next(both)))
     return found
-
-
-def _mean_and_covariance(column: Column) -> tuple[Array, Array]:
-    """Return both for the features of a column, before any weight."""
-    count = len(column.features)
-    if isinstance(column, Category) and count > 1:
-        even = np.full(count, 1 / count)
-        return even, np.diag(even) - np.outer(even, even)
-    mean = 0.5 if isinstance(column, Category) else 0.0
-    return np.full(count, mean), np.eye(count) * _spread(column)[0] ** 2
 
 
 def noise_ratio(columns: tuple[ColumnPlan, ...]) -> float:
@@ -155,7 +144,7 @@ def _first(ratio: Callable[[float], float], low: float, most: float) -> float | 
 
 def _column(plan: Plan, column: Column, weight: float, share: float) -> ColumnPlan:
     """Scale one coefficient of the design matrix to the unit of its column."""
-    spread, contrast = _spread(column)
+    spread, contrast = column.spread()
     stiff = plan.rows * plan.curvature * (weight * spread) ** 2 + plan.ridge
     on_term, on_coefficients = plan.noise_variances
     pulled = on_term + plan.rows * plan.scatter * (weight * spread) ** 2
@@ -165,34 +154,5 @@ def _column(plan: Plan, column: Column, weight: float, share: float) -> ColumnPl
     typical = share / (weight * spread * math.sqrt(len(column.features))) * factor
     lost = typical * plan.ridge / stiff
     width = 2 * float(ndtri((1 + plan.level) / 2)) * deviation
-    return ColumnPlan(
-        column.name, _per(column), typical, math.hypot(deviation, lost), width
-    )
-
-
-def _spread(column: Column) -> tuple[float, float]:
-    """Return the deviation of a feature, and what contrasts take off its variance."""
-    count = len(column.features)
-    match column:
-        case Number() | Date():
-            return 1 / math.sqrt(3), 1.0
-        case Boolean():
-            return 1.0, 1.0
-        case Category() if count > 1:
-            return 1 / math.sqrt(count), 1 - 1 / count
-        case _:
-            return 0.5, 1.0
-
-
-def _per(column: Column) -> str:
-    match column:
-        case Number(unit=unit):
-            return unit or "1"
-        case Date():
-            return "year"
-        case Boolean():
-            return "yes against no"
-        case _ if len(column.features) == 1:
-            return "level against none"
-        case _:
-            return f"level, of {len(column.features)}"
+    error = math.hypot(deviation, lost)
+    return ColumnPlan(column.name, column.per, typical, error, width)

@@ -7,37 +7,30 @@ InvalidParameter; what it accepts must be in order.
 
 import math
 import pickle
-import re
 from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
-from confide.accounting import as_pure, as_zcdp, compose
 from confide.data.rows.in_memory import InMemoryRows, bound_rows
 from confide.errors import ConfideError, InvalidParameter, UnmetNeeds
 from confide.mechanisms import Calibration, Mechanism, Release
 from confide.noise import Entropy
 from confide.objectives import Box, Clipped, Hinge, Logistic, Objective, Scad, Squared
-from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp
+from confide.privacy import Budget, Neighbours
+from confide.testing._calibrations import BUDGETS, check_configuration, check_events
 from confide.testing._expect import expect
 
 DIMENSION = 3
 RIDGE = 400.0
 ROWS = 400
 COPIES = 3
-BUDGETS: tuple[tuple[Budget, Budget], ...] = (
-    (Pure("0.7"), Pure("1.4")),
-    (Approx("0.7", "1e-6"), Approx("1.4", "1e-6")),
-    (Zcdp("0.05"), Zcdp("0.1")),
-)
-THEOREM = re.compile(r"[a-z0-9-]+\.md#[a-z0-9-]+")
 MOST_BYTES = 4096
 
 
 def check_mechanism(mechanism: Mechanism) -> None:
     """Assert that a mechanism keeps every promise of `confide.mechanisms.Mechanism`."""
-    _check_configuration(mechanism)
+    check_configuration(mechanism, "a mechanism")
     _check_needs(mechanism)
     accepted = []
     for small, large in BUDGETS:
@@ -56,23 +49,6 @@ def check_mechanism(mechanism: Mechanism) -> None:
         _check_automatic_ridge(mechanism, calibration)
         _check_release(calibration)
     _check_copies(mechanism, accepted[0])
-
-
-def _check_configuration(mechanism: Mechanism) -> None:
-    expect(bool(mechanism.name), "a mechanism must have a name")
-    expect(
-        all(THEOREM.fullmatch(theorem) for theorem in mechanism.theorems),
-        "theorems must be named as page.md#slug",
-        at=mechanism.theorems,
-    )
-    hash(mechanism)
-    expect(is_dataclass(mechanism), "a mechanism must be a frozen dataclass")
-    for field in fields(mechanism):  # type: ignore[arg-type]
-        try:
-            setattr(mechanism, field.name, getattr(mechanism, field.name))
-        except AttributeError:
-            continue
-        raise AssertionError(f"a mechanism must be frozen, but {field.name} can be set")
 
 
 def _check_needs(mechanism: Mechanism) -> None:
@@ -148,34 +124,7 @@ def _check_calibration(mechanism: Mechanism, calibration: Calibration) -> None:
         "the guarantee must state the budget and the relation that were asked for",
         at=calibration.guarantee,
     )
-    _check_events(calibration)
-
-
-def _check_events(calibration: Calibration) -> None:
-    """Compare what happened with what was granted: exactly, where that can be said."""
-    budget, events = calibration.budget, calibration.events
-    match budget:
-        case Pure(epsilon=epsilon):
-            pure = as_pure(events)
-            expect(
-                pure is not None and pure.epsilon == epsilon,
-                f"the events must add up to ε = {epsilon} exactly",
-                at=events,
-            )
-        case Zcdp(rho=rho):
-            total = as_zcdp(events)
-            expect(
-                total is not None and abs(float(total.rho / rho) - 1) <= 1e-9,
-                f"the events must add up to ρ = {float(rho):g}",
-                at=events,
-            )
-        case Approx(epsilon=epsilon, delta=delta):
-            together = compose(events, delta)
-            expect(
-                float(together.epsilon) <= float(epsilon) * (1 + 1e-3),
-                f"the events must compose to at most ε = {float(epsilon):g}",
-                at=float(together.epsilon),
-            )
+    check_events(calibration.budget, calibration.events)
 
 
 def _check_price(mechanism: Mechanism, calibration: Calibration, larger: Budget) -> None:

@@ -1,8 +1,6 @@
 """Noisy sums over random batches: divergences, loss distributions, calibration."""
 
-import itertools
 import math
-import time
 from fractions import Fraction
 
 import dp_accounting
@@ -25,14 +23,12 @@ from confide.accounting import (
     compose,
     epsilon_for,
     general_renyi,
-    group_events,
     multiplier_for,
     sampled_renyi,
     sampling_for,
 )
-from confide.accounting.events import EVENTS
+from confide.accounting.events import event_fields, event_from
 from confide.errors import InvalidParameter, MixedBudgets
-from confide.estimators._model_file import _event_of, _tagged
 from confide.ledger import Ledger
 from confide.ledger.amounts import events_text, read_events
 from confide.privacy import Approx, Neighbours, Pure, Zcdp, gaussian_epsilon
@@ -296,7 +292,7 @@ def test_it_composes_with_every_other_event(other):
 def test_events_are_written_and_read_exactly():
     odd = SubsampledGaussianEvent(0.1 + 0.2, Fraction(7, 30_163), 10**6, "poisson")
     assert read_events(events_text([odd, *OTHERS, EVENT])) == (odd, *OTHERS, EVENT)
-    assert _event_of(_tagged(odd, dict(EVENTS))) == odd
+    assert event_from(type(odd), event_fields(odd, str)) == odd
 
 
 def test_a_ledger_books_it_against_approx_alone(tmp_path):
@@ -314,23 +310,6 @@ def test_a_ledger_books_it_against_approx_alone(tmp_path):
 
 
 def test_a_person_with_several_rows_is_in_more_batches_and_moves_them_further():
-    (group,) = group_events((EVENT,), 3)
+    group = EVENT.for_group(3)
     assert group == SubsampledGaussianEvent(1.7 / 3, Fraction(3, 50), 200, EVENT.sampling)
-    (crowd,) = group_events((EVENT,), 60)
-    assert crowd.rate == 1
-
-
-@pytest.mark.slow
-def test_calibration_is_fast():
-    """Ten thousand steps: half a second by divergences, two by loss distributions."""
-    for relation, rate in itertools.product(Neighbours, ("0.001", "0.01", "0.1")):
-        for method, most in (("renyi", 0.5), ("pld", 2.0)):
-            start = time.perf_counter()
-            multiplier_for(
-                Approx("1.01", 1e-8),
-                10_000,
-                rate=rate,
-                neighbours=relation,
-                method=method,
-            )
-            assert time.perf_counter() - start < 3 * most
+    assert EVENT.for_group(60).rate == 1

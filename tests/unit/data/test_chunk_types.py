@@ -22,7 +22,6 @@ from confide.data.tables.delimited import read_pieces
 from confide.data.tables.files import open_table
 from confide.errors import ConfideError, InvalidData, InvalidParameter
 from confide.estimators import LogisticRegression
-from confide.estimators._target import LabelIndex
 from confide.ledger import Ledger
 from confide.privacy import Approx, Pure
 
@@ -193,7 +192,7 @@ def test_a_label_that_is_a_word_changes_no_other_label_on_workers(
     whole = source.whole()
     assert {type(label) for label in whole["y"]} == {str}
     with pytest.raises(InvalidData, match="holds text"):
-        LabelIndex((0, 1))(whole["y"], len(whole))
+        LogisticRegression(Pure(1), classes=[0, 1]).fit(whole[["age"]], whole["y"])
 
 
 @pytest.mark.parametrize("size", [1e39, 1e150])

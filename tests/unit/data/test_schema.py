@@ -4,7 +4,6 @@ import json
 import math
 import tomllib
 from datetime import date, datetime
-from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -13,34 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from confide import (
-    Approx,
     Category,
     LinearRegression,
     LogisticRegression,
     Number,
-    PoissonRegression,
     Pure,
     Schema,
-    Zcdp,
 )
 from confide import Target as Aim
-from confide.accounting import ApproxEvent, GaussianEvent, PureEvent, ZcdpEvent
 from confide.data import Boolean, Date
 from confide.data.schema.parse_values import level_codes
 from confide.errors import InvalidData, InvalidParameter
 from confide.mechanisms import OutputPerturbation
-from confide.privacy import gaussian_delta, group_delta, row_budget
+from support.clinic import DOSES, FULL, SCHEMA, clinic
 
-SCHEMA = Schema(
-    columns=(
-        Number("age", 18, 98),
-        Category("town", ("north", "south", "west")),
-        Number("income", -1000.0, 1000.0),
-        Category("rooms", (1, 2)),
-    ),
-    target=Aim("ill", labels=("no", "yes")),
-    name="clinic",
-)
 TOML = """
 name = "clinic"
 
@@ -66,22 +51,6 @@ upper = 1000.0
 kind = "category"
 levels = [1, 2]
 """
-
-
-def clinic(rows=200):
-    rng = np.random.default_rng(3)
-    age = rng.uniform(18, 98, rows)
-    town = rng.choice(["north", "south", "west"], rows)
-    chance = 1 / (1 + np.exp(-(age - 58) / 10 - (town == "west")))
-    return pd.DataFrame(
-        {
-            "ill": np.where(rng.random(rows) < chance, "yes", "no"),
-            "town": town,
-            "age": age,
-            "income": rng.uniform(-1000, 1000, rows),
-            "rooms": rng.integers(1, 3, rows),
-        }
-    )
 
 
 def one(**changes):
@@ -316,135 +285,6 @@ def test_a_table_is_enough_to_fit_and_more_columns_do_no_harm():
     assert model.predict(holes).shape == (200,)
 
 
-# --- what is shown of a category
-
-TOWNS = ["town=north", "town=south", "town=west"]
-
-
-def shown(schema, **more):
-    model = LogisticRegression(Pure(10), schema=schema, random_state=2, **more)
-    model.fit(clinic())
-    return model, {row.name: row.estimate for row in model.summary().rows}
-
-
-def test_levels_are_shown_against_the_average_of_their_column():
-    model, lines = shown(SCHEMA)
-    assert sum(lines[town] for town in TOWNS) == pytest.approx(0, abs=1e-12)
-    raw = dict(zip(SCHEMA.features, model.coef_[0], strict=True))
-    for town in TOWNS:
-        assert lines[town] - lines[TOWNS[0]] == pytest.approx(raw[town] - raw[TOWNS[0]])
-    assert lines["age"] == pytest.approx(raw["age"])
-
-
-def test_the_lines_shown_say_of_every_row_what_the_model_says():
-    table = clinic(60)
-    table.loc[::7, "town"] = None
-    table.loc[::5, "town"] = "elsewhere"
-    for intercept in (True, False):
-        model, lines = shown(SCHEMA, fit_intercept=intercept)
-        none = "(missing or undeclared)"
-        told = table["age"] * lines["age"] + table["income"] * lines["income"]
-        told += lines["(intercept)"]
-        told += [lines.get(f"town={t}", lines[f"town {none}"]) for t in table["town"]]
-        told += [lines[f"rooms={r}"] for r in table["rooms"]]
-        np.testing.assert_allclose(told, model.decision_function(table), atol=1e-9)
-
-
-def test_a_line_for_rows_without_a_level_stands_where_there_can_be_some():
-    def names(**rules):
-        column = Category("town", ("n", "s"), **rules)
-        return Schema((column,), Aim("y", bound=1)).display_map().names
-
-    both = ("town=n", "town=s")
-    assert names() == (*both, "town (missing or undeclared)", "(intercept)")
-    assert names(missing="refuse") == (*both, "town (undeclared)", "(intercept)")
-    other = (*both, "town=other")
-    assert names(other=True) == (*other, "town (missing)", "(intercept)")
-    assert names(other=True, missing="refuse") == (*other, "(intercept)")
-
-
-def test_a_single_level_is_shown_against_the_rest():
-    lines = Schema((Category("town", ("n",)),), Aim("y", bound=1)).display_map()
-    assert lines.names == ("town=n", "(intercept)")
-    np.testing.assert_allclose(lines.show(np.array([3.0, 2.0])), [3.0, 2.0])
-
-
-def test_what_is_shown_is_an_affine_map_of_the_coefficients():
-    lines = FULL.display_map()
-    rng = np.random.default_rng(5)
-    a, b = rng.normal(size=(2, len(FULL.features) + 1))
-    np.testing.assert_allclose(lines.show(a) + lines.show(b), lines.show(a + b))
-    slopes, constant = FULL.in_units(a[:-1])
-    assert lines.show(a)[0] == pytest.approx(slopes[0])
-    assert lines.show(a)[-1] == pytest.approx(constant + a[-1] + slopes[1:6].mean())
-
-
-# --- a target in a range of its own
-
-DOSES = Schema(SCHEMA.columns, Aim("dose", lower=0, upper=200, unit="mg/week"), "doses")
-
-
-def doses():
-    table = clinic(400)
-    return table.assign(dose=table["age"] + 20 * (table["town"] == "west"))
-
-
-@pytest.mark.parametrize("intercept", [True, False])
-def test_a_range_is_a_bound_around_its_middle(intercept):
-    settings = {"random_state": 4, "fit_intercept": intercept}
-    around = Schema(SCHEMA.columns, Aim("dose", bound=100), "doses")
-    table = doses()
-    ranged = LinearRegression(Pure(20), schema=DOSES, **settings).fit(table)
-    moved = table.assign(dose=table["dose"] - 100)
-    bound = LinearRegression(Pure(20), schema=around, **settings).fit(moved)
-    np.testing.assert_array_equal(ranged.release_.value, bound.release_.value)
-    np.testing.assert_allclose(ranged.predict(table), bound.predict(table) + 100)
-    np.testing.assert_allclose(ranged.coef_, bound.coef_)
-    assert ranged.intercept_ == pytest.approx(bound.intercept_ + 100)
-    shown, before = ranged.summary().rows[-1], bound.summary().rows[-1]
-    assert shown.estimate == pytest.approx(before.estimate + 100)
-
-
-def test_predictions_keep_to_the_range():
-    model = LinearRegression(Pure(500), schema=DOSES).fit(doses())
-    assert np.abs(model.predict(doses()) - doses()["dose"]).mean() < 10
-    settings = {"mechanism": MECHANISM, "l2": 1e-3, "random_state": 1}
-    wild = LinearRegression(Pure(0.01), schema=DOSES, **settings).fit(doses())
-    assert wild.predict(doses()).min() >= 0
-    assert wild.predict(doses()).max() <= 200
-
-
-def test_target_bound_goes_before_the_schema():
-    model = LinearRegression(Pure(1), schema=DOSES, target_bound=7).fit(doses())
-    assert np.abs(model.predict(doses())).max() <= 7
-
-
-def test_counts_begin_at_0():
-    table = doses().assign(dose=2)
-    counts = Schema(SCHEMA.columns, Aim("dose", lower=0, upper=3), "visits")
-    model = PoissonRegression(Pure(9), schema=counts, slope_bound=3).fit(table)
-    assert model.predict(table).max() <= 3
-    later = Schema(SCHEMA.columns, Aim("dose", lower=1, upper=3), "visits")
-    with pytest.raises(InvalidParameter, match="lower of the target must be 0"):
-        PoissonRegression(Pure(9), schema=later, slope_bound=3).fit(table)
-
-
-# --- every kind of column
-
-FULL = Schema(
-    (
-        Number("weight", 0.5, 200, unit="kg", missing="refuse"),
-        Category("town", ("north", 3, True, 2.5), other=True, missing="refuse"),
-        Boolean("smoker"),
-        Date("joined", date(2010, 1, 1), date(2020, 1, 1)),
-        Number('odd "name"\x7f.é', -(10**20), 1e300),
-    ),
-    Aim("ill", labels=(False, True)),
-    "a clinic",
-    4,
-)
-
-
 @pytest.mark.parametrize("schema", [SCHEMA, FULL, DOSES, Schema.bundled("adult")], ids=str)
 def test_a_schema_survives_json_and_toml(schema):
     again = Schema.from_mapping(json.loads(json.dumps(schema.to_mapping())))
@@ -594,74 +434,3 @@ def test_no_row_of_any_kind_is_longer_than_1(weight, town, smoker, joined, odd):
     values = (weight, town, smoker, joined, odd)
     row = {c.name: [v] for c, v in zip(FULL.columns, values, strict=True)}
     assert np.linalg.norm(FULL.design(pd.DataFrame(row))) <= 1 + 1e-12
-
-
-# --- several rows per person
-
-
-def test_a_row_gets_the_share_that_group_privacy_leaves():
-    assert row_budget(Pure(1), 4) == Pure("1/4")
-    assert row_budget(Zcdp(1), 4) == Zcdp("1/16")
-    for budget in (Pure(1), Zcdp(1), Approx(1, 1e-6)):
-        assert row_budget(budget, 1) == budget
-        with pytest.raises(InvalidParameter, match="rows_per_person"):
-            row_budget(type(budget)(*(part / 10**12 for part in budget._parts())), 10**7)
-    with pytest.raises(InvalidParameter, match="rows_per_person"):
-        row_budget(Approx(5000, 1e-6), 2)
-
-
-@pytest.mark.parametrize("k", [2, 3, 50, 10**6])
-@pytest.mark.parametrize("epsilon", ["1e-5", "1", "30"])
-def test_delta_is_rounded_towards_safety(k, epsilon):
-    whole = Approx(epsilon, "1e-6")
-    row = row_budget(whole, k)
-    assert row.epsilon * k == whole.epsilon
-    total = math.fsum(math.exp(i * float(row.epsilon)) for i in range(k))
-    assert float(row.delta) * total == pytest.approx(1e-6, rel=1e-9)
-    chained = group_delta(row.epsilon, row.delta, k)
-    assert Fraction(0) <= whole.delta - chained < whole.delta / 10**15
-
-
-def test_delta_matches_the_chain_exactly():
-    row = row_budget(Approx(2, "1e-3"), 2)
-    steps = sum((Fraction(1) / math.factorial(j) for j in range(60)), Fraction(0))
-    assert row.delta * (1 + steps) <= Fraction(1, 1000)
-    assert row.delta * (1 + steps) > Fraction(1, 1000) * (1 - Fraction(1, 10**15))
-
-
-@pytest.mark.parametrize(
-    ("budget", "ratio"), [(Pure(1), 3.0), (Zcdp(1), 3.0), (Approx(1, 1e-6), 3.0)], ids=str
-)
-def test_a_fit_protects_persons_with_several_rows(budget, ratio):
-    several = Schema(SCHEMA.columns, SCHEMA.target, "clinic", 3)
-    settings = {"mechanism": MECHANISM, "l2": 1.0}
-    one = LogisticRegression(budget, schema=SCHEMA, **settings).fit(clinic()).release_
-    all_three = LogisticRegression(budget, schema=several, **settings).fit(clinic())
-    release = all_three.release_
-    assert release.guarantee.budget == budget
-    assert "at most 3 rows per person (group privacy)" in release.guarantee.assumptions
-    assert "one row per person" not in release.guarantee.assumptions
-    assert "at most 3 rows per person" in str(all_three.summary())
-    assert "one row per person" in one.guarantee.assumptions
-    assert release.noise_scale / one.noise_scale == pytest.approx(ratio, rel=0.15)
-    assert release.noise_scale >= one.noise_scale * ratio * (1 - 1e-9)
-
-
-def test_events_are_those_of_a_person():
-    several = Schema(SCHEMA.columns, SCHEMA.target, "clinic", 3)
-    for budget in (Pure(1), Zcdp(1), Approx(1, 1e-6)):
-        model = LogisticRegression(budget, schema=several).fit(clinic())
-        for event in model.release_.events:
-            match event:
-                case PureEvent(epsilon=epsilon):
-                    assert epsilon in (Fraction(99, 100), Fraction(1, 100))
-                case ZcdpEvent(rho=rho):
-                    assert rho in (Fraction(99, 100), Fraction(1, 100))
-                case ApproxEvent(epsilon=epsilon, delta=delta):
-                    assert epsilon <= budget.epsilon
-                    assert delta <= budget.delta
-                case GaussianEvent(mu=mu) if budget == Zcdp(1):
-                    assert mu**2 / 2 == pytest.approx(0.99)
-                case GaussianEvent(mu=mu):
-                    assert mu > 0
-                    assert gaussian_delta(1.0, mu) <= 1e-6

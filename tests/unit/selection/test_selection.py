@@ -1,22 +1,18 @@
 """Selectors and sparse mechanisms: what they promise besides privacy, and bad input."""
 
-import pickle
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy import sparse
 
-from confide.accounting import PureEvent, ZcdpEvent, as_zcdp, compose
+from confide.accounting import ZcdpEvent
 from confide.data import EntryBounds, bound_entries
 from confide.data.rows.in_memory import InMemoryRows
-from confide.errors import InvalidData, InvalidParameter, MissingPublicBound, PrivacyLeak
-from confide.mechanisms import ObjectivePerturbation, OutputPerturbation
-from confide.noise import Entropy, Gumbel, Laplace, assigned, largest, shuffled
-from confide.objectives import L1, Clipped, GroupL2, Logistic, Objective, Poisson, Squared
+from confide.errors import InvalidParameter, MissingPublicBound
+from confide.mechanisms import OutputPerturbation
+from confide.noise import Entropy
+from confide.objectives import L1, Clipped, GroupL2, Logistic, Objective, Squared
 from confide.privacy import Approx, Neighbours, Pure, Zcdp
 from confide.selection import (
     ExponentialSelector,
@@ -28,237 +24,13 @@ from confide.selection import (
     SelectThenFit,
 )
 from confide.selection import choice_cost as choices
-from confide.selection.budget import Stages, split_budget
-from confide.selection.exponential import BoxScores, loss_range
-from confide.selection.frank_wolfe import ColumnIndexedRows, PlainPath, TouchedPath
+from confide.selection.exponential import BoxScores
+from support.sparse_tables import objective, signal
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 
 
-def objective(columns=20, loss=None, **more):
-    more = {"target_bound": 1.0, "entries": EntryBounds(1.0), **more}
-    return Objective(loss or Logistic(), columns, np.sqrt(columns), **more)
-
-
-def signal(rows=4000, columns=20, seed=0):
-    rng = np.random.default_rng(seed)
-    features = rng.uniform(-1, 1, (rows, columns))
-    target = np.where(features[:, 3] - features[:, 11] > 0, 1.0, -1.0)
-    return bound_entries(features, target, EntryBounds(1.0), 0.0)
-
-
-# --- entries of rows
-
-
-def test_entries_are_clipped_and_the_rest_is_left_alone():
-    dense = np.array([[0.5, -3.0], [2.0, 0.25]])
-    for features in (dense, sparse.csr_array(dense)):
-        kept, _ = bound_entries(features, np.zeros(2), EntryBounds(1.0), 0.0).plain()
-        kept = kept.toarray() if sparse.issparse(kept) else kept
-        assert np.array_equal(kept, [[0.5, -1.0], [1.0, 0.25]])
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.booleans())
-def test_rows_are_scaled_by_their_largest_entries(seed, few, thin):
-    features = np.random.default_rng(seed).normal(size=(5, 6)) * 2
-    matrix = sparse.csr_array(np.where(features > 0, features, 0)) if thin else features
-    bounds = EntryBounds.scaled(few, 1.0)
-    kept, _ = bound_entries(matrix, np.zeros(5), bounds, 0.0).plain()
-    kept = kept.toarray() if thin else kept
-    before = matrix.toarray() if thin else matrix
-    tops = [np.sort(np.abs(x), axis=1)[:, -few:] for x in (before, kept)]
-    lengths = [np.linalg.norm(top, axis=1) for top in tops]
-    assert np.allclose(lengths[1], np.minimum(lengths[0], np.sqrt(few)))
-    for count in range(1, 7):
-        longest = np.linalg.norm(np.sort(np.abs(kept), axis=1)[:, -count:], axis=1)
-        assert longest.max() <= bounds.norm(count) * (1 + 1e-12)
-
-
-def test_bounds_of_entries_in_closed_form():
-    assert EntryBounds(2.0).norm(9) == 6.0
-    assert EntryBounds.scaled(4, 1.0).norm(4) == 2.0
-    assert EntryBounds.scaled(4, 1.0).norm(1) == 2.0
-    assert EntryBounds.scaled(4, 1.0).norm(9) == pytest.approx(2 * np.sqrt(3))
-    restricted = objective(50, height=0.4).on_columns(4)
-    assert (restricted.dimension, restricted.row_norm) == (5, np.hypot(2.0, 0.4))
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_entries_must_be_finite(bad):
-    for features in (np.array([[1.0, bad]]), sparse.csr_array([[1.0, bad]])):
-        with pytest.raises(InvalidData, match="finite"):
-            bound_entries(features, np.zeros(1), EntryBounds(1.0), 0.0)
-
-
-def test_columns_of_any_kind_of_rows_are_the_same():
-    rows = signal(50)
-    thin = InMemoryRows(sparse.csr_array(rows.features), rows.target, None, 0.3)
-    assert np.array_equal(thin.columns([3, 7]).features, rows.features[:, [3, 7]])
-    assert thin.columns([3, 7]).dimension == 3
-    assert np.array_equal(rows.at(np.array([4, 1])).target, rows.target[[4, 1]])
-
-
-def test_rows_seen_by_columns_cannot_be_stored():
-    seen = ColumnIndexedRows.of(
-        InMemoryRows(sparse.csr_array(np.eye(2)), np.zeros(2), None, 0.0)
-    )
-    assert repr(seen) == "<private rows>"
-    with pytest.raises(PrivacyLeak):
-        pickle.dumps(seen)
-
-
-def kept_up(rows, columns, steps, seed=0):
-    """Walk at random; yield sums as they are kept, and of the same slopes exactly."""
-    rng = np.random.default_rng(seed)
-    path = TouchedPath(objective(columns), rows)
-    features = rows.features.toarray().astype(np.longdouble)
-    for step in range(steps):
-        share = 2 / (step + 2)
-        gain = float(rng.choice([-1.0, 1.0])) * share * 20.0
-        path.move(int(rng.integers(columns - 1)), gain, 1 - share)
-        yield path, path._slopes.astype(np.longdouble) @ features
-
-
-@pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_sums_that_are_kept_up_are_as_exact_as_was_paid_for(kind):
-    """The last column is in every row and never moves: all its changes are corrections."""
-    rng, count = np.random.default_rng(3), 20_000
-    features = rng.uniform(0.3, 1, (count, 12)) * (rng.random((count, 12)) < 0.05)
-    features[:, -1] = rng.uniform(0.3, 1, count)
-    rows = InMemoryRows(sparse.csr_array(features.astype(kind)), np.ones(count), None, 0.0)
-    corrected = 0
-    for path, exact in kept_up(rows, 12, 60):
-        assert np.abs(path.pulls - exact).max() <= 2 * count * (count + 2) * 2.0**-53
-        corrected += path._added > 0
-    assert corrected > 5, "some sums must have been corrected, not added up anew"
-
-
-def test_rows_in_single_precision_walk_in_doubles():
-    """Slopes are those of the same numbers as doubles, to the last bit."""
-    rng = np.random.default_rng(4)
-    single = (rng.random((500, 12)) * (rng.random((500, 12)) < 0.3)).astype(np.float32)
-    paths = []
-    for kind in (np.float32, np.float64):
-        rows = InMemoryRows(sparse.csr_array(single.astype(kind)), np.ones(500), None, 0.0)
-        paths.append([path for path, _ in kept_up(rows, 12, 20)][-1])
-    assert np.array_equal(paths[0]._slopes, paths[1]._slopes)
-    assert np.array_equal(paths[0].pulls, paths[1].pulls)
-
-
-# --- random choices
-
-
-@pytest.mark.parametrize("noise", [Gumbel(0.5), Laplace(0.5)], ids=str)
-def test_noise_has_its_distribution(noise):
-    """Kolmogorov's distance of 200 000 draws; false alarm 1e-9."""
-    drawn = np.sort(noise.draw(200_000, Entropy.seeded(1)) / noise.scale)
-    if isinstance(noise, Gumbel):
-        exact = np.exp(-np.exp(-drawn))
-    else:
-        exact = np.where(drawn < 0, 0.5 * np.exp(drawn), 1 - 0.5 * np.exp(-drawn))
-    far = np.abs(exact - np.arange(len(drawn)) / len(drawn)).max()
-    assert far < np.sqrt(np.log(2 / 1e-9) / (2 * len(drawn)))
-    length = np.sqrt(np.mean(noise.draw(200_000, Entropy.seeded(2)) ** 2))
-    assert length == pytest.approx(noise.expected_norm(1), rel=0.02)
-
-
-def test_places_are_shuffled_and_assigned():
-    entropy = Entropy.seeded(4)
-    assert sorted(shuffled(100, entropy).tolist()) == list(range(100))
-    own = assigned(40_000, 4, entropy)
-    assert np.abs(np.bincount(own) - 10_000).max() < 5 * np.sqrt(7500)
-    assert largest(np.array([0, 9, 8.0]), 2, Gumbel(1e-9), entropy).tolist() == [1, 2]
-
-
-# --- what choices cost
-
-
-def test_ranges_in_closed_form():
-    assert choices.range_per_choice(Pure(2), 4) == 0.5
-    assert choices.range_per_choice(Zcdp("0.02"), 4) == pytest.approx(0.2)
-    assert choices.best_budget_kind(Approx(1, "1e-6"), 1) == Pure(1)
-    assert isinstance(choices.best_budget_kind(Approx(1, "1e-6"), 50), Zcdp)
-    scale = choices.score_scale(Pure(2), 4, 3.0)
-    assert scale == pytest.approx(6.0, rel=2e-4)
-    assert scale > 6.0
-
-
-@pytest.mark.parametrize(
-    ("selector", "neighbours", "scale"),
-    [
-        (ScreeningSelector(5, 0), ADD, 2 * 5 / 2),
-        (ScreeningSelector(5, 0), REPLACE, 4 * 5 / 2),
-        (SampleAggregateSelector(5), ADD, 2 * 5 / 2),
-        (SampleAggregateSelector(5, noise="laplace"), REPLACE, 2 * 5 / 2),
-        (ExponentialSelector(1), ADD, np.log1p(np.exp(1)) - np.log1p(np.exp(-1))),
-    ],
-    ids=str,
-)
-def test_noise_of_selectors_in_closed_form(selector, neighbours, scale):
-    found = selector.calibrate(objective(), Pure(2), neighbours)
-    expected = scale / 2 if selector.name == "exponential" else scale
-    assert found.noise.scale == pytest.approx(expected, rel=3e-3)
-    assert found.events == (PureEvent(Fraction(2)),)
-
-
-def test_squared_loss_has_the_range_of_the_published_bound():
-    """α = 2s² for |y| ≤ s, entries and coefficients within ±1."""
-    for size in (1, 3, 5):
-        target = objective(loss=Squared(), target_bound=float(size))
-        assert loss_range(target, float(size)) == pytest.approx(2 * size**2)
-
-
-@pytest.mark.parametrize(
-    "loss", [Squared(), Clipped(Squared(), 0.7), Poisson(), Logistic()]
-)
-@pytest.mark.parametrize("margin", [0.5, 2.0])
-def test_loss_ranges_hold_on_a_grid(loss, margin):
-    bound = 1.0 if isinstance(loss, Logistic) else 1.5
-    target = objective(loss=loss, target_bound=bound)
-    low = 0.0 if isinstance(loss, Poisson) else -bound
-    y = np.array([-1.0, 1.0]) if isinstance(loss, Logistic) else np.linspace(low, bound, 61)
-    eta = np.linspace(-margin, margin, 401)
-    values = loss.value(eta[:, None], y[None, :])
-    assert np.ptp(values, axis=0).max() == pytest.approx(loss_range(target, margin))
-
-
-def test_other_losses_have_the_range_of_their_slope():
-    target = objective(loss=Clipped(Poisson(), 2.0), target_bound=3.0)
-    assert loss_range(target, 0.5) == pytest.approx(2 * 0.5 * 2.0)
-
-
-@pytest.mark.parametrize("budget", [Pure(1), Approx("0.3", "1e-6"), Zcdp("0.05")], ids=str)
-@pytest.mark.parametrize("copies", [1, 3])
-@pytest.mark.parametrize(
-    "selector",
-    [ScreeningSelector(4), SampleAggregateSelector(4), ExponentialSelector(2)],
-    ids=lambda s: s.name,
-)
-def test_selectors_spend_their_budget_and_no_more(selector, budget, copies):
-    found = selector.calibrate(objective(), budget, ADD, copies=copies)
-    if isinstance(budget, Approx):
-        together = compose(found.events, budget.delta)
-        assert float(together.epsilon) <= float(budget.epsilon) * 1.001
-    elif isinstance(budget, Pure):
-        assert sum(event.epsilon for event in found.events) == budget.epsilon
-    else:
-        assert float(as_zcdp(found.events).rho) == pytest.approx(float(budget.rho))
-
-
-def test_a_joint_budget_leaves_more_for_both_stages_than_cuts_do():
-    """At (0.3, 1e-6) the selection's noise would be half as large again, or the fit's."""
-    selector, relation = ScreeningSelector(8, 0), ADD
-    coupled = Stages(selector, ObjectivePerturbation(), objective(100), relation, 1)
-    cut = Stages(selector, ObjectivePerturbation("separate"), objective(100), relation, 1)
-    budget, share = Approx("0.3", "1e-6"), Fraction(2, 5)
-    joint, apart = split_budget(coupled, budget, share), split_budget(cut, budget, share)
-    assert joint[0].noise.scale < 0.6 * apart[0].noise.scale
-    assert joint[1].noise.scale < apart[1].noise.scale
-
-
 # --- selecting
-
-
 @pytest.mark.parametrize("relation", list(Neighbours), ids=str)
 @pytest.mark.parametrize(
     "selector",
@@ -384,65 +156,7 @@ def test_partitions_have_the_sizes_that_are_public():
     assert sum(len(part) for part in own) == 3
 
 
-# --- Frank–Wolfe
-
-
-@pytest.mark.parametrize("height", [0.0, 0.5])
-def test_lazy_pulls_are_those_of_the_slopes_that_they_claim(height):
-    """Fresh slopes where a column moved; elsewhere those of the last public time."""
-    rng = np.random.default_rng(9)
-    dense = np.where(rng.uniform(size=(60, 30)) < 0.1, rng.uniform(-1, 1, (60, 30)), 0)
-    target = np.where(rng.uniform(size=60) < 0.5, 1.0, -1.0)
-    rows = InMemoryRows(sparse.csr_array(dense), target, None, height)
-    columns = 30 + bool(height)
-    goal = Objective(Logistic(), columns, 6.0, entries=EntryBounds(1.0), height=height)
-    lazy, theta = TouchedPath(goal, rows), np.zeros(columns)
-    slopes = Logistic().slope(np.zeros(60), target)
-    whole = np.hstack([dense, np.full((60, int(height > 0)), height)])
-    scale = fresh = 1.0
-    for step, place in enumerate([4, 9, 4, 17, columns - 1, 2, 4, 21, 9, 3]):
-        share = 2 / (step + 2)
-        theta *= 1 - share
-        theta[place] += share * 2.0
-        scale = 1.0 if step == 0 else scale * (1 - share)
-        moved = whole[:, place] != 0
-        everywhere = step == 0 or scale < 0.85 * fresh or (height and place == 30)
-        if everywhere:
-            moved, fresh = np.ones(60, dtype=bool), scale
-        slopes = np.where(moved, Logistic().slope(whole @ theta, target), slopes)
-        lazy.move(place, share * 2.0, 1 - share)
-        assert np.allclose(lazy.pulls, whole.T @ slopes)
-
-
-def test_lazy_and_plain_walks_end_near_each_other():
-    rows = signal(800)
-    thin = InMemoryRows(sparse.csr_array(rows.features), rows.target, None, 0.0)
-    mechanism = FrankWolfe(3.0, 60)
-    calibration = mechanism.calibrate(objective(), Pure(4000), ADD)
-    ends = [calibration.release([r], Entropy.seeded(1)).value for r in (rows, thin)]
-    assert np.allclose(ends[0], ends[1], atol=0.15)
-    assert np.abs(ends[0]).sum() <= 3.0 + 1e-9
-    assert isinstance(PlainPath(objective(), rows).pulls, np.ndarray)
-
-
-def test_how_full_columns_are_never_decides_whose_slopes_are_fresh(monkeypatch):
-    """Sums added up anew at every step must be those that were corrected."""
-    rng = np.random.default_rng(3)
-    dense = np.where(rng.uniform(size=(80, 12)) < 0.2, 1.0, 0.0)
-    target = np.where(rng.uniform(size=80) < 0.5, 1.0, -1.0)
-    rows = InMemoryRows(sparse.csr_array(dense), target, None, 0.0)
-    paths = [TouchedPath(objective(12), rows) for _ in range(2)]
-    paths[1]._many = -1
-    for step, place in enumerate([1, 5, 2, 2, 7, 1, 9, 11, 3]):
-        share = 2 / (step + 2)
-        for path in paths:
-            path.move(place, share, 1 - share)
-        assert np.allclose(paths[0].pulls, paths[1].pulls)
-
-
 # --- fitting after a selection
-
-
 @pytest.mark.parametrize(
     "mechanism",
     [

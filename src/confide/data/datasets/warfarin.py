@@ -22,7 +22,6 @@ import pandas as pd
 
 from confide._types import Array
 from confide.data.datasets.catalogue import load
-from confide.data.schema.columns import Boolean, Category, Number
 from confide.data.schema.schema import Schema
 
 DOSE = "dose"
@@ -79,15 +78,12 @@ def paper_features(frame: pd.DataFrame, schema: Schema) -> Array:
     """
     parts: list[Any] = []
     for column in schema.columns:
-        values = frame[column.name]
-        match column:
-            case Number(lower=low, upper=high):
-                parts.append((values.clip(low, high) - low) / (high - low))
-            case Category(levels=levels):
-                wanted = [one for one in levels if one != _REFERENCE[column.name]]
-                parts += [values == level for level in wanted]
-            case Boolean():
-                parts.append(values == 1)
+        values, (low, high) = frame[column.name], column.ends
+        if column.coded:
+            wanted = [one for one in column.levels if one != _REFERENCE[column.name]]
+            parts += [values == level for level in wanted]
+        else:
+            parts.append((column.read(values).clip(low, high) - low) / (high - low))
     longest = np.sqrt(len(schema.columns))
     return np.column_stack(parts).astype(np.float64) / longest
 

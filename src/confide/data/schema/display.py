@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from confide._types import AnyArray, Array
-from confide.data.schema.columns import Category, Column
+from confide.data.schema.columns import Column
 
 INTERCEPT = "(intercept)"
 INTERCEPT_HEIGHT = 0.3
@@ -54,39 +54,13 @@ def units_matrix(columns: Sequence[Column], weights: Array) -> AnyArray:
 
 def display(columns: Sequence[Column], weights: Array) -> Display:
     """Return what turns coefficients of the design matrix into lines to be shown."""
-    names: list[str] = []
-    blocks = []
-    shares = []
-    for column in columns:
-        lines, block, share = _lines(column)
-        names += lines
-        blocks.append(block)
-        shares.append(share)
-    centring = sparse.block_diag([*blocks, np.ones((1, 1))]).toarray()
-    centring[-1, :-1] = np.concatenate(shares)
+    lines = [column.lines() for column in columns]
+    names = (name for one in lines for name in one.names)
+    centring = sparse.block_diag([*(one.matrix for one in lines), np.ones((1, 1))])
+    centring = centring.toarray()
+    centring[-1, :-1] = np.concatenate([one.intercept for one in lines])
     matrix = np.asarray(centring @ units_matrix(columns, weights))
     return Display((*names, INTERCEPT), matrix, np.zeros(len(matrix)))
-
-
-def _lines(column: Column) -> tuple[tuple[str, ...], Array, Array]:
-    """Return names, their matrix, and what goes to the intercept, for one column."""
-    count = len(column.features)
-    if not isinstance(column, Category) or count == 1:
-        return column.features, np.eye(count), np.zeros(count)
-    average = np.full(count, 1 / count)
-    block = np.eye(count) - average
-    without = _without_level(column)
-    if not without:
-        return column.features, block, average
-    names = (*column.features, f"{column.name} {without}")
-    return names, np.vstack([block, -average]), average
-
-
-def _without_level(column: Category) -> str:
-    """Say which rows have no level, if the rules of the column let there be any."""
-    kinds = [] if column.missing == "refuse" else ["missing"]
-    kinds += [] if column.other else ["undeclared"]
-    return f"({' or '.join(kinds)})" if kinds else ""
 
 
 def unidentified_directions(
@@ -101,7 +75,7 @@ def unidentified_directions(
     starts = np.cumsum([0, *sizes])
     sums = []
     for column, start, size in zip(columns, starts, sizes, strict=False):
-        if isinstance(column, Category) and size > 1:
+        if column.coded and size > 1:
             one = np.zeros(len(weights) + bool(height))
             one[start : start + size] = 1 / weights[start : start + size]
             sums.append(one)

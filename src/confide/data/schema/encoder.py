@@ -19,7 +19,7 @@ from confide.data.matrix.category_tables import (
     joined,
 )
 from confide.data.matrix.coded_design import CodedDesign, rows_per_sum
-from confide.data.schema.columns import Category, Column, NumberLike, refuse_missing
+from confide.data.schema.columns import Column, refuse_missing
 
 ROWS_PER_THREAD = 2**15
 """Fewer stay nearer to the processor, but threads wait for each other at every step."""
@@ -30,7 +30,7 @@ MOST_NUDGES = 4
 
 @dataclass(frozen=True, slots=True)
 class RangeScaler:
-    """Public ranges of some columns, as upright arrays; use `Ranges.of`."""
+    """Public ranges of some columns, as upright arrays; use `RangeScaler.of`."""
 
     middle: Array
     factor: Array
@@ -95,7 +95,7 @@ class Encoder:
     """
 
     columns: tuple[Column, ...]
-    numbers: tuple[NumberLike, ...]
+    numbers: tuple[Column, ...]
     places: Places
     ranges: RangeScaler
     indicators: tuple[IndicatorBlock, ...]
@@ -108,8 +108,8 @@ class Encoder:
         """Prepare for columns whose features have these weights."""
         sizes = [len(column.features) for column in columns]
         starts = np.cumsum(sizes) - sizes
-        numbers = tuple(column for column in columns if isinstance(column, NumberLike))
-        coded = np.array([isinstance(column, Category) for column in columns])
+        numbers = tuple(column for column in columns if not column.coded)
+        coded = np.array([column.coded for column in columns])
         plain = starts[~coded]
         indicators = tuple(
             IndicatorBlock(int(start), size, float(weights[start]))
@@ -160,7 +160,7 @@ class Encoder:
         raw: list[AnyArray] = []
         codes: list[AnyArray] = []
         for column, found in zip(self.columns, read, strict=True):
-            (codes if isinstance(column, Category) else raw).append(found)
+            (codes if column.coded else raw).append(found)
         numbers = buffer((len(raw), count))
 
         def write(rows: slice) -> None:

@@ -8,6 +8,7 @@ and never a value.
 import math
 import numbers
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -64,7 +65,7 @@ def as_numbers(values: Any, name: str) -> AnyArray:
         return np.asarray(values)
     if isinstance(kind, pd.api.extensions.ExtensionDtype) and is_numeric_dtype(kind):
         return values.to_numpy(dtype=np.float64, na_value=np.nan)
-    return _one_by_one(values, _number, not_a_number(name), f"column {name!r}")
+    return one_by_one(values, _number, name, not_a_number(name))
 
 
 def not_a_number(name: str) -> InvalidData:
@@ -81,6 +82,27 @@ def cells_as_numbers(cells: AnyArray) -> Array | None:
     if None in read:
         return None
     return np.array(read, dtype=np.float64).reshape(cells.shape)
+
+
+def numbers_or_nan(values: Any) -> Array:
+    """Return values as numbers, NaN where one is none."""
+    if values.dtype.kind in "cmM":
+        return np.full(len(values), np.nan)
+    return np.array(pd.to_numeric(values, errors="coerce"), dtype=np.float64)
+
+
+def read_each(read: Callable[[Any], AnyArray], values: Any) -> Array:
+    """Return what is read of every value, NaN where it is refused."""
+    with suppress(InvalidData):
+        return np.array(read(values.tolist()), dtype=np.float64)
+    return np.array([_read_one(read, value) for value in values], dtype=np.float64)
+
+
+def _read_one(read: Callable[[Any], AnyArray], value: Any) -> float:
+    try:
+        return float(read([value])[0])
+    except InvalidData:
+        return math.nan
 
 
 def _is_missing(cell: Any) -> bool:
@@ -101,7 +123,7 @@ def as_booleans(values: Any, name: str) -> AnyArray:
         f"column {name!r} is declared as a boolean but holds something else than true and "
         "false, yes and no, or 1 and 0. Declare it as a category, or convert it first."
     )
-    return _one_by_one(values, _truth, fault, f"column {name!r}")
+    return one_by_one(values, _truth, name, fault)
 
 
 def as_days(values: Any, name: str) -> Array:
@@ -126,7 +148,7 @@ def as_days(values: Any, name: str) -> Array:
         f"column {name!r} is declared as a date but holds something else. Write dates as "
         "2024-12-31, or declare the column as another kind."
     )
-    return _one_by_one(column, _day, fault, f"column {name!r}")
+    return one_by_one(column, _day, name, fault)
 
 
 def level_codes(
@@ -226,10 +248,14 @@ def _distinct(values: Any, what: str) -> tuple[AnyArray, Sequence[Any]]:
     return codes, found.tolist()
 
 
-def _one_by_one(
-    values: Any, read: Callable[[Any], float | None], fault: InvalidData, what: str
+def one_by_one(
+    values: Any, read: Callable[[Any], float | None], name: str, fault: InvalidData
 ) -> Array:
-    codes, found = _distinct(values, what)
+    """Read a column as numbers, every distinct value once; what is missing becomes NaN.
+
+    Where ``read`` returns None the column holds something else, and ``fault`` is raised.
+    """
+    codes, found = _distinct(values, f"column {name!r}")
     read_values = [read(value) for value in found]
     if None in read_values:
         raise fault

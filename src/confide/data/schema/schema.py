@@ -18,7 +18,7 @@ import pandas as pd
 from confide._types import Array
 from confide.data.matrix.coded_design import CodedDesign
 from confide.data.schema.arrow_columns import arrow_column, is_arrow, without_missing
-from confide.data.schema.columns import KINDS, Column
+from confide.data.schema.columns import COLUMNS, Column, Part
 from confide.data.schema.display import (
     Display,
     display,
@@ -27,6 +27,7 @@ from confide.data.schema.display import (
 )
 from confide.data.schema.encoder import Encoder
 from confide.data.schema.sections import (
+    alternatives,
     check_sections,
     read_column,
     read_target,
@@ -63,10 +64,10 @@ class Schema:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
-        if not all(isinstance(column, tuple(KINDS.values())) for column in self.columns):
-            raise InvalidParameter(
-                "columns", "declared by Number, Category, Boolean or Date", self.columns
-            )
+        kinds = tuple(COLUMNS.values())
+        if not all(isinstance(column, kinds) for column in self.columns):
+            known = alternatives([kind.__name__ for kind in kinds])
+            raise InvalidParameter("columns", f"declared by {known}", self.columns)
         if not isinstance(self.target, Target):
             raise InvalidParameter("target", "a Target", self.target)
         names = [column.name for column in self.columns]
@@ -134,6 +135,12 @@ class Schema:
         head = {"name": self.name, "rows_per_person": self.rows_per_person}
         target = {"column": self.target.column, **_fields(self.target)}
         return {**head, "target": target, "columns": columns}
+
+    @cached_property
+    def parts(self) -> Mapping[str, Part]:
+        """Columns and target by their names in a table."""
+        parts: tuple[Part, ...] = (*self.columns, self.target)
+        return {part.name: part for part in parts}
 
     @cached_property
     def features(self) -> tuple[str, ...]:

@@ -3,12 +3,12 @@
 import dataclasses
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from confide.data.schema.columns import KINDS, Column
+from confide.data.schema.columns import COLUMNS, Column
 from confide.data.schema.target import ENDS, Target
 from confide.errors import InvalidParameter, did_you_mean
 
@@ -70,13 +70,14 @@ def _value(value: Any) -> str:
 UNKNOWN = "?"
 """What a template holds where a person has to decide."""
 SECTIONS = ("name", "rows_per_person", "target", "columns")
-_NUMBERS = {"lower": "lower = 0", "upper": "upper = 120"}
-_LINES = {
-    "column": 'column = "outcome"',
-    "levels": 'levels = ["north", "south"]',
-    "kind": f"kind = {' or '.join(map(repr, KINDS))}".replace("'", '"'),
-}
-_DAYS = {"lower": "lower = 2010-01-01", "upper": "upper = 2024-12-31"}
+_TARGET = {"column": '"outcome"', "lower": "0", "upper": "120"}
+"""Examples for the fields of a target."""
+
+
+def alternatives(names: Sequence[str]) -> str:
+    """Return names as in "a, b or c"."""
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def check_sections(content: Any) -> None:
@@ -106,7 +107,7 @@ def read_target(entry: Mapping[str, Any]) -> Target:
     """Return the target that a section declares."""
     half = [name for name in ENDS if name in entry]
     needed = ("column", *(ENDS if half else ()))
-    built: Target = _build(Target, "[target]", entry, needed, {**_NUMBERS, **_LINES})
+    built: Target = _build(Target, "[target]", entry, needed, _TARGET)
     return built
 
 
@@ -114,22 +115,23 @@ def read_column(name: str, entry: Mapping[str, Any]) -> Column:
     """Return the column that a section declares."""
     where = f"[columns.{quoted_key(str(name))}]"
     if "kind" not in entry:
-        raise _incomplete(where, ("kind",), entry, _LINES)
+        kinds = " or ".join(map(quoted, COLUMNS))
+        raise _incomplete(where, ("kind",), entry, {"kind": kinds})
     kind = entry["kind"]
-    if kind not in list(KINDS):
+    if kind not in list(COLUMNS):
         raise InvalidParameter(
             f"kind of column {name!r}",
-            f"one of {list(KINDS)}",
+            f"one of {list(COLUMNS)}",
             kind,
-            did_you_mean(kind, KINDS),
+            did_you_mean(kind, COLUMNS),
         )
     if entry.get("name", name) != name:
         raise InvalidParameter(f"column {name!r}", "named once", entry["name"])
-    made = KINDS[kind]
+    made = COLUMNS[kind]
     fields = dataclasses.fields(made)
     needed = [f.name for f in fields if f.default is dataclasses.MISSING]
-    lines = {**(_DAYS if kind == "date" else _NUMBERS), **_LINES}
-    built: Column = _build(made, where, {"name": name, **entry}, needed, lines)
+    whole = {"name": name, **entry}
+    built: Column = _build(made, where, whole, needed, made.examples)
     return built
 
 
@@ -138,7 +140,7 @@ def _build(
     where: str,
     entry: Mapping[str, Any],
     needed: Any,
-    lines: Mapping[str, str],
+    examples: Mapping[str, str],
 ) -> Any:
     fields = [field.name for field in dataclasses.fields(made)]
     known = [*fields, "kind"] if "name" in fields else fields
@@ -149,15 +151,18 @@ def _build(
         raise InvalidParameter(where, f"described by {shown}", strange, hint)
     absent = tuple(key for key in needed if key not in entry)
     if absent:
-        raise _incomplete(where, absent, entry, lines)
+        raise _incomplete(where, absent, entry, examples)
     return made(**{key: value for key, value in entry.items() if key != "kind"})
 
 
 def _incomplete(
-    where: str, absent: tuple[str, ...], entry: Mapping[str, Any], lines: Mapping[str, str]
+    where: str,
+    absent: tuple[str, ...],
+    entry: Mapping[str, Any],
+    examples: Mapping[str, str],
 ) -> InvalidParameter:
     held = [key for key in entry if key != "name"]
-    example = ", ".join(lines[key] for key in absent)
+    example = ", ".join(f"{key} = {examples[key]}" for key in absent)
     return InvalidParameter(
         where, f"given {' and '.join(absent)}", held, f"Write {example} under {where}."
     )

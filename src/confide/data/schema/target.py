@@ -2,9 +2,10 @@
 
 import numbers
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from confide.data.schema.parse_values import plain_levels
+from confide.data.schema.columns import Faults
+from confide.data.schema.parse_values import numbers_or_nan, plain_levels
 from confide.errors import InvalidParameter
 
 LARGEST = 1e100
@@ -30,6 +31,7 @@ class Target:
     lower: float | None = None
     upper: float | None = None
     unit: str = ""
+    kind: ClassVar[str] = "target"
 
     def __post_init__(self) -> None:
         if not isinstance(self.column, str) or not self.column:
@@ -57,6 +59,27 @@ class Target:
             self._check_range()
         else:
             self._check_bound()
+
+    @property
+    def name(self) -> str:
+        """The name of its column."""
+        return self.column
+
+    @property
+    def levels(self) -> tuple[Any, ...]:
+        """The labels, where it has any."""
+        return self.labels or ()
+
+    @property
+    def dtype(self) -> type[float] | type[str]:
+        """The type of its cells in a file of text."""
+        return float if self.labels is None else str
+
+    def faults(self, values: Any) -> Faults:
+        """Say which of some known values are no labels, no numbers or out of range."""
+        if self.ends is None:
+            return Faults.of_levels(values, self.levels, self.column)
+        return Faults.of_numbers(numbers_or_nan(values), self.ends)
 
     @property
     def ends(self) -> tuple[float, float] | None:

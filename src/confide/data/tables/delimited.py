@@ -25,7 +25,6 @@ from pandas.api.types import infer_dtype
 from pandas.errors import DtypeWarning, ParserError, ParserWarning
 
 from confide.data.matrix.finite import not_numbers
-from confide.data.schema.columns import Category
 from confide.data.schema.parse_values import (
     BEYOND_DOUBLES,
     are_numbers,
@@ -130,7 +129,7 @@ class DelimitedText:
             settings |= {"skipinitialspace": True, "low_memory": False}
             return cls(path, schema, tuple(names), tuple(numbers), settings)
         wanted = declared_columns(schema, names, target=target)
-        numbers = [name for name in wanted if _kind(schema, name) == "number"]
+        numbers = [name for name in wanted if schema.parts[name].dtype is float]
         settings |= {
             "header": 0,
             "names": _distinct_names(names),
@@ -175,7 +174,7 @@ class DelimitedText:
         if self.schema is None:
             return frame
         texts = [name for name in self.wanted if name not in self.numbers]
-        levels = [_levels(self.schema, name) for name in texts]
+        levels = [frozenset(self.schema.parts[name].levels) for name in texts]
         columns = [frame[name] for name in texts]
         with ThreadPoolExecutor(threads_to_use()) as pool:
             found = list(pool.map(_denoted, columns, levels))
@@ -294,20 +293,6 @@ def _no_table(path: Path) -> InvalidData:
         f"{path} must be a table: a line of column names, then in every line as many "
         "fields, quoted rightly. A line holds more, or a quote does not end."
     )
-
-
-def _levels(schema: Schema, name: str) -> frozenset[Any]:
-    """Return the public values of a column; none for numbers, dates and booleans."""
-    if name == schema.target.column:
-        return frozenset(schema.target.labels or ())
-    column = next(column for column in schema.columns if column.name == name)
-    return frozenset(column.levels if isinstance(column, Category) else ())
-
-
-def _kind(schema: Schema, name: str) -> str:
-    if name == schema.target.column:
-        return "number" if schema.target.labels is None else "category"
-    return next(column.kind for column in schema.columns if column.name == name)
 
 
 def _denoted(column: pd.Series, levels: frozenset[Any]) -> pd.Series:

@@ -19,7 +19,6 @@ from confide.data.schema.arrow_columns import (
     row_groups,
     with_codes,
 )
-from confide.data.schema.columns import Category
 from confide.data.schema.schema import Schema, check_columns, declared_columns
 from confide.data.tables.delimited import (
     PACKED,
@@ -280,7 +279,7 @@ def is_in_parts(source: Any) -> bool:
 
 def _text_categories(schema: Schema, arrow_schema: Any) -> list[str]:
     """Return the categories that a file holds as text: they are read as codes."""
-    names = [column.name for column in schema.columns if isinstance(column, Category)]
+    names = [column.name for column in schema.columns if column.coded]
     held = [name for name in (*names, schema.target.column) if name in arrow_schema.names]
     return [name for name in held if str(arrow_schema.field(name).type) == "string"]
 

@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from confide.data.schema.columns import COLUMNS
 from confide.data.schema.schema import UNNAMED
-from confide.data.schema.sections import UNKNOWN, quoted, quoted_key
+from confide.data.schema.sections import UNKNOWN, alternatives, quoted, quoted_key
 from confide.data.tables.files import column_names, name_of
 from confide.errors import InvalidData, did_you_mean
 
@@ -17,10 +18,7 @@ _HEAD = """\
 # the only one of a kind), and no guarantee would cover that. Write down what is known
 # without looking: units and limits of the instrument, the law, the questionnaire.
 #
-#   number     lower = 0, upper = 120, and if you like unit = "year"; clamped beyond
-#   category   levels = ["a", "b"], and if you like other = true for undeclared values
-#   boolean    nothing else: true and false, yes and no, 1 and 0
-#   date       lower = 2010-01-01, upper = 2024-12-31
+{kinds}
 #
 # Missing numbers become the middle of their range. Missing or undeclared levels belong to
 # no level, and a row with an undeclared label counts against the positive ones. A fit does
@@ -44,7 +42,6 @@ column = {target}
 # To leave out rows whose target is unknown, instead of refusing the table:
 # missing = "drop"
 """
-_KIND = f'kind = "{UNKNOWN}"  # number, category, boolean or date'
 
 
 def schema_template(
@@ -70,14 +67,20 @@ def schema_template(
             raise InvalidData(
                 f"{path} must hold {wanted!r}; it has no such column. {hint}".rstrip()
             )
+    kind = f'kind = "{UNKNOWN}"  # {alternatives(list(COLUMNS))}'
     sections = [
-        f"\n[columns.{quoted_key(name)}]\n{_KIND}\n"
+        f"\n[columns.{quoted_key(name)}]\n{kind}\n"
         for name in names
         if name.strip() and name != target and name in (columns or names)
     ]
     stem = name_of(path)
     name = UNKNOWN if stem in ("", UNNAMED) else stem
-    head = _HEAD.format(unknown=UNKNOWN, name=quoted(name), target=quoted(target))
+    head = _HEAD.format(
+        unknown=UNKNOWN,
+        kinds="\n".join(f"#   {kind:<10} {made.hint}" for kind, made in COLUMNS.items()),
+        name=quoted(name),
+        target=quoted(target),
+    )
     return head + "".join(sections)
 
 

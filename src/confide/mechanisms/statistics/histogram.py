@@ -10,7 +10,7 @@ import numpy as np
 
 from confide._types import AnyArray, Array
 from confide.accounting import PureEvent
-from confide.data import Category, Schema
+from confide.data import Schema
 from confide.data.rows.block import Block, Partial
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
@@ -85,15 +85,9 @@ class ProjectedHistogram:
         blocks: list[Centres] = []
         start = 0
         for column in schema.columns:
-            size = len(column.features)
-            weight = float(schema.weights[start])
-            if isinstance(column, Category):
-                blocks.append(tuple(map(tuple, (weight * np.eye(size)).tolist())))
-            else:
-                ends = np.linspace(-weight, weight, number_cells + 1)
-                middles = (ends[1:] + ends[:-1]) / 2
-                blocks.append(tuple((float(one),) for one in middles))
-            start += size
+            centres = column.centres(float(schema.weights[start]), number_cells)
+            blocks.append(tuple(map(tuple, centres.tolist())))
+            start += len(column.features)
         if height:
             blocks.append(((height,),))
         return cls(tuple(blocks), target_cells)

@@ -1,0 +1,304 @@
+"""The protocol of a column, the registry of its kinds, and the two encodings they share.
+
+A design matrix holds numbers and indicators. A column is therefore a `RangeColumn`, one
+number with its place between two ends, or a `LevelColumn`, an indicator for every level.
+A kind derives from one of them and says how it is declared and how its values are read;
+everything else that is asked of a column follows from its encoding.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from confide._registry import Registry
+from confide._types import AnyArray, Array
+from confide.data.schema.parse_values import level_codes, read_each
+from confide.errors import InvalidData, InvalidParameter
+
+COLUMNS: Registry[type[Any]] = Registry("kind of a column")
+"""The kinds of columns by the names that a schema file calls them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Faults:
+    """What is not as declared, for each of some values."""
+
+    unreadable: AnyArray
+    outside: AnyArray
+    undeclared: AnyArray
+
+    @classmethod
+    def of_numbers(cls, numbers: AnyArray, ends: tuple[float, float]) -> "Faults":
+        """Compare numbers, NaN where a value cannot be read, with their range."""
+        lower, upper = ends
+        none = np.zeros(len(numbers), dtype=bool)
+        return cls(np.isnan(numbers), (numbers < lower) | (numbers > upper), none)
+
+    @classmethod
+    def of_levels(cls, values: Any, levels: tuple[Any, ...], what: str) -> "Faults":
+        """Compare values with levels; in another type none of them is a level."""
+        none = np.zeros(len(values), dtype=bool)
+        try:
+            return cls(none, none, level_codes(values, levels, what) < 0)
+        except InvalidData:
+            return cls(none, none, ~none)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lines:
+    """The lines of a summary for one column, as linear functions of its coefficients.
+
+    ``matrix`` has a row for every name; ``intercept`` is what the intercept takes over.
+    """
+
+    names: tuple[str, ...]
+    matrix: Array
+    intercept: Array
+
+
+class Part(Protocol):
+    """A declared part of a table: a column or the target."""
+
+    kind: ClassVar[str]
+
+    @property
+    def name(self) -> str:
+        """Its name in the table."""
+        ...
+
+    @property
+    def missing(self) -> str:
+        """What becomes of a missing value; "refuse" refuses the table."""
+        ...
+
+    @property
+    def levels(self) -> tuple[Any, ...]:
+        """The declared values where they can be listed, else none."""
+        ...
+
+    @property
+    def dtype(self) -> type[float] | type[str]:
+        """The type of its cells in a file of text: numbers, or text to be read later."""
+        ...
+
+    def faults(self, values: Any) -> Faults:
+        """Say which of some known values are not as declared; refuses none."""
+        ...
+
+
+class Column(Part, Protocol):
+    """A declared column: a frozen dataclass whose fields are its section of a schema file.
+
+    ``coded`` tells the encodings apart. ``hint`` is what a template says of the kind, and
+    ``examples`` are values for those of its fields that must be given.
+    """
+
+    coded: ClassVar[bool]
+    hint: ClassVar[str]
+    examples: ClassVar[Mapping[str, str]]
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the numbers it becomes."""
+        ...
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the largest number; those of a range become −1 and 1."""
+        ...
+
+    @property
+    def possible(self) -> tuple[Any, ...]:
+        """All values that it may have, where they can be listed, else none."""
+        ...
+
+    @property
+    def per(self) -> str:
+        """The unit of its coefficients, in words."""
+        ...
+
+    def read(self, values: Any) -> AnyArray:
+        """Return one number for every value: the place of a level, or the number itself."""
+        ...
+
+    def units(self) -> tuple[Array, float]:
+        """Return what turns coefficients back: a factor per feature, and an origin."""
+        ...
+
+    def lines(self) -> Lines:
+        """Return how its coefficients are shown."""
+        ...
+
+    def spread(self) -> tuple[float, float]:
+        """Return the deviation of a feature, and what contrasts take off its variance."""
+        ...
+
+    def moments(self) -> tuple[Array, Array]:
+        """Return mean and covariance of the features, for values spread evenly."""
+        ...
+
+    def centres(self, height: float, parts: int) -> Array:
+        """Return cells of the features at a height, a row each; a range has ``parts``."""
+        ...
+
+
+class RangeColumn:
+    """A column that becomes one number: −1 and 1 at its ends, 0 in the middle.
+
+    A kind has the fields ``name`` and ``missing`` ("midpoint" or "refuse"), and says its
+    ``ends`` and how it is ``read``. Beyond the ends values are clamped.
+    """
+
+    __slots__ = ()
+    coded: ClassVar[bool] = False
+    dtype: ClassVar[type[float] | type[str]] = str
+    levels: ClassVar[tuple[Any, ...]] = ()
+    possible: ClassVar[tuple[Any, ...]] = ()
+    deviation: ClassVar[float] = 1 / math.sqrt(3)
+    """That of values spread evenly from −1 to 1."""
+    hint: ClassVar[str] = ""
+    examples: ClassVar[Mapping[str, str]] = {}
+
+    @property
+    def features(self: Column) -> tuple[str, ...]:
+        """The column itself."""
+        return (self.name,)
+
+    @property
+    def per(self) -> str:
+        """A unit without a name."""
+        return "1"
+
+    def faults(self: Column, values: Any) -> Faults:
+        """Say which of some known values cannot be read or lie beyond the ends."""
+        return Faults.of_numbers(read_each(self.read, values), self.ends)
+
+    def units(self: Column) -> tuple[Array, float]:
+        """Return 2/width, and the middle as origin."""
+        lower, upper = self.ends
+        return np.array([2 / (upper - lower)]), lower / 2 + upper / 2
+
+    def lines(self: Column) -> Lines:
+        """Return a line for the feature."""
+        return Lines(self.features, np.eye(1), np.zeros(1))
+
+    def spread(self) -> tuple[float, float]:
+        """Return the deviation of values spread evenly."""
+        return self.deviation, 1.0
+
+    def moments(self) -> tuple[Array, Array]:
+        """Return mean and variance of values spread evenly."""
+        return np.zeros(1), np.eye(1) * self.deviation**2
+
+    def centres(self, height: float, parts: int) -> Array:
+        """Return the middles of equal parts of the range."""
+        ends = np.linspace(-height, height, parts + 1)
+        return ((ends[1:] + ends[:-1]) / 2)[:, None]
+
+
+class LevelColumn:
+    """A column that becomes indicators, of which at most one is set.
+
+    A kind has the fields or properties ``name``, ``levels`` and ``missing`` ("category" or
+    "refuse"). Its features are one for every level, and perhaps a last one that undeclared
+    values set; without it they set none.
+    """
+
+    __slots__ = ()
+    coded: ClassVar[bool] = True
+    dtype: ClassVar[type[float] | type[str]] = str
+    ends: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    hint: ClassVar[str] = ""
+    examples: ClassVar[Mapping[str, str]] = {}
+
+    @property
+    def features(self: Column) -> tuple[str, ...]:
+        """One name per level."""
+        return tuple(f"{self.name}={level}" for level in self.levels)
+
+    def read(self: Column, values: Any) -> AnyArray:
+        """Return which indicator every value sets, −1 for none."""
+        other, what = len(self.levels), f"column {self.name!r}"
+        has_other = len(self.features) > other
+        if self.missing != "refuse":
+            unknown = other if has_other else -1
+            return level_codes(values, self.levels, what, other=unknown)
+        codes = level_codes(values, self.levels, what, other=other)
+        if (codes < 0).any():
+            raise refuse_missing(self.name, "category")
+        if not has_other:
+            codes[codes == other] = -1
+        return codes
+
+    @property
+    def possible(self: Column) -> tuple[Any, ...]:
+        """The levels."""
+        return self.levels
+
+    @property
+    def per(self: Column) -> str:
+        """What a level is compared with."""
+        count = len(self.features)
+        return "level against none" if count == 1 else f"level, of {count}"
+
+    def faults(self: Column, values: Any) -> Faults:
+        """Say which of some known values are no levels."""
+        return Faults.of_levels(values, self.levels, self.name)
+
+    def units(self: Column) -> tuple[Array, float]:
+        """Return ones: an indicator has no unit."""
+        return np.ones(len(self.features)), 0.0
+
+    def lines(self: Column) -> Lines:
+        """Return levels against their average, and a line for rows without a level."""
+        count = len(self.features)
+        if count == 1:
+            return Lines(self.features, np.eye(1), np.zeros(1))
+        average = np.full(count, 1 / count)
+        block = np.eye(count) - average
+        kinds = [] if self.missing == "refuse" else ["missing"]
+        kinds += ["undeclared"] if count == len(self.levels) else []
+        if not kinds:
+            return Lines(self.features, block, average)
+        names = (*self.features, f"{self.name} ({' or '.join(kinds)})")
+        return Lines(names, np.vstack([block, -average]), average)
+
+    def spread(self: Column) -> tuple[float, float]:
+        """Return both for levels that are equally frequent."""
+        count = len(self.features)
+        return (1 / math.sqrt(count), 1 - 1 / count) if count > 1 else (0.5, 1.0)
+
+    def moments(self: Column) -> tuple[Array, Array]:
+        """Return both for levels that are equally frequent."""
+        count = len(self.features)
+        if count == 1:
+            return np.full(1, 0.5), np.eye(1) * self.spread()[0] ** 2
+        even = np.full(count, 1 / count)
+        return even, np.diag(even) - np.outer(even, even)
+
+    def centres(self: Column, height: float, parts: int) -> Array:
+        """Return a cell for every indicator."""
+        return height * np.eye(len(self.features))
+
+
+def refuse_missing(name: str, instead: str) -> InvalidData:
+    """Return what to raise where a value is missing that must be known."""
+    return InvalidData(
+        f"column {name!r} must be known in every row, for its schema says missing = "
+        f'"refuse"; it misses values. Drop those rows, or declare missing = "{instead}".'
+    )
+
+
+def check_name(name: Any) -> None:
+    """Refuse what is no name of a column."""
+    if not isinstance(name, str) or not name:
+        raise InvalidParameter("name of a column", "text", name)
+
+
+def check_rule(name: str, rule: Any, rules: tuple[str, ...]) -> None:
+    """Refuse a rule for missing values that a kind does not have."""
+    if not isinstance(rule, str) or rule not in rules:
+        raise InvalidParameter(f"missing of column {name!r}", f"one of {list(rules)}", rule)

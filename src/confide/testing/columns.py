@@ -1,0 +1,348 @@
+"""The contract of a kind of column: public, bounded, and read value by value."""
+
+import csv
+import math
+import tempfile
+from collections.abc import Sequence
+from dataclasses import MISSING, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from confide._types import AnyArray
+from confide.data import COLUMNS, Column, Schema, Target, read_table, schema_template
+from confide.data.schema.sections import read_column
+from confide.errors import InvalidData, InvalidParameter
+from confide.testing._calibrations import check_frozen
+from confide.testing._expect import expect
+
+PARTS = 5
+HEIGHT = 0.4
+ROUNDING = 1e-12
+
+
+class Nonsense:
+    """A value that no column can read."""
+
+
+def check_column(column: Column, values: Sequence[Any]) -> None:
+    """Assert that a column keeps every promise of `confide.data.Column`.
+
+    Its kind must be registered in `confide.data.COLUMNS`. ``values`` are some that a table
+    may hold, two different ones at least and none of them missing; as text they must mean
+    the same.
+    """
+    expect(
+        COLUMNS.get(column.kind) is type(column),
+        "a kind must be registered under the name that its columns have as their kind",
+        at=column.kind,
+    )
+    check_frozen(column, "a column")
+    _check_section(column)
+    _check_template(column)
+    _check_features(column)
+    _check_reading(column, values)
+    _check_missing(column, values)
+    _check_range(column, values)
+    _check_text(column, values)
+    _check_faults(column, values)
+    _check_possible(column)
+    _check_lines(column)
+    _check_statistics(column)
+
+
+def _schema(column: Column) -> Schema:
+    return Schema((column,), Target("\0target", bound=1.0))
+
+
+def _frame(column: Column, values: Sequence[Any]) -> pd.DataFrame:
+    return pd.DataFrame({column.name: pd.Series(list(values), dtype=object)})
+
+
+def _check_section(column: Column) -> None:
+    schema = _schema(column)
+    expect(
+        Schema.from_mapping(schema.to_mapping()).columns == (column,),
+        "a column must be the same once it was written to a model file and read again",
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "schema.toml")
+        path.write_text(schema.to_toml(), "utf-8")
+        expect(
+            Schema.from_toml(path).columns == (column,),
+            "a column must be the same once it was written to a schema file and read again",
+        )
+    needed = [f.name for f in fields(type(column)) if f.default is MISSING]  # type: ignore[arg-type]
+    expect(
+        {*needed} - {"name"} <= {*column.examples},
+        "examples must hold a value for every field that must be given",
+        at=needed,
+    )
+    if len(needed) > 1:
+        try:
+            read_column(column.name, {"kind": column.kind})
+        except InvalidParameter:
+            return
+        raise AssertionError("a section without what must be given must be refused")
+
+
+def _check_template(column: Column) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "table.csv")
+        path.write_text("first,second\n", "utf-8")
+        text = schema_template(path)
+    expect(
+        column.hint and column.hint in text and "\n" not in column.hint,
+        "hint must be the line that a template has about the kind",
+        at=column.hint,
+    )
+
+
+def _check_features(column: Column) -> None:
+    names = column.features
+    expect(
+        names and len({*names}) == len(names) and all(map(str.strip, names)),
+        "features must have different names, one at least",
+        at=names,
+    )
+    expect(
+        all(column.name in name for name in names),
+        "the name of a feature must hold that of its column",
+        at=names,
+    )
+    expect(
+        column.coded or len(names) == 1,
+        "a column that is not coded must become one number",
+        at=names,
+    )
+    lower, upper = column.ends
+    expect(
+        -math.inf < lower < upper < math.inf,
+        "ends must be two finite numbers, the lower one first",
+        at=column.ends,
+    )
+    factors, origin = column.units()
+    expect(
+        factors.shape == (len(names),)
+        and np.isfinite(factors).all()
+        and (factors > 0).all()
+        and math.isfinite(origin),
+        "units must be a positive factor for every feature, and a finite origin",
+        at=(factors, origin),
+    )
+    expect(bool(column.per), "per must say what coefficients are per")
+
+
+def _check_reading(column: Column, values: Sequence[Any]) -> None:
+    """Check that every value is read by itself, whatever the other rows hold."""
+    whole = _read(column, values)
+    expect(whole.shape == (len(values),), "read must return a number for every value")
+    expect(
+        len(np.unique(whole)) > 1,
+        "different values must be read as different numbers",
+        at=whole,
+    )
+    turned = _read(column, values[::-1])[::-1]
+    alone = np.array([_read(column, [value])[0] for value in values])
+    beside = np.array([_read(column, [None, values[0], value])[2] for value in values])
+    for found in (turned, alone, beside):
+        expect(
+            np.array_equal(whole, found),
+            "a value must be read as the same number whatever the other rows hold",
+            at=(whole, found),
+        )
+    if column.coded:
+        expect(
+            (whole == np.floor(whole)) & (whole >= -1) & (whole < len(column.features)),
+            "a coded column must be read as places of features, −1 for none",
+            at=whole,
+        )
+    else:
+        expect(~np.isnan(whole), "a known value must be read as a number", at=whole)
+
+
+def _read(column: Column, values: Sequence[Any]) -> AnyArray:
+    lenient = column if column.missing != "refuse" else _lenient(column)
+    return np.asarray(lenient.read(pd.Series(list(values), dtype=object)), dtype=np.float64)
+
+
+def _lenient(column: Any) -> Any:
+    """Return a column that accepts missing values."""
+    return replace(column, missing="category" if column.coded else "midpoint")
+
+
+def _check_missing(column: Any, values: Sequence[Any]) -> None:
+    for absent in (None, math.nan, pd.NA):
+        code = float(_read(column, [values[0], absent])[1])
+        expect(
+            code == -1 if column.coded else math.isnan(code),
+            "a missing value must be read as −1 (coded) or NaN",
+            at=(absent, code),
+        )
+        row = _schema(_lenient(column)).encode(_frame(column, [values[0], absent]))[1]
+        expect(not row.any(), "a missing value must become zeros, the middle", at=row)
+    strict = _schema(replace(column, missing="refuse"))
+    try:
+        strict.encode(_frame(column, [values[0], None]))
+    except InvalidData:
+        return
+    raise AssertionError('missing = "refuse" must refuse a table with a missing value')
+
+
+def _check_range(column: Column, values: Sequence[Any]) -> None:
+    """Check that no row is longer than 1, whatever it holds."""
+    schema = _schema(column)
+    frame = _frame(column, values)
+    matrix = schema.encode(frame)
+    expect(
+        matrix.shape == (len(values), len(column.features)),
+        "a column must become as many numbers as it has features",
+        at=matrix.shape,
+    )
+    expect(np.abs(matrix) <= 1, "what a value becomes must lie in [−1, 1]", at=matrix)
+    lengths = np.linalg.norm(schema.design(frame), axis=1)
+    expect(lengths <= 1, "no row may be longer than 1", at=float(lengths.max()))
+    if column.coded:
+        expect(
+            matrix.sum(axis=1) == (_read(column, values) >= 0),
+            "a value must set the one indicator that it is read as",
+            at=matrix,
+        )
+        return
+    lower, upper = column.ends
+    place = (_read(column, values) - (lower + upper) / 2) / ((upper - lower) / 2)
+    expect(
+        np.abs(matrix[:, 0] - np.clip(place, -1, 1)) <= ROUNDING,
+        "a number must become its place between the ends",
+        at=matrix[:, 0],
+    )
+
+
+def _check_text(column: Column, values: Sequence[Any]) -> None:
+    """Compare with the same table in a file of text."""
+    schema = _schema(column)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "table.csv")
+        with path.open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.writer(stream)
+            writer.writerow([column.name, "note"])
+            writer.writerows([str(value), "kept"] for value in values)
+        try:
+            read = schema.encode(read_table(path, schema, target=False))
+        except InvalidData as error:
+            raise AssertionError(f"values must be readable as text: {error}") from None
+    expect(
+        np.array_equal(read, schema.encode(_frame(column, values))),
+        "a value must mean the same as text in a file; is dtype right?",
+        at=column.dtype,
+    )
+
+
+def _check_faults(column: Column, values: Sequence[Any]) -> None:
+    known = pd.Index(list(values), dtype=object)
+    found = column.faults(known)
+    for name in ("unreadable", "outside", "undeclared"):
+        expect(
+            getattr(found, name).shape == known.shape,
+            f"faults must say of every value whether it is {name}",
+        )
+    expect(~found.unreadable, "faults must not call unreadable what is read", at=values)
+    numbers, (lower, upper) = _read(column, values), column.ends
+    beyond = (numbers < lower) | (numbers > upper)
+    expect(
+        found.undeclared == _undeclared(column, values)
+        if column.coded
+        else found.outside == beyond,
+        "faults must name exactly what lies outside the range, or is no level",
+        at=found,
+    )
+    strange = column.faults(pd.Index([values[0], Nonsense()], dtype=object))
+    expect(
+        (strange.unreadable | strange.undeclared).tolist() == [False, True],
+        "faults must name what cannot be read, and only that, and refuse nothing",
+        at=strange,
+    )
+
+
+def _undeclared(column: Column, values: Sequence[Any]) -> AnyArray:
+    places = _read(column, values)
+    return (places < 0) | (places >= len(column.levels))
+
+
+def _check_possible(column: Column) -> None:
+    possible = column.possible
+    if column.coded:
+        expect(
+            possible == column.levels and len(column.features) - len(possible) in (0, 1),
+            "the possible values of a coded column must be its levels, each with a feature "
+            "and perhaps a last one for others",
+            at=possible,
+        )
+    if possible:
+        codes = _read(column, possible)
+        expect(
+            len(np.unique(codes)) == len(possible) and not np.isnan(codes).any(),
+            "every possible value must be read as a number of its own",
+            at=codes,
+        )
+
+
+def _check_lines(column: Column) -> None:
+    """Check that what is shown says of every row what the coefficients say of it."""
+    lines, count = column.lines(), len(column.features)
+    expect(
+        lines.names[:count] == column.features
+        and lines.matrix.shape == (len(lines.names), count)
+        and lines.intercept.shape == (count,),
+        "lines must have a name and a row of the matrix for every feature, in order",
+        at=lines.names,
+    )
+    told = lines.matrix + lines.intercept
+    expect(
+        np.abs(told[:count] - np.eye(count)) <= ROUNDING,
+        "a line and the intercept must add up to the coefficient of the feature",
+        at=told,
+    )
+    expect(
+        np.abs(told[count:]) <= ROUNDING,
+        "a line without a feature and the intercept must add up to nothing",
+        at=told,
+    )
+
+
+def _check_statistics(column: Column) -> None:
+    count = len(column.features)
+    mean, covariance = column.moments()
+    expect(
+        mean.shape == (count,) and covariance.shape == (count, count),
+        "moments must be those of the features",
+        at=(mean.shape, covariance.shape),
+    )
+    second = np.diag(covariance) + mean**2
+    expect(
+        np.array_equal(covariance, covariance.T)
+        and np.linalg.eigvalsh(covariance).min() >= -ROUNDING
+        and second.sum() <= 1 + ROUNDING,
+        "moments must be possible for features in [−1, 1], of which a row has length 1",
+        at=(mean, covariance),
+    )
+    deviation, contrast = column.spread()
+    expect(
+        0 < deviation <= 1 and 0 < contrast <= 1,
+        "spread must be a deviation and a share of its variance, both up to 1",
+        at=(deviation, contrast),
+    )
+    expect(
+        np.abs(np.diag(covariance) - contrast * deviation**2) <= ROUNDING,
+        "spread and moments must agree",
+        at=(deviation, contrast, covariance),
+    )
+    centres = column.centres(HEIGHT, PARTS)
+    expect(
+        centres.shape == (count if column.coded else PARTS, count)
+        and (np.linalg.norm(centres, axis=1) <= HEIGHT * (1 + ROUNDING)).all(),
+        "centres must be points of the features at their height",
+        at=centres,
+    )
