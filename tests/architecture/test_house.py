@@ -26,11 +26,13 @@ MAY_IMPORT = {
     "mechanisms": {"_registry", *CORE, *BASE},
     "selection": {"_registry", "mechanisms", *CORE, *BASE},
     "tuning": {"_registry", "mechanisms", "ledger", *CORE, *BASE},
-    "inference": {"mechanisms", "objectives", "noise", "privacy", *BASE},
+    "reporting": {"privacy", *BASE},
+    "inference": {"reporting", "mechanisms", "objectives", "noise", "privacy", *BASE},
     "planning": {"inference", "mechanisms", *CORE, *BASE},
-    "reporting": {"inference", "privacy", *BASE},
     "attacks": {"mechanisms", *CORE, *BASE},
-    "estimators": {"selection", "mechanisms", "inference", "ledger", *CORE, *BASE},
+    "estimators": {
+        *("selection", "mechanisms", "inference", "reporting", "ledger", *CORE, *BASE),
+    },
     "demo": {"estimators", "inference", *CORE, *BASE},
     "studies": {
         *("_registry", "estimators", "tuning", "attacks", "mechanisms", "inference"),

@@ -2,7 +2,7 @@
 
 from confide._moved import moved
 from confide.inference.intervals import Intervals, IntervalTable
-from confide.inference.summary import Coefficient, Summary
+from confide.reporting import Coefficient, Summary
 
 __all__ = [
     "Coefficient",

@@ -1,18 +1,11 @@
 """What a user asks for with ``intervals=``."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, get_args
+from typing import Any, TypeAlias, get_args
 
 from confide.errors import InvalidParameter
-from confide.inference.summary import (
-    Coefficient,
-    interval_records,
-    plot_coefficients,
-    table_html,
-    table_text,
-)
 from confide.mechanisms import (
     IntervalCalibration,
     Mechanism,
@@ -22,6 +15,10 @@ from confide.mechanisms.intervals.budget import Variant
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours
 from confide.privacy.budgets import exact
+from confide.reporting import CoefficientTable
+
+IntervalTable: TypeAlias = CoefficientTable
+"""Coefficients with their intervals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,34 +99,6 @@ def calibrate_wish(
         rows=rows if neighbours is Neighbours.REPLACE_ONE else None,
         copies=copies,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class IntervalTable:
-    """Coefficients with their intervals: a frozen table that holds no data."""
-
-    rows: tuple[Coefficient, ...]
-    level: float
-
-    def records(self) -> list[dict[str, Any]]:
-        """Return the table as a list of plain dictionaries."""
-        return interval_records(self.rows, self.level)
-
-    def plot(self, *, ax: Any = None) -> Any:
-        """Draw the intervals; return matplotlib axes."""
-        return plot_coefficients(self.rows, self.level, ax=ax)
-
-    def __str__(self) -> str:
-        return table_text(self.rows)
-
-    def _repr_html_(self) -> str:
-        return table_html(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __iter__(self) -> Iterator[Coefficient]:
-        return iter(self.rows)
 
 
 def _three_parts(split: Any) -> tuple[Fraction, ...]:
