@@ -13,13 +13,13 @@ from confide.cli.output import (
     print_json,
     print_note,
     print_table,
-    summary_record,
 )
 from confide.data import DATASETS
 from confide.demo import Demo, run_demo
 from confide.mechanisms import MECHANISMS
 from confide.objectives import CONSTRAINTS, LOSSES, PENALTIES
 from confide.privacy import Status, shortfall
+from confide.reporting import summary_record
 from confide.selection import SELECTORS
 from confide.studies import STUDIES
 

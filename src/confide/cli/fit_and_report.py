@@ -27,7 +27,6 @@ from confide.cli.output import (
     print_note,
     read_budget,
     read_intervals,
-    summary_record,
 )
 from confide.cli.tables import (
     ClusterAddress,
@@ -45,7 +44,7 @@ from confide.inference import Summary
 from confide.ledger import Account, Amount, Ledger
 from confide.mechanisms.intervals.moments import PAGE
 from confide.privacy import Approx, Budget, Guarantee, shortfall
-from confide.reporting import model_card, report_page
+from confide.reporting import model_card, report_page, summary_record
 
 MODELS = {entry.command: entry for entry in ESTIMATORS.values() if entry.command}
 

@@ -13,17 +13,19 @@ from typing import Annotated, Any, TextIO
 
 import typer
 from rich.console import Console
-from rich.markup import escape
-from rich.panel import Panel
-from rich.table import Table
 from rich.text import Text
 
 from confide.errors import ClaimedGuarantee, ConfideError, InvalidParameter
 from confide.inference import Intervals, Summary
 from confide.ledger import Ledger
-from confide.privacy import Approx, Budget, Guarantee, Pure, Status, Zcdp
+from confide.privacy import Approx, Budget, Guarantee, Pure, Zcdp
 from confide.privacy.budgets import exact
-from confide.reporting import about_intervals
+from confide.reporting.terminal import (
+    coefficient_notes,
+    coefficient_table,
+    guarantee_panel,
+    plain_table,
+)
 
 OPTIONS = {
     **{name: f"--{name}" for name in ("epsilon", "delta", "rho", "l1", "l2", "seed")},
@@ -88,8 +90,6 @@ ModelFile = Annotated[
 ]
 UNFOLDED = 4096
 """Columns where there is no terminal to fold lines for."""
-MARK = " *"
-"""Stands behind the names of coefficients whose interval leaves out zero."""
 
 
 def wide_console() -> Console:
@@ -215,89 +215,25 @@ def print_json(content: Any) -> None:
 
 def print_guarantee(guarantee: Guarantee) -> None:
     """Print what is promised, first and in a frame."""
-    colour = "green" if guarantee.private else "red"
-    if guarantee.private and guarantee.status is not Status.PROVED:
-        colour = "yellow"
-    console.print(
-        Panel(str(guarantee), title="What is promised", expand=False, border_style=colour)
-    )
+    console.print(guarantee_panel(guarantee))
 
 
 def print_table(
     heads: Iterable[str], lines: Iterable[Iterable[str]], title: str | None = None
 ) -> None:
     """Print a table without lines; the first column is text, the others are figures."""
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for i, head in enumerate(heads):
-        table.add_column(head, justify="left" if i == 0 else "right", overflow="fold")
-    for line in lines:
-        table.add_row(*map(escape, line))
-    wide_console().print(table)
+    wide_console().print(plain_table(heads, lines, title))
 
 
 def print_coefficients(
     summary: Summary, beside: tuple[str, Sequence[float]] | None = None
 ) -> None:
     """Print the coefficients, with their intervals and a column beside where given."""
-    if summary.level is None:
-        lines = [(row.name, f"{row.estimate:.4g}") for row in summary.rows]
-        print_table(("coefficient", "estimate"), lines)
-        return
-    marked: list[list[str]] = [
-        [
-            f"{row.name}{MARK}" if row.reliable else row.name,
-            *(f"{f:.4g}" for f in (row.estimate, row.lower, row.upper) if f is not None),
-            row.widened_by or "",
-        ]
-        for row in summary.rows
-    ]
-    heads = ["coefficient", "estimate", "lower", "upper", "widened by"]
-    if beside is not None:
-        heads.append(beside[0])
-        for line, value in zip(marked, beside[1], strict=True):
-            line.append(f"{value:.4g}")
-    print_table(heads, marked)
-    if summary.caution:
-        console.print(f"\nWarning: {summary.caution}.", style="bold red", markup=False)
-    print_note("")
-    for sentence in (_legend(summary), *about_intervals(summary.level)):
-        print_note(sentence)
-
-
-def _legend(summary: Summary) -> str:
-    """Say what the mark of a line means, or that there is none."""
-    if not any(row.reliable for row in summary.rows):
-        return "No interval leaves out zero: not even a sign is certain."
-    level = summary.level or 0.0
-    return (
-        f"{MARK.strip()} the interval leaves out zero: the sign holds at {100 * level:g} % "
-        "(each line by itself)."
-    )
+    wide_console().print(coefficient_table(summary.table, beside))
+    for note in coefficient_notes(summary):
+        console.print(note)
 
 
 def print_note(text: str) -> None:
     """Print what is there to be read once."""
     console.print(text, style="dim", markup=False)
-
-
-def guarantee_record(guarantee: Guarantee) -> dict[str, Any]:
-    """Return a guarantee as plain values."""
-    return {
-        "budget": None if guarantee.budget is None else str(guarantee.budget),
-        "neighbours": str(guarantee.neighbours),
-        "status": str(guarantee.status),
-        "theorem": guarantee.theorem,
-        "assumptions": list(guarantee.assumptions),
-        "private": guarantee.private,
-        "reason": guarantee.reason,
-    }
-
-
-def summary_record(summary: Summary) -> dict[str, Any]:
-    """Return a summary as plain values."""
-    return {
-        "model": summary.title,
-        "guarantee": guarantee_record(summary.guarantee),
-        "coefficients": summary.records(),
-        **{name.lower(): value for name, value in (*summary.about, *summary.facts)},
-    }

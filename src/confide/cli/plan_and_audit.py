@@ -19,7 +19,6 @@ from confide.cli.output import (
     WithIntervals,
     check_picture,
     console,
-    guarantee_record,
     print_json,
     print_note,
     print_table,
@@ -51,6 +50,7 @@ from confide.planning import (
     rows_to_be_useful,
 )
 from confide.privacy import Budget, Neighbours, Zcdp, row_budget
+from confide.reporting import guarantee_record
 
 LOSSES: dict[str, tuple[Any, float | None]] = {
     "logistic": (Logistic(), None),

@@ -8,11 +8,12 @@ import numpy as np
 
 from confide.accounting import Method, epsilon_for, multiplier_for, sampling_for
 from confide.accounting.subsampling import smallest_delta
-from confide.cli.output import console, guarantee_record, print_json, print_table
+from confide.cli.output import console, print_json, print_table
 from confide.errors import InvalidParameter
 from confide.planning import plot_steps
 from confide.privacy import Approx, Budget, Guarantee, Neighbours, Status, Zcdp
 from confide.privacy.budgets import exact
+from confide.reporting import guarantee_record
 
 POINTS, DRAWN = 7, 13
 NAMES: dict[Method, str] = {

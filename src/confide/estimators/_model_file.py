@@ -35,6 +35,7 @@ from confide.privacy import (
     Status,
     Zcdp,
 )
+from confide.reporting import guarantee_record
 from confide.selection import FINDERS, SELECTORS
 
 FORMAT = "confide-model"
@@ -102,18 +103,12 @@ def model_record(model: Any) -> dict[str, Any]:
 
 def release_record(release: Release) -> dict[str, Any]:
     """Return a release as plain values; budgets and events are exact, as text."""
-    guarantee = release.guarantee
+    promise = guarantee_record(release.guarantee, budget_record)
+    if not promise["reason"]:
+        del promise["reason"]
     return {
         "value": plain(release.value),
-        "guarantee": {
-            "budget": budget_record(guarantee.budget),
-            "neighbours": guarantee.neighbours.value,
-            "status": guarantee.status.value,
-            "theorem": guarantee.theorem,
-            "assumptions": list(guarantee.assumptions),
-            "private": guarantee.private,
-            **({"reason": guarantee.reason} if guarantee.reason else {}),
-        },
+        "guarantee": promise,
         "noise": [plain(record) for record in release.noise],
         "l2": plain(release.l2),
         "events": [_tagged(event, dict(EVENTS)) for event in release.events],

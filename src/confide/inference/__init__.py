@@ -1,8 +1,9 @@
 """What can be said about a release; and what one will be worth, before it is made."""
 
 from confide._moved import moved
-from confide.inference.summary import Coefficient, IntervalTable, Summary
 from confide.mechanisms import Intervals
+from confide.reporting import Coefficient, Summary
+from confide.reporting import CoefficientTable as IntervalTable
 
 __all__ = [
     "Coefficient",

@@ -100,7 +100,8 @@ IDEAL_NOISE = "ideal real-number noise (doubles are used)"
 ONE_ROW = "one row per person"
 PUBLIC_LABELS = "labels are public"
 SEEDED = "the noise was seeded: whoever knows the seed sees through it"
-LINE = 76
+NAME, LINE = 13, 76
+"""Widths of a name and of a folded line, in letters."""
 
 
 def effective_status(theorem: str, status: Status, reason: str = "") -> tuple[Status, str]:
@@ -155,24 +156,28 @@ class Guarantee:
         """Stamp the guarantee of a release whose noise can be drawn again."""
         return replace(self.assuming(SEEDED), private=False)
 
-    def __str__(self) -> str:
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """What is promised and what speaks for it, each with its name."""
         promise = "none" if self.budget is None else str(self.budget)
-        lines = [
-            f"Guarantee    {promise}, {self.neighbours} neighbours",
-            f"Status       {self.status} ({self.theorem})",
-            *self._because(),
-            f"Assuming     {'; '.join(self.assumptions)}",
-        ]
-        if not self.private:
-            lines.insert(0, "NOT PRIVATE  a seed was used: for tests and studies only")
-        return "\n".join(lines)
-
-    def _because(self) -> list[str]:
-        """Return the reason, folded under the status."""
-        start, indent = "Reason       ", " " * 13
-        return textwrap.wrap(
-            self.reason, LINE, initial_indent=start, subsequent_indent=indent
+        seeded = ("NOT PRIVATE", "a seed was used: for tests and studies only")
+        return (
+            *(() if self.private else (seeded,)),
+            ("Guarantee", f"{promise}, {self.neighbours} neighbours"),
+            ("Status", f"{self.status} ({self.theorem})"),
+            *((("Reason", self.reason),) if self.reason else ()),
+            ("Assuming", "; ".join(self.assumptions)),
         )
+
+    def __str__(self) -> str:
+        lines = []
+        for name, text in self.facts:
+            start, indent = f"{name:<{NAME}}", " " * NAME
+            folded = textwrap.wrap(
+                text, LINE, initial_indent=start, subsequent_indent=indent
+            )
+            lines += folded if name == "Reason" else [start + text]
+        return "\n".join(lines)
 
 
 def weakest(*parts: Guarantee) -> Guarantee:

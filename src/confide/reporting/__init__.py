@@ -1,11 +1,27 @@
-"""What a reader is told about a release: plain words, a model card, a page.
+"""What a reader is told about a release: a summary, and how each medium shows it.
 
-Everything here is computed from a ``Summary``, which holds no data.
+Everything here is computed from a ``Summary``, which holds no data. As text a summary
+shows itself; HTML is in ``templates``, Markdown in ``card``, JSON in ``records``, and what
+a terminal shows in ``terminal``, which is imported by those who have one.
 """
 
 from confide.reporting.card import model_card
+from confide.reporting.coefficients import Coefficient
 from confide.reporting.page import report_page
+from confide.reporting.records import guarantee_record, summary_record
 from confide.reporting.released_plot import ReleasedPlot
+from confide.reporting.summary import CoefficientTable, Summary
 from confide.reporting.text import about_intervals, plain_words
 
-__all__ = ["ReleasedPlot", "about_intervals", "model_card", "plain_words", "report_page"]
+__all__ = [
+    "Coefficient",
+    "CoefficientTable",
+    "ReleasedPlot",
+    "Summary",
+    "about_intervals",
+    "guarantee_record",
+    "model_card",
+    "plain_words",
+    "report_page",
+    "summary_record",
+]

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from confide.inference import Summary
 from confide.privacy import Budget, Guarantee, Neighbours, Status
 from confide.reporting.format import markdown
+from confide.reporting.summary import Summary
 from confide.reporting.text import (
     Spending,
     about_intervals,
@@ -142,15 +142,13 @@ def card_sections(
     holds = guarantee.private and effective_budget(guarantee) is not None
     proved = guarantee.status is Status.PROVED
     against = (*AGAINST, *(() if proved else (IF_TRUE,))) if holds else AGAINST_NOBODY
-    promise = (words.relation, *words.promise, words.trust)
-    if words.assumptions:
-        promise += ("It assumes:",)
+    assumed = ("It assumes:",) if words.assumptions else ()
     sections = [
         Section("Model", items=tuple(map(Item, _model_lines(summary, dataset, version)))),
         Section(
             "Guarantee",
             words.warning,
-            tuple(filter(None, promise)),
+            (*words.paragraphs, *assumed),
             tuple(map(Item, words.assumptions)),
         ),
         *_intervals(summary),

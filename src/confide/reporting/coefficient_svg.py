@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from confide.inference import Coefficient
+from confide.reporting.coefficients import Coefficient
 from confide.reporting.format import cut, html, short, tick_text
 
 UNEVEN = 30.0

@@ -80,6 +80,11 @@ class GuaranteeText:
     trust: str
     assumptions: tuple[str, ...]
 
+    @property
+    def paragraphs(self) -> tuple[str, ...]:
+        """All that stands between the warning and the list of assumptions."""
+        return tuple(filter(None, (self.relation, *self.promise, self.trust)))
+
 
 def plain_words(guarantee: Guarantee) -> str:
     """Explain a guarantee to a reader who is not a specialist.
@@ -95,7 +100,7 @@ def plain_words(guarantee: Guarantee) -> str:
         Paragraphs with an empty line between them; the assumptions are a list.
     """
     words = describe(guarantee)
-    paragraphs = [words.warning, words.relation, *words.promise, words.trust]
+    paragraphs = [words.warning, *words.paragraphs]
     if words.assumptions:
         paragraphs.append(
             "\n".join(["It assumes:", *(f"- {a}" for a in words.assumptions)])

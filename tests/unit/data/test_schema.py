@@ -22,6 +22,7 @@ from confide import (
 from confide import Target as Aim
 from confide.data import Boolean, Date
 from confide.data.schema.parse_values import level_codes
+from confide.data.schema.sections import write_toml
 from confide.errors import InvalidData, InvalidParameter
 from confide.mechanisms import OutputPerturbation
 from support.clinic import DOSES, FULL, SCHEMA, clinic
@@ -291,6 +292,20 @@ def test_a_schema_survives_json_and_toml(schema):
     assert again == schema
     assert repr(again) == repr(schema)
     assert repr(Schema.from_mapping(tomllib.loads(schema.to_toml()))) == repr(schema)
+
+
+WORDS = st.text(st.characters(exclude_categories=("Cs",)))
+VALUES = st.one_of(
+    WORDS, st.booleans(), st.integers(), st.floats(allow_nan=False), st.dates()
+)
+ENTRIES = st.dictionaries(WORDS, st.one_of(VALUES, st.lists(VALUES, max_size=4)))
+
+
+@given(
+    st.recursive(ENTRIES, lambda inner: st.dictionaries(WORDS, st.one_of(VALUES, inner)))
+)
+def test_whatever_is_written_as_toml_is_read_back(content):
+    assert tomllib.loads(write_toml(content)) == content
 
 
 def test_units_are_part_of_the_name():

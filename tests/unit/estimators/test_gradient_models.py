@@ -25,9 +25,9 @@ from confide.errors import (
     UnmetNeeds,
 )
 from confide.mechanisms import (
-    MpAdmm,
     SsAdmm,
 )
+from confide.mechanisms.published import PublishedMpAdmm
 from confide.noise import Entropy
 from confide.objectives import (
     L1,
@@ -198,9 +198,7 @@ def test_a_ledger_pays_for_steps(name, tmp_path):
 
 
 def test_the_refuted_variant_promises_nothing_and_no_ledger_pays_for_it(tmp_path):
-    refuted = MpAdmm(
-        5, step=4.0, noise="all", sensitivity="published", accept_unproved=True
-    )
+    refuted = PublishedMpAdmm(5, step=4.0, sensitivity="published", accept_unproved=True)
     model = LogisticRegression(BUDGET, mechanism=refuted, classes=[0, 1]).fit(X, SIGNS)
     assert model.release_.guarantee.budget is None
     assert "REFUTED" in str(model.summary())

@@ -101,7 +101,7 @@ def test_the_summary_shows_bounds_and_whose_doing_they_are():
     assert "regularised population minimiser" in text
     assert "95 %" in text
     assert str(fitted().intervals_).count("\n") == 5
-    assert "<table>" in fitted().intervals_._repr_html_()
+    assert '<th scope="row">x0 <abbr' in fitted().intervals_._repr_html_()
 
 
 def test_other_models_have_intervals_too():

@@ -1,6 +1,8 @@
 """Plain words, model card and page: correct, careful, and deaf to markup in names."""
 
 import dataclasses
+import io
+import json
 import math
 import re
 from html.parser import HTMLParser
@@ -9,9 +11,9 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from confide.errors import InvalidParameter, MixedBudgets
-from confide.inference import Coefficient, Summary
 from confide.privacy import (
     Approx,
     Guarantee,
@@ -21,9 +23,22 @@ from confide.privacy import (
     Zcdp,
     zcdp_to_approx,
 )
-from confide.reporting import ReleasedPlot, model_card, plain_words, report_page
+from confide.reporting import (
+    Coefficient,
+    ReleasedPlot,
+    Summary,
+    model_card,
+    plain_words,
+    report_page,
+    summary_record,
+)
 from confide.reporting.coefficient_svg import MOST_SHOWN, picture, scale_for
 from confide.reporting.format import chance_text, cut, factor_text, round_up, short
+from confide.reporting.terminal import (
+    coefficient_notes,
+    coefficient_table,
+    guarantee_panel,
+)
 
 THEOREM = "objective-perturbation.md#objective-pure"
 PURE = Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.PROVED, THEOREM)
@@ -283,13 +298,16 @@ def test_a_seeded_page_wears_no_proved_badge():
     assert "With fresh noise it would be ε = 1" in page
 
 
+ATTACKED = Summary(
+    ATTACK,
+    Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.PROVED, ATTACK, (ATTACK,)),
+    (Coefficient(ATTACK, 1.0, 0.5, 2.0), Coefficient("\x00\ud800\u202e", 2.0)),
+    ((ATTACK, ATTACK),),
+)
+
+
 def test_nothing_a_user_writes_becomes_markup():
-    attacked = Summary(
-        ATTACK,
-        Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.PROVED, ATTACK, (ATTACK,)),
-        (Coefficient(ATTACK, 1.0, 0.5, 2.0), Coefficient("\x00\ud800\u202e", 2.0)),
-        ((ATTACK, ATTACK),),
-    )
+    attacked = ATTACKED
     plot = ReleasedPlot(ATTACK, ((0.0, 1.0),), attacked.guarantee, ATTACK, ATTACK)
     page = report_page(
         attacked, title=ATTACK, dataset=ATTACK, version=ATTACK, paid_plots=(plot,)
@@ -304,6 +322,85 @@ def test_nothing_a_user_writes_becomes_markup():
     assert not {"onerror", "src", "href"} & {name for name, _ in read.attributes}
     assert read.text.count(" ".join(ATTACK.split())) > 10
     assert not set("\x00\ud800\u202e") & set(page)
+
+
+def test_nothing_a_user_writes_becomes_markup_in_a_notebook():
+    read = Reader(ATTACKED._repr_html_())
+    assert not read.open
+    assert set(read.tags) <= set(Reader(bounded()._repr_html_()).tags)
+    assert {name for name, _ in read.attributes} <= {
+        *("class", "scope", "style", "title", "value")
+    }
+    assert read.text.count(" ".join(ATTACK.split())) == 6
+
+
+def on_a_terminal(*parts):
+    console = Console(width=200, file=io.StringIO(), highlight=False)
+    for part in parts:
+        console.print(part)
+    return console.file.getvalue()
+
+
+def test_nothing_a_user_writes_becomes_markup_on_a_terminal():
+    name = "[red]age[/red]"
+    summary = a_summary(
+        Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.PROVED, "[b]x[/b]"),
+        [Coefficient(name, 1.0)],
+    )
+    shown = on_a_terminal(
+        guarantee_panel(summary.guarantee), coefficient_table(summary.table)
+    )
+    assert name in shown
+    assert "[b]x[/b]" in shown
+
+
+def test_every_medium_shows_every_column_and_marks_what_is_reliable():
+    summary = bounded(caution="few rows")
+    shown = on_a_terminal(coefficient_table(summary.table), *coefficient_notes(summary))
+    written = [str(summary), shown, Reader(report_page(summary)).text]
+    written += [
+        Reader(summary._repr_html_()).text,
+        Reader(summary.table._repr_html_()).text,
+    ]
+    for text in written:
+        for head in ("coefficient", "estimate", "lower", "upper", "widened by"):
+            assert head in text
+    for text in written[1:]:
+        assert "age *" in text
+        assert "income *" not in text
+    assert "Warning: few rows." in shown
+    assert "* the interval leaves out zero: the sign holds at 90 %" in shown
+    assert [len(line) for line in summary.table.cells(3)] == [5] * 4
+
+
+def test_a_column_without_values_is_not_shown():
+    assert [column.key for column in a_summary().table.columns] == ["estimate"]
+    rows = [Coefficient("a", 1.0, 0.5, 2.0)]
+    keys = [column.key for column in a_summary(rows=rows).table.columns]
+    assert keys == ["estimate", "lower", "upper"]
+
+
+def test_json_holds_what_the_summary_says():
+    summary = dataclasses.replace(bounded(), about=(("Target", "dose"),))
+    record = json.loads(json.dumps(summary_record(summary), allow_nan=True))
+    assert record["guarantee"]["budget"] == "ε = 1"
+    assert record["guarantee"]["status"] == "PROVED"
+    assert record["coefficients"] == summary.records()
+    assert record["target"] == "dose"
+    assert record["noise"] == "spherical Laplace 1.02"
+
+
+def test_a_guarantee_is_a_list_of_facts_and_folds_only_its_reason():
+    reason = "word " * 40
+    guarantee = Guarantee(
+        Pure(1), Neighbours.ADD_REMOVE, Status.CLAIMED, THEOREM, reason=reason
+    )
+    names = [name for name, _ in guarantee.seeded().facts]
+    assert names == ["NOT PRIVATE", "Guarantee", "Status", "Reason", "Assuming"]
+    lines = str(guarantee).splitlines()
+    assert len(lines) == 7
+    assert all(len(line) <= 76 for line in lines if "word" in line)
+    assert {line[:13].strip() for line in lines} == {*names[1:], ""}
 
 
 def test_the_page_is_whole_and_alone():

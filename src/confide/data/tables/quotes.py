@@ -17,8 +17,15 @@ from confide.errors import InvalidData
 
 PIECE = 2**20
 QUOTE, SPACE, TAB = ord('"'), ord(" "), ord("\t")
-LINE_ENDS = np.frombuffer(b"\r\n", np.uint8)
 MARK = b"\xef\xbb\xbf"
+
+
+def _among(signs: str) -> AnyArray:
+    """Return for every byte whether it is one of these."""
+    return np.isin(np.arange(256), list(signs.encode()))
+
+
+LINE_ENDS = _among("\r\n")
 
 
 def check_quotes(stream: IO[bytes], separator: str) -> bool:
@@ -27,20 +34,20 @@ def check_quotes(stream: IO[bytes], separator: str) -> bool:
     A line that begins with a tab is refused too, unless tabs separate fields: the parser
     of pandas drops it where one of its buffers happens to end.
     """
-    ends = np.frombuffer(f"{separator}\r\n".encode(), np.uint8)
+    ends = _among(f"{separator}\r\n")
+    around = _among(f'{separator}\r\n"')
     padded, quotes, opened = False, 0, 0
     for window, start, stop, origin in _windows(stream):
         text = np.frombuffer(window, np.uint8)
         if not padded and b" " in window:
             spaces = np.flatnonzero(text[start:stop] == SPACE) + start
-            padded = bool(np.isin(text[spaces - 1], ends).any())
+            padded = bool(ends[text[spaces - 1]].any())
         marks = np.empty(0, np.intp)
         if b'"' in window:
             marks = np.flatnonzero(text[start:stop] == QUOTE) + start
             opens = (np.arange(len(marks)) + quotes) % 2 == 0
-            after = np.isin(text[marks + 1], ends) | (text[marks + 1] == QUOTE)
-            ahead = np.isin(_solid(text)[marks - 1], ends) | (text[marks - 1] == QUOTE)
-            wrong = np.where(opens, ~ahead, ~after)
+            ahead = ends[_before(text, marks)] | (text[marks - 1] == QUOTE)
+            wrong = ~np.where(opens, ahead, around[text[marks + 1]])
             if wrong.any():
                 first = int(wrong.argmax())
                 began = opens[: first + 1].nonzero()[0]
@@ -50,7 +57,7 @@ def check_quotes(stream: IO[bytes], separator: str) -> bool:
                 opened = origin + int(marks[opens][-1])
         if separator != "\t" and b"\t" in window:
             tabs = np.flatnonzero(text[start:stop] == TAB) + start
-            tabs = tabs[np.isin(_solid(text)[tabs - 1], LINE_ENDS)]
+            tabs = tabs[LINE_ENDS[_before(text, tabs)]]
             outside = (np.searchsorted(marks, tabs) + quotes) % 2 == 0
             if outside.any():
                 raise _tab(_line(stream, origin + int(tabs[outside.argmax()])))
@@ -80,10 +87,13 @@ def _windows(stream: IO[bytes]) -> Iterator[tuple[bytes, int, int, int]]:
     yield tail + b"\n", start, len(tail), origin
 
 
-def _solid(text: AnyArray) -> AnyArray:
-    """Return for every place the last byte up to it that is no space."""
-    places = np.where(text != SPACE, np.arange(len(text)), 0)
-    return text[np.maximum.accumulate(places)]
+def _before(text: AnyArray, places: AnyArray) -> AnyArray:
+    """Return for every place the last byte before it that is no space."""
+    found = text[places - 1]
+    if not (found == SPACE).any():
+        return found
+    solid = np.where(text != SPACE, np.arange(len(text)), 0)
+    return text[np.maximum.accumulate(solid)[places - 1]]
 
 
 def _line(stream: IO[bytes], place: int) -> int:

@@ -1,0 +1,72 @@
+"""HTML from templates, in which nothing that a user wrote becomes markup."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from confide.reporting.coefficients import Coefficient, Column
+from confide.reporting.format import one_line, short
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a table; of a number what stands before its decimal point, and after.
+
+    ``exact`` is the number as Python writes it, or nothing where there is none.
+    """
+
+    front: str
+    tail: str = ""
+    width: int = 0
+    exact: str = ""
+    numeric: bool = True
+
+
+def render(template: str, content: dict[str, Any]) -> str:
+    """Return what a template makes of its variables."""
+    page: str = _environment().get_template(template).render(content)
+    return page
+
+
+@cache
+def _environment() -> Any:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=PackageLoader("confide.reporting"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=lambda value: value if isinstance(value, Markup) else one_line(value),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.globals["aligned_rows"] = aligned_rows
+    return environment
+
+
+def aligned_rows(
+    rows: Sequence[Coefficient], columns: Sequence[Column], digits: int
+) -> list[tuple[Coefficient, list[Cell]]]:
+    """Return every coefficient with its cells; decimal points stand under each other."""
+    cells = [_cells([getattr(row, c.key) for row in rows], c, digits) for c in columns]
+    return [(row, [column[k] for column in cells]) for k, row in enumerate(rows)]
+
+
+def _cells(values: Sequence[Any], column: Column, digits: int) -> list[Cell]:
+    if not column.numeric:
+        return [Cell(value or "", numeric=False) for value in values]
+    texts = ["" if value is None else short(value, digits) for value in values]
+    parts = [text.partition(".") for text in texts]
+    width = max((len(point + tail) for _, point, tail in parts), default=0)
+    return [
+        Cell(front, point + tail, width, _exact(value))
+        for value, (front, point, tail) in zip(values, parts, strict=True)
+    ]
+
+
+def _exact(value: float | None) -> str:
+    return "" if value is None or math.isnan(value) else repr(value)

@@ -1,0 +1,146 @@
+"""Summary of a fitted model: the guarantee first, then the coefficients."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from confide.privacy import Guarantee
+from confide.reporting.coefficients import (
+    Coefficient,
+    Column,
+    plot_coefficients,
+    shown_columns,
+)
+from confide.reporting.markup import render
+from confide.reporting.text import about_intervals
+
+MARK = "*"
+"""Stands behind the names of coefficients whose interval leaves out zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoefficientTable:
+    """Coefficients, with their intervals where there are any; it holds no data."""
+
+    rows: tuple[Coefficient, ...]
+    level: float | None = None
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """What is shown of every coefficient."""
+        return shown_columns(self.rows)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether any coefficient has an interval."""
+        return any(row.lower is not None or row.upper is not None for row in self.rows)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How to read the table; nothing where there are no intervals."""
+        if self.level is None:
+            return ()
+        sure = (
+            f"{MARK} the interval leaves out zero: the sign holds at {100 * self.level:g} "
+            "% (each line by itself)."
+        )
+        unsure = "No interval leaves out zero: not even a sign is certain."
+        legend = sure if any(row.reliable for row in self.rows) else unsure
+        return legend, *about_intervals(self.level)
+
+    def cells(self, digits: int) -> list[list[str]]:
+        """Return a line of headings and one for every coefficient, as text."""
+        heads = ["coefficient", *(column.head for column in self.columns)]
+        lines = [
+            [row.name, *(_text(getattr(row, c.key), digits) for c in self.columns)]
+            for row in self.rows
+        ]
+        return [heads, *lines]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the table as a list of plain dictionaries."""
+        keys = ["name", "estimate", "lower", "upper"]
+        if self.level is None:
+            return [{key: getattr(row, key) for key in keys} for row in self.rows]
+        keys += ["sampling", "widened_by"]
+        return [
+            {**{key: getattr(row, key) for key in keys}, "level": self.level}
+            for row in self.rows
+        ]
+
+    def plot(self, *, ax: Any = None) -> Any:
+        """Draw the coefficients with their intervals; return matplotlib axes."""
+        return plot_coefficients(self.rows, self.level, ax=ax)
+
+    def __str__(self) -> str:
+        return _ruled(self.cells(5))
+
+    def _repr_html_(self) -> str:
+        return render("notebook.html.jinja", {"title": "", "facts": (), "table": self})
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Coefficient]:
+        return iter(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A frozen table that holds no data and knows what may be said about it.
+
+    ``about`` says what the model is of, ``facts`` how it was released, ``level`` how
+    often intervals are meant to hold what they estimate, ``caution`` why they may not.
+    """
+
+    title: str
+    guarantee: Guarantee
+    rows: tuple[Coefficient, ...]
+    facts: tuple[tuple[str, str], ...]
+    about: tuple[tuple[str, str], ...] = ()
+    level: float | None = None
+    caution: str = ""
+
+    @property
+    def table(self) -> CoefficientTable:
+        """The coefficients alone."""
+        return CoefficientTable(self.rows, self.level)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the table as a list of plain dictionaries."""
+        return self.table.records()
+
+    def plot(self, *, ax: Any = None) -> Any:
+        """Draw the coefficients with their intervals; return matplotlib axes."""
+        return self.table.plot(ax=ax)
+
+    def __str__(self) -> str:
+        facts = [f"{name:<12} {value}" for name, value in (*self.facts, *self.about)]
+        return "\n".join([self.title, str(self.guarantee), *facts, "", str(self.table)])
+
+    def _repr_html_(self) -> str:
+        facts = (*self.guarantee.facts, *self.facts, *self.about)
+        content = {"title": self.title, "facts": facts, "table": self.table}
+        return render("notebook.html.jinja", content)
+
+
+def _text(value: float | str | None, digits: int) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if value is None else f"{value:.{digits}g}"
+
+
+def _ruled(cells: Sequence[Sequence[str]]) -> str:
+    """Return lines of text with a rule under the first: names to the left, others right."""
+    first, *others = (max(map(len, column)) for column in zip(*cells, strict=True))
+    widths = [max(width, 12) for width in others]
+    lines = [
+        "  ".join(
+            [
+                f"{name:<{first}}",
+                *(f"{cell:>{width}}" for cell, width in zip(rest, widths, strict=True)),
+            ]
+        )
+        for name, *rest in cells
+    ]
+    return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
