@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -65,14 +65,14 @@ class IntervalCalibration:
     budget: Budget
     split: tuple[Fraction, Fraction, Fraction]
     events: tuple[Event, ...]
+    theorem: ClassVar[str] = PAGE + "interval-release"
 
     @property
     def guarantee(self) -> Guarantee:
         """What the release of both will promise."""
-        theorem = PAGE + "interval-release"
         main = self.main
         return Guarantee(
-            self.budget, main.neighbours, main.status, theorem, reason=main.reason
+            self.budget, main.neighbours, main.status, self.theorem, reason=main.reason
         )
 
     def check_rows(self, rows: Rows) -> None:
