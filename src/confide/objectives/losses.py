@@ -20,6 +20,7 @@ import numpy as np
 from confide._registry import Registry
 from confide._types import AnyArray
 from confide.errors import InvalidParameter, MissingPublicBound
+from confide.objectives.families import Classes, Counts, Family, Numbers
 
 Targets: TypeAlias = Literal["signs", "numbers", "counts"]
 
@@ -91,9 +92,12 @@ class Loss(Protocol):
 
 
 LOSSES: Registry[type[Any]] = Registry("loss")
+MODELS: Registry[type[Any]] = Registry("model")
+"""Losses by the model that minimises them; each has the ``family`` that a plan needs."""
 
 
 @LOSSES.register("logistic")
+@MODELS.register("logistic")
 @dataclass(frozen=True, slots=True)
 class Logistic:
     """log(1 + exp(−yη)) for y = ±1."""
@@ -102,6 +106,7 @@ class Logistic:
     monotone: ClassVar[bool] = True
     smooth: ClassVar[bool] = True
     bent_most_at: ClassVar[float] = 0.5
+    family: ClassVar[Family] = Classes()
 
     def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
         """Return φ."""
@@ -138,6 +143,7 @@ class Logistic:
 
 
 @LOSSES.register("huberized-hinge")
+@MODELS.register("svm")
 @dataclass(frozen=True, slots=True)
 class HuberizedHinge:
     """The hinge with a parabola of half-width h around its kink; z = yη, y = ±1."""
@@ -147,6 +153,7 @@ class HuberizedHinge:
     monotone: ClassVar[bool] = True
     smooth: ClassVar[bool] = True
     bent_most_at: ClassVar[float] = math.inf
+    family: ClassVar[Family] = Classes()
 
     def __post_init__(self) -> None:
         if not 0 < self.width < math.inf:
@@ -263,6 +270,7 @@ class Hinge:
 
 
 @LOSSES.register("squared")
+@MODELS.register("linear")
 @dataclass(frozen=True, slots=True)
 class Squared:
     """(η − y)²/2 for |y| <= B."""
@@ -271,6 +279,7 @@ class Squared:
     monotone: ClassVar[bool] = False
     smooth: ClassVar[bool] = True
     bent_most_at: ClassVar[float] = math.inf
+    family: ClassVar[Family] = Numbers()
 
     def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
         """Return φ."""
@@ -304,6 +313,7 @@ class Squared:
 
 
 @LOSSES.register("poisson")
+@MODELS.register("poisson")
 @dataclass(frozen=True, slots=True)
 class Poisson:
     """exp(η) − yη for counts 0 <= y <= B."""
@@ -312,6 +322,7 @@ class Poisson:
     monotone: ClassVar[bool] = False
     smooth: ClassVar[bool] = True
     bent_most_at: ClassVar[float] = math.inf
+    family: ClassVar[Family] = Counts()
 
     def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
         """Return φ."""
