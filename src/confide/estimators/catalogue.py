@@ -1,37 +1,54 @@
-"""The estimators: what each is called in print and on the command line."""
+"""The estimators: what each is called in print, and which model it fits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any
-
-from confide.estimators.classifiers import LinearSVC, LogisticRegression
-from confide.estimators.multi_response import MultiResponseRegression
-from confide.estimators.regressors import LinearRegression, PoissonRegression
-from confide.estimators.sparse import SparseLinearRegression
 
 
 @dataclass(frozen=True, slots=True)
 class EstimatorEntry:
-    """An estimator; ``command`` is empty where the command line does not fit it."""
+    """An estimator of this room, by the name of its class.
 
-    kind: type[Any]
+    ``model`` is what plans and commands call it, one of `confide.objectives.MODELS`; it is
+    empty where they know no such model. ``labelled`` says whether targets are labels.
+    """
+
+    name: str
     title: str
-    command: str = ""
+    model: str = ""
     labelled: bool = False
+
+    @property
+    def kind(self) -> type[Any]:
+        """The class."""
+        found: type[Any] = getattr(import_module(__package__), self.name)
+        return found
 
 
 ESTIMATORS: Mapping[str, EstimatorEntry] = MappingProxyType(
     {
-        entry.kind.__name__: entry
+        entry.name: entry
         for entry in (
-            EstimatorEntry(LogisticRegression, "Logistic regression", "logistic", True),
-            EstimatorEntry(LinearSVC, "Support-vector machine", "svm", True),
-            EstimatorEntry(LinearRegression, "Linear regression", "linear"),
-            EstimatorEntry(PoissonRegression, "Poisson regression", "poisson"),
-            EstimatorEntry(SparseLinearRegression, "Sparse linear regression"),
-            EstimatorEntry(MultiResponseRegression, "Linear regression of several targets"),
+            EstimatorEntry("LogisticRegression", "Logistic regression", "logistic", True),
+            EstimatorEntry("LinearSVC", "Support-vector machine", "svm", True),
+            EstimatorEntry("LinearRegression", "Linear regression", "linear"),
+            EstimatorEntry("PoissonRegression", "Poisson regression", "poisson"),
+            EstimatorEntry("SparseLinearRegression", "Sparse linear regression"),
+            EstimatorEntry(
+                "MultiResponseRegression", "Linear regression of several targets"
+            ),
         )
     }
 )
 """Every estimator, by the name of its class."""
+
+
+def model_names(*, labelled: bool | None = None) -> tuple[str, ...]:
+    """Return the models that commands fit; for labels or for numbers alone where told."""
+    return tuple(
+        entry.model
+        for entry in ESTIMATORS.values()
+        if entry.model and labelled in (None, entry.labelled)
+    )

@@ -278,4 +278,4 @@ class Mechanism(Protocol):
         ...
 
 
-MECHANISMS: Registry[type[Any]] = Registry("mechanism")
+MECHANISMS: Registry[type[Any]] = Registry("mechanism", "confide.selection")
