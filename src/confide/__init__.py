@@ -2,23 +2,51 @@
 
 Linear models fitted under differential privacy; every guarantee carries its theorem, and
 the theorem is checked by machine.
+
+Rooms, and the names that they lend here, are imported when they are first used.
 """
 
-from confide.data import Boolean, Category, Date, Number, Schema, Target
-from confide.errors import ClaimedGuarantee, ConfideError
-from confide.estimators import (
-    LinearRegression,
-    LinearSVC,
-    LogisticRegression,
-    MultiResponseRegression,
-    PoissonRegression,
-    SparseLinearRegression,
-    load_model,
-)
-from confide.inference import Intervals
-from confide.ledger import Ledger
-from confide.mechanisms import Release
-from confide.privacy import Approx, Guarantee, Neighbours, Pure, Status, Zcdp
+from typing import TYPE_CHECKING
+
+from confide._lazy import lazy
+
+if TYPE_CHECKING:
+    from confide import (  # noqa: F401
+        accounting,
+        attacks,
+        data,
+        demo,
+        errors,
+        estimators,
+        inference,
+        ledger,
+        mechanisms,
+        noise,
+        objectives,
+        parallel,
+        planning,
+        privacy,
+        reporting,
+        selection,
+        solvers,
+        studies,
+        tuning,
+    )
+    from confide.data import Boolean, Category, Date, Number, Schema, Target
+    from confide.errors import ClaimedGuarantee, ConfideError
+    from confide.estimators import (
+        LinearRegression,
+        LinearSVC,
+        LogisticRegression,
+        MultiResponseRegression,
+        PoissonRegression,
+        SparseLinearRegression,
+        load_model,
+    )
+    from confide.inference import Intervals
+    from confide.ledger import Ledger
+    from confide.mechanisms import Release
+    from confide.privacy import Approx, Guarantee, Neighbours, Pure, Status, Zcdp
 
 __version__ = "0.2.0"
 
@@ -48,3 +76,24 @@ __all__ = [
     "Zcdp",
     "load_model",
 ]
+
+if not TYPE_CHECKING:
+    _OTHERS = ("accounting", "attacks", "demo", "noise", "objectives", "parallel")
+    _OTHERS += ("planning", "reporting", "selection", "solvers", "studies", "tuning")
+    __getattr__, __dir__ = lazy(
+        __name__,
+        {
+            "data": ("Boolean", "Category", "Date", "Number", "Schema", "Target"),
+            "errors": ("ClaimedGuarantee", "ConfideError"),
+            "estimators": (
+                *("LinearRegression", "LinearSVC", "LogisticRegression"),
+                *("MultiResponseRegression", "PoissonRegression"),
+                *("SparseLinearRegression", "load_model"),
+            ),
+            "inference": ("Intervals",),
+            "ledger": ("Ledger",),
+            "mechanisms": ("Release",),
+            "privacy": ("Approx", "Guarantee", "Neighbours", "Pure", "Status", "Zcdp"),
+            **dict.fromkeys(_OTHERS, ()),
+        },
+    )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
+from importlib import import_module
 from typing import TypeVar
 
 from confide.errors import InvalidParameter
@@ -10,19 +11,30 @@ T = TypeVar("T")
 
 
 class Registry(Mapping[str, T]):
-    """Names and what they stand for; entries are added by decoration, never changed."""
+    """Names and what they stand for; entries are added by decoration, never changed.
 
-    def __init__(self, what: str) -> None:
+    ``rooms`` enter what they define when they are imported, which is done at the first
+    look-up: the entries do not depend on what a program has imported before.
+    """
+
+    def __init__(self, what: str, *rooms: str) -> None:
         self._what = what
-        self._entries: dict[str, T] = {}
+        self._rooms = list(rooms)
+        self._entered: dict[str, T] = {}
+
+    @property
+    def _entries(self) -> dict[str, T]:
+        while self._rooms:
+            import_module(self._rooms.pop())
+        return self._entered
 
     def register(self, name: str) -> Callable[[T], T]:
         """Enter the decorated class under a name."""
 
         def enter(entry: T) -> T:
-            if name in self._entries:
+            if name in self._entered:
                 raise InvalidParameter(self._what, "registered once", name)
-            self._entries[name] = entry
+            self._entered[name] = entry
             return entry
 
         return enter

@@ -10,12 +10,13 @@ from confide.data import COLUMNS
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "confide"
-BASE = {"errors", "_types", "_moved"}
+BASE = {"errors", "_types", "_moved", "_lazy"}
 CORE = {"privacy", "data", "objectives", "solvers", "noise", "accounting"}
 MAY_IMPORT = {
     "errors": set(),
     "_types": set(),
     "_moved": set(),
+    "_lazy": set(),
     "_registry": BASE,
     "parallel": BASE,
     "privacy": BASE,
@@ -47,7 +48,11 @@ MAY_IMPORT = {
         *(*CORE, *BASE),
     },
     "testing": {"selection", "mechanisms", *CORE, *BASE},
-    "__init__": {"estimators", "inference", "ledger", "mechanisms", *CORE, *BASE},
+    "__init__": {
+        *("demo", "estimators", "reporting", "attacks", "mechanisms", "inference"),
+        *("planning", "ledger", "parallel", "studies", "selection", "tuning"),
+        *(*CORE, *BASE),
+    },
     "__main__": {"cli"},
 }
 WITHIN = {
@@ -73,11 +78,18 @@ def imported_modules(path):
 
 
 def imported_rooms(path):
-    for module, _ in imported_modules(path):
+    """Yield rooms that a file imports, or uses as attributes of the package."""
+    used = []
+    for module, names in imported_modules(path):
         if module == "confide":
-            yield "confide"
+            used += names
         elif module.startswith("confide."):
             yield module.split(".")[1]
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        value = getattr(node, "value", None)
+        if isinstance(node, ast.Attribute) and getattr(value, "id", "") == "confide":
+            used.append(node.attr)
+    yield from (name if name in MAY_IMPORT else "confide" for name in used)
 
 
 def inner_room(room, parts):
@@ -132,6 +144,32 @@ def test_files_stay_small(path):
     assert lines <= 500, f"{lines} lines: does this file still hold one idea?"
 
 
+def for_types(tree):
+    """Return what is imported for type checkers alone."""
+    tests = [node for node in tree.body if isinstance(node, ast.If)]
+    return [
+        inner
+        for test in tests
+        if ast.unparse(test.test) == "TYPE_CHECKING"
+        for inner in test.body
+    ]
+
+
+@pytest.mark.parametrize("package", ["", "estimators"])
+def test_lazy_names_are_those_that_type_checkers_see(package):
+    module = importlib.import_module(f"confide.{package}".rstrip("."))
+    tree = ast.parse((SOURCE / package / "__init__.py").read_text("utf-8"))
+    seen = set()
+    for node in for_types(tree):
+        home = importlib.import_module(node.module)
+        for name in (alias.name for alias in node.names):
+            seen.add(name)
+            assert getattr(module, name) is getattr(home, name)
+    assert set(module.__all__) <= seen <= set(dir(module))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = module.nothing
+
+
 @pytest.mark.parametrize(
     "room", sorted(r for r in MAY_IMPORT if (SOURCE / r / "__init__.py").exists())
 )
@@ -139,15 +177,16 @@ def test_all_lists_what_a_room_exports(room):
     """What an ``__init__`` imports or defines is listed, and what it lists is there."""
     tree = ast.parse((SOURCE / room / "__init__.py").read_text("utf-8"))
     bound = set()
-    for node in tree.body:
+    for node in (*tree.body, *for_types(tree)):
         if isinstance(node, ast.ImportFrom):
             bound |= {alias.asname or alias.name for alias in node.names}
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
             bound.add(node.name)
     module = importlib.import_module(f"confide.{room}")
     listed = set(getattr(module, "__all__", ()))
-    assert {name for name in bound if not name.startswith("_")} - {"moved"} == listed
-    assert listed <= set(vars(module))
+    helpers = {"moved", "lazy", "TYPE_CHECKING"}
+    assert {name for name in bound if not name.startswith("_")} - helpers == listed
+    assert all(hasattr(module, name) for name in listed)
 
 
 def test_no_first_party_import_hides_inside_a_function():

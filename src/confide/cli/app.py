@@ -11,13 +11,15 @@ import typer
 from rich.markup import escape
 
 from confide import __version__
-from confide.cli.audit_inversion import inversion
+from confide.cli.audit import audits
 from confide.cli.budget import budget
-from confide.cli.demo_and_list import demo, list_parts
-from confide.cli.fit_and_report import fit, report
+from confide.cli.demo import demo
+from confide.cli.fit import fit
+from confide.cli.list import list_parts
 from confide.cli.output import console, err_console, in_options
-from confide.cli.plan_and_audit import audit, plan
+from confide.cli.plan import plan
 from confide.cli.predict import predict
+from confide.cli.report import report
 from confide.cli.reproduce import reproduce_study
 from confide.cli.schema import schemas
 from confide.errors import (
@@ -41,9 +43,6 @@ app = typer.Typer(
 )
 for command in (demo, fit, predict, plan, budget, report):
     app.command()(command)
-audits = typer.Typer(invoke_without_command=True, rich_markup_mode="rich")
-audits.callback()(audit)
-audits.command()(inversion)
 app.add_typer(audits, name="audit")
 app.command("reproduce")(reproduce_study)
 app.command("list")(list_parts)

@@ -1,9 +1,12 @@
 """`confide budget`."""
 
+from __future__ import annotations
+
 from typing import Annotated, Any
 
 import typer
 
+import confide
 from confide.cli.output import (
     AsJson,
     Delta,
@@ -17,8 +20,6 @@ from confide.cli.output import (
     read_budget,
 )
 from confide.errors import InvalidParameter, did_you_mean
-from confide.ledger import Account, Entry, Ledger
-from confide.privacy import Budget, Neighbours
 
 UNRECORDED = "not recorded"
 
@@ -35,7 +36,7 @@ def budget(
         str | None,
         typer.Option(
             help="What the limit is for: add-remove or replace-one; the first charge "
-            "decides if absent. Earlier charges are counted anew."
+            "decides if absent. Earlier charges are counted again."
         ),
     ] = None,
     earlier: Annotated[
@@ -59,14 +60,14 @@ def budget(
             dataset,
             "It is the name at the beginning of the schema.",
         )
-    wish = read_budget(epsilon, delta, rho) if numbers else None
-    book = Ledger.open(ledger) if numbers else open_existing(ledger)
-    if wish is None and dataset and dataset not in book.datasets():
+    new = read_budget(epsilon, delta, rho) if numbers else None
+    book = confide.Ledger.open(ledger) if numbers else open_existing(ledger)
+    if new is None and dataset and dataset not in book.datasets():
         raise _unknown(ledger, dataset, book.datasets())
     if setting:
         others = book.datasets()
         before = book.account(dataset).limit if dataset in others else None
-        limit = book.account(dataset).limit if wish is None else wish
+        limit = book.account(dataset).limit if new is None else new
         book.set_limit(dataset, limit, neighbours=neighbours, earlier=earlier)
         if not as_json:
             _mention(dataset, limit, before, others)
@@ -125,7 +126,10 @@ def budget(
 
 
 def _mention(
-    dataset: str, limit: Budget, before: Budget | None, others: tuple[str, ...]
+    dataset: str,
+    limit: confide.privacy.Budget,
+    before: confide.privacy.Budget | None,
+    others: tuple[str, ...],
 ) -> None:
     """Mention what a new limit replaces, or what may have been meant instead."""
     hint = did_you_mean(dataset, others)
@@ -149,13 +153,13 @@ def _amount(budget: Any) -> str:
     return "" if budget is None else str(budget)
 
 
-def _relation(account: Account) -> str:
+def _relation(account: confide.ledger.Account) -> str:
     if account.neighbours is not None:
         return str(account.neighbours)
     return UNRECORDED if account.charges else "by the first charge"
 
 
-def _relation_of_entry(entry: Entry) -> str:
+def _relation_of_entry(entry: confide.ledger.Entry) -> str:
     if entry.earlier is not None:
         return f"{entry.neighbours} (earlier ones: {entry.earlier})"
     if entry.neighbours is not None:
@@ -163,16 +167,16 @@ def _relation_of_entry(entry: Entry) -> str:
     return UNRECORDED if entry.kind == "charge" else ""
 
 
-def _status(entry: Entry) -> str:
+def _status(entry: confide.ledger.Entry) -> str:
     """Return the status that a guarantee had on the day it was paid for."""
     return "" if entry.status is None else str(entry.status)
 
 
-def _name(neighbours: Neighbours | None) -> str | None:
+def _name(neighbours: confide.Neighbours | None) -> str | None:
     return None if neighbours is None else str(neighbours)
 
 
-def _account_record(account: Account) -> dict[str, Any]:
+def _account_record(account: confide.ledger.Account) -> dict[str, Any]:
     return {
         "dataset": account.dataset,
         "limit": str(account.limit),
@@ -183,7 +187,7 @@ def _account_record(account: Account) -> dict[str, Any]:
     }
 
 
-def _entry_record(entry: Entry) -> dict[str, Any]:
+def _entry_record(entry: confide.ledger.Entry) -> dict[str, Any]:
     return {
         "number": entry.number,
         "kind": entry.kind,

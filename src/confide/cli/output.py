@@ -1,5 +1,7 @@
 """Consoles, budgets from options, and errors in the words of the command line."""
 
+from __future__ import annotations
+
 import json
 import os
 import re
@@ -15,28 +17,20 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+import confide
 from confide.errors import ClaimedGuarantee, ConfideError, InvalidParameter
-from confide.inference import Intervals, Summary
-from confide.ledger import Ledger
-from confide.privacy import Approx, Budget, Guarantee, Pure, Zcdp
-from confide.privacy.budgets import exact
-from confide.reporting.terminal import (
-    coefficient_notes,
-    coefficient_table,
-    guarantee_panel,
-    plain_table,
-)
 
+_SAME = (
+    *("epsilon", "delta", "rho", "l1", "l2", "seed", "out", "model", "mechanism"),
+    *("neighbours", "earlier", "rows", "columns", "width", "runs", "dimension", "rate"),
+    *("steps", "intervals", "level", "attribute", "scale", "slope_bound"),
+    *("target_bound", "workers"),
+)
 OPTIONS = {
-    **{name: f"--{name}" for name in ("epsilon", "delta", "rho", "l1", "l2", "seed")},
-    **{name: f"--{name}" for name in ("model", "mechanism", "neighbours", "earlier")},
-    **{name: f"--{name}" for name in ("rows", "columns", "width", "runs", "dimension")},
-    **{name: f"--{name}" for name in ("intervals", "level", "attribute", "scale")},
-    "slope_bound": "--slope-bound",
-    "target_bound": "--target-bound",
+    **{name: f"--{name.replace('_', '-')}" for name in _SAME},
     "random_state": "--seed",
-    "workers": "--workers",
     "address": "--cluster",
+    "budget": "the budget",
     "place": "the ledger",
 }
 """What the command line calls the parameters that it sets."""
@@ -54,7 +48,7 @@ _PHRASES = (
 
 
 def in_options(error: Exception) -> str:
-    """Return the message of an error as it is said to somebody who typed a command."""
+    """Return the message of an error in the words of the command line."""
     text = str(error)
     if isinstance(error, InvalidParameter) and error.name in OPTIONS:
         text = OPTIONS[error.name] + text.removeprefix(error.name)
@@ -92,17 +86,25 @@ UNFOLDED = 4096
 """Columns where there is no terminal to fold lines for."""
 
 
+def either(names: Sequence[str]) -> str:
+    """Return a choice in words."""
+    *others, last = names
+    return f"{', '.join(others)} or {last}"
+
+
 def wide_console() -> Console:
     """Return where wide tables go: a terminal folds them, a file or a pipe must not."""
     return console if console.is_terminal else Console(highlight=False, width=UNFOLDED)
 
 
-def read_budget(epsilon: str | None, delta: str | None, rho: str | None) -> Budget:
+def read_budget(
+    epsilon: str | None, delta: str | None, rho: str | None
+) -> confide.privacy.Budget:
     """Turn options into a budget; exactly one kind must be named."""
     if rho is not None and epsilon is None and delta is None:
-        return Zcdp(rho)
+        return confide.Zcdp(rho)
     if rho is None and epsilon is not None:
-        return Pure(epsilon) if delta is None else Approx(epsilon, delta)
+        return confide.Pure(epsilon) if delta is None else confide.Approx(epsilon, delta)
     raise InvalidParameter(
         "the budget",
         "given by --epsilon, by --epsilon and --delta, or by --rho alone",
@@ -136,9 +138,9 @@ def check_picture(plot: Path) -> None:
         raise InvalidParameter("--plot", must, str(plot))
 
 
-def read_intervals(wish: str | None, level: float | None) -> Intervals | None:
-    """Turn options into settings of intervals; None where none are wished for."""
-    if wish is None:
+def read_intervals(share: str | None, level: float | None) -> confide.Intervals | None:
+    """Turn options into settings of intervals; None without --intervals."""
+    if share is None:
         if level is None:
             return None
         raise InvalidParameter(
@@ -148,23 +150,23 @@ def read_intervals(wish: str | None, level: float | None) -> Intervals | None:
             "Add --intervals auto, or a share of the budget like --intervals 0.2.",
         )
     settings: dict[str, Any] = {} if level is None else {"level": level}
-    if wish.strip().casefold() == "auto":
-        return Intervals(**settings)
+    if share.strip().casefold() == "auto":
+        return confide.Intervals(**settings)
     try:
-        part = exact(wish, "--intervals")
+        part = confide.privacy.budgets.exact(share, "--intervals")
     except InvalidParameter:
         part = Fraction(0)
     if not 0 < part < 1:
         raise InvalidParameter(
             "--intervals",
             "auto, or the share of the budget that goes to them, between 0 and 1",
-            wish,
+            share,
             "Try --intervals auto or --intervals 0.2.",
         )
-    return Intervals(share=part, **settings)
+    return confide.Intervals(share=part, **settings)
 
 
-def open_existing(ledger: str, dataset: str = "people") -> Ledger:
+def open_existing(ledger: str, dataset: str = "people") -> confide.Ledger:
     """Open a ledger to use it; a mistyped name must not become an empty book."""
     if "://" not in ledger and not Path(ledger).exists():
         raise InvalidParameter(
@@ -174,7 +176,7 @@ def open_existing(ledger: str, dataset: str = "people") -> Ledger:
             "Setting a limit makes one: "
             f"{limit_command(ledger, dataset)} (choose your own numbers).",
         )
-    return Ledger.open(ledger)
+    return confide.Ledger.open(ledger)
 
 
 def limit_command(ledger: str, dataset: str) -> str:
@@ -213,24 +215,26 @@ def print_json(content: Any) -> None:
     print(json.dumps(content, indent=2, ensure_ascii=False))
 
 
-def print_guarantee(guarantee: Guarantee) -> None:
+def print_guarantee(guarantee: confide.Guarantee) -> None:
     """Print what is promised, first and in a frame."""
-    console.print(guarantee_panel(guarantee))
+    console.print(confide.reporting.terminal.guarantee_panel(guarantee))
 
 
 def print_table(
     heads: Iterable[str], lines: Iterable[Iterable[str]], title: str | None = None
 ) -> None:
     """Print a table without lines; the first column is text, the others are figures."""
-    wide_console().print(plain_table(heads, lines, title))
+    table = confide.reporting.terminal.plain_table(heads, lines, title)
+    wide_console().print(table)
 
 
 def print_coefficients(
-    summary: Summary, beside: tuple[str, Sequence[float]] | None = None
+    summary: confide.inference.Summary, beside: tuple[str, Sequence[float]] | None = None
 ) -> None:
     """Print the coefficients, with their intervals and a column beside where given."""
-    wide_console().print(coefficient_table(summary.table, beside))
-    for note in coefficient_notes(summary):
+    terminal = confide.reporting.terminal
+    wide_console().print(terminal.coefficient_table(summary.table, beside))
+    for note in terminal.coefficient_notes(summary):
         console.print(note)
 
 

@@ -1,92 +1,200 @@
-"""Progress of studies and of passes over a table: a bar, or lines without a terminal.
+"""Progress of studies and of sweeps over a table: a bar, or lines without a terminal.
 
-How many sweeps a fit takes depends on the data. It is for the eyes of whoever holds them:
-it goes to no model file and to no JSON.
+How many sweeps a fit takes depends on the data. It is shown to the data holder alone: it
+goes to no model file and to no JSON.
 """
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
-from typing import Any
+from __future__ import annotations
 
-from rich.console import Console
-from rich.live import Live
-from rich.progress_bar import ProgressBar
-from rich.table import Table
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeAlias
+
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.table import Column
 from rich.text import Text
 
-from confide.data.partitioned.progress import Pass, watching
-from confide.studies import Progress
+import confide
 
 BETWEEN_LINES = 10.0
 """Seconds between two lines where there is no terminal."""
+MILLION = 10**6
 
 
-def live_display(console: Console, picture: Callable[[], Table]) -> Live:
-    """Keep a picture on the terminal, drawn anew all the time; it leaves no trace."""
-    return Live(
-        console=console,
-        get_renderable=picture,
-        refresh_per_second=4,
-        transient=True,
-        redirect_stdout=False,
-    )
+Say: TypeAlias = Callable[[Task], str]
 
 
-@dataclass(slots=True)
-class Bar:
-    """Shows the latest progress; between two of them the clock goes on."""
+class Words(ProgressColumn):
+    """What a function says of a task."""
 
-    console: Console
-    latest: Progress = field(default_factory=lambda: Progress(0, 0))
-    born: float = field(default_factory=time.monotonic)
-    heard: float = field(default_factory=time.monotonic)
-    printed: float = -BETWEEN_LINES
+    def __init__(self, say: Say) -> None:
+        super().__init__(Column(no_wrap=True))
+        self.say = say
 
-    def shown(self) -> AbstractContextManager[Any]:
-        """Keep the bar on the terminal for a while; it leaves no trace."""
-        if not self.console.is_terminal:
-            return nullcontext()
-        return live_display(self.console, self.picture)
+    def render(self, task: Task) -> Text:
+        """Return the words."""
+        return Text(self.say(task))
 
-    def watch(self, progress: Progress) -> None:
+
+class Bar(Progress):
+    """One task with words beside and below its bar, which leaves no trace.
+
+    Where there is no terminal the words are printed now and then, after ``wait`` seconds.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        name: str,
+        beside: Sequence[Say],
+        below: Sequence[Say],
+        wait: float = 0.0,
+    ) -> None:
+        self._beside, self._below = beside, below
+        self._due = console.get_time() + wait
+        super().__init__(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(30),
+            *map(Words, beside),
+            console=console,
+            refresh_per_second=4,
+            transient=True,
+            redirect_stdout=False,
+            disable=not console.is_interactive,
+        )
+        self.add_task(name, total=None)
+
+    @property
+    def task(self) -> Task:
+        """The task: how far it is, and how fast it goes."""
+        return self.tasks[0]
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        """Yield the bar and the line below it."""
+        yield from super().get_renderables()
+        if self.tasks:
+            below = self._said(self._below)
+            yield Text(below, style="dim", overflow="ellipsis", no_wrap=True)
+
+    def print_line(self) -> None:
+        """Print a line where no bar is drawn, unless one was printed just now."""
+        now = self.get_time()
+        if self.disable and now >= self._due:
+            self._due = now + BETWEEN_LINES
+            words = self._said((*self._beside, *self._below))
+            name = self.task.description
+            line = f"{name}: {words}" if name else words
+            self.console.print(Text(line), soft_wrap=True)
+
+    def _said(self, words: Iterable[Say]) -> str:
+        return ", ".join(filter(None, (say(self.task) for say in words)))
+
+
+class StudyBar:
+    """Shows how many cells of a study are done, and which are at work."""
+
+    def __init__(self, console: Console) -> None:
+        self.bar = Bar(console, "", (_cells, _elapsed, _estimate), (_at_work,))
+
+    def watch(self, progress: confide.studies.Progress) -> None:
         """Take note of progress."""
-        now = time.monotonic()
-        self.latest, self.heard = progress, now
+        self.bar.update(
+            self.bar.task.id,
+            completed=progress.done,
+            total=progress.total,
+            left=progress.left,
+            running=progress.running,
+        )
         if progress.note:
-            self.console.print(Text(progress.note, style="yellow"))
-        due = now >= self.printed + BETWEEN_LINES
-        if due and not self.console.is_terminal and progress.running:
-            self.printed = now
-            self.console.print(Text(f"{self.words()}: {self.cells()}"), soft_wrap=True)
+            self.bar.console.print(Text(progress.note, style="yellow"))
+        if progress.running:
+            self.bar.print_line()
 
-    def picture(self) -> Table:
-        """Return the bar as it is now."""
-        line = Table.grid(padding=(0, 2, 0, 0))
-        bar = ProgressBar(total=max(1, self.latest.total), completed=self.latest.done)
-        bar.width = 30
-        line.add_row(bar, Text(self.words(), no_wrap=True))
-        whole = Table.grid()
-        whole.add_row(line)
-        whole.add_row(Text(self.cells(), style="dim", overflow="ellipsis", no_wrap=True))
-        return whole
 
-    def words(self) -> str:
-        """Return how far it is, since when, and how long it may take."""
-        now = time.monotonic()
-        parts = [
-            f"{self.latest.done}/{self.latest.total} cells",
-            format_duration(now - self.born),
-        ]
-        if self.latest.left is not None:
-            left = max(0.0, self.latest.left - (now - self.heard))
-            parts.append(f"about {format_duration(left)} left")
-        return ", ".join(parts)
+def _cells(task: Task) -> str:
+    return "" if task.total is None else f"{task.completed:.0f}/{task.total:.0f} cells"
 
-    def cells(self) -> str:
-        """Return the cells at work."""
-        return "; ".join(self.latest.running) or "starting workers"
+
+def _elapsed(task: Task) -> str:
+    return format_duration(task.elapsed or 0.0)
+
+
+def _estimate(task: Task) -> str:
+    left = task.fields.get("left")
+    return "" if left is None else f"about {format_duration(left)} left"
+
+
+def _at_work(task: Task) -> str:
+    running = task.fields.get("running")
+    return f"at work: {'; '.join(running)}" if running else "starting workers"
+
+
+class SweepBar:
+    """Shows the sweep at work; ``at_first`` is said before the first one begins.
+
+    ``once`` names what is done to a table that is read one time only.
+    """
+
+    def __init__(self, console: Console, at_first: str, once: str = "") -> None:
+        words = (self._rows, self._left, self._since)
+        self.bar = Bar(console, at_first, (row_speed,), words, BETWEEN_LINES)
+        self._start = self.bar.get_time()
+        self._once = once
+        self._latest: confide.data.Pass | None = None
+        self._whole: int | None = None
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Watch sweeps for a while."""
+        with confide.data.watching(self.watch), self.bar:
+            yield
+
+    def watch(self, sweep: confide.data.Pass) -> None:
+        """Take note of how far a sweep is."""
+        task = self.bar.task.id
+        if self._latest is None or sweep.number != self._latest.number:
+            name = self._once or f"sweep {sweep.number}"
+            total = self._whole or sweep.expected
+            self.bar.reset(task, description=name, total=total)
+        self._latest = sweep
+        if sweep.over and sweep.rows:
+            self._whole = sweep.rows
+        self.bar.update(task, completed=sweep.rows)
+        self.bar.print_line()
+
+    def _rows(self, task: Task) -> str:
+        """Return how many rows were read, of how many."""
+        sweep = self._latest
+        if sweep is None or not (task.completed or task.total):
+            return ""
+        if sweep.over or task.total is None:
+            return f"{task.completed:,.0f} rows"
+        about = "" if self._whole else "about "
+        total = max(task.total, task.completed)
+        return f"{task.completed:,.0f} of {about}{total:,.0f} rows"
+
+    def _left(self, task: Task) -> str:
+        """Return how long this sweep may still take, or else how long it took so far."""
+        if self._latest is None or self._latest.over:
+            return ""
+        rest = task.time_remaining
+        if rest is None:
+            return f"{_elapsed(task)} in this sweep"
+        words = f"{format_duration(rest) if rest >= 1 else 'under 1 s'} left"
+        return words if self._once else f"{words} in this sweep"
+
+    def _since(self, task: Task) -> str:
+        return f"{format_duration(task.get_time() - self._start)} since the start"
+
+
+def row_speed(task: Task) -> str:
+    """Return rows in a second in two digits; nothing where nobody knows yet."""
+    if task.speed is None:
+        return ""
+    if task.speed >= MILLION:
+        return f"{task.speed / MILLION:.1f} million rows/s"
+    return f"{float(f'{task.speed:.2g}'):,.0f} rows/s"
 
 
 def format_duration(seconds: float) -> str:
@@ -96,124 +204,3 @@ def format_duration(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes:02} min"
     return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
-
-
-SMOOTHING_WEIGHT = 0.5
-"""Seconds after which the speed of a sweep is taken from itself, not from the last one."""
-MILLION = 10**6
-
-
-@dataclass(slots=True)
-class SweepBar:
-    """Shows the sweep at work; ``at_first`` is said before the first one begins.
-
-    ``once`` names what is done to a table that is walked one time only.
-    """
-
-    console: Console
-    at_first: str
-    once: str = ""
-    latest: Pass | None = None
-    whole: int | None = None
-    pace: float | None = None
-    born: float = field(default_factory=time.monotonic)
-    heard: float = field(default_factory=time.monotonic)
-    printed: float = field(default_factory=time.monotonic)
-
-    @contextmanager
-    def shown(self) -> Iterator[None]:
-        """Watch sweeps for a while; a bar on a terminal leaves no trace."""
-        with watching(self.watch):
-            if not self.console.is_terminal:
-                yield
-                return
-            with live_display(self.console, self.picture):
-                yield
-
-    def watch(self, sweep: Pass) -> None:
-        """Take note of how far a sweep is."""
-        now = time.monotonic()
-        self.latest, self.heard = sweep, now
-        if sweep.over and sweep.rows:
-            self.whole, self.pace = sweep.rows, sweep.rows / max(sweep.seconds, 1e-9)
-        if not self.console.is_terminal and now >= self.printed + BETWEEN_LINES:
-            self.printed = now
-            parts = ", ".join(filter(None, (self.rows(), self.speed(), self.left())))
-            self.console.print(Text(f"{self.name()}: {parts}"), soft_wrap=True)
-
-    def picture(self) -> Table:
-        """Return the bar as it is now."""
-        line = Table.grid(padding=(0, 2, 0, 0))
-        line.add_row(
-            Text(self.name(), no_wrap=True), self.bar(), Text(self.speed(), no_wrap=True)
-        )
-        past = f"{format_duration(time.monotonic() - self.born)} since the start"
-        parts = ", ".join(filter(None, (self.rows(), self.left())))
-        below = "; ".join(filter(None, (parts, past)))
-        whole = Table.grid()
-        whole.add_row(line)
-        whole.add_row(Text(below, style="dim", overflow="ellipsis", no_wrap=True))
-        return whole
-
-    def name(self) -> str:
-        """Return what goes on."""
-        if self.latest is None:
-            return self.at_first
-        return self.once or f"sweep {self.latest.number}"
-
-    def bar(self) -> ProgressBar:
-        """Return how far this sweep is; where nobody can know, something that moves."""
-        sweep, total = self.latest, self.total()
-        if sweep is None or total is None or not sweep.rows:
-            return ProgressBar(total=1, pulse=True, width=30)
-        return ProgressBar(total=total, completed=sweep.rows, width=30)
-
-    def total(self) -> int | None:
-        """Return about how many rows a sweep has: as many as the last one had."""
-        if self.latest is None:
-            return None
-        found = self.whole or self.latest.expected
-        return None if found is None else max(found, self.latest.rows)
-
-    def rows(self) -> str:
-        """Return how many rows were read, of how many."""
-        sweep, total = self.latest, self.total()
-        if sweep is None or not (sweep.rows or total):
-            return ""
-        if sweep.over or total is None:
-            return f"{sweep.rows:,} rows"
-        if not sweep.rows:
-            return f"{total:,} rows"
-        about = "" if self.whole else "about "
-        return f"{sweep.rows:,} of {about}{total:,} rows"
-
-    def speed(self) -> str:
-        """Return rows in a second: of this sweep, or of the last one at first."""
-        pace = self._pace()
-        return "" if pace is None else in_a_second(pace)
-
-    def left(self) -> str:
-        """Return how long this sweep may still take; else how long it takes already."""
-        sweep, pace, total = self.latest, self._pace(), self.total()
-        if sweep is None or sweep.over:
-            return ""
-        since = time.monotonic() - self.heard
-        if pace is None or total is None or not sweep.rows:
-            return f"{format_duration(sweep.seconds + since)} in this sweep"
-        rest = (total - sweep.rows) / pace - since
-        words = f"{format_duration(rest) if rest >= 1 else 'under 1 s'} left"
-        return words if self.once else f"{words} in this sweep"
-
-    def _pace(self) -> float | None:
-        sweep, pace = self.latest, self.pace
-        if sweep is None or sweep.over or not sweep.rows:
-            return pace
-        own = sweep.rows / max(sweep.seconds, 1e-9)
-        return own if pace is None or sweep.seconds >= SMOOTHING_WEIGHT else pace
-
-
-def in_a_second(rows: float) -> str:
-    """Return a speed in two digits."""
-    if rows >= MILLION:
-        return f"{rows / MILLION:.1f} million rows/s"
-    return f"{float(f'{rows:.2g}'):,.0f} rows/s"

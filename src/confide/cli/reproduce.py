@@ -1,13 +1,17 @@
 """`confide reproduce`: the tables and figures of papers, computed again."""
 
+from __future__ import annotations
+
 import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.progress import Task
 from rich.table import Table
 from rich.text import Text
 
+import confide
 from confide.cli.output import (
     AsJson,
     console,
@@ -15,11 +19,10 @@ from confide.cli.output import (
     print_json,
     wide_console,
 )
-from confide.cli.progress import Bar
+from confide.cli.progress import StudyBar
 from confide.errors import InvalidParameter
-from confide.parallel.dask_cluster import connected
-from confide.studies import FOLDER, STUDIES, Reproduction, TableLayout, records, reproduce
 
+FOLDER = Path("confide-studies")
 SHOWN_FAILURES = 10
 
 
@@ -47,20 +50,21 @@ def reproduce_study(
         raise InvalidParameter("--out", "a folder", str(out), "A file is in its place.")
     if jobs is not None and cluster is not None:
         raise InvalidParameter("--jobs", "left out next to --cluster", jobs)
-    study = STUDIES.find(name)
-    bar = Bar(err_console)
+    study = confide.studies.STUDIES.find(name)
+    progress = StudyBar(err_console)
     try:
-        with connected(address=cluster) as client, bar.shown():
-            result = reproduce(
+        connection = confide.parallel.dask_cluster.connected(address=cluster)
+        with connection as client, progress.bar:
+            result = confide.studies.reproduce(
                 study,
                 quick=quick,
                 jobs=jobs,
                 cluster=client,
                 folder=out,
-                progress=bar.watch,
+                progress=progress.watch,
             )
     except KeyboardInterrupt:
-        _say_how_to_resume(bar, name, quick, out, cluster)
+        _say_how_to_resume(progress.bar.task, name, quick, out, cluster)
         raise typer.Exit(130) from None
     if as_json:
         print_json(_record(result))
@@ -71,38 +75,35 @@ def reproduce_study(
 
 
 def _say_how_to_resume(
-    bar: Bar, name: str, quick: bool, out: Path, cluster: str | None
+    task: Task, name: str, quick: bool, out: Path, cluster: str | None
 ) -> None:
     words = ["confide", "reproduce", name, *(["--quick"] if quick else [])]
     words += ["--out", str(out)] if out != FOLDER else []
     words += ["--cluster", cluster] if cluster is not None else []
     err_console.print(
         Text(
-            f"Stopped at {bar.latest.done} of {bar.latest.total} cells; what is finished "
-            f"is kept. Go on with: {shlex.join(words)}"
+            f"Stopped at {task.completed:.0f} of {task.total or 0:.0f} cells; what is "
+            f"finished is kept. Go on with: {shlex.join(words)}"
         ),
         soft_wrap=True,
     )
 
 
 def _print_studies(as_json: bool) -> None:
+    studies = [study for _, study in sorted(confide.studies.STUDIES.items())]
     if as_json:
-        print_json(
-            [
-                {"name": study.name, "title": study.title, "source": study.source}
-                for study in STUDIES.values()
-            ]
-        )
+        keys = ("name", "title", "source")
+        print_json([{key: getattr(study, key) for key in keys} for study in studies])
         return
-    for study in STUDIES.values():
+    for study in studies:
         console.print(Text(study.name, style="bold"), Text(study.title), soft_wrap=True)
         console.print(Text(f"  {study.source}", style="dim"), soft_wrap=True)
-    if not STUDIES:
+    if not studies:
         console.print("There are no studies yet.")
 
 
-def _print_result(result: Reproduction) -> None:
-    layout = TableLayout.of(result.table)
+def _print_result(result: confide.studies.Reproduction) -> None:
+    layout = confide.studies.TableLayout.of(result.table)
     console.print(Text(result.study.title, style="bold"), soft_wrap=True)
     kind = "a quick look, not the whole study; " if result.quick else ""
     console.print(Text(f"{kind}{result.study.source}\n", style="dim"), soft_wrap=True)
@@ -122,7 +123,7 @@ def _print_result(result: Reproduction) -> None:
     _print_failures(result)
 
 
-def _print_failures(result: Reproduction) -> None:
+def _print_failures(result: confide.studies.Reproduction) -> None:
     for failure in result.failures[:SHOWN_FAILURES]:
         err_console.print(Text(f"\nfailed: {failure}", style="red"), soft_wrap=True)
         err_console.print(Text(failure.trace.rstrip(), style="dim"), soft_wrap=True)
@@ -133,12 +134,12 @@ def _print_failures(result: Reproduction) -> None:
         err_console.print("\nThe same command tries again what failed, and only that.")
 
 
-def _record(result: Reproduction) -> dict[str, Any]:
+def _record(result: confide.studies.Reproduction) -> dict[str, Any]:
     return {
         "study": result.study.name,
         "version": result.study.version,
         "quick": result.quick,
-        "table": records(result.table),
+        "table": confide.studies.records(result.table),
         "failures": [{"where": one.where, "error": one.error} for one in result.failures],
         "notes": list(result.notes),
         "files": [str(path) for path in result.files],

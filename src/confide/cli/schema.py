@@ -1,5 +1,7 @@
 """`confide schema`: write a schema, proofread it, hold a table against it."""
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -9,6 +11,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+import confide
 from confide.cli.output import (
     AsJson,
     check_new_file,
@@ -19,22 +22,15 @@ from confide.cli.output import (
 )
 from confide.cli.progress import SweepBar
 from confide.cli.tables import TableName, check_table
-from confide.data import (
-    UNKNOWN,
-    Comparison,
-    Finding,
-    Schema,
-    compare_table,
-    schema_template,
-)
 
 schemas = typer.Typer(
     help="Write and check schemas: what is public about a table.",
     epilog="Example: [bold]confide schema init adult.csv --target income --out adult.toml"
     "[/bold]",
 )
+UNKNOWN = "?"
 NOT_PRIVATE = (
-    "NOT PRIVATE: counts from the records of the table, for the eyes of whoever holds it. "
+    "NOT PRIVATE: counts from the records of the table, for the data holder alone. "
     "Do not publish any of it. Nothing is spent."
 )
 ADVICE = (
@@ -65,7 +61,7 @@ def schema_init(
     Example: [bold]confide schema init adult.csv --target income --out adult.toml[/bold]
     """
     check_table(table)
-    text = schema_template(table, target, column or ())
+    text = confide.data.schema_template(table, target, column or ())
     if out is None:
         print(text, end="")
         return
@@ -101,14 +97,14 @@ def schema_check(
 
     Example: [bold]confide schema check adult.toml --table adult.csv[/bold]
     """
-    public = Schema.from_toml(schema)
+    public = confide.Schema.from_toml(schema)
     if table is None:
         _print_features(public, as_json=as_json)
         return
     check_table(table)
     bar = SweepBar(err_console, f"opening {Path(table).name}", once="checking")
     with bar.shown():
-        found = compare_table(public, table)
+        found = confide.data.compare_table(public, table)
     if as_json:
         record = {**asdict(found), "refused": found.refused}
         print_json({"notice": NOT_PRIVATE, "schema": public.name, **record})
@@ -118,7 +114,7 @@ def schema_check(
         raise typer.Exit(2)
 
 
-def _print_features(public: Schema, *, as_json: bool) -> None:
+def _print_features(public: confide.Schema, *, as_json: bool) -> None:
     weights = dict(zip(public.features, public.weights.tolist(), strict=True))
     if as_json:
         print_json({"name": public.name, "features": weights})
@@ -132,7 +128,9 @@ def _print_features(public: Schema, *, as_json: bool) -> None:
     print_table(("feature", "share of the row length"), lines)
 
 
-def _print_comparison(found: Comparison, public: Schema, table: str) -> None:
+def _print_comparison(
+    found: confide.data.Comparison, public: confide.Schema, table: str
+) -> None:
     console.print(NOT_PRIVATE, style="bold red")
     console.print(f"\n{table} holds {found.rows:,} rows.", markup=False)
     for name, near in found.absent:
@@ -165,7 +163,7 @@ def _print_comparison(found: Comparison, public: Schema, table: str) -> None:
     console.print(f"\n[dim]{ADVICE}[/dim]")
 
 
-def _print_undeclared(finding: Finding) -> None:
+def _print_undeclared(finding: confide.data.Finding) -> None:
     if not finding.named:
         return
     lines = [
@@ -182,7 +180,7 @@ def _listed(names: Sequence[str]) -> str:
     return escape(", ".join(names[:MOST_LISTED]) + tail)
 
 
-def _effects(finding: Finding, public: Schema) -> list[str]:
+def _effects(finding: confide.data.Finding, public: confide.Schema) -> list[str]:
     """Say what a fit makes of what is not as declared."""
     rules = {column.name: column for column in public.columns}
     part = rules.get(finding.column, public.target)

@@ -3,6 +3,8 @@
 They are read whole, streamed, or held by workers.
 """
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -11,17 +13,13 @@ from glob import has_magic
 from pathlib import Path
 from typing import Annotated, Any
 
-import pandas as pd
 import typer
 from rich.text import Text
 
+import confide
 from confide.cli.output import err_console
 from confide.cli.progress import SweepBar
-from confide.data import Schema, read_table
-from confide.data.tables.files import as_frame, is_in_parts, open_table
-from confide.data.tables.read import local_path
 from confide.errors import InvalidParameter
-from confide.parallel.dask_cluster import connected
 
 TableName = Annotated[
     str,
@@ -31,7 +29,7 @@ Streamed = Annotated[
     bool | None,
     typer.Option(
         "--stream/--no-stream",
-        help="Read the table anew in every sweep, or hold it in memory; by size if absent.",
+        help="Read the table in every sweep, or hold it in memory; by size if absent.",
     ),
 ]
 Workers = Annotated[
@@ -48,7 +46,7 @@ ClusterAddress = Annotated[
 
 def check_table(table: str) -> None:
     """Refuse, before anything else is done, a name that stands for no file."""
-    if not local_path(table).exists() and not has_magic(table):
+    if not confide.data.local_path(table).exists() and not has_magic(table):
         raise InvalidParameter(
             "the table",
             'a file, a folder, or a pattern in quotes such as "visits/*.parquet"',
@@ -81,12 +79,12 @@ class ReadMode:
         return self.workers is not None or self.address is not None
 
     def streams(self, table: str) -> bool:
-        """Whether a table is read anew in every sweep: as asked for, or by its size."""
-        return is_in_parts(table) if self.stream is None else self.stream
+        """Whether a table is read again in every sweep: by the option, or by its size."""
+        return confide.data.is_in_parts(table) if self.stream is None else self.stream
 
 
 @contextmanager
-def open_for_fit(table: str, schema: Schema, way: ReadMode) -> Iterator[Any]:
+def open_for_fit(table: str, schema: confide.Schema, way: ReadMode) -> Iterator[Any]:
     """Yield a table to fit on, and show on standard error what is done to it."""
     try:
         with _opened(table, schema, way) as rows:
@@ -97,18 +95,18 @@ def open_for_fit(table: str, schema: Schema, way: ReadMode) -> Iterator[Any]:
 
 
 @contextmanager
-def _opened(table: str, schema: Schema, way: ReadMode) -> Iterator[Any]:
+def _opened(table: str, schema: confide.Schema, way: ReadMode) -> Iterator[Any]:
     if way.on_workers:
         with _on_workers(table, way) as held:
             yield held
     elif way.streams(table):
-        parts = open_table(table)
+        parts = confide.data.open_table(table)
         _say(f"{table} is read from the beginning to the end in every sweep.")
         with SweepBar(err_console, "reading the table").shown():
             yield parts
     else:
         with err_console.status(Text(f"Reading {Path(table).name} ...")):
-            rows = read_files(table, schema)
+            rows = confide.data.read_files(table, schema)
         with err_console.status("Fitting ..."):
             yield rows
 
@@ -118,10 +116,12 @@ def _on_workers(table: str, way: ReadMode) -> Iterator[Any]:
     with ExitStack() as stack:
         with err_console.status("Waiting for workers ..."):
             client: Any = stack.enter_context(
-                connected(workers=way.workers, address=way.address)
+                confide.parallel.dask_cluster.connected(
+                    workers=way.workers, address=way.address
+                )
             )
         # workers elsewhere have another working directory
-        parts = open_table(Path(table).absolute(), cluster=client)
+        parts = confide.data.open_table(Path(table).absolute(), cluster=client)
         where = "on this machine" if way.address is None else f"at {way.address}"
         count = len(client.nthreads())
         who = f"{count} workers {where} read" if count > 1 else f"One worker {where} reads"
@@ -134,14 +134,6 @@ def _on_workers(table: str, way: ReadMode) -> Iterator[Any]:
             # what waits for the cluster would complain when it is thrown away
             logging.getLogger("asyncio").setLevel(logging.CRITICAL + 1)
             raise
-
-
-def read_files(table: str, schema: Schema | None) -> pd.DataFrame:
-    """Read all files of a table into memory."""
-    if Path(table).is_file():
-        return read_table(table, schema)
-    parts = open_table(table).sources(schema)
-    return pd.concat([as_frame(part.whole()) for part in parts], ignore_index=True)
 
 
 def _say(text: str) -> None:

@@ -2,6 +2,7 @@
 
 from confide.data.datasets.catalogue import DATASETS, Dataset, load, load_a9a
 from confide.data.datasets.warfarin import load_warfarin
+from confide.data.partitioned.progress import Pass, watching
 from confide.data.partitioned.rows import PartitionedRows
 from confide.data.rows.block import Block
 from confide.data.rows.entry_bounds import EntryBounds, bound_entries
@@ -22,9 +23,10 @@ from confide.data.schema.schema import UNNAMED, Schema
 from confide.data.schema.sections import UNKNOWN
 from confide.data.schema.target import Target
 from confide.data.tables.check_table import Comparison, Finding, Undeclared, compare_table
-from confide.data.tables.files import open_table
-from confide.data.tables.read import read_table
+from confide.data.tables.files import is_in_parts, open_table, read_files
+from confide.data.tables.read import local_path, read_table
 from confide.data.tables.schema_template import schema_template
+from confide.data.tables.write import table_writer
 
 __all__ = [
     "COLUMNS",
@@ -47,6 +49,7 @@ __all__ = [
     "LevelColumn",
     "Number",
     "PartitionedRows",
+    "Pass",
     "RangeColumn",
     "Rows",
     "Schema",
@@ -55,11 +58,16 @@ __all__ = [
     "bound_entries",
     "bound_rows",
     "compare_table",
+    "is_in_parts",
     "load",
     "load_a9a",
     "load_warfarin",
+    "local_path",
     "one_by_one",
     "open_table",
+    "read_files",
     "read_table",
     "schema_template",
+    "table_writer",
+    "watching",
 ]

@@ -1,13 +1,21 @@
-"""scikit-learn estimators: thin shells over the mechanisms."""
+"""scikit-learn estimators: thin shells over the mechanisms.
 
-from confide.estimators._load import load_model
-from confide.estimators._model_file import release_hash
-from confide.estimators._predict_chunks import each_piece
-from confide.estimators.catalogue import ESTIMATORS, EstimatorEntry
-from confide.estimators.classifiers import LinearSVC, LogisticRegression
-from confide.estimators.multi_response import MultiResponseRegression
-from confide.estimators.regressors import LinearRegression, PoissonRegression
-from confide.estimators.sparse import SparseLinearRegression
+Modules are imported when one of their names is first used: the catalogue alone is light.
+"""
+
+from typing import TYPE_CHECKING
+
+from confide._lazy import lazy
+
+if TYPE_CHECKING:
+    from confide.estimators._load import load_model
+    from confide.estimators._model_file import release_hash
+    from confide.estimators._predict_chunks import each_piece
+    from confide.estimators.catalogue import ESTIMATORS, EstimatorEntry, model_names
+    from confide.estimators.classifiers import LinearSVC, LogisticRegression
+    from confide.estimators.multi_response import MultiResponseRegression
+    from confide.estimators.regressors import LinearRegression, PoissonRegression
+    from confide.estimators.sparse import SparseLinearRegression
 
 __all__ = [
     "ESTIMATORS",
@@ -20,5 +28,21 @@ __all__ = [
     "SparseLinearRegression",
     "each_piece",
     "load_model",
+    "model_names",
     "release_hash",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        {
+            "_load": ("load_model",),
+            "_model_file": ("release_hash",),
+            "_predict_chunks": ("each_piece",),
+            "catalogue": ("ESTIMATORS", "EstimatorEntry", "model_names"),
+            "classifiers": ("LinearSVC", "LogisticRegression"),
+            "multi_response": ("MultiResponseRegression",),
+            "regressors": ("LinearRegression", "PoissonRegression"),
+            "sparse": ("SparseLinearRegression",),
+        },
+    )

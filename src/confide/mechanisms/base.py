@@ -249,4 +249,4 @@ class EntryMechanism(Mechanism, Protocol):
         ...
 
 
-MECHANISMS: Registry[type[Any]] = Registry("mechanism")
+MECHANISMS: Registry[type[Any]] = Registry("mechanism", "confide.selection")

@@ -12,8 +12,10 @@ from confide.objectives.constraints import (
     has_exact_prox,
     prox,
 )
+from confide.objectives.families import NORMAL_NODES, Family
 from confide.objectives.losses import (
     LOSSES,
+    MODELS,
     Hinge,
     HuberizedHinge,
     Logistic,
@@ -49,12 +51,15 @@ __all__ = [
     "CONSTRAINTS",
     "L1",
     "LOSSES",
+    "MODELS",
+    "NORMAL_NODES",
     "PENALTIES",
     "USUAL_CLIP",
     "Box",
     "Clipped",
     "Constraint",
     "ElasticNet",
+    "Family",
     "GroupL2",
     "Hinge",
     "HuberizedHinge",

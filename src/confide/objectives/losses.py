@@ -22,6 +22,7 @@ from scipy.special import expit
 from confide._registry import Registry
 from confide._types import AnyArray
 from confide.errors import InvalidParameter, MissingPublicBound
+from confide.objectives.families import Classes, Counts, Family, Numbers
 
 Targets: TypeAlias = Literal["signs", "numbers", "counts"]
 
@@ -144,9 +145,12 @@ class LossTraits:
 
 
 LOSSES: Registry[type[Any]] = Registry("loss")
+MODELS: Registry[type[Any]] = Registry("model")
+"""Losses by the model that minimises them; each has the ``family`` that a plan needs."""
 
 
 @LOSSES.register("logistic")
+@MODELS.register("logistic")
 @dataclass(frozen=True, slots=True)
 class Logistic(LossTraits):
     """log(1 + exp(−yη)) for y = ±1."""
@@ -158,6 +162,7 @@ class Logistic(LossTraits):
     monotone: ClassVar[bool] = True
     smooth: ClassVar[bool] = True
     bent_most_at: ClassVar[float] = 0.5
+    family: ClassVar[Family] = Classes()
 
     def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
         """Return φ."""
@@ -203,6 +208,7 @@ class Logistic(LossTraits):
 
 
 @LOSSES.register("huberized-hinge")
+@MODELS.register("svm")
 @dataclass(frozen=True, slots=True)
 class HuberizedHinge(LossTraits):
     """The hinge with a parabola of half-width h around its kink; z = yη, y = ±1."""
@@ -212,6 +218,7 @@ class HuberizedHinge(LossTraits):
     monotone: ClassVar[bool] = True
     smooth: ClassVar[bool] = True
     bent_most_at: ClassVar[float] = math.inf
+    family: ClassVar[Family] = Classes()
 
     def __post_init__(self) -> None:
         if not 0 < self.width < math.inf:
@@ -328,6 +335,7 @@ class Hinge(LossTraits):
 
 
 @LOSSES.register("squared")
+@MODELS.register("linear")
 @dataclass(frozen=True, slots=True)
 class Squared(LossTraits):
     """(η − y)²/2 for |y| <= B."""
@@ -339,6 +347,7 @@ class Squared(LossTraits):
     monotone: ClassVar[bool] = False
     smooth: ClassVar[bool] = True
     bent_most_at: ClassVar[float] = math.inf
+    family: ClassVar[Family] = Numbers()
 
     def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
         """Return φ."""
@@ -376,6 +385,7 @@ class Squared(LossTraits):
 
 
 @LOSSES.register("poisson")
+@MODELS.register("poisson")
 @dataclass(frozen=True, slots=True)
 class Poisson(LossTraits):
     """exp(η) − yη for counts 0 <= y <= B."""
@@ -386,6 +396,7 @@ class Poisson(LossTraits):
     monotone: ClassVar[bool] = False
     smooth: ClassVar[bool] = True
     bent_most_at: ClassVar[float] = math.inf
+    family: ClassVar[Family] = Counts()
 
     def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
         """Return φ."""

@@ -14,7 +14,7 @@ mean square over coefficients.
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, cast
 
 import numpy as np
 from scipy.special import ndtri
@@ -31,15 +31,17 @@ from confide.mechanisms import (
     WithIntervals,
 )
 from confide.objectives import (
-    LOSSES,
+    MODELS,
     USUAL_CLIP,
     Clipped,
+    Family,
     Loss,
     Objective,
+    PublicBounds,
     guess_coef_norm_of_columns,
 )
 from confide.planning.interval_width import ExpectedMoments, planned_widths
-from confide.planning.population import Model, synthetic_population
+from confide.planning.population import synthetic_population
 from confide.privacy import Budget, Guarantee, Neighbours, check_budget
 
 MOST_ROWS = 10**15
@@ -48,19 +50,11 @@ _NOT_FORESEEN = (
     "What becomes of the noise of several looks or steps is not foreseen: fit simulated "
     "data, or plan with mechanism='objective'."
 )
-_LOSSES = {"svm": "huberized-hinge", "linear": "squared"}
-_CLASSES = "balanced classes of a logistic model whose log-odds spread by {:g}"
-_NUMBERS = (
-    "a target that spreads by a third of its bound (of half its range); what the columns "
-    "explain of it spreads {:g} times as far as what they do not"
-)
-_COUNTS = "counts of 1 in the middle, whose expected logarithms spread by {:g}"
-_TARGETS = {"linear": _NUMBERS, "poisson": _COUNTS}
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a fit on so many rows is expected to show; errors are standard deviations.
+    """What a fit on a number of rows is expected to show; errors are standard deviations.
 
     ``shrinkage`` is the share of a coefficient that the ridge takes away (negative where
     strong noise inflates it instead); ``typical_coefficient`` is the size that the
@@ -72,7 +66,7 @@ class Plan:
 
     rows: int
     columns: int
-    model: Model
+    model: str
     mechanism: str
     budget: Budget
     neighbours: Neighbours
@@ -94,9 +88,14 @@ class Plan:
     scatter: float = math.nan
 
     @property
+    def family(self) -> Family:
+        """How targets are supposed to follow the predictor."""
+        return cast("Family", MODELS[self.model].family)
+
+    @property
     def target_unit(self) -> float:
         """How many of the user's units one unit of the objective is."""
-        return (self.target_bound or 1.0) if self.model == "linear" else 1.0
+        return (self.target_bound or 1.0) if self.family.identity_link else 1.0
 
     @property
     def noise_variances(self) -> tuple[float, float]:
@@ -157,7 +156,7 @@ class Plan:
         """What the prediction supposes about data that nobody has looked at."""
         return (
             f"rows have length {self.row_norm:g} and point in all directions evenly",
-            _TARGETS.get(self.model, _CLASSES).format(self.signal),
+            self.family.assumption(self.signal),
             "the signal is shared evenly by all coefficients",
             "errors are near normal, and not far larger than a typical coefficient",
         )
@@ -235,7 +234,7 @@ def make_plan(
     columns: int | Schema,
     budget: Budget,
     *,
-    model: Model = "logistic",
+    model: str = "logistic",
     mechanism: str | Mechanism = "objective",
     neighbours: Neighbours | str | None = None,
     row_norm: float = 1.0,
@@ -249,12 +248,12 @@ def make_plan(
     """Foretell a fit from public facts; nothing is read and nothing is spent.
 
     ``rows`` is a planned number, ``columns`` a number of features or a schema, ``model``
-    is "logistic", "svm" (huberized hinge), "linear" or "poisson". ``signal`` is the spread
-    of the linear predictor over the rows, for "linear" in units of the residual spread. The
-    rest is as in the estimators; ``intervals`` with a level of its own sets it.
+    one of `confide.objectives.MODELS`: "logistic", "svm" (huberized hinge), "linear",
+    "poisson". ``signal`` is the spread of the linear predictor over the rows, for "linear"
+    in units of the residual spread. The rest is as in the estimators; ``intervals`` with a
+    level of its own sets it.
     """
-    if model not in get_args(Model):
-        raise InvalidParameter("model", f"one of {list(get_args(Model))}", model)
+    plain = MODELS.find(model)()
     chosen = MECHANISMS.find(mechanism)() if isinstance(mechanism, str) else mechanism
     if isinstance(chosen, type) or getattr(chosen, "name", None) not in _NOISE_IS_ON:
         must = f"one of {list(_NOISE_IS_ON)} or such a mechanism"
@@ -268,11 +267,11 @@ def make_plan(
     slope = None if slope_bound is None else _positive("slope_bound", slope_bound)
     automatic = isinstance(l2, str) and l2 == "auto"
     objective = Objective(
-        _loss(model, target, slope),
+        _clipped(plain, model, target, slope),
         width + 1,
         math.hypot(norm, INTERCEPT_HEIGHT * norm),
         None if automatic else _positive("l2", cast("float", l2)),
-        target_bound=1.0 if model == "linear" else target,
+        target_bound=1.0 if plain.family.identity_link else target,
     )
     if isinstance(columns, Schema):
         guess = guess_coef_norm_of_columns(
@@ -312,7 +311,7 @@ def compare_mechanisms(
     columns: int | Schema,
     budget: Budget,
     *,
-    model: Model = "logistic",
+    model: str = "logistic",
     neighbours: Neighbours | str | None = None,
     row_norm: float = 1.0,
     l2: float | Literal["auto"] = "auto",
@@ -361,7 +360,7 @@ def _solve_errors(plan: Plan) -> Plan:
     ridge = plan.ridge / (plan.rows * units**2)
     on_term, last = plan.noise_variances
     pull = on_term / (plan.rows * units) ** 2
-    people = synthetic_population(plan.model, plan.columns, plan.signal, plan.target_bound)
+    people = synthetic_population(plan.family, plan.columns, plan.signal, plan.target_bound)
     free = people.centre(loss, np.zeros(2), 0.0, np.array([plan.signal, 0.0]))
     centre, stray, before = free, 0.0, math.inf
     while abs(stray - before) > 1e-5 * stray:
@@ -395,17 +394,24 @@ def _variances(calibration: Calibration) -> list[float]:
     return [noise.deviation(calibration.objective.dimension) ** 2 for noise in noises]
 
 
-def _loss(model: Model, target_bound: float | None, slope_bound: float | None) -> Loss:
-    """Return the loss that the estimator of this model minimises."""
-    if model in ("linear", "poisson") and target_bound is None:
+def _clipped(
+    loss: Any, model: str, target_bound: float | None, slope_bound: float | None
+) -> Loss:
+    """Return the loss that the estimator of this model minimises: its slope is bounded."""
+    if loss.targets != "signs" and target_bound is None:
         raise MissingPublicBound(f"a plan for model={model!r} needs target_bound: set it.")
-    if model == "poisson" and slope_bound is None:
-        raise MissingPublicBound("a plan for model='poisson' needs slope_bound: set it.")
-    plain = cast("Loss", LOSSES.find(_LOSSES.get(model, model))())
-    if model == "linear":
-        whole = target_bound or 1.0
-        return Clipped(plain, (slope_bound or USUAL_CLIP * whole) / whole)
-    return plain if slope_bound is None else Clipped(plain, slope_bound)
+    scaled = loss.family.identity_link
+    if slope_bound is not None:
+        unit = (target_bound or 1.0) if scaled else 1.0
+        return Clipped(loss, slope_bound / unit)
+    try:
+        loss.slope_bound(PublicBounds(1.0, target_bound=target_bound))
+    except MissingPublicBound:
+        if scaled:
+            return Clipped(loss, USUAL_CLIP)
+        lacking = f"a plan for model={model!r} needs slope_bound: set it."
+        raise MissingPublicBound(lacking) from None
+    return cast("Loss", loss)
 
 
 def _whole(name: str, value: int) -> int:

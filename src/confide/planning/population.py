@@ -6,16 +6,12 @@ Expectations over it replace what would have to be read from data.
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, ndtr
-from scipy.stats import poisson
 
 from confide._types import Array
-from confide.objectives import Loss
-
-Model: TypeAlias = Literal["logistic", "svm", "linear", "poisson"]
+from confide.objectives import NORMAL_NODES, Family, Loss
 
 
 class PopulationMoments(NamedTuple):
@@ -79,27 +75,21 @@ class SyntheticPopulation:
 
 @lru_cache(maxsize=16)
 def synthetic_population(
-    model: Model, columns: int, signal: float, bound: float | None
+    family: Family, columns: int, signal: float, bound: float | None
 ) -> SyntheticPopulation:
     """Lay out a public stand-in for the people: rows on a sphere, targets by the signal."""
-    numeric = model in ("linear", "poisson")
-    half = 30 if numeric else 80
+    signs = np.array([-1.0, 1.0])
+    # Residuals that spread smooth the integrand along the signal.
+    half = 80 if len(family.residuals) == len(signs) else 30
     reach = min(math.pi / 2, 6 / math.sqrt(columns))
     turn = np.arange(-half, half + 1) / (half + 0.5) * reach
-    normal, signs = np.linspace(-5.5, 5.5, 33), np.array([-1.0, 1.0])
     places = math.sqrt(columns) * np.sin(turn) if columns > 1 else signs
     density = np.cos(turn) ** (columns - 2) if columns > 1 else signs**2
-    residuals = normal if numeric else signs
-    grid = np.meshgrid(places, normal[::4], residuals, indexing="ij")
+    grid = np.meshgrid(places, NORMAL_NODES[::4], family.residuals, indexing="ij")
     place, stray, residual = (part.ravel() for part in grid)
+    predictor = signal * place
     weight = np.repeat(density, grid[0][0].size) * np.exp(-(stray**2) / 2)
-    weight *= np.exp(-(residual**2) / 2) if numeric else expit(residual * signal * place)
-    target = residual
-    if model == "linear":
-        whole = 3 * math.hypot(signal, 1.0)
-        target = np.clip((signal * place + residual) / whole, -1.0, 1.0)
-    if model == "poisson" and bound is not None:
-        rate = np.exp(np.minimum(signal * place, math.log(bound) + 3))
-        target = np.minimum(poisson.ppf(ndtr(residual), rate), bound)
+    weight *= family.weight(residual, predictor)
+    target = family.target(residual, predictor, signal, bound)
     across = (columns - place**2) / max(1, columns - 1)
     return SyntheticPopulation(place, across, stray, target, weight / weight.sum())

@@ -5,6 +5,9 @@ shows itself; HTML is in ``templates``, Markdown in ``card``, JSON in ``records`
 a terminal shows in ``terminal``, which is imported by those who have one.
 """
 
+from typing import TYPE_CHECKING
+
+from confide._lazy import lazy
 from confide.reporting.card import model_card
 from confide.reporting.coefficients import Coefficient
 from confide.reporting.page import report_page
@@ -12,6 +15,9 @@ from confide.reporting.records import guarantee_record, summary_record
 from confide.reporting.released_plot import ReleasedPlot
 from confide.reporting.summary import CoefficientTable, Summary
 from confide.reporting.text import about_intervals, plain_words
+
+if TYPE_CHECKING:
+    from confide.reporting import terminal  # noqa: F401
 
 __all__ = [
     "Coefficient",
@@ -25,3 +31,6 @@ __all__ = [
     "report_page",
     "summary_record",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(__name__, {"terminal": ()})

@@ -7,12 +7,16 @@ import pytest
 
 from confide import MultiResponseRegression, Number, Schema, Target, load_model
 from confide.accounting import multiplier_for
+from confide.cli import reproduce, schema
+from confide.cli.list import by_package
+from confide.data import UNKNOWN
 from confide.estimators import ESTIMATORS
 from confide.ledger import Ledger
 from confide.mechanisms import MECHANISMS, MpAdmm
 from confide.noise import Entropy
-from confide.objectives import LOSSES
-from confide.privacy import Approx, Pure
+from confide.objectives import LOSSES, MODELS
+from confide.privacy import Approx, Neighbours, Pure
+from confide.studies import FOLDER, STUDIES
 from support.commands import SCHEMA, run, run_main
 
 
@@ -262,6 +266,37 @@ def test_list_shows_every_registered_name(kind, registry):
     content = json.loads(run("list", kind, "--json").output)
     assert {line[0] for line in content[kind]} == set(registry)
     assert all(name in run("list").output for name in registry)
+
+
+def test_mechanisms_are_listed_by_package_and_name():
+    lines = json.loads(run("list", "mechanisms", "--json").output)["mechanisms"]
+    packages = [MECHANISMS[line[0]].__module__.rpartition(".")[0] for line in lines]
+    places = list(zip(packages, [line[0] for line in lines], strict=True))
+    assert places == sorted(places)
+    backwards = dict(reversed([*MECHANISMS.items()]))
+    assert list(by_package(backwards)) == [name for _, name in places]
+
+
+def test_studies_are_listed_by_name():
+    listed = [
+        line[0] for line in json.loads(run("list", "studies", "--json").output)["studies"]
+    ]
+    assert listed == sorted(STUDIES)
+    assert [
+        study["name"] for study in json.loads(run("reproduce", "--json").output)
+    ] == listed
+
+
+@pytest.mark.parametrize("command", ["fit", "plan", "audit"])
+def test_help_names_every_model_and_relation(command):
+    words = run(command, "--help").output.replace("│", " ").split()
+    named = {word.strip(".,;") for word in words}
+    assert {*MODELS, *map(str, Neighbours)} <= named
+
+
+def test_defaults_are_those_of_the_rooms():
+    assert reproduce.FOLDER == FOLDER
+    assert schema.UNKNOWN == UNKNOWN
 
 
 def test_a_plan_reads_model_and_bound_from_the_schema(folder):

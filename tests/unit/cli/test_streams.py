@@ -1,21 +1,17 @@
 """Tables larger than memory on the command line: streamed, held by workers, in pieces."""
 
-import io
 import json
 import math
 
 import numpy as np
 import pandas as pd
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner
 
 from confide import cli, load_model
 from confide.cli import predict as predictions
 from confide.cli import progress
-from confide.cli.progress import SweepBar
-from confide.data.partitioned.progress import Pass
-from confide.data.tables import files
+from confide.data.tables import files, write
 
 SCHEMA = """
 name = "loans"
@@ -195,7 +191,7 @@ def test_predictions_of_many_files_are_those_of_the_whole(folder, model, monkeyp
 
 def test_predictions_become_parquet_in_few_row_groups(folder, model, monkeypatch):
     parquet = pytest.importorskip("pyarrow.parquet")
-    monkeypatch.setattr(predictions, "GROUP_ROWS", 400)
+    monkeypatch.setattr(write, "GROUP_ROWS", 400)
     told = done("predict", model, "visits", "--out", "out.parquet", "--json")
     assert json.loads(told.stdout) == {"rows": 900, "out": "out.parquet"}
     assert parquet.ParquetFile("out.parquet").metadata.num_row_groups == 3
@@ -213,6 +209,8 @@ def test_a_table_that_breaks_off_leaves_the_old_predictions(folder, model):
     assert "column 'age'" in str(broken.exception)
     assert (folder / "out.csv").read_text("utf-8") == "as before"
     assert sorted(folder.iterdir()) == before
+    nowhere = run("predict", model, "loans.csv", "--out", "nowhere/out.csv")
+    assert "in a folder that can be written to" in str(nowhere.exception)
     pd.DataFrame({"age": [], "region": []}).to_csv("nobody.csv", index=False)
     assert "empty" in str(run("predict", model, "nobody.csv").exception)
 
@@ -246,50 +244,6 @@ def test_a_template_comes_from_the_first_of_many_files(folder):
         assert many == alone.replace('name = "loans"', 'name = "visits"')
     told = done("schema", "init", "visits/*.parquet", "--out", "new.toml").stdout
     assert "--table 'visits/*.parquet'" in told
-
-
-# ------------------------------------------------------------------------------- the bar
-
-
-def frame(bar, width=80):
-    """Return the bar as a terminal shows it."""
-    screen = Console(
-        file=io.StringIO(), force_terminal=True, width=width, color_system=None
-    )
-    screen.print(bar.picture())
-    return screen.file.getvalue()
-
-
-def test_the_bar_says_how_far_a_sweep_is(monkeypatch):
-    clock = [100.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
-    terminal = Console(file=io.StringIO(), force_terminal=True)
-    bar = SweepBar(terminal, "reading the table", born=100.0)
-    assert "reading the table" in frame(bar)
-    clock[0] = 110.0
-    bar.watch(Pass(1, 2_000_000, 10_000_000, 2.0))
-    first = frame(bar)
-    assert "sweep 1" in first
-    assert "1.0 million rows/s" in first
-    assert "2,000,000 of about 10,000,000 rows, 8 s left in this sweep; 10 s since" in first
-    bar.watch(Pass(1, 9_000_000, 10_000_000, 9.0, over=True))
-    assert "9,000,000 rows; 10 s since the start" in frame(bar)
-    bar.watch(Pass(2, 0, 10_000_000, 0.0))
-    clock[0] = 113.0
-    assert "9,000,000 rows, 3 s in this sweep" in frame(bar)
-    bar.watch(Pass(2, 90_000, 10_000_000, 3.0))
-    assert "30,000 rows/s" in frame(bar)
-    assert "90,000 of 9,000,000 rows, 4 min 57 s left" in frame(bar)
-    assert max(map(len, frame(bar, width=40).splitlines())) <= 40
-
-
-def test_a_walk_of_unknown_length_is_shown_too():
-    bar = SweepBar(Console(file=io.StringIO(), force_terminal=True), "", once="checking")
-    bar.watch(Pass(1, 500, None, 1.0))
-    assert "checking" in frame(bar)
-    assert "500 rows" in frame(bar)
-    bar.watch(Pass(1, 500, 400, 1.0))
-    assert "500 of about 500 rows, under 1 s left;" in frame(bar)
 
 
 # --------------------------------------------------------------------------- suggestions

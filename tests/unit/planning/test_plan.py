@@ -10,13 +10,17 @@ import pytest
 from scipy.special import expit
 
 from confide.errors import ConfideError, InvalidParameter, MissingPublicBound
+from confide.estimators import ESTIMATORS as CATALOGUE
 from confide.estimators import (
     LinearRegression,
     LinearSVC,
     LogisticRegression,
     PoissonRegression,
+    model_names,
 )
 from confide.mechanisms import ObjectivePerturbation
+from confide.objectives import MODELS, HuberizedHinge
+from confide.objectives.families import Classes
 from confide.planning import compare_mechanisms, make_plan, plan_curve, plot_plan
 from confide.privacy import Approx, Neighbours, Pure, Zcdp
 
@@ -33,6 +37,37 @@ ESTIMATORS = {
     "linear": LinearRegression,
     "poisson": PoissonRegression,
 }
+
+
+def test_every_model_has_its_estimator_and_what_a_plan_needs():
+    entries = {entry.model: entry for entry in CATALOGUE.values() if entry.model}
+    assert set(entries) == set(MODELS) == set(ESTIMATORS)
+    for model, loss in MODELS.items():
+        assert entries[model].kind is ESTIMATORS[model]
+        assert entries[model].labelled == (loss.targets == "signs")
+    assert model_names() == tuple(entries)
+    assert model_names(labelled=True) == ("logistic", "svm")
+    assert model_names(labelled=False) == ("linear", "poisson")
+
+
+class Upright(Classes):
+    """A family with words of its own."""
+
+    def assumption(self, signal):
+        return f"labels of another kind, {signal:g}"
+
+
+class Another(HuberizedHinge):
+    """A loss that planning has never heard of."""
+
+    family = Upright()
+
+
+def test_a_new_loss_needs_nothing_from_planning(monkeypatch):
+    monkeypatch.setitem(MODELS._entered, "another", Another)
+    new, old = (make_plan(500, 3, Pure(1), model=m) for m in ("another", "svm"))
+    assert new.total_error == old.total_error
+    assert "labels of another kind, 1" in new.assumptions
 
 
 def rows_and_labels(rows, columns, seed):

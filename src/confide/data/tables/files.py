@@ -28,7 +28,7 @@ from confide.data.tables.delimited import (
     translate_read_errors,
     translate_read_errors_locked,
 )
-from confide.data.tables.read import arrow_dataset, is_parquet, local_path
+from confide.data.tables.read import arrow_dataset, is_parquet, local_path, read_table
 from confide.errors import ConfideError, InvalidData, InvalidParameter
 from confide.parallel.workers import one_blas_thread, threads_to_use
 
@@ -275,6 +275,14 @@ def is_in_parts(source: Any) -> bool:
     if path.is_file():
         return path.stat().st_size >= STREAM_THRESHOLD_BYTES
     return path.is_dir() or has_magic(str(source))
+
+
+def read_files(source: str | Path, schema: Schema | None) -> pd.DataFrame:
+    """Read all files of a table into memory."""
+    if local_path(source).is_file():
+        return read_table(source, schema)
+    parts = open_table(source).sources(schema)
+    return pd.concat([as_frame(part.whole()) for part in parts], ignore_index=True)
 
 
 def _text_categories(schema: Schema, arrow_schema: Any) -> list[str]:

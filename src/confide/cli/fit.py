@@ -1,4 +1,6 @@
-"""`confide fit` and `confide report`."""
+"""`confide fit`."""
+
+from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -6,19 +8,19 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from confide import __version__
+import confide
 from confide.cli.output import (
     AsJson,
     Delta,
     Epsilon,
     Level,
-    ModelFile,
     Rho,
     WithIntervals,
     check_new_file,
     check_picture,
     claims_said,
     console,
+    either,
     limit_command,
     open_existing,
     print_coefficients,
@@ -37,16 +39,8 @@ from confide.cli.tables import (
     check_table,
     open_for_fit,
 )
-from confide.data import UNNAMED, Schema
 from confide.errors import InvalidParameter, did_you_mean
-from confide.estimators import ESTIMATORS, load_model
-from confide.inference import Summary
-from confide.ledger import Account, Amount, Ledger
-from confide.mechanisms.intervals.moments import PAGE
-from confide.privacy import Approx, Budget, Guarantee, shortfall
-from confide.reporting import model_card, report_page, summary_record
-
-MODELS = {entry.command: entry for entry in ESTIMATORS.values() if entry.command}
+from confide.estimators.catalogue import ESTIMATORS, model_names
 
 
 def fit(
@@ -59,7 +53,7 @@ def fit(
     rho: Rho = None,
     model: Annotated[
         str,
-        typer.Option(help="logistic, svm, linear or poisson; from the target if absent"),
+        typer.Option(help=f"{either(model_names())}; from the target if absent"),
     ] = "",
     mechanism: Annotated[
         str, typer.Option(help="See confide list mechanisms.")
@@ -93,9 +87,9 @@ def fit(
     """Fit a model on a table and release it under differential privacy.
 
     A table need not fit in memory: large files, folders and patterns like
-    "visits/*.parquet" are read anew in every sweep, or held by workers.
+    "visits/*.parquet" are read again in every sweep, or held by workers.
     How many sweeps there are depends on the data: they are shown on
-    standard error to whoever holds the data, and kept nowhere.
+    standard error, to the data holder alone, and kept nowhere.
 
     Example: [bold]confide fit adult.csv --schema adult.toml --epsilon 1 --delta 1e-6
     --intervals auto --ledger budget.db --out model.json[/bold]
@@ -103,8 +97,8 @@ def fit(
     check_table(table)
     way = ReadMode(stream, workers, cluster)
     budget = read_budget(epsilon, delta, rho)
-    wish = read_intervals(intervals, level)
-    public = Schema.from_toml(schema)
+    error_bars = read_intervals(intervals, level)
+    public = confide.Schema.from_toml(schema)
     kind = _kind(model, public)
     book = None if ledger is None else _open_to_pay(ledger, public, schema)
     if out is not None:
@@ -116,7 +110,7 @@ def fit(
         "schema": public,
         "mechanism": mechanism,
         "neighbours": neighbours,
-        "intervals": wish,
+        "intervals": error_bars,
         "l2": "auto" if l2 is None else l2,
         "l1": l1,
         "ledger": book if book is None or out is None else book.noting(str(out)),
@@ -135,9 +129,9 @@ def fit(
     if as_json:
         files = {"out": out, "plot": plot}
         written = {name: None if at is None else str(at) for name, at in files.items()}
-        print_json({**summary_record(summary), **written})
+        print_json({**confide.reporting.summary_record(summary), **written})
         return
-    payable = wish is None and estimator.offers_intervals()
+    payable = error_bars is None and estimator.offers_intervals()
     _print_release(summary, public, plot, payable=payable)
     quoted = "" if ledger is None else f" --ledger {ledger}"
     if book is None:
@@ -151,7 +145,7 @@ def fit(
         console.print(f"Written to {out}. Next: confide report {out}{quoted}")
 
 
-def _print_charge(guarantee: Guarantee, account: Account) -> None:
+def _print_charge(guarantee: confide.Guarantee, account: confide.ledger.Account) -> None:
     """Say what was paid and what is left, and for which neighbours."""
     proved_for, under = guarantee.neighbours, account.neighbours
     paid = f"Charged {guarantee.budget} to {account.dataset}"
@@ -161,7 +155,11 @@ def _print_charge(guarantee: Guarantee, account: Account) -> None:
 
 
 def _print_release(
-    summary: Summary, public: Schema, plot: Path | None, *, payable: bool
+    summary: confide.inference.Summary,
+    public: confide.Schema,
+    plot: Path | None,
+    *,
+    payable: bool,
 ) -> None:
     """Print the promise, the coefficients, and how to read them.
 
@@ -174,7 +172,8 @@ def _print_release(
         console.print(f"\nSelected {escape(selected)}.")
     console.print(f"\n[dim]{_footnote(public)}[/dim]")
     if summary.level is None and payable:
-        less = shortfall((PAGE + "interval-release",))
+        theorem = confide.mechanisms.WithIntervals.theorems[0]
+        less = confide.privacy.shortfall((theorem,))
         print_note(
             "Without error bars: --intervals auto pays for them from the same budget"
             + ("; the guarantee is then CLAIMED." if less else ".")
@@ -183,75 +182,7 @@ def _print_release(
         console.print(f"Picture written to {plot}.", markup=False, soft_wrap=True)
 
 
-def report(
-    model: ModelFile,
-    out: Annotated[Path, typer.Option(help="HTML page to write.")] = Path("report.html"),
-    card: Annotated[
-        Path | None, typer.Option(help="Model card to write (Markdown).")
-    ] = None,
-    ledger: Annotated[str | None, typer.Option(help="Budget book to quote.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Write a page that explains a released model and its guarantee.
-
-    Example: [bold]confide report model.json --ledger budget.db --out report.html[/bold]
-    """
-    estimator = load_model(model)
-    summary = estimator.summary()
-    dataset = "" if estimator.schema is None else estimator.schema.name
-    account = _account(ledger, dataset)
-    spent = None if account is None else _as_budget(account.spent)
-    limit = None if account is None else account.limit
-    under = None if account is None else account.neighbours
-    page = report_page(
-        summary,
-        title=_title(estimator),
-        dataset=dataset,
-        spent=spent,
-        limit=limit,
-        counted_for=under,
-        version=__version__,
-    )
-    out.write_text(page, encoding="utf-8")
-    if card is not None:
-        text = model_card(
-            summary,
-            dataset=dataset,
-            spent=spent,
-            limit=limit,
-            counted_for=under,
-            version=__version__,
-        )
-        card.write_text(text, encoding="utf-8")
-    if as_json:
-        print_json({"page": str(out), "card": None if card is None else str(card)})
-    else:
-        console.print(f"Report written to {out}." + (f" Card: {card}." if card else ""))
-
-
-def _title(estimator: Any) -> str:
-    """Return the heading of a page: what is regressed, and how."""
-    if estimator.schema is None:
-        return ""
-    entry = ESTIMATORS[type(estimator).__name__]
-    return f"{entry.title} of {estimator.schema.target.column}"
-
-
-def _account(ledger: str | None, dataset: str) -> Account | None:
-    if ledger is None:
-        return None
-    book = open_existing(ledger)
-    return book.account(dataset) if dataset in book.datasets() else None
-
-
-def _as_budget(spent: Amount) -> Budget | None:
-    """Return what was spent as a budget; a delta of 0 becomes the smallest there is."""
-    if spent.kind is Approx and spent.epsilon > 0 and spent.delta == 0:
-        return Approx(spent.epsilon, "1e-300")
-    return spent.as_budget()
-
-
-def _footnote(public: Schema) -> str:
+def _footnote(public: confide.Schema) -> str:
     """Say how to read the table, and what a fit keeps to itself."""
     notes = []
     if any(column.coded for column in public.columns):
@@ -268,9 +199,9 @@ def _footnote(public: Schema) -> str:
     return escape(" ".join(notes))
 
 
-def _open_to_pay(ledger: str, public: Schema, path: Path) -> Ledger:
+def _open_to_pay(ledger: str, public: confide.Schema, path: Path) -> confide.Ledger:
     """Open the ledger of a fit, and see that it has a limit, before anything is read."""
-    if public.name == UNNAMED:
+    if public.name == confide.data.UNNAMED:
         raise InvalidParameter(
             "name of the schema",
             "given where a ledger is: all unnamed tables would share one budget",
@@ -289,16 +220,14 @@ def _open_to_pay(ledger: str, public: Schema, path: Path) -> Ledger:
     return book
 
 
-def _kind(name: str, schema: Schema) -> type[Any]:
+def _kind(name: str, schema: confide.Schema) -> type[Any]:
     """Return the model that is asked for, or the usual one for the target."""
     labelled = schema.target.labels is not None
-    fitting = [name for name, entry in MODELS.items() if entry.labelled is labelled]
+    fitting = model_names(labelled=labelled)
     chosen = name or fitting[0]
-    if chosen not in MODELS:
-        must, hint = f"one of {', '.join(MODELS)}", did_you_mean(chosen, MODELS)
-        raise InvalidParameter("--model", must, chosen, hint)
+    confide.objectives.MODELS.find(chosen)
     if chosen not in fitting:
         target = "has labels" if labelled else "is a number"
         must = f"{' or '.join(fitting)}, for the target in the schema {target}"
         raise InvalidParameter("--model", must, chosen)
-    return MODELS[chosen].kind
+    return next(entry.kind for entry in ESTIMATORS.values() if entry.model == chosen)

@@ -1,15 +1,16 @@
-"""`confide plan` and `confide audit`: what a budget buys, and whether a claim holds."""
+"""`confide plan`: what a budget buys, before any of it is spent."""
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
-from rich.progress import Progress
 
-from confide.attacks import black_box_finding, exact_finding
+import confide
 from confide.cli.output import (
     AsJson,
     Delta,
@@ -19,48 +20,26 @@ from confide.cli.output import (
     WithIntervals,
     check_picture,
     console,
+    either,
     print_json,
     print_note,
     print_table,
     read_budget,
     read_intervals,
 )
-from confide.cli.plan_steps import StepsPlan, plan_steps
-from confide.data import Schema
-from confide.errors import InvalidParameter, did_you_mean
-from confide.mechanisms import MECHANISMS
-from confide.objectives import (
-    Clipped,
-    HuberizedHinge,
-    Logistic,
-    Objective,
-    Poisson,
-    Squared,
-)
-from confide.planning import (
-    MOSTLY_NOISE,
-    ColumnPlan,
-    Plan,
-    budget_to_be_useful,
-    compare_mechanisms,
-    left_for_coefficients,
-    noise_ratio,
-    plan_columns,
-    plot_plan,
-    rows_to_be_useful,
-)
-from confide.privacy import Budget, Neighbours, Zcdp, row_budget
-from confide.reporting import guarantee_record
+from confide.errors import InvalidParameter
+from confide.estimators.catalogue import model_names
 
-LOSSES: dict[str, tuple[Any, float | None]] = {
-    "logistic": (Logistic(), None),
-    "svm": (HuberizedHinge(), None),
-    "linear": (Clipped(Squared(), 1.0), 1.0),
-    "poisson": (Clipped(Poisson(), 3.0), 3.0),
-}
 UNSTEADY = 1.5
 """How far the upper quartile of widths may be from their median without a remark."""
-Model = Annotated[str, typer.Option(help="logistic, svm, linear or poisson")]
+POINTS, DRAWN = 7, 13
+"""Numbers of steps in a table and in a picture."""
+METHODS = {
+    "gaussian": "exact",
+    "pld": "loss distribution",
+    "renyi": "Renyi, tight",
+    "renyi-general": "Renyi, any mechanism",
+}
 
 
 def plan(
@@ -74,7 +53,7 @@ def plan(
     rho: Rho = None,
     model: Annotated[
         str,
-        typer.Option(help="logistic, svm, linear or poisson; from the schema if absent"),
+        typer.Option(help=f"{either(model_names())}; from the schema if absent"),
     ] = "",
     neighbours: Annotated[
         str | None, typer.Option(help="add-remove or replace-one")
@@ -82,12 +61,13 @@ def plan(
     intervals: WithIntervals = None,
     level: Level = None,
     width: Annotated[
-        float | None, typer.Option(help="Wished width of an interval.")
+        float | None, typer.Option(help="Desired width of an interval.")
     ] = None,
     target_bound: Annotated[float | None, typer.Option(help="Bound of the target.")] = None,
     slope_bound: Annotated[float | None, typer.Option(help="Bound of the slope.")] = None,
     steps: Annotated[
-        int | None, typer.Option(help="Plan so many noisy gradients instead of a fit.")
+        int | None,
+        typer.Option(help="Plan this number of noisy gradients instead of a fit."),
     ] = None,
     rate: Annotated[
         str, typer.Option(help="Part of the rows in every one of those steps.")
@@ -101,48 +81,53 @@ def plan(
     --intervals auto[/bold]
     """
     budget = read_budget(epsilon, delta, rho)
-    wish = read_intervals(intervals, level)
+    error_bars = read_intervals(intervals, level)
     if plot is not None:
         check_picture(plot)
     if steps is not None:
-        relation = neighbours or str(Neighbours.ADD_REMOVE)
-        plan_steps(StepsPlan.of(budget, steps, rate, relation), plot, as_json=as_json)
+        relation = neighbours or str(confide.Neighbours.ADD_REMOVE)
+        planned = confide.planning.StepsPlan.of(budget, steps, rate, relation)
+        _print_steps(planned, plot, as_json=as_json)
         return
     count = _rows(rows)
-    public = None if schema is None else Schema.from_toml(schema)
+    public = None if schema is None else confide.Schema.from_toml(schema)
     features = _columns(columns, public)
     if public is not None:
-        model = model or ("linear" if public.target.labels is None else "logistic")
-        target_bound = target_bound or _reach(public, model)
+        model = model or model_names(labelled=public.target.labels is not None)[0]
+        target_bound = target_bound or _bound(public, model)
     crowd = 1 if public is None else public.rows_per_person
 
-    def plans(whole: Budget, **settings: Any) -> tuple[Plan, ...]:
-        return compare_mechanisms(
+    def plans(
+        whole: confide.privacy.Budget, **settings: Any
+    ) -> tuple[confide.planning.Plan, ...]:
+        return confide.planning.compare_mechanisms(
             count,
             features,
-            row_budget(whole, crowd),
-            model=cast("Any", model or "logistic"),
+            confide.privacy.row_budget(whole, crowd),
+            model=model or model_names()[0],
             target_bound=target_bound,
             slope_bound=slope_bound,
             **settings,
         )
 
-    found = plans(budget, neighbours=neighbours, intervals=wish)
+    found = plans(budget, neighbours=neighbours, intervals=error_bars)
     best = found[0]
-    wished = None if width is None else best.smallest_rows(width)
-    by_column: tuple[ColumnPlan, ...] = ()
+    needed = None if width is None else best.smallest_rows(width)
+    by_column: tuple[confide.planning.ColumnPlan, ...] = ()
     advice = ""
     if public is not None:
-        by_column = plan_columns(best, public)
+        by_column = confide.planning.plan_columns(best, public)
         advice = _advice(found, public, budget, plans)
     if plot is not None:
-        plot_plan(best).figure.savefig(plot, dpi=150)
+        confide.planning.plot_plan(best).figure.savefig(plot, dpi=150)
     if as_json:
         print_json(
             {
                 "plans": [p.records() for p in found],
-                "guarantees": [guarantee_record(p.guarantee) for p in found],
-                "rows_for_width": wished,
+                "guarantees": [
+                    confide.reporting.guarantee_record(p.guarantee) for p in found
+                ],
+                "rows_for_width": needed,
                 "columns": [asdict(column) for column in by_column],
                 "warning": advice,
             }
@@ -157,7 +142,7 @@ def plan(
         [(p.mechanism, f"{p.total_error:.4g}", str(p.guarantee.status)) for p in found],
     )
     _print_remarks(best, by_column, plot)
-    _print_wish(width, wished)
+    _print_needed(width, needed)
     if advice:
         console.print(f"\n[bold red]Warning:[/bold red] {advice}")
 
@@ -170,12 +155,12 @@ def _rows(count: int | None) -> int:
     return count
 
 
-def _print_wish(width: float | None, rows: int | None) -> None:
+def _print_needed(width: float | None, rows: int | None) -> None:
     if width is not None and rows is not None:
         console.print(f"\nAn interval of width {width:g} needs about {rows:,} rows.")
 
 
-def _columns(count: int, public: Schema | None) -> int | Schema:
+def _columns(count: int, public: confide.Schema | None) -> int | confide.Schema:
     """Return the schema, or the number of features without one."""
     if public is not None:
         return public
@@ -184,7 +169,11 @@ def _columns(count: int, public: Schema | None) -> int | Schema:
     return count
 
 
-def _print_remarks(plan: Plan, columns: tuple[ColumnPlan, ...], plot: Path | None) -> None:
+def _print_remarks(
+    plan: confide.planning.Plan,
+    columns: tuple[confide.planning.ColumnPlan, ...],
+    plot: Path | None,
+) -> None:
     """Print what widths mean, whether they can be relied on, and where a picture is."""
     blurred = [c.column for c in columns if c.width > 2 * c.typical]
     unsteady = [c for c in columns if c.wide > UNSTEADY * c.width]
@@ -208,14 +197,16 @@ def _print_remarks(plan: Plan, columns: tuple[ColumnPlan, ...], plot: Path | Non
 
 
 def _print_columns(
-    columns: tuple[ColumnPlan, ...], plan: Plan, public: Schema, budget: Budget
+    columns: tuple[confide.planning.ColumnPlan, ...],
+    plan: confide.planning.Plan,
+    public: confide.Schema,
+    budget: confide.privacy.Budget,
 ) -> None:
     """Print what to expect of every column in its own unit."""
     if public.rows_per_person > 1:
         console.print(f"\nThe budget above is what {budget} leaves per row of a person.")
     target = public.target
-    log = "logarithm of the expected count" if plan.model == "poisson" else "log-odds"
-    of = target.unit or target.column if plan.model == "linear" else log
+    of = plan.family.predictor or target.unit or target.column
     console.print()
     print_table(
         ("column", "per", "typical effect", "expected error", "width of interval"),
@@ -232,30 +223,32 @@ def _print_columns(
 
 
 def _advice(
-    plans: tuple[Plan, ...],
-    public: Schema,
-    budget: Budget,
-    replan: Callable[..., tuple[Plan, ...]],
+    plans: tuple[confide.planning.Plan, ...],
+    public: confide.Schema,
+    budget: confide.privacy.Budget,
+    replan: Callable[..., tuple[confide.planning.Plan, ...]],
 ) -> str:
     """Say that a plan is not worth its budget, and what would be; or nothing."""
     plan, part = plans[0], Fraction(1)
-    if noise_ratio(plan_columns(plan, public)) < MOSTLY_NOISE:
+    columns = confide.planning.plan_columns(plan, public)
+    if confide.planning.noise_ratio(columns) < confide.planning.MOSTLY_NOISE:
         return ""
-
     if plan.intervals is not None:
         part = plan.intervals.split[0]
     bare = [replace(one, intervals=None) for one in plans]
 
-    def with_rows(count: int) -> Plan:
+    def with_rows(count: int) -> confide.planning.Plan:
         grown = [one.with_rows(count) for one in bare]
         return min(grown, key=lambda one: one.total_error)
 
-    def with_budget(whole: Budget) -> Plan:
-        alone = whole if part == 1 else left_for_coefficients(whole, part)
+    def with_budget(whole: confide.privacy.Budget) -> confide.planning.Plan:
+        alone = whole
+        if part != 1:
+            alone = confide.planning.left_for_coefficients(whole, part)
         return replan(alone, neighbours=plan.neighbours)[0]
 
-    rows = rows_to_be_useful(plan.rows, public, with_rows)
-    more = budget_to_be_useful(budget, public, with_budget)
+    rows = confide.planning.rows_to_be_useful(plan.rows, public, with_rows)
+    more = confide.planning.budget_to_be_useful(budget, public, with_budget)
     needs = [] if rows is None else [f"about {rows:,} rows"]
     needs += [] if more is None else [f"a budget of about {more}"]
     needs += ["fewer columns and levels"]
@@ -265,76 +258,71 @@ def _advice(
     )
 
 
-def audit(
-    context: typer.Context,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    rho: Rho = None,
-    model: Model = "logistic",
-    mechanism: Annotated[
-        str, typer.Option(help="See confide list mechanisms.")
-    ] = "objective",
-    neighbours: Annotated[
-        str, typer.Option(help="add-remove or replace-one")
-    ] = "add-remove",
-    dimension: Annotated[
-        int, typer.Option(help="Coefficients in the black-box audit.")
-    ] = 20,
-    runs: Annotated[
-        int, typer.Option(help="Releases per dataset; 0 leaves it out.")
-    ] = 2000,
-    as_json: AsJson = False,
-) -> None:
-    """Attack a mechanism: exact privacy loss on a line, then a black-box audit.
-
-    Example: [bold]confide audit --epsilon 1 --delta 1e-6 --model svm[/bold]
-    """
-    if context.invoked_subcommand is not None:
-        return
-    budget = read_budget(epsilon, delta, rho)
-    if model not in LOSSES:
-        must, hint = f"one of {', '.join(LOSSES)}", did_you_mean(model, LOSSES)
-        raise InvalidParameter("--model", must, model, hint)
-    if isinstance(budget, Zcdp):
-        raise InvalidParameter("the budget", "pure or approximate for an audit", "zCDP")
-    loss, bound = LOSSES[model]
-    relation = Neighbours.of(neighbours)
-    result: dict[str, Any] = {"claim": str(budget), "neighbours": str(relation)}
-    if mechanism == "objective":
-        line = Objective(loss, 1, target_bound=bound)
-        with console.status("Integrating exact densities ..."):
-            finding = exact_finding(line, budget, relation)
-        result["exact_share_of_claim"] = finding.share_of_claim
-        result["exact_pairs"] = finding.pairs
-    if runs:
-        attacked = MECHANISMS.find(mechanism)()
-        space = Objective(loss, dimension, target_bound=bound)
-        calibration = attacked.calibrate(space, budget, relation)
-        with Progress(console=console, transient=True, disable=as_json) as bar:
-            task = bar.add_task("Releasing with and without one record", total=2 * runs)
-            found = black_box_finding(calibration, runs, lambda: bar.advance(task))
-        result["black_box_epsilon_at_least"] = max(found.epsilon, 0.0)
-        result["black_box_confidence"] = 1 - found.error
-    refuted = result.get("exact_share_of_claim", 0.0) > 1.01 or result.get(
-        "black_box_epsilon_at_least", 0.0
-    ) > float(budget.epsilon)
-    result["refuted"] = refuted
-    if as_json:
-        print_json(result)
-    else:
-        lines = [(name.replace("_", " "), _figure(value)) for name, value in result.items()]
-        print_table(("", ""), lines)
-    if refuted:
-        raise typer.Exit(3)
-
-
-def _reach(schema: Schema, model: str) -> float | None:
+def _bound(schema: confide.Schema, model: str) -> float | None:
     """Return how far the target reaches: from 0 for counts, else from its middle."""
     ends = schema.target.ends
     if ends is None:
         return None
-    return ends[1] if model == "poisson" else (ends[1] - ends[0]) / 2
+    bound: float = confide.objectives.MODELS.find(model).family.bound(*ends)
+    return bound
 
 
-def _figure(value: Any) -> str:
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+# -------------------------------------------------------------------------------- steps
+
+
+def _print_steps(
+    plan: confide.planning.StepsPlan, plot: Path | None, *, as_json: bool
+) -> None:
+    """Print the multiplier and a table of epsilon against steps; draw it with --plot."""
+    table = [(count, plan.epsilon(count, "best")) for count in plan.grid(POINTS)]
+    if plot is not None:
+        _draw(plan, plot)
+    if as_json:
+        print_json(
+            {
+                "multiplier": plan.multiplier,
+                "sampling": confide.accounting.sampling_for(plan.neighbours),
+                "guarantee": confide.reporting.guarantee_record(plan.guarantee),
+                "epsilon_by_steps": [
+                    {"steps": count, "epsilon": epsilon} for count, epsilon in table
+                ],
+            }
+        )
+        return
+    console.print(_words(plan), markup=False)
+    console.print(f"\nThe same noise, at δ = {float(plan.budget.delta):g}:\n")
+    print_table(
+        ("steps", "ε"), [(f"{count:,}", f"{epsilon:.4g}") for count, epsilon in table]
+    )
+    if plot is not None:
+        console.print(f"\nPicture written to {plot}.", markup=False)
+
+
+def _words(plan: confide.planning.StepsPlan) -> str:
+    records = "twice " if plan.neighbours is confide.Neighbours.REPLACE_ONE else ""
+    each = "sums over all rows"
+    if plan.rate < 1:
+        sampling = confide.accounting.sampling_for(plan.neighbours)
+        drawn = sampling.replace("poisson", "Poisson")
+        each = f"batches of {float(plan.rate):.4g} of the rows ({drawn})"
+    return (
+        f"{plan.guarantee}\n"
+        f"Steps        {plan.steps:,}, {each}\n"
+        f"Noise        {plan.multiplier:.6g} times {records}the longest gradient, on every "
+        "sum"
+    )
+
+
+def _draw(plan: confide.planning.StepsPlan, plot: Path) -> None:
+    counts = plan.grid(DRAWN)
+    curves = {
+        METHODS[method]: [plan.epsilon(count, method) for count in counts]
+        for method in plan.methods()
+    }
+    title = (
+        f"noise {plan.multiplier:.4g}, rate {float(plan.rate):.4g}, "
+        f"δ = {float(plan.budget.delta):g}, {plan.neighbours} neighbours"
+    )
+    axes = confide.planning.plot_steps(counts, curves, planned=plan.steps, title=title)
+    axes.axhline(float(plan.budget.epsilon), color="0.5", lw=1, ls=":")
+    axes.figure.savefig(plot, dpi=150)

@@ -1,0 +1,30 @@
+"""Packages whose modules are imported when one of their names is first used."""
+
+import sys
+from collections.abc import Callable, Collection, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def lazy(
+    package: str, homes: Mapping[str, Collection[str]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return a package's ``__getattr__`` and ``__dir__``.
+
+    ``homes`` has the modules of the package, each with the names that it lends to it.
+    """
+    lent = {name: home for home, names in homes.items() for name in names}
+
+    def find(name: str) -> Any:
+        if name in homes:
+            return import_module(f"{package}.{name}")
+        if name not in lent:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        found = getattr(import_module(f"{package}.{lent[name]}"), name)
+        setattr(sys.modules[package], name, found)
+        return found
+
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *homes, *lent})
+
+    return find, names

@@ -1,0 +1,80 @@
+"""`confide report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import confide
+from confide.cli.output import AsJson, ModelFile, console, open_existing, print_json
+from confide.estimators.catalogue import ESTIMATORS
+
+
+def report(
+    model: ModelFile,
+    out: Annotated[Path, typer.Option(help="HTML page to write.")] = Path("report.html"),
+    card: Annotated[
+        Path | None, typer.Option(help="Model card to write (Markdown).")
+    ] = None,
+    ledger: Annotated[str | None, typer.Option(help="Budget book to quote.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a page that explains a released model and its guarantee.
+
+    Example: [bold]confide report model.json --ledger budget.db --out report.html[/bold]
+    """
+    estimator = confide.load_model(model)
+    summary = estimator.summary()
+    dataset = "" if estimator.schema is None else estimator.schema.name
+    account = _account(ledger, dataset)
+    spent = None if account is None else _as_budget(account.spent)
+    limit = None if account is None else account.limit
+    under = None if account is None else account.neighbours
+    page = confide.reporting.report_page(
+        summary,
+        title=_title(estimator),
+        dataset=dataset,
+        spent=spent,
+        limit=limit,
+        counted_for=under,
+        version=confide.__version__,
+    )
+    out.write_text(page, encoding="utf-8")
+    if card is not None:
+        text = confide.reporting.model_card(
+            summary,
+            dataset=dataset,
+            spent=spent,
+            limit=limit,
+            counted_for=under,
+            version=confide.__version__,
+        )
+        card.write_text(text, encoding="utf-8")
+    if as_json:
+        print_json({"page": str(out), "card": None if card is None else str(card)})
+    else:
+        console.print(f"Report written to {out}." + (f" Card: {card}." if card else ""))
+
+
+def _title(estimator: Any) -> str:
+    """Return the heading of a page: what is regressed, and how."""
+    if estimator.schema is None:
+        return ""
+    entry = ESTIMATORS[type(estimator).__name__]
+    return f"{entry.title} of {estimator.schema.target.column}"
+
+
+def _account(ledger: str | None, dataset: str) -> confide.ledger.Account | None:
+    if ledger is None:
+        return None
+    book = open_existing(ledger)
+    return book.account(dataset) if dataset in book.datasets() else None
+
+
+def _as_budget(spent: confide.ledger.Amount) -> confide.privacy.Budget | None:
+    """Return what was spent as a budget; a delta of 0 becomes the smallest there is."""
+    if spent.kind is confide.Approx and spent.epsilon > 0 and spent.delta == 0:
+        return confide.Approx(spent.epsilon, "1e-300")
+    return spent.as_budget()

@@ -1,0 +1,68 @@
+"""The noise that many noisy sums need, and their cost against the number of them."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from confide.accounting import Method, epsilon_for, multiplier_for, sampling_for
+from confide.accounting.subsampling import smallest_delta
+from confide.errors import InvalidParameter
+from confide.privacy import Approx, Budget, Guarantee, Neighbours, Status, Zcdp
+from confide.privacy.budgets import exact
+
+
+@dataclass(frozen=True, slots=True)
+class StepsPlan:
+    """The noise that a number of steps needs, and what other numbers would cost with it."""
+
+    budget: Approx
+    steps: int
+    rate: Fraction
+    neighbours: Neighbours
+    multiplier: float
+
+    @classmethod
+    def of(cls, budget: Budget, steps: int, rate: str, neighbours: str) -> "StepsPlan":
+        """Calibrate; a table against steps needs a delta, so the budget has one."""
+        relation = Neighbours.of(neighbours)
+        if not isinstance(budget, Approx):
+            kind = "zCDP" if isinstance(budget, Zcdp) else "pure"
+            must = "an epsilon with a delta for a plan of steps"
+            raise InvalidParameter("budget", must, kind)
+        part = exact(rate, "rate")
+        multiplier = multiplier_for(budget, steps, rate=part, neighbours=relation)
+        return cls(budget, steps, part, relation, multiplier)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What a fit by such steps would promise."""
+        kind = "noisy-gradient" if self.rate == 1 else "sampled-gradient"
+        theorem = f"gradient-mechanisms.md#{kind}"
+        return Guarantee(self.budget, self.neighbours, Status.PROVED, theorem)
+
+    def methods(self) -> tuple[Method, ...]:
+        """Return the methods that apply, the tightest first."""
+        if self.rate == 1:
+            return "gaussian", "renyi"
+        found: tuple[Method, ...] = ("renyi",)
+        if self.budget.delta >= smallest_delta(10 * self.steps):
+            found = ("pld", *found)
+        replacing = self.neighbours is Neighbours.REPLACE_ONE
+        return (*found, "renyi-general") if replacing else found
+
+    def grid(self, points: int) -> list[int]:
+        """Return numbers of steps from 1 to ten times the planned one, it included."""
+        spread = np.geomspace(1, 10 * self.steps, points)
+        return sorted({*(round(count) for count in spread), self.steps})
+
+    def epsilon(self, steps: int, method: Method) -> float:
+        """Return what a number of steps costs with the planned noise."""
+        return epsilon_for(
+            self.multiplier,
+            steps,
+            self.budget.delta,
+            rate=self.rate,
+            sampling=sampling_for(self.neighbours),
+            method=method,
+        )
