@@ -9,7 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from confide import Number, Schema, Target
-from confide.data.schema.encoder import COLUMNS_AT_ONCE, ROWS_AT_ONCE, RangeScaler, pieces
+from confide.data.schema.encoder import (
+    COLUMNS_AT_ONCE,
+    ROWS_PER_THREAD,
+    RangeScaler,
+    pieces,
+)
 from confide.errors import InvalidData
 
 ULP = float(np.finfo(float).eps)
@@ -65,7 +70,7 @@ def test_numbers_of_any_type_count_as_doubles(kind):
     )
 
 
-@pytest.mark.parametrize("count", [1, 7, ROWS_AT_ONCE, 3 * ROWS_AT_ONCE + 5])
+@pytest.mark.parametrize("count", [1, 7, ROWS_PER_THREAD, 3 * ROWS_PER_THREAD + 5])
 @pytest.mark.parametrize("width", [1, COLUMNS_AT_ONCE + 3])
 def test_a_value_does_not_depend_on_others(count, width):
     rng = np.random.default_rng(0)
@@ -101,5 +106,5 @@ def test_pieces_are_all_rows_once_and_none_is_short(count):
     assert [cut.start for cut in cuts] == [0, *(cut.stop for cut in cuts[:-1])]
     assert cuts[-1].stop == count
     sizes = [cut.stop - cut.start for cut in cuts]
-    assert min(sizes) >= min(count, ROWS_AT_ONCE)
-    assert max(sizes) < 2 * ROWS_AT_ONCE
+    assert min(sizes) >= min(count, ROWS_PER_THREAD)
+    assert max(sizes) < 2 * ROWS_PER_THREAD
