@@ -60,7 +60,7 @@ def coded_rows(
     rows: InMemoryRows | PartitionedRows, codings: Sequence[Code]
 ) -> Iterable[Rows]:
     """Return the rows with every coding in turn; they can be walked more than once."""
-    return Reiterable(lambda: (rows.labelled(code) for code in codings))
+    return Reiterable(lambda: (rows.with_target(code) for code in codings))
 
 
 @dataclass(frozen=True, slots=True)

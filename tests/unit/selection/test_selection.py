@@ -12,6 +12,7 @@ from scipy import sparse
 
 from confide.accounting import PureEvent, ZcdpEvent, as_zcdp, compose
 from confide.data import EntryBounds, bound_entries
+from confide.data.matrix.matrix import as_matrix
 from confide.data.rows.in_memory import InMemoryRows
 from confide.errors import InvalidData, InvalidParameter, MissingPublicBound, PrivacyLeak
 from confide.mechanisms import ObjectivePerturbation, OutputPerturbation
@@ -92,15 +93,18 @@ def test_entries_must_be_finite(bad):
 
 def test_columns_of_any_kind_of_rows_are_the_same():
     rows = signal(50)
-    thin = InMemoryRows(sparse.csr_array(rows.features), rows.target, None, 0.3)
-    assert np.array_equal(thin.columns([3, 7]).features, rows.features[:, [3, 7]])
+    thin = InMemoryRows(
+        as_matrix(sparse.csr_array(rows.features.toarray())), rows.target, None, 0.3
+    )
+    expected = rows.features.toarray()[:, [3, 7]]
+    assert np.array_equal(thin.columns([3, 7]).features.toarray(), expected)
     assert thin.columns([3, 7]).dimension == 3
-    assert np.array_equal(rows.at(np.array([4, 1])).target, rows.target[[4, 1]])
+    assert np.array_equal(rows.take(np.array([4, 1])).target, rows.target[[4, 1]])
 
 
 def test_rows_seen_by_columns_cannot_be_stored():
     seen = ColumnIndexedRows.of(
-        InMemoryRows(sparse.csr_array(np.eye(2)), np.zeros(2), None, 0.0)
+        InMemoryRows(as_matrix(sparse.csr_array(np.eye(2))), np.zeros(2), None, 0.0)
     )
     assert repr(seen) == "<private rows>"
     with pytest.raises(PrivacyLeak):
@@ -125,7 +129,9 @@ def test_sums_that_are_kept_up_are_as_exact_as_was_paid_for(kind):
     rng, count = np.random.default_rng(3), 20_000
     features = rng.uniform(0.3, 1, (count, 12)) * (rng.random((count, 12)) < 0.05)
     features[:, -1] = rng.uniform(0.3, 1, count)
-    rows = InMemoryRows(sparse.csr_array(features.astype(kind)), np.ones(count), None, 0.0)
+    rows = InMemoryRows(
+        as_matrix(sparse.csr_array(features.astype(kind))), np.ones(count), None, 0.0
+    )
     corrected = 0
     for path, exact in kept_up(rows, 12, 60):
         assert np.abs(path.pulls - exact).max() <= 2 * count * (count + 2) * 2.0**-53
@@ -139,7 +145,9 @@ def test_rows_in_single_precision_walk_in_doubles():
     single = (rng.random((500, 12)) * (rng.random((500, 12)) < 0.3)).astype(np.float32)
     paths = []
     for kind in (np.float32, np.float64):
-        rows = InMemoryRows(sparse.csr_array(single.astype(kind)), np.ones(500), None, 0.0)
+        rows = InMemoryRows(
+            as_matrix(sparse.csr_array(single.astype(kind))), np.ones(500), None, 0.0
+        )
         paths.append([path for path, _ in kept_up(rows, 12, 20)][-1])
     assert np.array_equal(paths[0]._slopes, paths[1]._slopes)
     assert np.array_equal(paths[0].pulls, paths[1].pulls)
@@ -301,7 +309,7 @@ def test_scores_of_supports_are_certified_minima():
         supports, found = replace(scores, objective=few).of_all(rows.columns(range(4)), 2)
         grid = np.linspace(-0.8, 0.8, 41)
         for support, score in zip(supports, found, strict=True):
-            x = rows.features[:, list(support)]
+            x = rows.columns(support).features.toarray()
             pairs = np.stack(np.meshgrid(grid, grid), -1).reshape(-1, 2)
             sums = loss.value(x @ pairs.T, rows.target[:, None]).sum(axis=0)
             assert score <= sums.min() + 1e-6
@@ -350,17 +358,20 @@ def test_any_answer_of_a_finder_is_a_small_ballot(answer, votes):
 
 def test_a_block_where_nothing_is_found_does_not_vote():
     finder = LassoPath()
-    flat = InMemoryRows(np.random.default_rng(0).normal(size=(9, 4)), np.ones(9), None, 0.0)
+    flat = InMemoryRows(
+        as_matrix(np.random.default_rng(0).normal(size=(9, 4))), np.ones(9), None, 0.0
+    )
     assert finder.find(*flat.plain(), 2) == []
     selector = SampleAggregateSelector(2)
-    empty = InMemoryRows(np.zeros((0, 4)), np.zeros(0), None, 0.0)
+    empty = InMemoryRows(as_matrix(np.zeros((0, 4))), np.zeros(0), None, 0.0)
     with np.errstate(all="ignore"), pytest.warns(RuntimeWarning):
         assert selector.ballot(empty, 4).tolist() == []
 
 
 def test_equal_columns_share_a_vote_and_still_make_a_support():
     rows = signal(900)
-    twice = np.hstack([rows.features, rows.features[:, [3]]])
+    features = rows.features.toarray()
+    twice = as_matrix(np.hstack([features, features[:, [3]]]))
     rows = InMemoryRows(twice, rows.target, None, 0.0)
     selector = SampleAggregateSelector(2)
     calibration = selector.calibrate(objective(21), Pure(50), REPLACE)
@@ -393,7 +404,7 @@ def test_lazy_pulls_are_those_of_the_slopes_that_they_claim(height):
     rng = np.random.default_rng(9)
     dense = np.where(rng.uniform(size=(60, 30)) < 0.1, rng.uniform(-1, 1, (60, 30)), 0)
     target = np.where(rng.uniform(size=60) < 0.5, 1.0, -1.0)
-    rows = InMemoryRows(sparse.csr_array(dense), target, None, height)
+    rows = InMemoryRows(as_matrix(sparse.csr_array(dense)), target, None, height)
     columns = 30 + bool(height)
     goal = Objective(Logistic(), columns, 6.0, entries=EntryBounds(1.0), height=height)
     lazy, theta = TouchedPath(goal, rows), np.zeros(columns)
@@ -416,7 +427,9 @@ def test_lazy_pulls_are_those_of_the_slopes_that_they_claim(height):
 
 def test_lazy_and_plain_walks_end_near_each_other():
     rows = signal(800)
-    thin = InMemoryRows(sparse.csr_array(rows.features), rows.target, None, 0.0)
+    thin = InMemoryRows(
+        as_matrix(sparse.csr_array(rows.features.toarray())), rows.target, None, 0.0
+    )
     mechanism = FrankWolfe(3.0, 60)
     calibration = mechanism.calibrate(objective(), Pure(4000), ADD)
     ends = [
@@ -432,7 +445,7 @@ def test_how_full_columns_are_never_decides_whose_slopes_are_fresh(monkeypatch):
     rng = np.random.default_rng(3)
     dense = np.where(rng.uniform(size=(80, 12)) < 0.2, 1.0, 0.0)
     target = np.where(rng.uniform(size=80) < 0.5, 1.0, -1.0)
-    rows = InMemoryRows(sparse.csr_array(dense), target, None, 0.0)
+    rows = InMemoryRows(as_matrix(sparse.csr_array(dense)), target, None, 0.0)
     paths = [TouchedPath(objective(12), rows) for _ in range(2)]
     paths[1]._many = -1
     for step, place in enumerate([1, 5, 2, 2, 7, 1, 9, 11, 3]):
@@ -458,7 +471,7 @@ def test_coefficients_are_zero_off_the_support(mechanism):
     calibration = mechanism.calibrate(objective(), Approx(8, "1e-6"), ADD, copies=2)
     rows = signal()
     calibration.check_rows(rows)
-    tasks = [rows, rows.labelled(np.negative)]
+    tasks = [rows, rows.with_target(np.negative)]
     release = mechanism.release(calibration, tasks, Entropy.seeded(3))
     assert release.extras["support"] == [[3, 11], [3, 11]]
     assert [np.flatnonzero(line).tolist() for line in release.value] == [[3, 11]] * 2
