@@ -206,7 +206,7 @@ class ClusterParts:
 
         def submit() -> list[Any]:
             groups = [self.homes.map("pick", _picked, views) for views in picks]
-            return self._map("each", partial(_on_picked, fn), groups)
+            return self._map("subset", partial(_on_picked, fn), groups)
 
         return self.homes.results(submit)
 

@@ -40,9 +40,10 @@ def clipped_gradient(loss: Loss, rows: Rows, clip: float) -> Gradient:
     with several targets there is a slope for each, and all are shortened alike.
     """
     known = _caps(rows.lengths(), clip) if isinstance(rows, InMemoryRows) else None
+    shape = _shape(rows)
 
     def gradient(theta: Array) -> Array:
-        point = _shaped(theta, rows)
+        point = theta.reshape(shape)
 
         def part(block: Block) -> tuple[Any, ...]:
             if known is None:
@@ -88,13 +89,12 @@ def _batch_sums(
     if not isinstance(rows, InMemoryRows):
         return lambda theta, places: clipped_gradient(loss, rows.take(places), clip)(theta)
     batches = Batches.of(rows, size + 1)
-    cap = _caps(rows.lengths(), clip)
+    cap, shape = _caps(rows.lengths(), clip), _shape(rows)
 
     def batch_sum(theta: Array, places: AnyArray) -> Array:
         block = batches.pick(places)
-        point = _shaped(theta, rows)
-        pulled = block.weighted_sum(_slopes(loss, block, point, cap.take(places)))
-        return np.asarray(pulled).ravel()
+        slopes = _slopes(loss, block, theta.reshape(shape), cap.take(places))
+        return block.weighted_sum(slopes).ravel()
 
     return batch_sum
 
@@ -164,11 +164,9 @@ def _slopes(loss: Loss, block: Block, theta: Array, cap: AnyArray) -> AnyArray:
     return slopes
 
 
-def _shaped(theta: Array, rows: Rows) -> Array:
-    """Return coefficients as a matrix where every record has several targets."""
-    if not rows.responses:
-        return theta
-    return theta.reshape(rows.dimension, rows.responses)
+def _shape(rows: Rows) -> tuple[int, ...]:
+    """Return the shape of coefficients: a matrix where a record has several targets."""
+    return (rows.dimension, rows.responses) if rows.responses else (rows.dimension,)
 
 
 def _vectors(calibration: GradientCalibration, entropy: Entropy) -> Iterator[Array]:
