@@ -4,7 +4,7 @@ What a row costs does not grow with the number of levels. It becomes an array by
 where that is simpler or as quick.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from confide._types import AnyArray, Array
 from confide.data.matrix.category_tables import CodedGroup, Places, joint_cells
-from confide.data.matrix.dense import Dense, RowStride
+from confide.data.matrix.dense import Dense, RowStride, Slicer
 from confide.data.matrix.lengths import refuse_infinite, row_lengths
 from confide.data.matrix.sums import (
     FEW_ADDED,
@@ -88,9 +88,7 @@ class CodedDesign:
         """Return no rows of the same kind, which keep no memory alive."""
         return self[np.empty(0, np.intp)]
 
-    def slicer(
-        self,
-    ) -> Callable[[slice, Any, AnyArray | None], tuple["CodedDesign", AnyArray | None]]:
+    def slicer(self) -> Slicer["CodedDesign"]:
         """Return what cuts out rows in some precision, and their factors."""
         return lambda cut, dtype, factor: (_in_precision(self[cut], dtype), factor)
 
@@ -144,11 +142,11 @@ class CodedDesign:
         return replace(self, numbers=abs(self.numbers), groups=groups)
 
     def scaled(self, factor: AnyArray | None) -> Dense:
-        """Return every row times its factor, which codes cannot hold."""
+        """Return every row times its factor; codes cannot hold it."""
         return Dense(self.toarray()).scaled(factor)
 
     def clipped(self, bound: float) -> Dense:
-        """Return entries no larger than a bound, which codes cannot hold."""
+        """Return entries no larger than a bound; codes cannot hold them."""
         return Dense(self.toarray()).clipped(bound)
 
     def number_columns(self, factor: AnyArray | None) -> Dense:

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from confide._types import AnyArray, Array
 from confide.data.matrix.category_tables import CodedGroup, Places
-from confide.data.matrix.dense import Dense, RowStride, bordered, clip_values
+from confide.data.matrix.dense import Dense, RowStride, Slicer, bordered, clip_values
 from confide.data.matrix.lengths import refuse_infinite, row_lengths
 from confide.data.matrix.sums import SumShape, addition_depth, rows_in_cache
 from confide.errors import InvalidData
@@ -65,9 +65,7 @@ class Csr:
         """Return no rows of the same kind, which keep no memory alive."""
         return self[:0]
 
-    def slicer(
-        self,
-    ) -> Callable[[slice, Any, AnyArray | None], tuple["Csr", AnyArray | None]]:
+    def slicer(self) -> Slicer["Csr"]:
         """Return what cuts out rows in some precision, and their factors.
 
         Places of entries are not copied.

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from confide.data.matrix.lengths import (
 )
 from confide.data.matrix.sums import SumShape, addition_depth, rows_per_sum
 
+Part = TypeVar("Part")
+Slicer: TypeAlias = Callable[[slice, Any, AnyArray | None], tuple[Part, AnyArray | None]]
+"""Rows of a slice in a precision, and their factors; valid until the next slice."""
 RUN = 8
 FEWEST_RUNS = 64
 
@@ -91,9 +94,7 @@ class Dense:
         """Return no rows of the same kind, which keep no memory alive."""
         return Dense(np.empty((0, self.array.shape[1]), self.array.dtype))
 
-    def slicer(
-        self,
-    ) -> Callable[[slice, Any, AnyArray | None], tuple["Dense", AnyArray | None]]:
+    def slicer(self) -> Slicer["Dense"]:
         """Return what cuts out rows in some precision, and their factors.
 
         Rows of another type are converted into memory that the next cut uses again.

@@ -4,8 +4,8 @@
 schema makes a `CodedDesign`.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -14,13 +14,8 @@ from confide._types import AnyArray, Array
 from confide.data.matrix.category_tables import CodedGroup, Places
 from confide.data.matrix.coded_design import CodedDesign
 from confide.data.matrix.csr import Csr, as_csr
-from confide.data.matrix.dense import Dense, RowStride
+from confide.data.matrix.dense import Dense, RowStride, Slicer
 from confide.data.matrix.sums import SumShape
-
-Slicer: TypeAlias = Callable[
-    [slice, Any, AnyArray | None], tuple["Matrix", AnyArray | None]
-]
-"""Rows of a slice in a precision, with their factors; valid until the next slice."""
 
 
 class Matrix(Protocol):
@@ -83,7 +78,7 @@ class Matrix(Protocol):
         """Return no rows of the same kind, which keep no memory alive."""
         ...
 
-    def slicer(self) -> Slicer:
+    def slicer(self) -> Slicer["Matrix"]:
         """Return what cuts out rows in some precision, and their factors.
 
         A row that was shortened is its features times its factor, rounded to doubles: in
