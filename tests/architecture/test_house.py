@@ -225,6 +225,37 @@ def names_in(node):
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
+MATRIX_KINDS = {"Dense", "Csr", "CodedDesign"}
+RAW_INPUT = {"estimators/_validate.py", "tuning/scores.py"}
+"""What users pass is looked at here, before it is wrapped."""
+
+
+def asked_kinds(tree):
+    """Yield what is asked about the kind of a matrix: a name, or an attribute."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        if called in {"issparse", "isspmatrix"}:
+            yield called
+        elif called == "isinstance":
+            names = {getattr(n, "id", getattr(n, "attr", "")) for n in ast.walk(node)}
+            yield from names & MATRIX_KINDS
+        elif called in {"hasattr", "getattr"}:
+            texts = {getattr(n, "value", None) for n in node.args}
+            yield from texts & {"toarray", "todense", "tocsr"}
+
+
+def test_the_kind_of_a_matrix_is_asked_for_only_where_kinds_are_defined():
+    found = {
+        str(path.relative_to(SOURCE))
+        for path in FILES
+        if path.parent != SOURCE / "data" / "matrix"
+        and [*asked_kinds(ast.parse(path.read_text("utf-8")))]
+    }
+    assert found == RAW_INPUT
+
+
 def test_dask_is_imported_only_where_it_is_asked_for():
     for path in FILES:
         for node in ast.parse(path.read_text("utf-8")).body:

@@ -70,7 +70,7 @@ def test_a_hessian_in_single_precision_never_promises_too_much():
         task, rng = problem(seed=seed)
         centre = rng.normal(size=7)
         single = task.gradient_and_hessian(centre)[2]
-        exact = task.gradient_and_hessian(centre, fine=True)[2]
+        exact = task.gradient_and_hessian(centre, double=True)[2]
         bend = CurvatureCertificate.of(task, centre, single)
         lowest = np.linalg.eigvalsh(exact)[0]
         assert 0.9 * lowest < bend.least < lowest

@@ -10,7 +10,6 @@ from scipy import sparse
 from confide.data import bound_rows
 from confide.data.matrix.coded_design import CodedDesign
 from confide.data.partitioned.rows import PartitionedRows, PartSummary
-from confide.data.rows.block import squared_norms
 from confide.objectives import Hinge, L1Ball, Logistic, Objective
 from confide.solvers import minimise
 from confide.solvers import split_gradient as precise
@@ -62,7 +61,7 @@ def test_the_length_of_a_row_does_not_depend_on_its_place():
     for width in range(2, 33):
         numbers = np.repeat(rng.normal(size=(width, 1)), 37, axis=1)
         coded = CodedDesign(numbers, np.arange(width), (), (37, width), 100.0)
-        assert len(set(squared_norms(coded).tolist())) == 1
+        assert len(set(coded.squared_lengths().tolist())) == 1
 
 
 class InOnePlace:
@@ -83,12 +82,12 @@ def test_parts_seen_through_other_columns_count_the_additions_of_those_blocks():
     features = np.zeros((3000, 600))
     held = bound_rows(features, np.ones(3000), 1.0, 0.5)
     parted = PartitionedRows.over(InOnePlace([held]), 0.5, 600)
-    assert parted.terms >= held.terms
+    assert parted.sum_shape.terms >= held.sum_shape.terms
     few, seen = held.columns([1, 2]), parted.columns([1, 2])
-    assert few.terms > parted.terms
-    assert seen.terms >= few.terms
-    assert seen.added >= few.added
-    assert seen.depth >= few.depth
+    assert few.sum_shape.terms > parted.sum_shape.terms
+    assert seen.sum_shape.terms >= few.sum_shape.terms
+    assert seen.sum_shape.rows_added >= few.sum_shape.rows_added
+    assert seen.sum_shape.depth >= few.sum_shape.depth
 
 
 def test_sparse_parts_count_the_additions_of_picked_rows():
@@ -97,10 +96,10 @@ def test_sparse_parts_count_the_additions_of_picked_rows():
     held = bound_rows(table, np.ones(2000), 30.0, 0.0)
     parted = PartitionedRows.over(InOnePlace([held]), 0.0, 700)
     thin = np.flatnonzero(~full)
-    few, seen = held.at(thin), parted.at(thin)
-    assert few.terms > parted.terms
-    assert seen.terms >= few.terms
-    assert seen.depth >= few.depth
+    few, seen = held.take(thin), parted.take(thin)
+    assert few.sum_shape.terms > parted.sum_shape.terms
+    assert seen.sum_shape.terms >= few.sum_shape.terms
+    assert seen.sum_shape.depth >= few.sum_shape.depth
 
 
 def test_what_a_proximal_step_leaves_over_is_as_wrong_as_it_is_long():

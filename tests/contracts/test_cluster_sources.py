@@ -170,7 +170,8 @@ def closed(piece):
 
 def picked_rows(block):
     """Return sums that tell which rows were seen, and how often."""
-    return block.pull(block.target), np.bincount(block.target.astype(int), minlength=230)
+    marks = np.bincount(block.target.astype(int), minlength=230)
+    return block.weighted_sum(block.target), marks
 
 
 def plain_rows(rows):
@@ -195,13 +196,13 @@ def held(client):
 def test_rows_that_are_picked_are_those_rows(places, held):
     there, here = held
     chosen = np.array([*places], dtype=np.int64)
-    some, own = there.at(chosen), here.at(chosen)
+    some, own = there.take(chosen), here.take(chosen)
     assert (some.count, some.table_count) == (len(chosen), len(chosen))
     sums, seen = some.sum(picked_rows)
     np.testing.assert_array_equal(np.flatnonzero(seen), np.sort(chosen))
     expected, _ = own.sum(picked_rows)
     np.testing.assert_allclose(sums, expected, rtol=1e-12, atol=1e-12)
-    (found,) = there.each([chosen], plain_rows)
+    (found,) = there.map_subsets([chosen], plain_rows)
     for ours, theirs in zip(found, plain_rows(own), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-15)
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from confide.data import bound_rows
-from confide.data.rows.block import addition_depth, pairwise_sum
+from confide.data.matrix.sums import addition_depth, pairwise_sum
 from confide.objectives import (
     Clipped,
     HuberizedHinge,
@@ -99,7 +99,7 @@ def sparse_problem(name, stretch=1.0, height=0.3, full=False, loose=False):
     task, _ = problem(name, columns=30, stretch=stretch, height=height)
     held = rng.uniform(size=task.rows.features.shape) < 0.2
     held[17] |= full
-    features = sparse.csr_array(np.where(held, task.rows.features, 0.0))
+    features = sparse.csr_array(np.where(held, task.rows.features.toarray(), 0.0))
     bound = (0.1 if loose else 1.0) * stretch
     rows = bound_rows(features, task.rows.target, bound, height * stretch)
     return Problem(task.objective, rows, task.linear, task.ridge), rng
@@ -152,11 +152,11 @@ def test_sparse_sums_are_exact_where_entries_lie_on_the_grid():
 
 def test_the_fullest_row_counts_in_the_bounds():
     few, many = (sparse_problem("logistic", full=full)[0] for full in (False, True))
-    assert few.entries < many.entries == 31
+    assert few.sum_shape.entries < many.sum_shape.entries == 31
     theta = np.ones(31)
     assert few.rounding(theta, 1.0) < many.rounding(theta, 1.0)
     assert precise_gradient(few, theta)[1] < precise_gradient(many, theta)[1]
-    assert few.rows.most_entries == many.rows.most_entries == 31
+    assert few.rows.sum_shape.max_entries == many.rows.sum_shape.max_entries == 31
 
 
 @pytest.mark.skipif(
@@ -187,10 +187,8 @@ def _exact_gradient(task, theta):
 
     point = [number(value) for value in theta]
     total = [r * t + b for r, t, b in zip(task.ridge, point, task.linear, strict=True)]
-    factor = task.rows.factor
-    scaled = task.rows.features if factor is None else task.rows.features * factor[:, None]
-    for row, label in zip(scaled, task.rows.target, strict=True):
-        entries = [mpmath.mpf(value) for value in (*row, task.rows.height)]
+    for row, label in zip(task.rows.toarray(), task.rows.target, strict=True):
+        entries = [mpmath.mpf(value) for value in row]
         margin = sum(x * t for x, t in zip(entries, point, strict=True))
         slope = -label / (1 + mpmath.exp(label * margin))
         total = [t + slope * x for t, x in zip(total, entries, strict=True)]

@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression, PoissonRegressor
 from sklearn.linear_model import Ridge as RidgeRegression
 from sklearn.svm import LinearSVC
 
-from confide.data.matrix import coded_design as design_module
+from confide.data.matrix import sums
 from confide.data.rows.in_memory import bound_rows
 from confide.errors import ConfideError
 from confide.objectives import (
@@ -278,7 +278,7 @@ def test_dense_sparse_and_single_precision_rows_give_one_answer(loss, parts):
 
 @every_composite
 def test_the_number_of_threads_changes_no_bit(parts, monkeypatch):
-    monkeypatch.setattr(design_module, "CACHE_BYTES", 4096)
+    monkeypatch.setattr(sums, "CACHE_BYTES", 4096)
     features, target = made_up(9000, DIMENSION)
     rows = bound_rows(features, target, 1.0, 0.0)
     objective = Objective(Logistic(), DIMENSION, l2=1.0, **parts)
@@ -296,7 +296,7 @@ def test_the_size_of_a_block_changes_nothing_but_rounding(parts, monkeypatch):
     objective = Objective(Logistic(), DIMENSION, l2=1.0, **parts)
     found = []
     for size in (512, 20_000, 2**20):
-        monkeypatch.setattr(design_module, "CACHE_BYTES", size)
+        monkeypatch.setattr(sums, "CACHE_BYTES", size)
         rows = bound_rows(features, target, 1.0, 0.0)
         found.append(minimise(objective, rows, np.zeros(DIMENSION), TOLERANCE))
     for one, other in itertools.pairwise(found):

@@ -240,7 +240,7 @@ def test_one_record_moves_what_one_party_sends(relation):
     sums = []
     for changed in (1.0, -1.0):
         rows = table(features, [*target[:-1], changed])
-        parts = [rows.at(np.flatnonzero(owners == i)) for i in range(3)]
+        parts = [rows.take(np.flatnonzero(owners == i)) for i in range(3)]
         sums.append([clipped_gradient(Logistic(), p, 0.05)(np.zeros(2)) for p in parts])
     moved = np.linalg.norm(np.array(sums[0]) - np.array(sums[1]), axis=1)
     assert (moved > 0).sum() == 1

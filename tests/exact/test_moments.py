@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from confide.data import bound_rows
+from confide.data.matrix.sums import SumShape
 from confide.errors import InvalidParameter
 from confide.mechanisms.intervals import moments
 from confide.mechanisms.intervals.moments import (
@@ -165,10 +166,11 @@ def test_a_row_contributes_the_same_wherever_it_stands():
         x, theta = rng.normal(size=(203, size)), rng.normal(size=size)
         rows = bound_rows(x, np.ones(203), 2.0, 0.0)
         (whole,) = rows.blocks(0, 203)
-        every = whole.margin(theta, alone=True)
+        every = whole.margin(theta, row_independent=True)
         for start, stop in ((0, 1), (1, 9), (2, 203), (5, 202)):
             (part,) = rows.blocks(start, stop)
-            assert np.array_equal(part.margin(theta, alone=True), every[start:stop])
+            alone = part.margin(theta, row_independent=True)
+            assert np.array_equal(alone, every[start:stop])
 
 
 def test_sums_of_doubles_stay_within_the_slack():
@@ -182,13 +184,13 @@ def test_sums_of_doubles_stay_within_the_slack():
     assert gap(calibration, np.ones(5), *tables) < ROUNDING_SLACK / 100
     rows = bound_rows(x, y, 1.0, 0.0)
     unit = np.finfo(float).eps / 2
-    assert 2 * unit * (rows.terms + 9) * rows.count < ROUNDING_SLACK
+    assert 2 * unit * (rows.sum_shape.terms + 9) * rows.count < ROUNDING_SLACK
     calibration.check_rows(rows)
 
 
 def test_more_rows_than_the_slack_covers_are_refused():
     class Many:
-        terms, count = 8192 + 2**20 + 8, 2**33
+        sum_shape, count = SumShape(8192, 2**20, 8192 + 2**20 + 8, 1, 1), 2**33
 
     with pytest.raises(InvalidParameter):
         calibrated(objective("logistic"), Pure(1), ADD).check_rows(Many())

@@ -350,7 +350,7 @@ def whole_delta(budget, relation):
                 laws = [screened(mechanism.selector, calibration.first, r) for r in (p, q)]
                 total = 0.0
                 for j in range(2):
-                    lines = [Records.of(r.features[:, [j]], r.target) for r in (p, q)]
+                    lines = [Records.of(r.columns([j]).toarray(), r.target) for r in (p, q)]
                     pair = exact_pair(few, calibration.fit.noise, *lines, 2001)
                     shift = laws[1][(j,)] - laws[0][(j,)]
                     part = hockey_stick(*pair, float(main.epsilon) + shift)

@@ -411,7 +411,7 @@ def _pieces(reading: InParts, bounds: Any) -> Iterator[Any]:
 
 
 def _rows(read_rows: Any, code: Callable[[Any], Any]) -> list[bytes]:
-    rows = read_rows.labelled(code)
+    rows = read_rows.with_target(code)
     found: list[bytes] = rows.sum(_lines)[0]
     if hasattr(rows, "plain"):
         features, target = rows.plain()
@@ -421,11 +421,7 @@ def _rows(read_rows: Any, code: Callable[[Any], Any]) -> list[bytes]:
 
 
 def _lines(block: Any) -> tuple[list[bytes]]:
-    features = block.features
-    if sparse.issparse(features):
-        features = features.toarray()
-    elif hasattr(features, "todense"):
-        features = features.todense()
+    features = block.features.toarray()
     if block.factor is not None:
         features = features * block.factor[:, None]
     return (_bytes(features, block.target),)

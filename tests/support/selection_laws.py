@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import logsumexp
 
+from confide.data.matrix.matrix import as_matrix
 from confide.data.rows.in_memory import InMemoryRows
 from confide.noise import Gumbel
 from confide.privacy import Neighbours, Pure
@@ -18,14 +19,13 @@ ORDERS = (1.01, 1.5, 2.0, 4.0, 16.0, 64.0)
 
 
 def table(features, target):
-    return InMemoryRows(
-        np.array(features, dtype=float), np.array(target, dtype=float), None, 0.0
-    )
+    x, y = np.array(features, dtype=float), np.array(target, dtype=float)
+    return InMemoryRows(as_matrix(x), y, None, 0.0)
 
 
 def plus(rows, features, target):
-    x = np.vstack([rows.features, np.array([features], dtype=float)])
-    return InMemoryRows(x, np.append(rows.target, target), None, 0.0)
+    x = np.vstack([rows.features.toarray(), np.array([features], dtype=float)])
+    return InMemoryRows(as_matrix(x), np.append(rows.target, target), None, 0.0)
 
 
 def top_sets(scores, noise, count):
@@ -123,7 +123,7 @@ def voted(selector, calibration, rows):
         ways = [[np.flatnonzero(own == k) for k in range(blocks)] for own in owners]
     laws = []
     for parts in ways:
-        ballots = [selector.ballot(rows.at(part), columns) for part in parts]
+        ballots = [selector.ballot(rows.take(part), columns) for part in parts]
         votes = np.bincount(np.concatenate(ballots), minlength=columns)
         laws.append(top_sets(votes, calibration.noise, selector.size))
     return mixed(laws)
@@ -134,7 +134,7 @@ def walked(mechanism, calibration, rows, *, touched):
     objective, steps = calibration.objective, calibration.steps
     rate = mechanism.radius / calibration.noise.scale
     if touched:
-        features = sparse.csr_array(rows.features)
+        features = as_matrix(sparse.csr_array(rows.features.toarray()))
         rows = InMemoryRows(features, rows.target, None, rows.height)
     corners = list(product(range(objective.dimension), (1.0, -1.0)))
     law = {}

@@ -96,7 +96,7 @@ def coded_rows(
     rows: InMemoryRows | PartitionedRows, codings: Sequence[Code]
 ) -> Iterable[Rows]:
     """Return the rows with every coding in turn; they can be iterated over repeatedly."""
-    return Reiterable(lambda: (rows.labelled(code) for code in codings))
+    return Reiterable(lambda: (rows.with_target(code) for code in codings))
 
 
 def dataset_name(schema: Schema | None, ledger: Any) -> str:

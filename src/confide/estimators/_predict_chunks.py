@@ -10,6 +10,7 @@ import pandas as pd
 
 from confide._types import Array
 from confide.data import Schema
+from confide.data.matrix.matrix import Matrix
 from confide.data.partitioned.cluster_rows import collected
 from confide.data.schema.arrow_columns import is_arrow
 from confide.data.schema.schema import check_columns
@@ -47,15 +48,11 @@ class Margins:
         frame = as_frame(piece)
         return self.of(read_matrix(frame[list(self.names or frame.columns)]))
 
-    def of(self, features: Any) -> Array:
+    def of(self, features: Matrix) -> Array:
         """Return the linear predictor of rows that are read already."""
         nothing = np.zeros(features.shape[0])
         rows = self.bounding.enclose(features, nothing, constant=False)
-        table = self.slopes.T
-        parts = []
-        for block in rows.blocks(0, rows.count):
-            part = block.features @ table
-            parts.append(part if block.factor is None else part * block.factor[:, None])
+        parts = [block.margin(self.slopes.T) for block in rows.blocks(0, rows.count)]
         return np.concatenate(parts) + self.levels
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from confide._types import AnyArray
 from confide.data import InMemoryRows, PartitionedRows, Schema, read_table
+from confide.data.matrix.matrix import Matrix
 from confide.data.partitioned.cluster_rows import ClusterParts, collected
 from confide.data.partitioned.dask_collections import DaskTable, dask_table, is_dask
 from confide.data.partitioned.rows import Parts
@@ -76,14 +77,14 @@ class InMemory:
     """Features and target in memory; ``count`` rows were listed, with a target or not."""
 
     task: TargetSpec
-    features: Any
+    features: Matrix
     target: AnyArray
     count: int
 
     @property
     def width(self) -> int:
         """How many columns the design has."""
-        return int(self.features.shape[1])
+        return self.features.shape[1]
 
     def enclose(self, bounding: Bounding) -> InMemoryRows:
         """Bound every row and close the box."""
@@ -182,7 +183,7 @@ class SplitChunk:
     target: str | None
     beside: bool
 
-    def __call__(self, piece: Any) -> tuple[Any, Any, int]:
+    def __call__(self, piece: Any) -> tuple[Matrix, Any, int]:
         """Return features, target and the number of rows with or without a target."""
         if isinstance(piece, tuple):
             features = self._features(piece[0])
@@ -195,7 +196,7 @@ class SplitChunk:
         frame = as_frame(piece)
         return self._features(frame.drop(columns=self.target)), frame[self.target], listed
 
-    def _features(self, table: Any) -> Any:
+    def _features(self, table: Any) -> Matrix:
         if self.schema is not None:
             return self.schema.compact_design(table)
         return read_matrix(table)

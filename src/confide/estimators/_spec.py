@@ -16,6 +16,7 @@ from confide.data import (
     bound_entries,
     bound_rows,
 )
+from confide.data.matrix.matrix import Matrix
 from confide.errors import InvalidParameter
 from confide.estimators._target import TargetRule, TargetSpec
 from confide.ledger import Ledger
@@ -62,7 +63,7 @@ class Bounding:
     few: EntryBounds | None = None
 
     def enclose(
-        self, features: Any, target: AnyArray, *, constant: bool = True
+        self, features: Matrix, target: AnyArray, *, constant: bool = True
     ) -> InMemoryRows:
         """Bound every row and close the box."""
         height = self.height if constant else 0.0

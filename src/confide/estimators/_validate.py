@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from confide._types import AnyArray, Array
 from confide.data import Schema
-from confide.data.matrix.csr import as_csr, without_duplicates
-from confide.data.matrix.finite import not_numbers
+from confide.data.matrix.csr import as_csr
+from confide.data.matrix.matrix import Matrix, as_matrix
 from confide.data.schema.parse_values import (
     CodedText,
     as_cells,
@@ -27,6 +27,7 @@ from confide.data.schema.parse_values import (
     check_levels,
     check_levels_of_type,
     level_codes,
+    not_numbers,
 )
 from confide.errors import InvalidData, InvalidParameter
 
@@ -68,8 +69,8 @@ def refuse_empty(rows: int) -> None:
         raise InvalidData("the table must hold one row or more; it is empty.")
 
 
-def read_features(X: Any, schema: Schema | None, check: Callable[..., Any]) -> Any:
-    """Return a float matrix, dense or CSR, from an array, or the design of a table.
+def read_features(X: Any, schema: Schema | None, check: Callable[..., Any]) -> Matrix:
+    """Return the rows of an array or sparse matrix, or the design of a table.
 
     ``check`` is scikit-learn's, for an estimator that may remember the columns.
     """
@@ -80,8 +81,8 @@ def read_features(X: Any, schema: Schema | None, check: Callable[..., Any]) -> A
     return read_matrix(X, check)
 
 
-def read_matrix(X: Any, check: Callable[..., Any] | None = None) -> Any:
-    """Return a float matrix, dense or CSR; ``check`` is scikit-learn's own by default."""
+def read_matrix(X: Any, check: Callable[..., Any] | None = None) -> Matrix:
+    """Return the rows of a table of numbers; ``check`` is scikit-learn's own by default."""
     _refuse_other_types(X)
     check = check or partial(check_array, ensure_min_samples=0)
     try:
@@ -91,7 +92,7 @@ def read_matrix(X: Any, check: Callable[..., Any] | None = None) -> Any:
             dtype=(np.float64, np.float32),
             ensure_all_finite=False,
         )
-        return without_duplicates(matrix)
+        return as_matrix(matrix).without_duplicates()
     except InvalidData:
         raise
     except (ValueError, TypeError, OverflowError) as error:

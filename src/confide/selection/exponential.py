@@ -105,7 +105,7 @@ class BoxScores:
         def part(block: Block) -> tuple[Any, ...]:
             ones = np.ones(len(block.target))
             half = float(block.target @ block.target) / 2
-            return block.gram(ones, fine=True), block.pull(block.target), half
+            return block.gram(ones, double=True), block.weighted_sum(block.target), half
 
         gram, pull, constant = rows.sum(part)
         return gram, pull, constant
@@ -117,7 +117,9 @@ class BoxScores:
             def part(block: Block) -> tuple[Any, ...]:
                 margin = block.margin(theta)
                 slope = loss.slope(margin, block.target)
-                return float(loss.value(margin, block.target).sum()), block.pull(slope)
+                return float(loss.value(margin, block.target).sum()), block.weighted_sum(
+                    slope
+                )
 
             value, gradient = rows.sum(part)
             return value, gradient
@@ -237,7 +239,7 @@ class ExponentialSelector:
         objective = calibration.objective
         margin = _margin(objective, self.size, self.radius)
         excess = loss_peak(objective, margin) / loss_range(objective, margin)
-        check_rounding(rows, 4 * excess * rows.terms)
+        check_rounding(rows, 4 * excess * rows.sum_shape.terms)
 
     def select(
         self, calibration: SelectorCalibration, rows: Rows, entropy: Entropy

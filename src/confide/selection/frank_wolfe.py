@@ -61,7 +61,7 @@ class ColumnIndexedRows:
         """Return how many entries some rows have."""
         return int(self.lengths[rows].sum())
 
-    def pull(self, weights: Array) -> Array:
+    def weighted_sum(self, weights: Array) -> Array:
         """Return Σ wᵢxᵢ over all rows."""
         return np.asarray(self.by_column.T @ weights)
 
@@ -116,7 +116,7 @@ class PlainPath:
         loss, theta = self._objective.loss, self._theta
 
         def part(block: Block) -> tuple[Any, ...]:
-            return (block.pull(loss.slope(block.margin(theta), block.target)),)
+            return (block.weighted_sum(loss.slope(block.margin(theta), block.target)),)
 
         return np.asarray(self._rows.sum(part)[0])
 
@@ -178,7 +178,7 @@ class TouchedPath:
 
     def _sum_up(self) -> None:
         """Compute all pulls anew from slopes as they are."""
-        pulls = self._rows.pull(self._slopes)
+        pulls = self._rows.weighted_sum(self._slopes)
         if self._height:
             pulls = np.append(pulls, self._height * self._slopes.sum())
         self.pulls, self._added = pulls, 0
@@ -214,7 +214,7 @@ class CornerCalibration(Calibration):
     def check_rows(self, rows: Rows) -> None:
         """Refuse by shape, before anything is spent."""
         touched = _is_touched(rows)
-        check_rounding(rows, 2 * rows.count if touched else rows.terms, ROUGHER)
+        check_rounding(rows, 2 * rows.count if touched else rows.sum_shape.terms, ROUGHER)
 
 
 @MECHANISMS.register("frank-wolfe")
@@ -318,7 +318,7 @@ class FrankWolfe:
 
 def _is_touched(rows: Rows) -> bool:
     """Whether only what a step touches is brought up to date."""
-    return isinstance(rows, InMemoryRows) and sparse.issparse(rows.features)
+    return isinstance(rows, InMemoryRows) and rows.features.is_sparse
 
 
 class Corners:

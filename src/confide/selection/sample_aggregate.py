@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any, ClassVar, Literal, Protocol, assert_never
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import clone
 
 from confide._registry import Registry
 from confide._types import AnyArray, Array
 from confide.accounting import event_of
+from confide.data.matrix.matrix import as_matrix
 from confide.data.rows.in_memory import InMemoryRows, Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import check_whole
@@ -65,8 +65,7 @@ class LassoPath:
         pull = np.abs(features.T @ residual)
         most = min(self.widest, len(pull))
         used = np.sort(np.argpartition(-pull, most - 1)[:most])
-        block = features[:, used]
-        dense = block.toarray() if sparse.issparse(block) else block
+        dense = as_matrix(features[:, used]).toarray()
         _, _, ends = lars_path(
             np.asfortranarray(dense - dense.mean(axis=0)),
             residual,
@@ -191,7 +190,7 @@ class SampleAggregateSelector:
         columns = calibration.objective.columns
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ballots = rows.each(parts, partial(self.ballot, columns=columns))
+            ballots = rows.map_subsets(parts, partial(self.ballot, columns=columns))
         votes = np.bincount(np.concatenate(ballots), minlength=columns).astype(np.float64)
         return largest(votes, self.size, calibration.noise, entropy).tolist()
 

@@ -95,7 +95,7 @@ class ScreeningSelector:
 
     def check_rows(self, calibration: SelectorCalibration, rows: Rows) -> None:
         """Refuse by shape, before anything is spent."""
-        check_rounding(rows, rows.terms)
+        check_rounding(rows, rows.sum_shape.terms)
 
     def select(
         self, calibration: SelectorCalibration, rows: Rows, entropy: Entropy
@@ -117,7 +117,7 @@ def column_scores(objective: Objective, rows: Rows, mean: float) -> Array:
     """Return |Σ xᵢⱼ(tᵢ − t̄)| for every column but the constant one."""
 
     def part(block: Block) -> tuple[Any, ...]:
-        return (block.pull(scaled_target(objective, block.target) - mean),)
+        return (block.weighted_sum(scaled_target(objective, block.target) - mean),)
 
     return np.abs(rows.sum(part)[0][: objective.columns])
 

@@ -72,7 +72,7 @@ class StepCalibration(Calibration):
 
     def check_rows(self, rows: Rows) -> None:
         """Refuse by shape, before anything is spent."""
-        check_rounding(rows, math.sqrt(self.size) * rows.terms)
+        check_rounding(rows, math.sqrt(self.size) * rows.sum_shape.terms)
 
 
 @MECHANISMS.register("thresholding")
@@ -186,7 +186,9 @@ class HardThresholding:
 
 def _gradient(objective: Objective, rows: Rows, theta: Array) -> Array:
     def part(block: Block) -> tuple[Any, ...]:
-        return (block.pull(objective.loss.slope(block.margin(theta), block.target)),)
+        return (
+            block.weighted_sum(objective.loss.slope(block.margin(theta), block.target)),
+        )
 
     return np.asarray(rows.sum(part)[0] + (objective.l2 or 0.0) * theta)
 
@@ -195,7 +197,7 @@ def bend(objective: Objective, rows: Rows) -> float:
     """Return the largest eigenvalue of Σxxᵀ over the longest squared row."""
 
     def part(block: Block) -> tuple[Any, ...]:
-        return (block.gram(np.ones(len(block.target)), fine=True),)
+        return (block.gram(np.ones(len(block.target)), double=True),)
 
     top = np.linalg.eigvalsh(rows.sum(part)[0])[-1]
     return float(top) / objective.row_norm**2

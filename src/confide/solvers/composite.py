@@ -38,7 +38,7 @@ def minimise_composite(
         return _first_order(problem, start, tolerance)
     stride = rows.count // max(SMALLEST_SAMPLE, 20 * objective.dimension)
     if stride > 4 or not isinstance(rows, InMemoryRows):
-        few = rows.thin(max(1, stride))
+        few = rows.subsample(max(1, stride))
         weight = rows.count / max(1, few.count)
         sample = replace(problem, rows=few, weight=weight)
         rough = 0.1 * np.sqrt(objective.dimension * weight / objective.strong_convexity)
@@ -74,7 +74,7 @@ def _proximal_newton(problem: Problem, theta: Array, tolerance: float) -> Soluti
             scale, gradient = _step_length(problem, theta, point, (gradient, ahead), rise)
             theta = theta + scale * (point - theta)
         if residual > 0.05 * before or scale < 1:
-            gradient, _, hessian = problem.gradient_and_hessian(theta, fine=True)
+            gradient, _, hessian = problem.gradient_and_hessian(theta, double=True)
             steepest = _largest_eigenvalue(hessian)
         before, least = residual, min(least, residual)
     raise NotSolved("the composite solver could not certify its answer")

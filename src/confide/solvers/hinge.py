@@ -58,7 +58,7 @@ def _on_the_margin(
     def gather(block: Block) -> tuple[AnyArray, "_Band"]:
         share = multipliers(block)
         whole = np.where(share >= 1, block.target, 0.0)
-        return block.pull(whole), _Band.of(block, share)
+        return block.weighted_sum(whole), _Band.of(block, share)
 
     pulled, band = rows.sum(gather)
     if band.count > MOST_ON_MARGIN:
@@ -78,12 +78,13 @@ def _on_the_margin(
 
     unit = float(np.finfo(np.float64).eps)
     reach = objective.row_norm * float(np.linalg.norm(point))
-    blur = unit * (2 + (rows.entries + 4) * reach)
+    shape = rows.sum_shape
+    blur = unit * (2 + (shape.entries + 4) * reach)
     short = 1 - signed @ point
     loose = blur + 2 * unit * np.abs(short)
     gap = float((np.maximum(short, 0) - share * short + loose).sum())
     gap += float(rows.sum(gap_off_the_band)[0])
-    added = rows.count * rows.terms + len(share) * (len(share) + 4)
+    added = rows.count * shape.terms + len(share) * (len(share) + 4)
     pull = objective.row_norm * added + 4 * float(np.linalg.norm(linear))
     astray = unit * pull / ridge.min()
     return Solution(point, float(np.sqrt(2 * gap / ridge.min() + astray**2)))
@@ -105,20 +106,14 @@ class _Band:
         inside = np.flatnonzero((share > 0) & (share < 1))
         if len(inside) > MOST_ON_MARGIN:
             return cls(len(inside), [], [])
-        return cls(len(inside), [_signed_rows(block, inside)], [share[inside]])
+        return cls(
+            len(inside),
+            [block.take(inside).toarray() * block.target[inside, None]],
+            [share[inside]],
+        )
 
     def __add__(self, other: "_Band") -> "_Band":
         count = self.count + other.count
         if count > MOST_ON_MARGIN:
             return _Band(count, [], [])
         return _Band(count, self.signed + other.signed, self.share + other.share)
-
-
-def _signed_rows(block: Block, chosen: AnyArray) -> Array:
-    rows = block.features[chosen]
-    rows = np.asarray(rows.todense() if hasattr(rows, "todense") else rows, dtype=float)
-    if block.factor is not None:
-        rows = rows * block.factor[chosen, None]
-    if block.height:
-        rows = np.column_stack([rows, np.full(len(rows), block.height)])
-    return rows * block.target[chosen, None]

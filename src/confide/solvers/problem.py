@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from confide._types import AnyArray, Array
-from confide.data.matrix.coded_design import MOST_ADDED
+from confide.data.matrix.sums import MOST_ADDED, SumShape
 from confide.data.rows.block import Block
 from confide.data.rows.in_memory import Rows
 from confide.objectives import Objective, curvature_bound, is_logistic
@@ -31,8 +31,8 @@ class Solution:
 class Problem:
     """The smooth part of an objective over private rows, with its linear term.
 
-    ``weight`` multiplies the sum of losses: a subsample stands for all rows. ``entries``
-    is how many numbers a margin adds up at most.
+    ``weight`` multiplies the sum of losses: a subsample stands for all rows.
+    ``sum_shape`` is that of the rows, found once.
     """
 
     objective: Objective
@@ -40,10 +40,10 @@ class Problem:
     linear: Array
     ridge: Array
     weight: float = 1.0
-    entries: int = field(init=False)
+    sum_shape: SumShape = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "entries", self.rows.entries)
+        object.__setattr__(self, "sum_shape", self.rows.sum_shape)
 
     def gradient(self, theta: AnyArray) -> tuple[AnyArray, float]:
         """Return ∇f(θ) and a bound on Σ|φ′|, summed in the precision of θ."""
@@ -51,18 +51,18 @@ class Problem:
 
         def part(block: Block) -> tuple[Any, ...]:
             slope = loss.slope(block.margin(theta), block.target)
-            return block.pull(slope), slope @ slope
+            return block.weighted_sum(slope), slope @ slope
 
         total, squares = self.rows.sum(part, theta.dtype)
         mass = float(np.sqrt(self.rows.count * squares))
         return self.weight * total + self.ridge * theta + self.linear, mass
 
     def gradient_and_hessian(
-        self, theta: AnyArray, *, fine: bool = False
+        self, theta: AnyArray, *, double: bool = False
     ) -> tuple[Array, float, Array]:
         """Return what `gradient` does and ∇²f(θ), in one sweep.
 
-        The Hessian is only a metric, so single precision serves unless it is ``fine``.
+        The Hessian is only a metric, so single precision serves unless it is ``double``.
         """
         loss = self.objective.loss
 
@@ -70,9 +70,9 @@ class Problem:
             margin = block.margin(theta)
             slope = loss.slope(margin, block.target)
             gram = block.gram(
-                loss.curvature_from_slope(slope, margin, block.target), fine=fine
+                loss.curvature_from_slope(slope, margin, block.target), double=double
             )
-            return block.pull(slope), slope @ slope, gram
+            return block.weighted_sum(slope), slope @ slope, gram
 
         total, squares, gram = self.rows.sum(part, theta.dtype)
         mass = float(np.sqrt(self.rows.count * squares))
@@ -84,7 +84,7 @@ class Problem:
         loss = self.objective.loss
 
         def part(block: Block) -> tuple[Any, ...]:
-            return (block.squares(loss.curvature(block.margin(theta), block.target)),)
+            return (block.gram_diagonal(loss.curvature(block.margin(theta), block.target)),)
 
         return np.asarray(self.weight * self.rows.sum(part)[0] + self.ridge)
 
@@ -97,18 +97,18 @@ class Problem:
         unit = float(np.finfo(theta.dtype).eps) / 2
         objective, count = self.objective, self.rows.count
         length = float(np.linalg.norm(theta.astype(np.float64)))
-        terms = self.rows.terms
+        terms, entries = self.sum_shape.terms, self.sum_shape.entries
         slopes = terms * mass + 4 * count * slope_scale(objective)
         bend = curvature_bound(objective.loss, objective.public)
-        margins = bend * count * (self.entries + 3) * objective.row_norm * length
+        margins = bend * count * (entries + 3) * objective.row_norm * length
         outside = float(np.linalg.norm(self.linear)) + float(self.ridge.max()) * length
         return unit * (objective.row_norm * (slopes + margins) + 4 * outside)
 
     def careful_rounding(self, theta: AnyArray) -> float:
         """Return the bound of `rounding` from each row's own length, at a sweep's cost."""
         unit = float(np.finfo(theta.dtype).eps) / 2
-        objective, entries = self.objective, self.entries
-        terms = self.rows.terms
+        objective = self.objective
+        terms, entries = self.sum_shape.terms, self.sum_shape.entries
         bend = curvature_bound(objective.loss, objective.public)
         size = np.abs(theta.astype(np.float64))
 

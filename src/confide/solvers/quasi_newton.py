@@ -260,7 +260,7 @@ def advance(
         scale = float(np.clip(secant, 0.9 * low + 0.1 * widest, 0.1 * low + 0.9 * widest))
     memory.learn(scale * step, there - here)
     if remaining > 0.1 and problem.objective.dimension <= WIDEST_HESSIAN:
-        hessian = problem.gradient_and_hessian(trial.astype(np.float64), fine=True)[2]
+        hessian = problem.gradient_and_hessian(trial.astype(np.float64), double=True)[2]
         memory.metric = cholesky_metric(hessian)
         memory.pairs.clear()
     return trial, sweep

@@ -112,13 +112,13 @@ def _approach(problem: Problem) -> tuple[Array, Metric, int]:
     """
     count, size = problem.rows.count, problem.objective.dimension
     theta, least = np.zeros(size), max(SMALLEST_SAMPLE, ROWS_PER_COLUMN * size)
-    finest = problem.rows.thin(GROWTH if count // GROWTH >= least else 1)
+    finest = problem.rows.subsample(GROWTH if count // GROWTH >= least else 1)
     single = np.float64 if finest is problem.rows else np.float32
     strides = [1]
     while finest.count // (strides[0] * GROWTH) >= least:
         strides.insert(0, strides[0] * GROWTH)
     for stride in strides:
-        rows = finest.thin(stride)
+        rows = finest.subsample(stride)
         weight = count / max(1, rows.count)
         level = replace(problem, rows=rows, weight=weight)
         theta, metric = _newton(level, theta, 0.1 * size * weight, single)
@@ -155,7 +155,7 @@ def _approach_without_hessian(problem: Problem) -> Array:
     stride = problem.rows.count // max(SMALLEST_SAMPLE, ROWS_PER_COLUMN * size)
     if stride < LEAST_STRIDE:
         return theta
-    level = replace(problem, rows=problem.rows.thin(stride), weight=float(stride))
+    level = replace(problem, rows=problem.rows.subsample(stride), weight=float(stride))
     memory = LbfgsMemory.of(diagonal_metric(level, theta), size)
     gradient, _ = level.gradient(theta)
     for _ in range(MOST_SAMPLE_STEPS):

@@ -13,12 +13,20 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy import sparse
 
 from confide._types import AnyArray, Array
-from confide.data.matrix import csr
-from confide.data.matrix.coded_design import MOST_ADDED, CodedDesign
-from confide.data.rows.block import Block, Partial, addition_depth, pairwise_sum, scaled
+from confide.data.matrix.category_tables import CodedGroup, joint_cells
+from confide.data.matrix.csr import Csr
+from confide.data.matrix.dense import Dense
+from confide.data.matrix.matrix import Matrix
+from confide.data.matrix.sums import (
+    MOST_ADDED,
+    Partial,
+    SumShape,
+    addition_depth,
+    pairwise_sum,
+)
+from confide.data.rows.block import Block
 from confide.data.rows.in_memory import Rows
 from confide.objectives import Objective, curvature_bound
 from confide.solvers.problem import Problem, slope_scale
@@ -29,19 +37,20 @@ BITS = 20
 ROWS_PER_SPLIT = 1024
 """So many rows at most are added up at once where there are very many."""
 
-Pieces: TypeAlias = tuple[Any, Any, Any]
-"""Numbers, their leading parts and the rest."""
+Numbers: TypeAlias = Dense | Csr
+Pieces: TypeAlias = tuple[Numbers, Numbers, Numbers | None]
+"""Numbers, their leading parts and the rest, None if it is known to be zero."""
 
 
 def can_split(problem: Problem) -> bool:
     """Whether rows hold few enough entries for exact inner products."""
-    return problem.weight == 1.0 and splits(problem.rows, problem.entries)
+    return problem.weight == 1.0 and splits(problem.rows, problem.sum_shape.entries)
 
 
 def splits(rows: Rows, entries: int) -> bool:
-    """Whether rows of so many entries at most are split."""
-    coded = isinstance(rows.layout, CodedDesign) and rows.shortened
-    return not coded and entries <= MOST_ADDED
+    """Whether rows with at most this number of entries are split."""
+    scaled = rows.layout.scalable or not rows.shortened
+    return scaled and entries <= MOST_ADDED
 
 
 def precise_gradient(
@@ -52,45 +61,41 @@ def precise_gradient(
     Where slopes in doubles would cost more than half the ``goal`` they are computed in the
     extended format.
     """
-    fine = _Rounding.of(problem, fine=False).slopes(problem) > goal / 2
+    extended = _Rounding.of(problem, extended=False).slopes(problem) > goal / 2
     objective, rows = problem.objective, problem.rows
     loss, longest, steepest = objective.loss, objective.row_norm, objective.slope_bound
-    point, most = _Point.of(rows, theta), _rows_of_a_piece(rows, fine=fine)
+    point = _Point.of(rows, theta)
+    most = _rows_of_a_piece(problem.sum_shape, extended=extended)
 
     def part(block: Block) -> Partial:
-        features, numbers = block.features, block.features
-        if isinstance(features, CodedDesign):
-            features = features.unpacked()
-            numbers = features.numbers.T
-        else:
-            numbers = scaled(features, block.factor)
-        pieces = _split(numbers, longest)
-        margin = point.margin(pieces, features, fine=fine)
+        groups = tuple(group.unpacked() for group in block.features.groups)
+        pieces = _split(block.features.number_columns(block.factor), longest)
+        margin = point.margin(pieces, groups, extended=extended)
         slope = loss.slope(margin, block.target)
         strong = _leading(slope.astype(np.float64, copy=False), steepest)
         weak = (slope - strong).astype(np.float64, copy=False)
-        groups = features.groups if isinstance(features, CodedDesign) else ()
-        cells = (_wide(g.counted(strong)) + g.counted(weak) for g in groups)
+        cells = (_wide(g.cell_sums(strong)) + g.cell_sums(weak) for g in groups)
         whole = _wide(strong.sum()) + weak.sum()
-        return float(np.abs(margin).sum()), whole, _pull(pieces, strong, weak), *cells
+        total = _weighted_sum(pieces, strong, weak)
+        return float(np.abs(margin).sum()), whole, total, *cells
 
     def whole(block: Block) -> Partial:
-        return pairwise_sum(part(piece) for _, piece in block.pieces(most))
+        return pairwise_sum(map(part, block.pieces(most)))
 
     size, last, total, *cells = rows.sum(whole)
     if cells:
-        total = _uncoded(rows.layout, total, cells)
+        total = _sum_over_columns(rows.layout, total, cells)
     if rows.height:
         total = np.append(total, np.longdouble(rows.height) * last)
     wide: AnyArray = total + problem.ridge * _wide(theta) + problem.linear
     found: Array = wide.astype(np.float64)
     unit = float(np.finfo(np.float64).eps) / 2
-    error = _Rounding.of(problem, fine=fine).of_gradient(problem, theta, size)
+    error = _Rounding.of(problem, extended=extended).of_gradient(problem, theta, size)
     return found, error + unit * float(np.linalg.norm(found))
 
 
-def _rows_of_a_piece(rows: Rows, *, fine: bool) -> int:
-    return min(rows.added, ROWS_PER_SPLIT) if fine else rows.added
+def _rows_of_a_piece(shape: SumShape, *, extended: bool) -> int:
+    return min(shape.rows_added, ROWS_PER_SPLIT) if extended else shape.rows_added
 
 
 def careful_gradient(problem: Problem, theta: Array, goal: float) -> tuple[AnyArray, float]:
@@ -101,11 +106,11 @@ def careful_gradient(problem: Problem, theta: Array, goal: float) -> tuple[AnyAr
     return problem.gradient(wide)[0], problem.careful_rounding(wide)
 
 
-def _uncoded(features: CodedDesign, numbers: AnyArray, cells: list[AnyArray]) -> AnyArray:
+def _sum_over_columns(layout: Matrix, numbers: AnyArray, cells: list[AnyArray]) -> AnyArray:
     """Return sums over rows from those of numbers and of cells, in the extended format."""
-    total = np.empty(features.shape[1], np.longdouble)
-    total[features.places] = numbers
-    for group, counts in zip(features.groups, cells, strict=True):
+    total = np.empty(layout.shape[1], np.longdouble)
+    total[layout.places] = numbers
+    for group, counts in zip(layout.groups, cells, strict=True):
         total[group.places] = _wide(group.table.T) @ counts
     return total
 
@@ -132,35 +137,36 @@ class _Point:
         wide = _wide(theta[:-1] if rows.height else theta)
         known = [np.longdouble(rows.height) * _wide(theta[-1:])]
         layout = rows.layout
-        if isinstance(layout, CodedDesign):
-            sums = [group.lookup(wide) for group in layout.groups]
-            if sums:
-                known = [sums[0] + (known[0] if rows.height else 0), *sums[1:]]
-            wide = wide[layout.places]
+        sums = [group.lookup(wide) for group in layout.groups]
+        if sums:
+            known = [sums[0] + (known[0] if rows.height else 0), *sums[1:]]
+        wide = wide[layout.places]
         slopes = wide.astype(np.float64)
         coarse = _leading(slopes, float(np.abs(slopes).max(initial=0.0)))
         fine = (wide - coarse).astype(np.float64)
         return cls(slopes, coarse, fine, tuple(_on_one_grid(known)))
 
-    def margin(self, pieces: Pieces, features: Any, *, fine: bool) -> AnyArray:
-        """Return ⟨x, θ⟩ with the intercept, rounded once; if fine, in extended format."""
+    def margin(
+        self, pieces: Pieces, groups: tuple[CodedGroup, ...], *, extended: bool
+    ) -> AnyArray:
+        """Return ⟨x, θ⟩ with the intercept, rounded once, to doubles or extended format."""
         _, lead, rest = pieces
         total = lead @ self.coarse
         small = lead @ self.fine
         if rest is not None:
             small += rest @ self.slopes
-        known, tails = self._known(features)
+        known, tails = self._known(groups)
         small += tails
         after = total + known
         back = after - total
         small += (total - (after - back)) + (known - back)
-        return (_wide(after) if fine else after) + small
+        return (_wide(after) if extended else after) + small
 
-    def _known(self, features: Any) -> tuple[Array, Array]:
-        if not isinstance(features, CodedDesign) or not features.groups:
+    def _known(self, groups: tuple[CodedGroup, ...]) -> tuple[Array, Array]:
+        if not groups:
             return self.known[0]
-        known, tails = np.zeros((2, features.shape[0]))
-        for group, (leads, rests) in zip(features.groups, self.known, strict=True):
+        known, tails = np.zeros((2, len(groups[0].cells)))
+        for group, (leads, rests) in zip(groups, self.known, strict=True):
             known += leads.take(group.cells)
             tails += rests.take(group.cells)
         return known, tails
@@ -173,25 +179,19 @@ def _on_one_grid(known: list[AnyArray]) -> Iterator[tuple[Array, Array]]:
         yield lead, (sums - lead).astype(np.float64)
 
 
-def _split(values: Any, longest: float) -> Pieces:
-    """Return numbers, their leading parts and the rest, None if a sparse one is zero."""
-    if not sparse.issparse(values):
-        lead = _leading(values, longest)
-        return values, lead, values - lead
-    lead = _leading(values.data, longest)
-    if np.array_equal(lead, values.data):
-        return values, values, None
-    rest = values.data - lead
-    return values, csr.with_values(values, lead), csr.with_values(values, rest)
+def _split(numbers: Numbers, longest: float) -> Pieces:
+    """Return numbers, their leading parts and the rest."""
+    return numbers, *numbers.split(lambda values: _leading(values, longest))
 
 
-def _pull(pieces: Pieces, strong: Array, weak: Array) -> AnyArray:
+def _weighted_sum(pieces: Pieces, strong: Array, weak: Array) -> AnyArray:
     """Return Σ wᵢxᵢ for weights in two parts."""
     numbers, lead, rest = pieces
     if rest is None:
-        both = numbers.T @ np.column_stack((strong, weak))
+        both = numbers.weighted_sum(np.column_stack((strong, weak)))
         return _wide(both[:, 0]) + both[:, 1]
-    return _wide(strong @ lead) + (strong @ rest + weak @ numbers)
+    small = rest.weighted_sum(strong) + numbers.weighted_sum(weak)
+    return _wide(lead.weighted_sum(strong)) + small
 
 
 def _leading(values: Array, largest: float, bits: int = BITS) -> Array:
@@ -218,26 +218,28 @@ class _Rounding:
     outer: float
 
     @classmethod
-    def of(cls, problem: Problem, *, fine: bool) -> "_Rounding":
-        return cls.of_rows(problem.rows, problem.entries, fine=fine)
+    def of(cls, problem: Problem, *, extended: bool) -> "_Rounding":
+        shape = problem.sum_shape
+        return cls.of_rows(problem.rows, shape, shape.entries, extended=extended)
 
     @classmethod
-    def of_rows(cls, rows: Rows, entries: int, *, fine: bool) -> "_Rounding":
-        """Return them for rows of a shape, of so many entries at most."""
+    def of_rows(
+        cls, rows: Rows, shape: SumShape, entries: int, *, extended: bool
+    ) -> "_Rounding":
+        """Return them for sums of a shape and rows with at most a number of entries."""
         layout = rows.layout
-        coded = isinstance(layout, CodedDesign)
-        cells = layout.added_cells if coded else 0
-        looked_up = layout.entries + 2 if coded and layout.groups else 1
-        added = _rows_of_a_piece(rows, fine=fine)
-        depth = rows.depth + addition_depth(-(-rows.added // added))
+        cells = joint_cells(layout.groups)
+        looked_up = layout.sum_shape.entries + 2 if layout.groups else 1
+        added = _rows_of_a_piece(shape, extended=extended)
+        depth = shape.depth + addition_depth(-(-shape.rows_added // added))
         unit = float(np.finfo(np.float64).eps) / 2
-        extended = float(np.finfo(np.longdouble).eps) / 2
+        fine = float(np.finfo(np.longdouble).eps) / 2
         rest = 2.0**-BITS * (math.sqrt(entries) + 1)
         return cls(
-            4 * extended + unit * rest if fine else 4 * unit,
-            extended if fine else unit,
-            4 * unit * (entries + 4) * rest + extended * looked_up,
-            unit * (added + 3) * rest + extended * (depth + cells + 10),
+            4 * fine + unit * rest if extended else 4 * unit,
+            fine if extended else unit,
+            4 * unit * (entries + 4) * rest + fine * looked_up,
+            unit * (added + 3) * rest + fine * (depth + cells + 10),
         )
 
     def slopes(self, problem: Problem) -> float:
@@ -270,10 +272,12 @@ def finest_length(objective: Objective, rows: Rows) -> float:
     bend = bend if np.isfinite(bend) else 1.0
     scale, steep = slope_scale(objective), objective.slope_bound
     unit = float(np.finfo(np.longdouble).eps)
-    margins = bend * (rows.most_entries + 3) * WIDEST_MARGIN
-    per_row = unit * (steep * rows.terms + 4 * scale + margins)
-    if splits(rows, rows.most_entries):
-        cost = _Rounding.of_rows(rows, rows.most_entries, fine=True)
+    shape = rows.sum_shape
+    entries = shape.max_entries
+    margins = bend * (entries + 3) * WIDEST_MARGIN
+    per_row = unit * (steep * shape.terms + 4 * scale + margins)
+    if splits(rows, entries):
+        cost = _Rounding.of_rows(rows, shape, entries, extended=True)
         margin = bend * (cost.margin + cost.inner) * WIDEST_MARGIN
         per_row = min(per_row, 2 * (cost.slope * scale + cost.outer * steep + margin))
     return float(rows.count * per_row * objective.row_norm)

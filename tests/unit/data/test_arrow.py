@@ -55,7 +55,7 @@ COLUMNS = (
 
 def outcome(schema, frame):
     try:
-        return schema.compact_design(frame).todense()
+        return schema.compact_design(frame).toarray()
     except InvalidData as error:
         return str(error)
 
@@ -133,7 +133,7 @@ def test_a_batch_of_many_columns_is_the_design_of_its_frame(columns):
     for batch in (table, table.combine_chunks().to_batches()[0]):
         compact = schema.compact_design(batch)
         assert isinstance(compact, CodedDesign)
-        np.testing.assert_array_equal(compact.todense(), dense)
+        np.testing.assert_array_equal(compact.toarray(), dense)
         np.testing.assert_array_equal(schema.encode(batch), schema.encode(frame))
     whole = np.vstack(
         [schema.design(batch) for batch in table.to_batches(max_chunksize=777)]

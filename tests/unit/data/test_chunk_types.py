@@ -157,7 +157,7 @@ def test_a_date_that_pandas_cannot_hold_is_not_quoted(tmp_path: Path) -> None:
 def test_single_precision_does_not_stretch_a_bound() -> None:
     target = np.zeros(1)
     rows = bound_entries(np.array([[0.1]], np.float32), target, EntryBounds(0.1), 0.0)
-    assert np.abs(rows.features).max() <= 0.1
+    assert rows.features.largest_entry() <= 0.1
     bounds = EntryBounds.scaled(3, 0.1)
     table = np.random.default_rng(0).normal(size=(500, 3)).astype(np.float32)
     for features in (table, sparse.csr_array(table)):
@@ -208,9 +208,9 @@ def test_a_record_too_large_for_single_precision_fails_no_fit(
         model = LogisticRegression(Pure(1), classes=(0, 1), random_state=0)
         model.fit(kind(features), target[:count])
         rows = bound_rows(kind(features), np.zeros(count), 1.0, 0.0)
-        assert np.isfinite(rows.sampled(2).lengths()).all()
+        assert np.isfinite(rows.copy_sample(2).lengths()).all()
         (gram,) = rows.sum(lambda block: (block.gram(np.ones(len(block.target))),))
         (fine,) = rows.sum(
-            lambda block: (block.gram(np.ones(len(block.target)), fine=True),)
+            lambda block: (block.gram(np.ones(len(block.target)), double=True),)
         )
         assert np.allclose(gram, fine, rtol=1e-4, atol=1e-2)

@@ -26,6 +26,7 @@ from confide import (
 from confide.data import InMemoryRows, bound_rows
 from confide.data.matrix.category_tables import MOST_CELLS, CodedGroup
 from confide.data.matrix.coded_design import CodedDesign
+from confide.data.matrix.matrix import as_matrix
 from confide.errors import InvalidData, PrivacyLeak
 from confide.objectives import Logistic, Objective
 from confide.solvers import split_gradient as precise
@@ -88,9 +89,9 @@ def close(found, expected):
 def test_it_holds_the_rows_of_the_dense_design(kind):
     compact, dense = both(kind)
     assert isinstance(compact, CodedDesign)
-    np.testing.assert_array_equal(compact.todense(), dense)
-    np.testing.assert_array_equal(compact[[5, 2, 2]].todense(), dense[[5, 2, 2]])
-    np.testing.assert_array_equal(compact[::7].todense(), dense[::7])
+    np.testing.assert_array_equal(compact.toarray(), dense)
+    np.testing.assert_array_equal(compact[[5, 2, 2]].toarray(), dense[[5, 2, 2]])
+    np.testing.assert_array_equal(compact[::7].toarray(), dense[::7])
     assert np.linalg.norm(dense, axis=1).max() <= compact.reach <= 1
 
 
@@ -105,12 +106,12 @@ def test_every_sum_over_its_rows_is_that_of_the_dense_design(kind, height, norm)
     wide = theta.astype(np.longdouble)
     parts = (
         lambda block: (block.margin(theta) ** 3 @ block.target,),
-        lambda block: (block.pull(block.target),),
-        lambda block: (block.gram(block.target, fine=True),),
-        lambda block: (block.squares(block.target),),
+        lambda block: (block.weighted_sum(block.target),),
+        lambda block: (block.gram(block.target, double=True),),
+        lambda block: (block.gram_diagonal(block.target),),
         lambda block: (block.lengths() ** 3 @ block.target,),
         lambda block: (block.absolute().margin(theta) ** 3 @ block.target,),
-        lambda block: (block.pull(block.margin(wide)),),
+        lambda block: (block.weighted_sum(block.margin(wide)),),
     )
     for part in parts:
         close(rows.sum(part)[0], plain.sum(part)[0])
@@ -123,8 +124,9 @@ def test_every_sum_over_its_rows_is_that_of_the_dense_design(kind, height, norm)
 def test_a_sample_of_its_rows_is_that_of_the_dense_design(kind, stride):
     target = np.arange(3000.0)
     rows, plain = (bound_rows(design, target, 1.0, 0.3) for design in both(kind))
-    np.testing.assert_array_equal(rows.thin(stride).features, plain.thin(stride).features)
-    np.testing.assert_array_equal(rows.thin(stride).target, plain.thin(stride).target)
+    found, expected = rows.subsample(stride), plain.subsample(stride)
+    np.testing.assert_array_equal(found.features.toarray(), expected.features.toarray())
+    np.testing.assert_array_equal(found.target, expected.target)
 
 
 @KINDS
@@ -169,7 +171,7 @@ def test_one_long_row_does_not_spoil_the_splitting_of_the_others(monkeypatch):
         precise, "_split", lambda *given: rests.append(honest(*given)) or rests[-1]
     )
     precise_gradient(task, np.ones(6))
-    assert all(np.abs(rest).max() <= 2.0**-precise.BITS for _, _, rest in rests)
+    assert all(rest.largest_entry() <= 2.0**-precise.BITS for _, _, rest in rests)
 
 
 @pytest.mark.parametrize("count", [100, 5000, 100_000, 10**6, 3 * 10**6, 10**8])
@@ -188,24 +190,24 @@ def test_no_sum_is_longer_than_that_of_the_dense_design(sizes, count):
     width = compact.shape[1]
     dense = np.broadcast_to(0.0, (count, width))
     rows, plain = (
-        InMemoryRows(features, np.zeros(0), None, 0.3)
+        InMemoryRows(as_matrix(features), np.zeros(0), None, 0.3)
         for features in (replace(compact, shape=(count, width)), dense)
     )
-    assert rows.terms <= plain.terms + 32
+    assert rows.sum_shape.terms <= plain.sum_shape.terms + 32
 
 
 def test_a_sum_takes_no_longer_chains_than_it_says(monkeypatch):
     """Only the rows of a piece, its cells and the pieces are added one by one."""
     compact, _ = both("many cells", 20_000)
     lengths = []
-    honest = CodedGroup.counted
+    honest = CodedGroup.cell_sums
     monkeypatch.setattr(
-        CodedGroup, "counted", lambda self, w: lengths.append(len(w)) or honest(self, w)
+        CodedGroup, "cell_sums", lambda self, w: lengths.append(len(w)) or honest(self, w)
     )
-    np.ones(20_000) @ compact
+    compact.weighted_sum(np.ones(20_000))
     cells = max(group.table.shape[0] for group in compact.groups)
     pieces = -(-20_000 // max(lengths))
-    assert max(lengths) + cells + pieces <= compact.terms
+    assert max(lengths) + cells + pieces <= compact.sum_shape.terms
 
 
 MODELS = {
@@ -252,7 +254,7 @@ def test_any_numbers_of_levels_are_grouped_without_a_loss(sizes, count):
     schema = Schema(columns=columns, target=LABELS)
     frame = table(columns, count)
     compact = schema.compact_design(frame)
-    np.testing.assert_array_equal(compact.todense(), schema.design(frame))
+    np.testing.assert_array_equal(compact.toarray(), schema.design(frame))
     assert all(group.table.shape[0] <= MOST_CELLS for group in compact.groups)
 
 

@@ -34,10 +34,10 @@ def test_fine_grams_add_up_few_rows(categories, monkeypatch):
         return honest(values, **settings)
 
     monkeypatch.setattr(blocks.np, "sqrt", noted)
-    rows.sum(lambda block: (block.gram(np.ones(len(block.target)), fine=True),))
+    rows.sum(lambda block: (block.gram(np.ones(len(block.target)), double=True),))
     assert lengths
-    assert max(lengths) <= rows.terms
-    expected = rows.features.todense()
+    assert max(lengths) <= rows.sum_shape.terms
+    expected = rows.features.toarray()
     monkeypatch.undo()
-    gram = rows.sum(lambda b: (b.gram(np.ones(len(b.target)), fine=True),))[0]
+    gram = rows.sum(lambda b: (b.gram(np.ones(len(b.target)), double=True),))[0]
     np.testing.assert_allclose(gram[:-1, :-1], expected.T @ expected, atol=1e-9)

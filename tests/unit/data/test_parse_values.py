@@ -10,8 +10,9 @@ import pytest
 from scipy import sparse
 
 from confide.data import EntryBounds, bound_entries, bound_rows
-from confide.data.matrix.csr import as_csr, without_duplicates
-from confide.data.rows.block import Block, squared_norms
+from confide.data.matrix.csr import Csr, as_csr
+from confide.data.matrix.dense import Dense
+from confide.data.rows.block import Block
 from confide.data.schema.columns import Category, Number
 from confide.data.schema.parse_values import (
     as_booleans,
@@ -118,13 +119,14 @@ def test_lengths_and_margins_are_rounded_row_by_row(order, width):
     rng = np.random.default_rng(width)
     rows = np.array(rng.normal(size=(5, width)), order=order)
     theta = rng.normal(size=width)
-    block = Block(rows, np.zeros(5), None, 0.0)
-    margins = block.margin(theta, alone=True)
-    squares = squared_norms(rows)
+    matrix = Dense(rows)
+    block = Block(matrix, np.zeros(5), None, 0.0)
+    margins = block.margin(theta, row_independent=True)
+    squares = matrix.squared_lengths()
     for k in range(5):
-        one = Block(rows[k : k + 1], np.zeros(1), None, 0.0)
-        assert one.margin(theta, alone=True)[0] == margins[k]
-        assert squared_norms(rows[k : k + 1])[0] == squares[k]
+        one = block.take(slice(k, k + 1))
+        assert one.margin(theta, row_independent=True)[0] == margins[k]
+        assert one.features.squared_lengths()[0] == squares[k]
 
 
 @pytest.mark.parametrize("bounds", [EntryBounds(0.1), EntryBounds.scaled(2, 0.1)])
@@ -133,7 +135,7 @@ def test_single_precision_keeps_to_its_bound_and_its_type(bounds):
     held = bound_entries(rows, np.zeros(3), bounds, 0.0)
     plain, _ = held.plain()
     assert plain.dtype == np.float64
-    assert held.features.dtype == np.float32
+    assert held.features.array.dtype == np.float32
     few = bound_entries(rows[:1], np.zeros(1), bounds, 0.0).plain()[0]
     np.testing.assert_array_equal(few, plain[:1])
     if bounds.length is None:
@@ -176,7 +178,7 @@ def test_duplicates_are_added_up_as_stored_whatever_other_rows_hold(kind):
             ends = np.searchsorted(stored.col[order], np.arange(4))
             parts = (stored.data[order], stored.row[order], ends)
             whole = kind(parts, shape=stored.shape)
-        added = without_duplicates(as_csr(whole)).toarray()
+        added = Csr(as_csr(whole)).without_duplicates().toarray()
         rows = [k for k, one in enumerate(places) if one is row]
         np.testing.assert_array_equal(added[rows], [[1.0, 0.0, 0.0]] * len(rows))
 

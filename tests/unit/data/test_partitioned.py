@@ -18,12 +18,13 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from confide import Category, Date, Number, Schema, Target
+from confide.data.matrix.dense import Dense
+from confide.data.matrix.sums import pairwise_sum
 from confide.data.partitioned import cluster_rows
 from confide.data.partitioned import rows as parted
 from confide.data.partitioned.cluster_rows import ClusterParts, SendableRows
 from confide.data.partitioned.rows import PartitionedRows, PartSummary, joined
 from confide.data.partitioned.stream import Stream
-from confide.data.rows.block import pairwise_sum
 from confide.data.rows.in_memory import InMemoryRows, bound_rows
 from confide.errors import ConfideError, PrivacyLeak
 
@@ -86,7 +87,7 @@ class Near:
     def survey(self, stride):
         return [PartSummary.of(rows, stride) for rows in self.held]
 
-    def each(self, picks, fn):
+    def map_subsets(self, picks, fn):
         return [
             fn(joined([view(rows) for view, rows in zip(views, self.held, strict=True)]))
             for views in picks
@@ -95,7 +96,7 @@ class Near:
 
 def pieces_of(rows, cuts):
     edges = [0, *sorted(cuts), rows.count]
-    return tuple(rows.at(np.arange(low, high)) for low, high in pairwise(edges))
+    return tuple(rows.take(np.arange(low, high)) for low, high in pairwise(edges))
 
 
 def streamed(rows, cuts, inner):
@@ -117,9 +118,9 @@ def figures(block):
     margin = block.margin(theta)
     return (
         float((margin * block.target).sum()),
-        block.pull(block.target),
-        block.gram(ones, fine=True),
-        block.squares(ones),
+        block.weighted_sum(block.target),
+        block.gram(ones, double=True),
+        block.gram_diagonal(ones),
         len(block.target),
     )
 
@@ -149,12 +150,12 @@ def test_any_cutting_gives_the_same_sums(cutting, on_disk):
     close(cut.sum(figures), rows.sum(figures))
     assert (cut.count, cut.table_count) == (count, count)
     assert cut.dimension == rows.dimension
-    assert cut.most_entries == rows.most_entries
-    assert cut.entries == rows.entries
+    assert cut.sum_shape.max_entries == rows.sum_shape.max_entries
+    assert cut.sum_shape.entries == rows.sum_shape.entries
     assert cut.shortened == rows.shortened
     assert type(cut.layout) is type(rows.layout)
     assert cut.pickable is not on_disk
-    assert cut.thin(1).count == count, "a small table is sampled whole"
+    assert cut.subsample(1).count == count, "a small table is sampled whole"
 
 
 @settings(max_examples=40)
@@ -171,13 +172,14 @@ def test_picked_rows_and_columns_are_those_of_memory(cutting, data):
     close(twice.sum(figures), rows.columns(support).sum(figures))
     chosen = st.lists(st.integers(0, count - 1), unique=True)
     lots = [np.array(data.draw(chosen), dtype=np.int64) for _ in range(2)]
-    close(cut.at(lots[0]).sum(figures), rows.at(lots[0]).sum(figures))
-    assert cut.at(lots[0]).count == len(lots[0])
-    found = cut.each(lots, lambda some: some.sum(figures))
+    close(cut.take(lots[0]).sum(figures), rows.take(lots[0]).sum(figures))
+    assert cut.take(lots[0]).count == len(lots[0])
+    found = cut.map_subsets(lots, lambda some: some.sum(figures))
     for places, sums in zip(lots, found, strict=True):
-        close(sums, rows.at(places).sum(figures))
-    signs = cut.labelled(np.sign)
-    close(signs.at(lots[1]).sum(figures), rows.labelled(np.sign).at(lots[1]).sum(figures))
+        close(sums, rows.take(places).sum(figures))
+    signs = cut.with_target(np.sign)
+    expected = rows.with_target(np.sign).take(lots[1]).sum(figures)
+    close(signs.take(lots[1]).sum(figures), expected)
 
 
 def test_a_sample_is_some_of_the_rows_and_no_more_than_asked(monkeypatch):
@@ -185,12 +187,12 @@ def test_a_sample_is_some_of_the_rows_and_no_more_than_asked(monkeypatch):
     count = 20_000
     rows = bound_rows(np.ones((count, 4)), np.arange(count, dtype=float), 9.0, HEIGHT)
     found = PartitionedRows.over(Near(pieces_of(rows, [9_000, 9_001, 15_000])), HEIGHT, 4)
-    sample = found.thin(1)
+    sample = found.subsample(1)
     assert 900 <= sample.count <= 1200
-    assert sample.features.dtype == np.float32
+    assert sample.features.array.dtype == np.float32
     assert set(sample.target.tolist()) <= set(range(count))
     assert len(set(sample.target.tolist())) == sample.count
-    assert 350 <= found.thin(50).count <= 600
+    assert 350 <= found.subsample(50).count <= 600
 
 
 # --------------------------------------------------------------- how sums are added up
@@ -217,24 +219,23 @@ def steps(block):
 @pytest.mark.parametrize("cuts", [[], [100, 101], [1_000] * 3], ids=str)
 @pytest.mark.parametrize("on_disk", [False, True])
 def test_no_more_additions_follow_one_another_than_the_rows_say(width, cuts, on_disk):
-    rows = InMemoryRows(np.zeros((COUNT, width)), np.zeros(COUNT), None, HEIGHT)
+    rows = InMemoryRows(Dense(np.zeros((COUNT, width))), np.zeros(COUNT), None, HEIGHT)
     cut = streamed(rows, cuts, [500, 3_000]) if on_disk else near(rows, cuts)
     for seen in (cut, cut.columns([0]), cut.columns(range(3))):
-        assert seen.sum(steps)[0].made <= seen.terms
-        assert seen.terms <= COUNT + 100, "a bound that says something"
+        assert seen.sum(steps)[0].made <= seen.sum_shape.terms
+        assert seen.sum_shape.terms <= COUNT + 100, "a bound that says something"
 
 
 def test_parts_are_walked_in_the_order_of_memory():
-    rows = InMemoryRows(
-        np.random.default_rng(1).random((9_000, 300)), np.ones(9_000), None, 0
-    )
+    features = Dense(np.random.default_rng(1).random((9_000, 300)))
+    rows = InMemoryRows(features, np.ones(9_000), None, 0)
     one = PartitionedRows.over(Near((rows,)), 0.0, 300)
     for ours, theirs in zip(one.sum(figures_flat), rows.sum(figures_flat), strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 
 def figures_flat(block):
-    return block.pull(block.target), float(block.features.sum())
+    return block.weighted_sum(block.target), float(block.features.array.sum())
 
 
 # ------------------------------------------------------------------- what must not leave
@@ -355,6 +356,8 @@ def test_a_layout_keeps_no_rows_alive(kind):
         ).compact_design(pd.DataFrame(values, columns=["x0", "x1", "x2"])),
     }[kind]
     layout = bound_rows(features, np.zeros(50), 1.0, 0.3).layout
-    held = layout.numbers if kind == "coded" else layout.data if kind == "csr" else layout
+    held = {"dense": "array", "csr": "matrix", "coded": "numbers"}[kind]
+    held = getattr(layout, held)
+    held = held.data if kind == "csr" else held
     assert layout.shape == (0, 3)
     assert held.base is None or held.base.size == 0

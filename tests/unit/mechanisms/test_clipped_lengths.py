@@ -10,7 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from confide.data.rows.block import Block, lengths_of
+from confide.data.matrix.matrix import as_matrix
+from confide.data.rows.block import Block
 from confide.data.rows.in_memory import InMemoryRows
 from confide.errors import UnmetNeeds
 from confide.mechanisms import DpAdmm, MomentumDescent, MpAdmm, ProximalSgd, SsAdmm
@@ -26,8 +27,9 @@ several = st.lists(signed, min_size=3, max_size=3)
 clips = st.floats(1e-100, 1e100)
 
 
-def as_matrix(row, thin):
-    return sparse.csr_array(np.array([row])) if thin else np.array([row])
+def one_row(row, thin=False):
+    values = np.array([row])
+    return as_matrix(sparse.csr_array(values) if thin else values)
 
 
 def exact_square(row):
@@ -39,7 +41,7 @@ def exact_square(row):
 @example([1e-170, -1e-171, 5e-324], True)
 @example([1e200, 1e200, 1.0], False)
 def test_lengths_are_right_for_every_double(row, thin):
-    (length,) = lengths_of(as_matrix(row, thin))
+    (length,) = one_row(row, thin).lengths()
     square = exact_square(row)
     if not math.isfinite(length):
         assert square > Fraction(1.7e308) ** 2
@@ -55,7 +57,7 @@ def test_lengths_are_right_for_every_double(row, thin):
 @example([1e308, 1e308, 0.0], 1e308, [1e5, -1e5, 0.0], 1.0, False)
 @example([1e200, 0.0, 0.0], 1e308, [1.0, 0.0, 0.0], 1.0, False)
 def test_no_gradient_is_longer_than_its_clip(row, target, theta, clip, thin):
-    rows = InMemoryRows(as_matrix(row, thin), np.array([target]), None, 0.0)
+    rows = InMemoryRows(one_row(row, thin), np.array([target]), None, 0.0)
     with np.errstate(over="ignore", invalid="ignore"):
         found = clipped_gradient(Squared(), rows, clip)(np.array(theta))
     assert np.isfinite(found).all()
@@ -66,7 +68,7 @@ def test_no_gradient_is_longer_than_its_clip(row, target, theta, clip, thin):
 @example([1e170, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0], 1.0)
 @example([1e-163, 0.0, 0.0], [1e200, 1e200, 1e200, 1e200], 1.0)
 def test_no_gradient_of_several_targets_is_longer_than_its_clip(row, targets, clip):
-    rows = InMemoryRows(np.array([row]), np.array([targets]), None, 0.0)
+    rows = InMemoryRows(one_row(row), np.array([targets]), None, 0.0)
     with np.errstate(over="ignore", invalid="ignore"):
         found = clipped_gradient(Squared(), rows, clip)(np.zeros(12))
     assert exact_square(found) <= (Fraction(clip) * Fraction(1 + TINY)) ** 2
@@ -77,7 +79,7 @@ def test_no_gradient_of_several_targets_is_longer_than_its_clip(row, targets, cl
 @example([1e200, 0.0, 0.0], 1e-200, 1.0, 0.5)
 @example([1e-100, 0.0, 0.0], 1e-100, 1e250, 0.0)
 def test_rows_that_were_shortened_keep_to_the_clip(row, factor, target, height):
-    rows = InMemoryRows(np.array([row]), np.array([target]), np.array([factor]), height)
+    rows = InMemoryRows(one_row(row), np.array([target]), np.array([factor]), height)
     found = clipped_gradient(Squared(), rows, 1.0)(np.zeros(rows.dimension))
     assert np.isfinite(found).all()
     assert exact_square(found) <= (1 + Fraction(TINY)) ** 2
@@ -87,7 +89,7 @@ def test_one_record_does_not_change_how_others_are_measured():
     rng = np.random.default_rng(0)
     usual = rng.normal(size=(2000, 3))
     odd = np.vstack([usual, [[1e-200, 0.0, 0.0], [1e200, 0.0, 0.0], [0.0, 0.0, 0.0]]])
-    for features in (odd, sparse.csr_array(odd)):
+    for features in map(as_matrix, (odd, sparse.csr_array(odd))):
         lengths = Block(features, np.zeros(2003), None, 0.5).lengths()
         alone = Block(features[:2000], np.zeros(2000), None, 0.5).lengths()
         assert np.array_equal(lengths[:2000], alone)

@@ -16,7 +16,6 @@ from confide import (
     Target,
 )
 from confide.data import bound_rows
-from confide.data.rows.batches import Batches
 from confide.errors import (
     InvalidParameter,
     UnmetNeeds,
@@ -32,6 +31,7 @@ from confide.mechanisms import (
     SsAdmm,
 )
 from confide.mechanisms.gradient.calibration import GradientCalibration
+from confide.mechanisms.gradient.noisy_gradient import Batches
 from confide.mechanisms.published import PublishedMpAdmm
 from confide.noise import Entropy, Gaussian
 from confide.objectives import (
@@ -282,9 +282,9 @@ def test_batches_are_the_same_rows_however_they_are_kept():
         block = Batches.of(rows, 2).pick(places)
         (margins,) = rows.sum(lambda b, t=theta: (np.diag(b.margin(t)),))
         assert block.margin(theta) == pytest.approx(np.diag(margins)[places])
-        pulled = block.pull(weights)
-        plain = rows.at(places)
-        (expected,) = plain.sum(lambda b: (b.pull(weights),))
+        pulled = block.weighted_sum(weights)
+        plain = rows.take(places)
+        (expected,) = plain.sum(lambda b: (b.weighted_sum(weights),))
         assert pulled == pytest.approx(expected)
         assert block.target.tolist() == rows.target[places].tolist()
         assert repr(Batches.of(rows, 2)) == "<private rows>"

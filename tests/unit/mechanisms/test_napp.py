@@ -261,11 +261,11 @@ def test_a_refuted_release_is_not_paid_for(tmp_path):
         budget=Pure(1), row_norm=1.0, mechanism=accepted(), ledger=ledger, random_state=1
     )
     with pytest.raises(PrivacyLeak, match="REFUTED"):
-        model.fit(rows.features, rows.target)
+        model.fit(rows.features.toarray(), rows.target)
     assert len(ledger.entries("people")) == entries
     free = LogisticRegression(
         budget=Pure(1), row_norm=1.0, mechanism=accepted(), random_state=1
-    ).fit(rows.features, rows.target)
+    ).fit(rows.features.toarray(), rows.target)
     assert free.release_.guarantee.budget is None
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from confide.data import EntryBounds, bound_entries
+from confide.data.matrix import as_matrix
 from confide.data.rows.in_memory import InMemoryRows
 from confide.errors import InvalidData, PrivacyLeak
 from confide.noise import Entropy
@@ -66,15 +67,18 @@ def test_entries_must_be_finite(bad):
 
 def test_columns_of_any_kind_of_rows_are_the_same():
     rows = signal(50)
-    thin = InMemoryRows(sparse.csr_array(rows.features), rows.target, None, 0.3)
-    assert np.array_equal(thin.columns([3, 7]).features, rows.features[:, [3, 7]])
+    thin = InMemoryRows(
+        as_matrix(sparse.csr_array(rows.features.toarray())), rows.target, None, 0.3
+    )
+    expected = rows.features.toarray()[:, [3, 7]]
+    assert np.array_equal(thin.columns([3, 7]).features.toarray(), expected)
     assert thin.columns([3, 7]).dimension == 3
-    assert np.array_equal(rows.at(np.array([4, 1])).target, rows.target[[4, 1]])
+    assert np.array_equal(rows.take(np.array([4, 1])).target, rows.target[[4, 1]])
 
 
 def test_rows_seen_by_columns_cannot_be_stored():
     seen = ColumnIndexedRows.of(
-        InMemoryRows(sparse.csr_array(np.eye(2)), np.zeros(2), None, 0.0)
+        InMemoryRows(as_matrix(sparse.csr_array(np.eye(2))), np.zeros(2), None, 0.0)
     )
     assert repr(seen) == "<private rows>"
     with pytest.raises(PrivacyLeak):
@@ -99,7 +103,9 @@ def test_sums_that_are_kept_up_are_as_exact_as_was_paid_for(kind):
     rng, count = np.random.default_rng(3), 20_000
     features = rng.uniform(0.3, 1, (count, 12)) * (rng.random((count, 12)) < 0.05)
     features[:, -1] = rng.uniform(0.3, 1, count)
-    rows = InMemoryRows(sparse.csr_array(features.astype(kind)), np.ones(count), None, 0.0)
+    rows = InMemoryRows(
+        as_matrix(sparse.csr_array(features.astype(kind))), np.ones(count), None, 0.0
+    )
     corrected = 0
     for path, exact in kept_up(rows, 12, 60):
         assert np.abs(path.pulls - exact).max() <= 2 * count * (count + 2) * 2.0**-53
@@ -113,7 +119,9 @@ def test_rows_in_single_precision_walk_in_doubles():
     single = (rng.random((500, 12)) * (rng.random((500, 12)) < 0.3)).astype(np.float32)
     paths = []
     for kind in (np.float32, np.float64):
-        rows = InMemoryRows(sparse.csr_array(single.astype(kind)), np.ones(500), None, 0.0)
+        rows = InMemoryRows(
+            as_matrix(sparse.csr_array(single.astype(kind))), np.ones(500), None, 0.0
+        )
         paths.append([path for path, _ in kept_up(rows, 12, 20)][-1])
     assert np.array_equal(paths[0]._slopes, paths[1]._slopes)
     assert np.array_equal(paths[0].pulls, paths[1].pulls)
@@ -126,7 +134,7 @@ def test_lazy_pulls_are_those_of_the_slopes_that_they_claim(height):
     rng = np.random.default_rng(9)
     dense = np.where(rng.uniform(size=(60, 30)) < 0.1, rng.uniform(-1, 1, (60, 30)), 0)
     target = np.where(rng.uniform(size=60) < 0.5, 1.0, -1.0)
-    rows = InMemoryRows(sparse.csr_array(dense), target, None, height)
+    rows = InMemoryRows(as_matrix(sparse.csr_array(dense)), target, None, height)
     columns = 30 + bool(height)
     goal = Objective(Logistic(), columns, 6.0, entries=EntryBounds(1.0), height=height)
     lazy, theta = TouchedPath(goal, rows), np.zeros(columns)
@@ -149,7 +157,9 @@ def test_lazy_pulls_are_those_of_the_slopes_that_they_claim(height):
 
 def test_lazy_and_plain_walks_end_near_each_other():
     rows = signal(800)
-    thin = InMemoryRows(sparse.csr_array(rows.features), rows.target, None, 0.0)
+    thin = InMemoryRows(
+        as_matrix(sparse.csr_array(rows.features.toarray())), rows.target, None, 0.0
+    )
     mechanism = FrankWolfe(3.0, 60)
     calibration = mechanism.calibrate(objective(), Pure(4000), ADD)
     ends = [calibration.release([r], Entropy.seeded(1)).value for r in (rows, thin)]
@@ -163,7 +173,7 @@ def test_how_full_columns_are_never_decides_whose_slopes_are_fresh(monkeypatch):
     rng = np.random.default_rng(3)
     dense = np.where(rng.uniform(size=(80, 12)) < 0.2, 1.0, 0.0)
     target = np.where(rng.uniform(size=80) < 0.5, 1.0, -1.0)
-    rows = InMemoryRows(sparse.csr_array(dense), target, None, 0.0)
+    rows = InMemoryRows(as_matrix(sparse.csr_array(dense)), target, None, 0.0)
     paths = [TouchedPath(objective(12), rows) for _ in range(2)]
     paths[1]._many = -1
     for step, place in enumerate([1, 5, 2, 2, 7, 1, 9, 11, 3]):

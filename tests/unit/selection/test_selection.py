@@ -8,6 +8,7 @@ import pytest
 
 from confide.accounting import ZcdpEvent
 from confide.data import EntryBounds, bound_entries
+from confide.data.matrix.matrix import as_matrix
 from confide.data.rows.in_memory import InMemoryRows
 from confide.errors import InvalidParameter, MissingPublicBound
 from confide.mechanisms import OutputPerturbation
@@ -73,7 +74,7 @@ def test_scores_of_supports_are_certified_minima():
         supports, found = replace(scores, objective=few).of_all(rows.columns(range(4)), 2)
         grid = np.linspace(-0.8, 0.8, 41)
         for support, score in zip(supports, found, strict=True):
-            x = rows.features[:, list(support)]
+            x = rows.columns(support).features.toarray()
             pairs = np.stack(np.meshgrid(grid, grid), -1).reshape(-1, 2)
             sums = loss.value(x @ pairs.T, rows.target[:, None]).sum(axis=0)
             assert score <= sums.min() + 1e-6
@@ -122,17 +123,20 @@ def test_any_answer_of_a_finder_is_a_small_ballot(answer, votes):
 
 def test_a_block_where_nothing_is_found_does_not_vote():
     finder = LassoPath()
-    flat = InMemoryRows(np.random.default_rng(0).normal(size=(9, 4)), np.ones(9), None, 0.0)
+    flat = InMemoryRows(
+        as_matrix(np.random.default_rng(0).normal(size=(9, 4))), np.ones(9), None, 0.0
+    )
     assert finder.find(*flat.plain(), 2) == []
     selector = SampleAggregateSelector(2)
-    empty = InMemoryRows(np.zeros((0, 4)), np.zeros(0), None, 0.0)
+    empty = InMemoryRows(as_matrix(np.zeros((0, 4))), np.zeros(0), None, 0.0)
     with np.errstate(all="ignore"), pytest.warns(RuntimeWarning):
         assert selector.ballot(empty, 4).tolist() == []
 
 
 def test_equal_columns_share_a_vote_and_still_make_a_support():
     rows = signal(900)
-    twice = np.hstack([rows.features, rows.features[:, [3]]])
+    features = rows.features.toarray()
+    twice = as_matrix(np.hstack([features, features[:, [3]]]))
     rows = InMemoryRows(twice, rows.target, None, 0.0)
     selector = SampleAggregateSelector(2)
     calibration = selector.calibrate(objective(21), Pure(50), REPLACE)
@@ -170,7 +174,7 @@ def test_coefficients_are_zero_off_the_support(mechanism):
     calibration = mechanism.calibrate(objective(), Approx(8, "1e-6"), ADD, copies=2)
     rows = signal()
     calibration.check_rows(rows)
-    tasks = [rows, rows.labelled(np.negative)]
+    tasks = [rows, rows.with_target(np.negative)]
     release = calibration.release(tasks, Entropy.seeded(3))
     assert release.support == ((3, 11), (3, 11))
     assert [np.flatnonzero(line).tolist() for line in release.value] == [[3, 11]] * 2

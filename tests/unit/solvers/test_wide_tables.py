@@ -10,7 +10,6 @@ from scipy import sparse
 
 from confide import Approx, Category, LogisticRegression, Schema, Target
 from confide.data import bound_rows
-from confide.data.matrix.csr import longest_row
 from confide.data.rows.in_memory import InMemoryRows
 from confide.objectives import Logistic, Objective
 from confide.solvers import finest_tolerance, minimise, smooth
@@ -142,7 +141,7 @@ def test_a_place_held_twice_is_as_long_as_its_sum():
     np.testing.assert_allclose(rows.lengths(), [1.0, 0.5])
     np.testing.assert_allclose(rows.factor, [1 / 1.6, 1.0])
     assert twice.nnz == 3
-    assert longest_row(rows.features) == 1
+    assert rows.features.sum_shape.entries == 1
 
 
 def test_a_wide_schema_is_not_refused_for_levels_that_a_row_does_not_set():
@@ -151,7 +150,7 @@ def test_a_wide_schema_is_not_refused_for_levels_that_a_row_does_not_set():
     compact = schema.compact_design(frame[:50])
     many = replace(compact, shape=(2_000_000, WIDTH))
     rows = InMemoryRows(many, np.zeros(0), None, 0.3)
-    assert rows.most_entries == rows.entries == CATEGORIES + 1
+    assert rows.sum_shape.max_entries == rows.sum_shape.entries == CATEGORIES + 1
     objective = Objective(Logistic(), WIDTH + 1, 1.05, 1.5)
     assert finest_tolerance(objective, rows) < 1e-9
 

@@ -1,37 +1,42 @@
 """A design matrix that keeps numbers column by column, and categories as codes.
 
-What a row costs does not grow with the number of levels. `CodedDesign` speaks `@` from both
-sides as an array does, and becomes one by `todense` where that is simpler or as quick.
+What a row costs does not grow with the number of levels. It becomes an array by `toarray`
+where that is simpler or as quick.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 
 from confide._types import AnyArray, Array
-from confide.data.matrix.category_tables import CodedGroup, Places
+from confide.data.matrix.category_tables import CodedGroup, Places, joint_cells
+from confide.data.matrix.dense import Dense, RowStride, Slicer
+from confide.data.matrix.lengths import refuse_infinite, row_lengths
+from confide.data.matrix.sums import (
+    FEW_ADDED,
+    MOST_ADDED,
+    SumShape,
+    addition_depth,
+    rows_in_cache,
+    rows_per_sum,
+)
 
 ROWS_AT_ONCE = 1024
 """So many rows of a dense matrix stay in the processor's cache while written."""
-CACHE_BYTES = 5 * 2**18
-"""So much of a dense matrix stays in the processor's cache while summed."""
-FEW_ADDED = 1024
-"""So few rows of numbers alone: their sums lose less to rounding, at hardly any cost."""
-MOST_ADDED = 8192
-"""So many rows at most are added up one after the other."""
 CODED_BYTES = 2**22
 """So much of a design stays in the processor's last cache while summed."""
 MOST_CODED_ROWS = 2**16
+WIDEST_DENSE = 1500
+"""A sample of a design with more columns keeps its codes."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class CodedDesign:
     """Rows of numbers, kept column by column, and of categories, kept as cells.
 
-    ``reach`` is a public bound on the length of a row.
+    ``reach`` is a public bound on the length of a row. All entries are finite.
     """
 
     numbers: AnyArray
@@ -39,21 +44,72 @@ class CodedDesign:
     groups: tuple[CodedGroup, ...]
     shape: tuple[int, int]
     reach: float
-    __array_ufunc__: ClassVar[None] = None
 
-    def __getitem__(self, chosen: Any) -> "CodedDesign":
+    is_sparse: ClassVar[bool] = False
+    scalable: ClassVar[bool] = False
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory the rows take."""
+        return self.numbers.nbytes + sum(group.cells.nbytes for group in self.groups)
+
+    @property
+    def block_rows(self) -> int:
+        """How many rows to work on at once: many, for each step does little by itself."""
+        return max(64, min(CODED_BYTES // (8 * len(self.numbers) + 16), MOST_CODED_ROWS))
+
+    @property
+    def rows_per_piece(self) -> int:
+        """How many rows a sum adds up before it adds up the sums of pieces."""
+        if not self.groups:
+            return FEW_ADDED
+        cells = joint_cells(self.groups)
+        return max(512 if cells else 4096, rows_per_sum(self.shape[1]) - cells)
+
+    @property
+    def sum_shape(self) -> SumShape:
+        """How a sum over a block, and a margin, is added up."""
+        count, block, piece = self.shape[0], self.block_rows, self.rows_per_piece
+        rows = min(count, block)
+        added = min(block, MOST_ADDED) if len(self.numbers) else block
+        terms = min(count, piece + joint_cells(self.groups)) + rows // piece + 1
+        entries = len(self.numbers) + sum(group.categories for group in self.groups)
+        return SumShape(added, addition_depth(-(-rows // added)), terms, entries, entries)
+
+    # ------------------------------------------------------------------------ some rows
+
+    def __getitem__(self, chosen: slice | AnyArray) -> "CodedDesign":
         numbers = self.numbers[:, chosen]
         groups = tuple(group[chosen] for group in self.groups)
         shape = (numbers.shape[1], self.shape[1])
         return CodedDesign(numbers, self.places, groups, shape, self.reach)
 
-    def each(self, choose: Callable[[AnyArray], AnyArray]) -> "CodedDesign":
-        """Return the rows that ``choose`` takes from every column alike."""
-        groups = tuple(replace(group, cells=choose(group.cells)) for group in self.groups)
-        chosen = [choose(column) for column in self.numbers]
+    def empty(self) -> "CodedDesign":
+        """Return no rows of the same kind, which keep no memory alive."""
+        return self[np.empty(0, np.intp)]
+
+    def slicer(self) -> Slicer["CodedDesign"]:
+        """Return what cuts out rows in some precision, and their factors."""
+        return lambda cut, dtype, factor: (_in_precision(self[cut], dtype), factor)
+
+    def stride(self, step: int) -> RowStride:
+        """Return which rows a subsample of one in ``step`` takes."""
+        return RowStride.in_runs(step, self.shape[0])
+
+    def subsample(
+        self, stride: RowStride, factor: AnyArray | None
+    ) -> tuple["CodedDesign | Dense", AnyArray | None]:
+        """Return a copy of some rows in single precision, with their factors."""
+        groups = tuple(replace(group, cells=stride(group.cells)) for group in self.groups)
+        chosen = [stride(column, np.float32) for column in self.numbers]
         rows = len(chosen[0] if chosen else groups[0].cells)
         numbers = np.stack(chosen) if chosen else np.empty((0, rows))
-        return CodedDesign(numbers, self.places, groups, (rows, self.shape[1]), self.reach)
+        shape = (rows, self.shape[1])
+        coded = CodedDesign(numbers, self.places, groups, shape, self.reach)
+        own = None if factor is None else stride(factor, np.float32)
+        if shape[1] > WIDEST_DENSE:
+            return coded, own
+        return Dense(coded.toarray(np.float32)), own
 
     @staticmethod
     def stacked(designs: "Sequence[CodedDesign]") -> "CodedDesign":
@@ -67,92 +123,39 @@ class CodedDesign:
         shape = (numbers.shape[1], first.shape[1])
         return CodedDesign(numbers, first.places, groups, shape, first.reach)
 
-    def astype(self, dtype: Any) -> "CodedDesign":
-        """Return the rows with their numbers in some precision."""
-        if self.numbers.dtype == dtype:
-            return self
-        return replace(self, numbers=self.numbers.astype(dtype))
+    # ------------------------------------------------------------------- other matrices
 
-    def unpacked(self) -> "CodedDesign":
-        """Return the rows with cells as indices: larger, but quicker where read often."""
-        groups = (
-            CodedGroup(g.cells.astype(np.intp), g.table, g.places, g.joint)
-            for g in self.groups
-        )
-        return replace(self, groups=tuple(groups))
+    def without_duplicates(self) -> "CodedDesign":
+        """Return the same: no place holds two entries."""
+        return self
 
-    @property
-    def block_rows(self) -> int:
-        """How many rows to work on at once: many, for each step does little by itself."""
-        return max(64, min(CODED_BYTES // (8 * len(self.numbers) + 16), MOST_CODED_ROWS))
+    def columns(self, support: Sequence[int]) -> Dense:
+        """Return some columns."""
+        chosen = np.asarray(support, dtype=np.intp)
+        units = np.zeros((self.shape[1], len(chosen)))
+        units[chosen, np.arange(len(chosen))] = 1.0
+        return Dense(self @ units)
 
-    @property
-    def added_cells(self) -> int:
-        """How many cells are added up one after the other, once their rows are."""
-        return max((g.table.shape[0] for g in self.groups if g.joint), default=0)
-
-    @property
-    def added_rows(self) -> int:
-        """How many rows are added up one after the other before sums are added to sums."""
-        if not self.groups:
-            return FEW_ADDED
-        cells = self.added_cells
-        return max(512 if cells else 4096, rows_per_sum(self.shape[1]) - cells)
-
-    @property
-    def entries(self) -> int:
-        """How many entries of a row can differ from zero: one for a number or category."""
-        return len(self.numbers) + sum(group.categories for group in self.groups)
-
-    @property
-    def terms(self) -> int:
-        """How many numbers are added up one after the other in a sum over a block."""
-        count, block, piece = self.shape[0], self.block_rows, self.added_rows
-        return min(count, piece + self.added_cells) + min(count, block) // piece + 1
-
-    def __matmul__(self, theta: AnyArray) -> AnyArray:
-        if theta.ndim == 2:
-            return np.column_stack([self @ column for column in theta.T])
-        total = theta[self.places] @ self.numbers
-        for group in self.groups:
-            total += group.lookup(theta).take(group.cells)
-        return total
-
-    def alone(self, theta: AnyArray) -> AnyArray:
-        """Return what `@` does, each row rounded as if there were no other."""
-        total = np.zeros(self.shape[0], theta.dtype)
-        for number, factor in zip(self.numbers, theta[self.places], strict=True):
-            total += factor * number
-        for group in self.groups:
-            total += group.lookup(theta).take(group.cells)
-        return total
-
-    def __rmatmul__(self, weights: AnyArray) -> AnyArray:
-        total = np.empty(self.shape[1], weights.dtype)
-        if not self.groups:
-            total[self.places] = _by_few(self.numbers, weights)
-            return total
-        starts = range(0, max(1, len(weights)), self.added_rows)
-        cuts = [slice(start, start + self.added_rows) for start in starts]
-        total[self.places] = sum(self.numbers[:, cut] @ weights[cut] for cut in cuts)
-        for group in self.groups:
-            counts = sum(group[cut].counted(weights[cut]) for cut in cuts)
-            total[group.places] = counts @ group.table
-        return total
-
-    def __abs__(self) -> "CodedDesign":
+    def absolute(self) -> "CodedDesign":
+        """Return the magnitudes of all entries."""
         groups = tuple(replace(group, table=abs(group.table)) for group in self.groups)
         return replace(self, numbers=abs(self.numbers), groups=groups)
 
-    def squared(self) -> "CodedDesign":
-        """Return the same rows with every entry squared."""
-        groups = tuple(
-            replace(group, table=group.table * group.table) for group in self.groups
-        )
-        return replace(self, numbers=self.numbers**2, groups=groups)
+    def scaled(self, factor: AnyArray | None) -> Dense:
+        """Return every row times its factor; codes cannot hold it."""
+        return Dense(self.toarray()).scaled(factor)
 
-    def todense(self, dtype: Any = np.float64) -> AnyArray:
-        """Return the same rows as an array; categories are written some rows at a time."""
+    def clipped(self, bound: float) -> Dense:
+        """Return entries no larger than a bound; codes cannot hold them."""
+        return Dense(self.toarray()).clipped(bound)
+
+    def number_columns(self, factor: AnyArray | None) -> Dense:
+        """Return the columns of numbers, which have no factors."""
+        assert factor is None, "codes cannot be scaled"  # noqa: S101
+        return Dense(self.numbers.T)
+
+    def toarray(self, dtype: Any = np.float64) -> AnyArray:
+        """Return the rows as an array; categories are written some rows at a time."""
         if not self.groups:
             return self.numbers.T.astype(dtype)
         matrix = np.empty(self.shape, dtype)
@@ -165,11 +168,130 @@ class CodedDesign:
                 out[:, group.places] = group.indicators(rows, table)
         return matrix
 
+    def plain(self, factor: AnyArray | None) -> Any:
+        """Return the rows times their factors as scikit-learn takes them, in doubles."""
+        return Dense(self.toarray()).plain(factor)
+
+    # -------------------------------------------------------------------------- products
+
+    def __matmul__(self, theta: AnyArray) -> AnyArray:
+        if theta.ndim == 2:
+            return np.column_stack([self @ column for column in theta.T])
+        return self._with_categories(theta[self.places] @ self.numbers, theta)
+
+    def row_independent_product(self, theta: AnyArray) -> AnyArray:
+        """Return what `@` does, each row rounded as if there were no other."""
+        total = np.zeros(self.shape[0], theta.dtype)
+        for number, factor in zip(self.numbers, theta[self.places], strict=True):
+            total += factor * number
+        return self._with_categories(total, theta)
+
+    def weighted_sum(self, weights: AnyArray) -> AnyArray:
+        """Return Σ wᵢxᵢ; a matrix of weights gives a column for each of its columns."""
+        if weights.ndim == 2:
+            return np.column_stack([self.weighted_sum(column) for column in weights.T])
+        total = np.empty(self.shape[1], weights.dtype)
+        if not self.groups:
+            total[self.places] = _sum_in_pieces(self.numbers, weights)
+            return total
+        starts = range(0, max(1, len(weights)), self.rows_per_piece)
+        cuts = [slice(start, start + self.rows_per_piece) for start in starts]
+        total[self.places] = sum(self.numbers[:, cut] @ weights[cut] for cut in cuts)
+        for group in self.groups:
+            counts = sum(group[cut].cell_sums(weights[cut]) for cut in cuts)
+            total[group.places] = counts @ group.table
+        return total
+
+    def gram(
+        self, weights: AnyArray, factor: AnyArray | None, height: float, *, double: bool
+    ) -> Array:
+        """Return Σ wᵢxᵢxᵢᵀ of rows times their factors, beside a constant column."""
+        if not self.groups and factor is None:
+            return self._gram_of_numbers(weights, height, double=double)
+        kind = np.float64 if double else np.float32
+        most = rows_in_cache(4 * self.shape[1])
+        most = min(most, self.rows_per_piece) if double else most
+        cuts = [slice(low, low + most) for low in range(0, max(1, self.shape[0]), most)]
+        grams = (
+            Dense(self[cut].toarray(kind)).gram(
+                weights[cut], None if factor is None else factor[cut], height, double=double
+            )
+            for cut in cuts
+        )
+        return np.asarray(sum(grams))
+
+    def gram_diagonal(self, weights: AnyArray) -> AnyArray:
+        """Return Σ wᵢxᵢⱼ² for every column j."""
+        return self._squared().weighted_sum(weights)
+
+    # ----------------------------------------------------------------------------- sizes
+
+    def squared_lengths(self) -> Array:
+        """Return every row's squared length, each rounded as if there were no other."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._squared().row_independent_product(np.ones(self.shape[1]))
+
+    def safe_lengths(self, places: AnyArray, factor: AnyArray | None) -> Array:
+        """Return lengths of some rows without squares that underflow or overflow."""
+        return self[places].scaled(factor).safe_lengths(slice(None), None)
+
+    def lengths(self, factor: AnyArray | None = None, height: float = 0.0) -> Array:
+        """Return the length of every row times its factor, beside a constant column."""
+        return row_lengths(self, factor, height)
+
+    def largest_entry(self) -> float:
+        """Return the largest magnitude of an entry."""
+        return Dense(self.toarray()).largest_entry()
+
+    def largest_norms(self, few: int) -> Array:
+        """Return how long the few largest entries of every row are together."""
+        return Dense(self.toarray()).largest_norms(few)
+
+    def refuse_infinite(self) -> None:
+        """Explain which entry is not finite, or too large."""
+        refuse_infinite(self.numbers)
+
     def __repr__(self) -> str:
         return "<private rows>"
 
+    def _squared(self) -> "CodedDesign":
+        """Return the same rows with every entry squared."""
+        groups = tuple(
+            replace(group, table=group.table * group.table) for group in self.groups
+        )
+        return replace(self, numbers=self.numbers**2, groups=groups)
 
-def _by_few(numbers: AnyArray, weights: AnyArray) -> AnyArray:
+    def _with_categories(self, total: AnyArray, theta: AnyArray) -> AnyArray:
+        """Add what the categories of every row contribute to a product."""
+        for group in self.groups:
+            total += group.lookup(theta).take(group.cells)
+        return total
+
+    def _gram_of_numbers(self, weights: AnyArray, height: float, *, double: bool) -> Array:
+        """Return the Gram matrix of numbers alone, without turning them into rows."""
+        kind, most = (np.float64, FEW_ADDED) if double else (np.float32, MOST_ADDED)
+        bare = len(self.numbers)
+        size = bare + (1 if height else 0)
+        total = np.zeros((size, size))
+        for low in range(0, len(weights), most):
+            cut = slice(low, low + most)
+            root = np.sqrt(weights[cut]).astype(kind, copy=False)
+            lines = np.empty((size, len(root)), kind)
+            lines[:bare] = self.numbers[:, cut]
+            lines[bare:] = height
+            lines *= root
+            total += lines @ lines.T
+        return total
+
+
+def _in_precision(design: CodedDesign, dtype: Any) -> CodedDesign:
+    """Return the rows with their numbers in some precision."""
+    if design.numbers.dtype == dtype:
+        return design
+    return replace(design, numbers=design.numbers.astype(dtype))
+
+
+def _sum_in_pieces(numbers: AnyArray, weights: AnyArray) -> AnyArray:
     """Return Σ wᵢxᵢ, few rows at a time, in one step: threads need not wait for others."""
     count = len(weights) // FEW_ADDED * FEW_ADDED
     rest = numbers[:, count:] @ weights[count:]
@@ -177,21 +299,4 @@ def _by_few(numbers: AnyArray, weights: AnyArray) -> AnyArray:
         return rest
     some = numbers[:, :count].reshape(len(numbers), -1, FEW_ADDED).swapaxes(0, 1)
     sums = some @ weights[:count].reshape(-1, FEW_ADDED, 1)
-    return sums[:, :, 0].sum(axis=0) + rest
-
-
-def take_columns(features: Any, support: Sequence[int]) -> Array:
-    """Return some columns as a dense array, whatever the kind of matrix."""
-    chosen = np.asarray(support, dtype=np.intp)
-    if isinstance(features, CodedDesign):
-        units = np.zeros((features.shape[1], len(chosen)))
-        units[chosen, np.arange(len(chosen))] = 1.0
-        return np.asarray(features @ units)
-    part = features[:, chosen]
-    dense = part.toarray() if sparse.issparse(part) else part
-    return np.ascontiguousarray(dense, dtype=np.float64)
-
-
-def rows_per_sum(width: int) -> int:
-    """Return how many rows of so many columns a dense block adds up: no sum is longer."""
-    return max(64, min(CACHE_BYTES // (8 * max(1, width)), MOST_ADDED))
+    return np.asarray(sums[:, :, 0].sum(axis=0) + rest)

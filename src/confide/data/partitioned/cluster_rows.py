@@ -13,15 +13,13 @@ from importlib import import_module
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from scipy import sparse
-
 from confide._types import AnyArray
-from confide.data.matrix.coded_design import CodedDesign
+from confide.data.matrix.matrix import Matrix
+from confide.data.matrix.sums import Partial, pairwise_sum
 from confide.data.partitioned.dask_collections import DaskPart, as_piece
 from confide.data.partitioned.progress import PassCounter
 from confide.data.partitioned.rows import PartFunction, PartSummary, RowView, joined
 from confide.data.partitioned.stream import Prepare, Source
-from confide.data.rows.block import Partial, pairwise_sum
 from confide.data.rows.in_memory import InMemoryRows
 from confide.errors import ConfideError
 from confide.parallel.dask_cluster import non_raising, unwrap
@@ -122,7 +120,7 @@ FAN_IN = 8
 class SendableRows:
     """Bounded rows as a worker holds them: unlike `InMemoryRows` they can be sent on."""
 
-    features: Any
+    features: Matrix
     target: AnyArray
     factor: AnyArray | None
     height: float
@@ -141,8 +139,8 @@ class SendableRows:
 
     def __sizeof__(self) -> int:
         """Let Dask know how much there is to hold, and to move."""
-        own = (self.target, *(() if self.factor is None else (self.factor,)))
-        return sum(array.nbytes for array in (*own, *_arrays(self.features)))
+        factor = 0 if self.factor is None else self.factor.nbytes
+        return self.features.nbytes + self.target.nbytes + factor
 
     def __repr__(self) -> str:
         return "<private rows>"
@@ -201,14 +199,14 @@ class ClusterParts:
         self.seen[:] = [one.listed for one, _ in found]
         return [replace(one, sample=tuple(s.rows() for s in own)) for one, own in found]
 
-    def each(
+    def map_subsets(
         self, picks: Sequence[Sequence[RowView]], fn: Callable[[InMemoryRows], T]
     ) -> list[T]:
         """Return ``fn`` of rows picked together from all parts, for every list of picks."""
 
         def submit() -> list[Any]:
             groups = [self.homes.map("pick", _picked, views) for views in picks]
-            return self._map("each", partial(_on_picked, fn), groups)
+            return self._map("subset", partial(_on_picked, fn), groups)
 
         return self.homes.results(submit)
 
@@ -257,14 +255,6 @@ def _of_source(fn: Callable[[Any], T], source: Source) -> T:
 
 def _of_piece(fn: Callable[[Any], T], features: Any, target: Any) -> T:
     return fn(as_piece(features, target))
-
-
-def _arrays(features: Any) -> tuple[AnyArray, ...]:
-    if isinstance(features, CodedDesign):
-        return features.numbers, *(group.cells for group in features.groups)
-    if sparse.issparse(features):
-        return features.data, features.indices, features.indptr
-    return (features,)
 
 
 def _held(prepare: Prepare, piece: Any) -> SendableRows:

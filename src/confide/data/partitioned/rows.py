@@ -12,11 +12,17 @@ from operator import add
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
-from scipy import sparse
 
 from confide._types import AnyArray, Array
-from confide.data.matrix.coded_design import MOST_ADDED, CodedDesign, take_columns
-from confide.data.rows.block import Block, Partial, addition_depth
+from confide.data.matrix.matrix import Matrix, stack
+from confide.data.matrix.sums import (
+    FEWEST_IN_A_BLOCK,
+    MOST_ADDED,
+    Partial,
+    SumShape,
+    addition_depth,
+)
+from confide.data.rows.block import Block
 from confide.data.rows.in_memory import InMemoryRows
 from confide.errors import ConfideError, PrivacyLeak
 
@@ -27,7 +33,6 @@ PartFunction: TypeAlias = Callable[[InMemoryRows], Partial]
 SAMPLE_ROWS = 2**18
 SAMPLE_BYTES = 2**26
 FEWEST_SAMPLED = 2**10
-FEWEST_IN_A_BLOCK = 64
 
 
 class Parts(Protocol):
@@ -51,7 +56,7 @@ class Parts(Protocol):
         """Look at every part once."""
         ...
 
-    def each(
+    def map_subsets(
         self, picks: Sequence[Sequence["RowView"]], fn: Callable[[InMemoryRows], T]
     ) -> list[T]:
         """Return ``fn`` of rows picked together from all parts, for every list of picks."""
@@ -64,14 +69,10 @@ class PartSummary:
 
     listed: int
     count: int
-    terms: int
-    added: int
-    depth: int
-    entries: int
-    most_entries: int
+    sum_shape: SumShape
     pieces: int
     shortened: bool
-    layout: Any
+    layout: Matrix
     sample: tuple[InMemoryRows, ...]
 
     @classmethod
@@ -80,26 +81,18 @@ class PartSummary:
         return cls(
             rows.table_count,
             rows.count,
-            rows.terms,
-            rows.added,
-            rows.depth,
-            rows.entries,
-            rows.most_entries,
+            rows.sum_shape,
             1,
             rows.shortened,
             rows.layout,
-            (rows.sampled(stride),),
+            (rows.copy_sample(stride),),
         )
 
     def __add__(self, other: "PartSummary") -> "PartSummary":
         return PartSummary(
             self.listed + other.listed,
             self.count + other.count,
-            max(self.terms, other.terms),
-            max(self.added, other.added),
-            max(self.depth, other.depth),
-            max(self.entries, other.entries),
-            self.most_entries,
+            self.sum_shape | other.sum_shape,
             self.pieces + other.pieces,
             self.shortened or other.shortened,
             self.layout,
@@ -118,9 +111,9 @@ class RowView:
     def __call__(self, rows: InMemoryRows) -> InMemoryRows:
         """Return the rows as they are looked at."""
         if self.places is not None:
-            rows = rows.at(self.places)
+            rows = rows.take(self.places)
         if self.code is not None:
-            rows = rows.labelled(self.code)
+            rows = rows.with_target(self.code)
         return rows if self.support is None else rows.columns(self.support)
 
 
@@ -140,7 +133,7 @@ class OverBlocks:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PartitionedRows:
-    """Bounded private rows in parts; use `PartedRows.over` to make them.
+    """Bounded private rows in parts; use `PartitionedRows.over` to make them.
 
     ``links`` bounds how many additions the sum of a piece goes through.
     """
@@ -179,7 +172,7 @@ class PartitionedRows:
     @property
     def dimension(self) -> int:
         """How many coefficients there are, the intercept included."""
-        return int(self.layout.shape[1]) + (1 if self.height else 0)
+        return self.layout.shape[1] + (1 if self.height else 0)
 
     @property
     def responses(self) -> int:
@@ -187,11 +180,10 @@ class PartitionedRows:
         return self.sample.responses
 
     @property
-    def layout(self) -> Any:
-        """The features of no row at all: what kind of matrix they are."""
-        if self.view.support is None:
-            return self.whole.layout
-        return take_columns(self.whole.layout, self.view.support)
+    def layout(self) -> Matrix:
+        """The features of no row at all."""
+        whole, support = self.whole.layout, self.view.support
+        return whole if support is None else whole.columns(support)
 
     @property
     def shortened(self) -> bool:
@@ -204,42 +196,20 @@ class PartitionedRows:
         return self.parts.pickable
 
     @property
-    def added(self) -> int:
-        """How many rows are added up one after the other before sums are added to sums."""
-        return MOST_ADDED if self._recut else self.whole.added
+    def sum_shape(self) -> SumShape:
+        """How a sum over all rows, and a margin, is added up.
 
-    @property
-    def depth(self) -> int:
-        """How many of those sums are added to each other one after the other."""
-        return (self._chain if self._recut else self.whole.depth) + self.links
-
-    @property
-    def terms(self) -> int:
-        """How many numbers are added up one after the other in a sum over all rows."""
-        if not self._recut:
-            return self.whole.terms + self.links
-        return min(self.count, MOST_ADDED) + self._chain + self.links + 8
-
-    @property
-    def _recut(self) -> bool:
-        """Whether blocks may hold other numbers of rows than those that were looked at."""
-        picked = self.picked is not None and sparse.issparse(self.whole.layout)
-        return picked or self.view.support is not None
-
-    @property
-    def _chain(self) -> int:
-        """How many additions the sum of a block goes through, whatever blocks hold."""
-        return addition_depth(1) + addition_depth(-(-self.count // FEWEST_IN_A_BLOCK))
-
-    @property
-    def most_entries(self) -> int:
-        """How many numbers a margin can add up, as far as public facts say."""
-        return self.dimension if self.view.support is not None else self.whole.most_entries
-
-    @property
-    def entries(self) -> int:
-        """How many numbers a margin adds up at most: private where rows are sparse."""
-        return self.dimension if self.view.support is not None else self.whole.entries
+        Fewer columns, or some of many sparse rows, make blocks of other numbers of rows
+        than those that were looked at.
+        """
+        shape, seen = self.whole.sum_shape, self.view.support is not None
+        if seen or (self.picked is not None and self.whole.layout.is_sparse):
+            chain = addition_depth(1) + addition_depth(-(-self.count // FEWEST_IN_A_BLOCK))
+            terms = min(self.count, MOST_ADDED) + chain + 8
+            shape = replace(shape, rows_added=MOST_ADDED, depth=chain, terms=terms)
+        if seen:
+            shape = replace(shape, entries=self.dimension, max_entries=self.dimension)
+        return shape.deeper(self.links)
 
     def sum(self, fn: Callable[[Block], Partial], dtype: Any = np.float64) -> Partial:
         """Add up ``fn(block)`` over all blocks of all parts."""
@@ -256,12 +226,12 @@ class PartitionedRows:
             )
         return tuple(total)
 
-    def thin(self, stride: int) -> InMemoryRows:
+    def subsample(self, stride: int) -> InMemoryRows:
         """Return the sample, or about one row in ``stride`` where those are fewer."""
         seen = replace(self.view, places=None)(self.sample)
-        return seen.thin(max(1, stride * seen.count // max(1, self.whole.count)))
+        return seen.subsample(max(1, stride * seen.count // max(1, self.whole.count)))
 
-    def labelled(self, code: Callable[[AnyArray], Array]) -> "PartitionedRows":
+    def with_target(self, code: Callable[[AnyArray], Array]) -> "PartitionedRows":
         """Return the same rows with a coding of their target."""
         return replace(self, view=replace(self.view, code=code))
 
@@ -272,17 +242,19 @@ class PartitionedRows:
             own = tuple(self.view.support[place] for place in own)
         return replace(self, view=replace(self.view, support=own))
 
-    def at(self, places: AnyArray) -> "PartitionedRows":
+    def take(self, places: AnyArray) -> "PartitionedRows":
         """Return the rows that stand at some places; their order is that of the parts."""
         return replace(self, picked=self._by_part(places))
 
-    def each(self, parts: Sequence[AnyArray], fn: Callable[[InMemoryRows], T]) -> list[T]:
+    def map_subsets(
+        self, subsets: Sequence[AnyArray], fn: Callable[[InMemoryRows], T]
+    ) -> list[T]:
         """Return ``fn`` of the rows at every list of places, computed side by side."""
         picks = [
             [replace(self.view, places=own) for own in self._by_part(places)]
-            for places in parts
+            for places in subsets
         ]
-        return self.parts.each(picks, fn)
+        return self.parts.map_subsets(picks, fn)
 
     def _by_part(self, places: AnyArray) -> tuple[AnyArray, ...]:
         """Return which rows of every part stand at some places of the whole."""
@@ -313,17 +285,9 @@ def joined(pieces: Sequence[InMemoryRows]) -> InMemoryRows:
     if any(piece.listed is not None for piece in pieces):
         listed = sum(piece.table_count for piece in pieces)
     return InMemoryRows(
-        _stacked([piece.features for piece in pieces]),
+        stack([piece.features for piece in pieces]),
         np.concatenate([piece.target for piece in pieces]),
         factor,
         first.height,
         listed,
     )
-
-
-def _stacked(features: list[Any]) -> Any:
-    if isinstance(features[0], CodedDesign):
-        return CodedDesign.stacked(features)
-    if any(sparse.issparse(part) for part in features):
-        return sparse.csr_array(sparse.vstack(features, format="csr"))
-    return np.concatenate(features)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-from confide.data.matrix.buffers import reuse_buffer
+from confide.data.matrix.sums import Partial, pairwise_sum
 from confide.data.partitioned.progress import PassCounter
 from confide.data.partitioned.rows import PartFunction, PartSummary, RowView
-from confide.data.rows.block import Partial, pairwise_sum
 from confide.data.rows.in_memory import InMemoryRows
+from confide.data.schema.encoder import reuse_buffer
 from confide.parallel.workers import one_blas_thread, threads_to_use
 
 T = TypeVar("T")
@@ -65,7 +65,7 @@ class Stream:
         """Look at every piece once."""
         return [part[0] for part in self._sweep(partial(_surveyed, stride))]
 
-    def each(
+    def map_subsets(
         self, picks: Sequence[Sequence[RowView]], fn: Callable[[InMemoryRows], T]
     ) -> list[T]:
         """Refuse: rows would have to come together in another order."""

@@ -14,40 +14,28 @@ from itertools import pairwise
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-from scipy import sparse
 
 from confide._types import AnyArray, Array
-from confide.data.matrix import csr
-from confide.data.matrix.coded_design import (
-    CACHE_BYTES,
+from confide.data.matrix.lengths import MAX_ROW_LENGTH
+from confide.data.matrix.matrix import Matrix, as_matrix
+from confide.data.matrix.sums import (
     MOST_ADDED,
-    CodedDesign,
-    rows_per_sum,
-    take_columns,
-)
-from confide.data.matrix.finite import MAX_ROW_LENGTH, refuse_infinite
-from confide.data.rows.block import (
-    Block,
     Partial,
+    SumShape,
     addition_depth,
-    lengths_of,
     pairwise_sum,
-    row_slicer,
-    scaled,
 )
+from confide.data.rows.block import Block
 from confide.errors import InvalidParameter, PrivacyLeak
 from confide.parallel.workers import one_blas_thread, pool, threads_to_use
 
 T = TypeVar("T")
 
 STRIPES = 16
-RUN = 8
 ROUNDING_MARGIN = 1e-14
 """By so much, and a unit in the last place for every column, a shortened row stays below
 the bound, so that rounding never exceeds it."""
 MANY_BLOCKS = 48
-WIDEST_DENSE = 1500
-"""A sample of a design with more columns keeps its codes."""
 
 
 class Rows(Protocol):
@@ -79,8 +67,8 @@ class Rows(Protocol):
         ...
 
     @property
-    def layout(self) -> Any:
-        """The features of no row at all: what kind of matrix they are."""
+    def layout(self) -> Matrix:
+        """The features of no row at all."""
         ...
 
     @property
@@ -94,35 +82,15 @@ class Rows(Protocol):
         ...
 
     @property
-    def added(self) -> int:
-        """How many rows are added up one after the other before sums are added to sums."""
-        ...
-
-    @property
-    def depth(self) -> int:
-        """How many of those sums are added to each other one after the other."""
-        ...
-
-    @property
-    def terms(self) -> int:
-        """How many numbers are added up one after the other in a sum over all rows."""
-        ...
-
-    @property
-    def most_entries(self) -> int:
-        """How many numbers a margin can add up, as far as public facts say."""
-        ...
-
-    @property
-    def entries(self) -> int:
-        """How many numbers a margin adds up at most: private where rows are sparse."""
+    def sum_shape(self) -> SumShape:
+        """How a sum over all rows, and a margin, is added up."""
         ...
 
     def sum(self, fn: Callable[[Block], Partial], dtype: Any = np.float64) -> Partial:
         """Add up ``fn(block)`` over all blocks."""
         ...
 
-    def thin(self, stride: int) -> "InMemoryRows":
+    def subsample(self, stride: int) -> "InMemoryRows":
         """Return about one row in ``stride`` or fewer, for a first approximation."""
         ...
 
@@ -130,11 +98,13 @@ class Rows(Protocol):
         """Return the same rows with these columns alone, and their intercept column."""
         ...
 
-    def at(self, places: AnyArray) -> "Rows":
+    def take(self, places: AnyArray) -> "Rows":
         """Return the rows that stand at some places."""
         ...
 
-    def each(self, parts: Sequence[AnyArray], fn: Callable[["InMemoryRows"], T]) -> list[T]:
+    def map_subsets(
+        self, subsets: Sequence[AnyArray], fn: Callable[["InMemoryRows"], T]
+    ) -> list[T]:
         """Return ``fn`` of the rows at every list of places, computed side by side."""
         ...
 
@@ -147,7 +117,7 @@ class InMemoryRows:
     under replace-one neighbours that number is public, and ``count`` is not.
     """
 
-    features: Any
+    features: Matrix
     target: Array
     factor: Array | None
     height: float
@@ -161,22 +131,17 @@ class InMemoryRows:
     @property
     def count(self) -> int:
         """How many rows there are: private under add-remove neighbours."""
-        return int(self.features.shape[0])
+        return self.features.shape[0]
 
     @property
     def dimension(self) -> int:
         """How many coefficients there are, the intercept included."""
-        return int(self.features.shape[1]) + (1 if self.height else 0)
+        return self.features.shape[1] + (1 if self.height else 0)
 
     @property
     def block_rows(self) -> int:
         """How many rows a block holds."""
-        if isinstance(self.features, CodedDesign):
-            return self.features.block_rows
-        if not sparse.issparse(self.features):
-            return rows_per_sum(self.features.shape[1])
-        per_row = max(1, self.features.nnz // max(1, self.count)) * 12
-        return max(64, min(CACHE_BYTES // per_row, MOST_ADDED))
+        return self.features.block_rows
 
     @property
     def responses(self) -> int:
@@ -184,13 +149,9 @@ class InMemoryRows:
         return 0 if self.target.ndim == 1 else int(self.target.shape[1])
 
     @property
-    def layout(self) -> Any:
-        """The features of no row at all: what kind of matrix they are."""
-        if isinstance(self.features, np.ndarray):
-            return np.empty((0, self.features.shape[1]), self.features.dtype)
-        if isinstance(self.features, CodedDesign):
-            return self.features[np.empty(0, np.intp)]
-        return self.features[:0]
+    def layout(self) -> Matrix:
+        """The features of no row at all."""
+        return self.features.empty()
 
     @property
     def shortened(self) -> bool:
@@ -203,75 +164,28 @@ class InMemoryRows:
         return True
 
     @property
-    def added(self) -> int:
-        """How many rows are added up one after the other before sums are added to sums."""
-        if isinstance(self.features, CodedDesign) and not len(self.features.numbers):
-            return self.block_rows
-        return min(self.block_rows, MOST_ADDED)
+    def sum_shape(self) -> SumShape:
+        """How a sum over all rows, and a margin, is added up."""
+        block, constant = self.features.sum_shape, 1 if self.height else 0
+        return SumShape(
+            block.rows_added,
+            block.depth + self._chain,
+            block.terms + self._chain + 8,
+            block.entries + constant,
+            block.max_entries + constant,
+        )
 
-    @property
-    def depth(self) -> int:
-        """How many of those sums are added to each other one after the other."""
-        pieces = -(-min(self.block_rows, self.count) // self.added)
-        return addition_depth(pieces) + self._chain
-
-    @property
-    def terms(self) -> int:
-        """How many numbers are added up one after the other in a sum over all rows."""
-        first = min(self.block_rows, self.count)
-        if isinstance(self.features, CodedDesign):
-            first = self.features.terms
-        return first + self._chain + 8
-
-    @property
-    def most_entries(self) -> int:
-        """How many numbers a margin can add up, as far as public facts say."""
-        features = self.features
-        width = features.entries if isinstance(features, CodedDesign) else features.shape[1]
-        return int(width) + (1 if self.height else 0)
-
-    @property
-    def entries(self) -> int:
-        """How many numbers a margin adds up at most: private where rows are sparse."""
-        if not sparse.issparse(self.features):
-            return self.most_entries
-        return csr.longest_row(self.features) + (1 if self.height else 0)
-
-    def thin(self, stride: int) -> "InMemoryRows":
+    def subsample(self, stride: int) -> "InMemoryRows":
         """Return one row in ``stride``, in single precision, for a first approximation."""
-        return self if stride == 1 else self.sampled(stride)
+        return self if stride == 1 else self.copy_sample(stride)
 
-    def sampled(self, stride: int) -> "InMemoryRows":
-        """Return a copy of one row in ``stride``, dense or CSR, in single precision.
+    def copy_sample(self, stride: int) -> "InMemoryRows":
+        """Return a copy of one row in ``stride``, in single precision."""
+        chosen = self.features.stride(stride)
+        features, factor = self.features.subsample(chosen, self.factor)
+        return InMemoryRows(features, chosen(self.target, np.float32), factor, self.height)
 
-        Short runs of consecutive rows at equal distances are cheaper than single rows.
-        """
-        groups = self.count // (RUN * stride)
-
-        def take(values: Any, kind: Any = np.float32) -> Any:
-            if sparse.issparse(self.features) or groups < 64:
-                return values[::stride].astype(kind or values.dtype)
-            cut = values[: groups * RUN * stride]
-            runs = cut.reshape(groups, RUN * stride, *values.shape[1:])[:, :RUN]
-            return runs.astype(kind or values.dtype).reshape(
-                groups * RUN, *values.shape[1:]
-            )
-
-        factor = None if self.factor is None else take(self.factor)
-        if isinstance(self.features, CodedDesign):
-            coded = self.features.each(
-                lambda column: take(column, "f4" if column.dtype.kind == "f" else None)
-            )
-            wide = coded.shape[1] > WIDEST_DENSE
-            features = coded if wide else coded.todense(np.float32)
-        elif self.factor is None:
-            features = take(self.features)
-        else:
-            whole = take(self.features, np.float64), take(self.factor, np.float64)
-            features, factor = scaled(*whole).astype(np.float32), None
-        return InMemoryRows(features, take(self.target), factor, self.height)
-
-    def labelled(self, code: Callable[[AnyArray], Array]) -> "InMemoryRows":
+    def with_target(self, code: Callable[[AnyArray], Array]) -> "InMemoryRows":
         """Return the same rows with a coding of their target."""
         target = code(self.target)
         return InMemoryRows(self.features, target, self.factor, self.height, self.listed)
@@ -282,28 +196,27 @@ class InMemoryRows:
         They are dense whatever the rows are: what a block holds then depends on how many
         columns were chosen, never on which.
         """
-        chosen = take_columns(self.features, support)
+        chosen = self.features.columns(support)
         return InMemoryRows(chosen, self.target, self.factor, self.height, self.listed)
 
     def blocks(self, start: int, stop: int, dtype: Any = np.float64) -> Iterator[Block]:
-        """Walk over the rows from start to stop, block by block.
-
-        Numbers of another type are converted into memory that the next block uses again. A
-        row that was shortened is its features times its factor, rounded to doubles: in
-        other formats that product comes first, for single precision may not hold the rest.
-        """
-        step, cut_out = self.block_rows, row_slicer(self.features)
-        exact = self.factor is not None and dtype != np.float64
-        exact = exact and not isinstance(self.features, CodedDesign)
+        """Walk over the rows from start to stop: a block is valid until the next one."""
+        step, cut_out = self.block_rows, self.features.slicer()
         for low in range(start, max(stop, start + 1), step):
             cut = slice(low, min(low + step, stop))
             factor = None if self.factor is None else self.factor[cut]
-            features = cut_out(cut, np.float64 if exact else dtype)
-            if exact:
-                features, factor = scaled(features, factor).astype(dtype), None
+            features, factor = cut_out(cut, dtype, factor)
             yield Block(features, self.target[cut], factor, self.height, low)
 
-    def at(self, places: AnyArray) -> "InMemoryRows":
+    def as_block(self) -> Block:
+        """Return all rows as one block, in the precision in which they are stored."""
+        return Block(self.features, self.target, self.factor, self.height)
+
+    def toarray(self) -> Array:
+        """Return all bounded rows as one array, the intercept column included."""
+        return np.ascontiguousarray(self.as_block().toarray())
+
+    def take(self, places: AnyArray) -> "InMemoryRows":
         """Return the rows that stand at some places, in their order."""
         factor = None if self.factor is None else self.factor[places]
         return InMemoryRows(self.features[places], self.target[places], factor, self.height)
@@ -312,25 +225,19 @@ class InMemoryRows:
         """Return ‖x‖ for every row, the intercept column included."""
         return np.concatenate([block.lengths() for block in self.blocks(0, self.count)])
 
-    def each(self, parts: Sequence[AnyArray], fn: Callable[["InMemoryRows"], T]) -> list[T]:
+    def map_subsets(
+        self, subsets: Sequence[AnyArray], fn: Callable[["InMemoryRows"], T]
+    ) -> list[T]:
         """Return ``fn`` of the rows at every list of places, computed side by side."""
         with one_blas_thread():
-            return list(pool(threads_to_use()).map(lambda part: fn(self.at(part)), parts))
+            return list(pool(threads_to_use()).map(lambda s: fn(self.take(s)), subsets))
 
     def plain(self) -> tuple[Any, Array]:
-        """Return features with their factors multiplied in, dense or CSR, and targets.
+        """Return features with their factors multiplied in, an array or CSR, and targets.
 
-        They are doubles, in one order of memory: whether any row was shortened, and how
-        the table was stored, leaves no trace in another row or in how it is added up.
+        They are doubles: whether any row was shortened leaves no trace in another row.
         """
-        features = self.features
-        if isinstance(features, CodedDesign):
-            features = features.todense()
-        if sparse.issparse(features):
-            whole = csr.with_values(features, features.data.astype(np.float64, copy=False))
-        else:
-            whole = np.ascontiguousarray(features, np.float64)
-        return scaled(whole, self.factor), self.target
+        return self.features.plain(self.factor), self.target
 
     def sum(self, fn: Callable[[Block], Partial], dtype: Any = np.float64) -> Partial:
         """Add up ``fn(block)`` over all blocks."""
@@ -388,7 +295,7 @@ class InMemoryRows:
         return "<private rows>"
 
 
-def held(rows: Rows, what: str) -> InMemoryRows:
+def require_in_memory(rows: Rows, what: str) -> InMemoryRows:
     """Return rows that are in memory, and refuse others for something that needs it."""
     if isinstance(rows, InMemoryRows):
         return rows
@@ -405,22 +312,22 @@ def bound_rows(
 ) -> InMemoryRows:
     """Bound every row by ``row_norm`` and close the box.
 
-    ``features`` is a float array or CSR matrix of two dimensions, already checked for
-    type and shape; values that are not finite are refused here, in the same sweep that
-    measures the rows. A `CodedDesign` is finite and knows how long its rows can be. Entries
-    that a sparse matrix holds twice are added up first: a length is about sums.
+    ``features`` is a `Matrix`, or a float array or sparse matrix of two dimensions, already
+    checked for type and shape; values that are not finite are refused here, in the same
+    sweep that measures the rows. Entries that a sparse matrix holds twice are added up
+    first: a length is about sums.
     """
-    features = csr.without_duplicates(features)
-    rows = InMemoryRows(features, target, None, height)
-    if isinstance(features, CodedDesign) and features.reach <= row_norm:
+    matrix = as_matrix(features).without_duplicates()
+    rows = InMemoryRows(matrix, target, None, height)
+    if matrix.reach <= row_norm < np.inf:
         return rows
     factor = np.empty(rows.count)
     below = row_norm * (
-        1 - ROUNDING_MARGIN - float(np.finfo(np.float64).eps) * features.shape[1]
+        1 - ROUNDING_MARGIN - float(np.finfo(np.float64).eps) * matrix.shape[1]
     )
     low, finite, longest = 0, True, 0.0
     for block in rows.blocks(0, rows.count):
-        length = lengths_of(block.features)
+        length = block.features.lengths()
         longest = max(longest, float(length.max(initial=0.0)))
         finite = finite and bool((length <= MAX_ROW_LENGTH).all())
         part = factor[low : low + len(length)]
@@ -428,5 +335,5 @@ def bound_rows(
         part[length <= row_norm] = 1.0
         low += len(length)
     if not finite:
-        refuse_infinite(features)
-    return InMemoryRows(features, target, factor if longest > row_norm else None, height)
+        matrix.refuse_infinite()
+    return InMemoryRows(matrix, target, factor if longest > row_norm else None, height)

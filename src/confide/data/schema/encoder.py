@@ -1,8 +1,11 @@
 """From the columns of a table to a design, dense or with categories kept as codes."""
 
+import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -10,7 +13,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from confide._types import AnyArray, Array
-from confide.data.matrix.buffers import buffer
 from confide.data.matrix.category_tables import (
     IndicatorBlock,
     JointTable,
@@ -18,7 +20,8 @@ from confide.data.matrix.category_tables import (
     as_places,
     joined,
 )
-from confide.data.matrix.coded_design import CodedDesign, rows_per_sum
+from confide.data.matrix.coded_design import CodedDesign
+from confide.data.matrix.sums import rows_per_sum
 from confide.data.schema.columns import Column, refuse_missing
 
 ROWS_PER_THREAD = 2**15
@@ -161,7 +164,7 @@ class Encoder:
         codes: list[AnyArray] = []
         for column, found in zip(self.columns, read, strict=True):
             (codes if column.coded else raw).append(found)
-        numbers = buffer((len(raw), count))
+        numbers = _buffer((len(raw), count))
 
         def write(rows: slice) -> None:
             cut = [column[rows] for column in raw]
@@ -176,6 +179,38 @@ class Encoder:
         if column.missing == "refuse":
             raise refuse_missing(column.name, "midpoint")
         return 0.0
+
+
+class _Memory(threading.local):
+    free: bool = False
+    last: Array = np.empty(0)
+
+
+_memory = _Memory()
+
+
+@contextmanager
+def reuse_buffer() -> Iterator[None]:
+    """Let the next design that this thread encodes be where the last one was.
+
+    A piece of a stream lives until the next one is read. Fresh memory for each would be
+    given back to the system and fetched again: it costs as much as the arithmetic.
+    """
+    _memory.free = True
+    try:
+        yield
+    finally:
+        _memory.free = False
+
+
+def _buffer(shape: tuple[int, int]) -> Array:
+    """Return an array to be filled: fresh, unless the thread may use the last one again."""
+    if not _memory.free:
+        return np.empty(shape)
+    _memory.free, size = False, math.prod(shape)
+    if len(_memory.last) < size:
+        _memory.last = np.empty(size)
+    return _memory.last[:size].reshape(shape)
 
 
 def _all(job: Callable[[Given], Made], given: Iterable[Given], count: int) -> list[Made]:

@@ -76,6 +76,14 @@ def not_a_number(name: str) -> InvalidData:
     )
 
 
+def not_numbers(columns: Sequence[str]) -> InvalidData:
+    """Return what to raise where columns of a table without a schema hold no numbers."""
+    return InvalidData(
+        f"columns {list(columns)} of X must hold numbers. Declare them in a schema "
+        "(schema=Schema(...)), which encodes categories by their public levels."
+    )
+
+
 def cells_as_numbers(cells: AnyArray) -> Array | None:
     """Return an array of objects as numbers; None where one of them is none."""
     read = [_number(cell) if not _is_missing(cell) else math.nan for cell in cells.flat]

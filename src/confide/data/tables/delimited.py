@@ -24,11 +24,11 @@ import pandas as pd
 from pandas.api.types import infer_dtype
 from pandas.errors import DtypeWarning, ParserError, ParserWarning
 
-from confide.data.matrix.finite import not_numbers
 from confide.data.schema.parse_values import (
     BEYOND_DOUBLES,
     are_numbers,
     not_a_number,
+    not_numbers,
     parsed,
 )
 from confide.data.schema.schema import Schema, declared_columns

@@ -109,7 +109,7 @@ class DpAdmm:
                 scale = calibration.scale(rows, entropy, least)
                 owner = self._owners(rows.count, calibration.neighbours, entropy)
             gradients = [
-                noisy_gradient(calibration, rows.at(np.flatnonzero(owner == i)), entropy)
+                noisy_gradient(calibration, rows.take(np.flatnonzero(owner == i)), entropy)
                 for i in range(self.parties)
             ]
             values.append(self._consensus(calibration, gradients, scale))

@@ -1,12 +1,13 @@
 """Sums of clipped gradients with Gaussian noise: the one way gradients leave the rows."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from confide._types import AnyArray, Array
-from confide.data.rows.batches import Batches
+from confide.data.matrix.dense import Dense
 from confide.data.rows.block import Block
 from confide.data.rows.in_memory import InMemoryRows, Rows
 from confide.mechanisms.gradient.calibration import GradientCalibration
@@ -39,16 +40,17 @@ def clipped_gradient(loss: Loss, rows: Rows, clip: float) -> Gradient:
     with several targets there is a slope for each, and all are shortened alike.
     """
     known = _caps(rows.lengths(), clip) if isinstance(rows, InMemoryRows) else None
+    shape = _shape(rows)
 
     def gradient(theta: Array) -> Array:
-        point = _shaped(theta, rows)
+        point = theta.reshape(shape)
 
         def part(block: Block) -> tuple[Any, ...]:
             if known is None:
                 cap = _caps(block.lengths(), clip)
             else:
                 cap = known[block.start : block.start + len(block.target)]
-            return (block.pull(_slopes(loss, block, point, cap)),)
+            return (block.weighted_sum(_slopes(loss, block, point, cap)),)
 
         return np.asarray(rows.sum(part)[0], dtype=np.float64).ravel()
 
@@ -85,17 +87,57 @@ def _batch_sums(
     """Return Σ∇φ over the rows at some places, as a function of θ and the places."""
     loss, clip = calibration.objective.loss, calibration.clip
     if not isinstance(rows, InMemoryRows):
-        return lambda theta, places: clipped_gradient(loss, rows.at(places), clip)(theta)
+        return lambda theta, places: clipped_gradient(loss, rows.take(places), clip)(theta)
     batches = Batches.of(rows, size + 1)
-    cap = _caps(rows.lengths(), clip)
+    cap, shape = _caps(rows.lengths(), clip), _shape(rows)
 
     def batch_sum(theta: Array, places: AnyArray) -> Array:
         block = batches.pick(places)
-        point = _shaped(theta, rows)
-        pulled = block.pull(_slopes(loss, block, point, cap.take(places)))
-        return np.asarray(pulled).ravel()
+        slopes = _slopes(loss, block, theta.reshape(shape), cap.take(places))
+        return block.weighted_sum(slopes).ravel()
 
     return batch_sum
+
+
+MOST_BYTES = 2**28
+WIDEST = 1024
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Batches:
+    """Private rows that are picked in any order, a batch at a time, by one gather each.
+
+    Where a dense copy of the table is affordable it holds the bounded rows with their
+    intercept column, and a batch is written into memory that the next one uses again.
+    """
+
+    rows: InMemoryRows
+    dense: Array | None
+    memory: list[Array]
+
+    @classmethod
+    def of(cls, rows: InMemoryRows, usual: int) -> "Batches":
+        """Prepare rows for batches of a usual size."""
+        width = rows.dimension
+        if width > WIDEST or 8 * width * rows.count > MOST_BYTES:
+            return cls(rows, None, [])
+        dense = np.empty((rows.count, width))
+        for block in rows.blocks(0, rows.count):
+            dense[block.start : block.start + len(block.target)] = block.toarray()
+        return cls(rows, dense, [np.empty((usual, width))])
+
+    def pick(self, places: AnyArray) -> Block:
+        """Return the rows at these places as one block."""
+        if self.dense is None:
+            return self.rows.take(places).as_block()
+        if len(places) > len(self.memory[0]):
+            self.memory[0] = np.empty((2 * len(places), self.dense.shape[1]))
+        room = self.memory[0][: len(places)]
+        np.take(self.dense, places, axis=0, out=room, mode="clip")
+        return Block(Dense(room), self.rows.target.take(places, axis=0), None, 0.0)
+
+    def __repr__(self) -> str:
+        return "<private rows>"
 
 
 def _caps(lengths: Array, clip: float) -> Array:
@@ -122,11 +164,9 @@ def _slopes(loss: Loss, block: Block, theta: Array, cap: AnyArray) -> AnyArray:
     return slopes
 
 
-def _shaped(theta: Array, rows: Rows) -> Array:
-    """Return coefficients as a matrix where every record has several targets."""
-    if not rows.responses:
-        return theta
-    return theta.reshape(rows.dimension, rows.responses)
+def _shape(rows: Rows) -> tuple[int, ...]:
+    """Return the shape of coefficients: a matrix where a record has several targets."""
+    return (rows.dimension, rows.responses) if rows.responses else (rows.dimension,)
 
 
 def _vectors(calibration: GradientCalibration, entropy: Entropy) -> Iterator[Array]:

@@ -83,7 +83,7 @@ class MomentCalibration:
     def check_rows(self, rows: Rows) -> None:
         """Refuse by shape what rounding could move by more than the slack."""
         unit = float(np.finfo(np.float64).eps) / 2
-        if 4 * unit * rows.terms * rows.count > ROUNDING_SLACK:
+        if 4 * unit * rows.sum_shape.terms * rows.count > ROUNDING_SLACK:
             raise InvalidParameter(
                 "intervals",
                 "None for so many rows: rounding would move the sums too far",
@@ -147,10 +147,10 @@ def sums(objective: Objective, rows: Rows, theta: Array) -> tuple[Array, Array]:
     loss = objective.loss
 
     def part(block: Block) -> tuple[Any, ...]:
-        margin = block.margin(theta, alone=True)
+        margin = block.margin(theta, row_independent=True)
         slope = loss.slope(margin, block.target)
         bend = loss.curvature_from_slope(slope, margin, block.target)
-        return block.gram(bend, fine=True), block.gram(slope * slope, fine=True)
+        return block.gram(bend, double=True), block.gram(slope * slope, double=True)
 
     curvature, scatter = rows.sum(part)
     return curvature, scatter

@@ -11,7 +11,8 @@ import numpy as np
 from confide._types import AnyArray, Array
 from confide.accounting import PureEvent
 from confide.data import Schema
-from confide.data.rows.block import Block, Partial
+from confide.data.matrix.sums import Partial
+from confide.data.rows.block import Block
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import (
@@ -152,7 +153,7 @@ class ProjectedHistogram:
 
     def _codes(self, block: Block, bound: float) -> AnyArray:
         """Return the cell of every record; each is looked at by itself."""
-        features = _dense(block)
+        features = block.toarray()
         codes = np.zeros(len(features), dtype=np.intp)
         start = 0
         for centres in self.blocks:
@@ -180,16 +181,3 @@ class ProjectedHistogram:
 
 LEAST_EIGENVALUE = 1e-3
 """No direction is solved with less strength than this, even without a ridge."""
-
-
-def _dense(block: Block) -> Array:
-    """Return the bounded rows of a block, the intercept's column included."""
-    features = block.features
-    if not isinstance(features, np.ndarray):
-        features = np.asarray(features.todense(), dtype=np.float64)
-    if block.factor is not None:
-        features = features * block.factor[:, None]
-    if not block.height:
-        return np.asarray(features)
-    column = np.full((len(features), 1), block.height)
-    return np.hstack([features, column])

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from confide._types import Array
-from confide.data.rows.block import Block, Partial
+from confide.data.matrix.sums import Partial
+from confide.data.rows.block import Block
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import Calibration, Need
@@ -41,7 +42,7 @@ class SumsCalibration(Calibration):
     def check_rows(self, rows: Rows) -> None:
         """Refuse by shape what rounding could move by more than the slack."""
         unit = float(np.finfo(np.float64).eps) / 2
-        if 4 * unit * rows.terms * rows.count > ROUNDING_SLACK:
+        if 4 * unit * rows.sum_shape.terms * rows.count > ROUNDING_SLACK:
             raise InvalidParameter(
                 "mechanism",
                 "'objective' or 'output' for so many rows: rounding moves sums too far",
@@ -74,7 +75,7 @@ def sufficient_statistics(rows: Rows) -> tuple[Array, Array]:
 
     def part(block: Block) -> Partial:
         target = np.asarray(block.target, dtype=np.float64)
-        return block.gram(np.ones(len(target)), fine=True), block.pull(target)
+        return block.gram(np.ones(len(target)), double=True), block.weighted_sum(target)
 
     gram, moment = rows.sum(part)
     return gram, moment

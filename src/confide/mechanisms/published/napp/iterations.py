@@ -14,8 +14,7 @@ from scipy.linalg.lapack import dposv
 from scipy.optimize import brentq
 
 from confide._types import Array
-from confide.data.matrix.coded_design import CodedDesign
-from confide.data.rows.in_memory import InMemoryRows, Rows, held
+from confide.data.rows.in_memory import Rows, require_in_memory
 from confide.errors import InvalidParameter, NotSolved
 from confide.mechanisms.published.napp.weights import Weighting
 from confide.objectives import L2Ball, Objective, Ridge
@@ -123,8 +122,8 @@ class ExactStep:
 
     def __init__(self, objective: Objective, rows: Rows) -> None:
         self._objective, self._rows = objective, rows
-        table = held(rows, "NAPP")
-        self._x, self._y = dense(table), np.asarray(table.target, dtype=np.float64)
+        table = require_in_memory(rows, "NAPP")
+        self._x, self._y = table.toarray(), np.asarray(table.target, dtype=np.float64)
         self._t = np.ascontiguousarray(self._x.T)
         self._gram = self._aside = np.zeros((0, 0))
         self._linear = np.zeros(0)
@@ -221,20 +220,3 @@ def _newton(gram: Array, weights: Array, right: Array) -> Array:
     if trouble:
         raise NotSolved("a reweighted ridge problem is singular")
     return np.asarray(scale * found)
-
-
-def dense(rows: InMemoryRows) -> Array:
-    """Return all rows as one matrix, the intercept column included."""
-    features = rows.features
-    if isinstance(features, CodedDesign):
-        matrix = features.todense(np.float64)
-    elif hasattr(features, "toarray"):
-        matrix = features.toarray()
-    else:
-        matrix = features
-    matrix = np.asarray(matrix, dtype=np.float64)
-    if rows.factor is not None:
-        matrix = matrix * rows.factor[:, None]
-    if rows.height:
-        matrix = np.column_stack([matrix, np.full(len(matrix), rows.height)])
-    return np.ascontiguousarray(matrix)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, cast
 
 from confide._types import Array
 from confide.accounting import event_of
-from confide.data.rows.in_memory import Rows, held
+from confide.data.rows.in_memory import Rows, require_in_memory
 from confide.errors import InvalidParameter, PrivacyLeak, Unproved
 from confide.mechanisms.base import (
     BOUNDED_SLOPE,
@@ -66,7 +66,7 @@ class NappCalibration(Calibration):
 
     def check_rows(self, rows: Rows) -> None:
         """Refuse rows in parts, before anything is spent."""
-        held(rows, "NAPP")
+        require_in_memory(rows, "NAPP")
 
 
 @dataclass(frozen=True, slots=True)

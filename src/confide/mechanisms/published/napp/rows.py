@@ -17,14 +17,14 @@ import numpy as np
 from sklearn.base import clone
 
 from confide._types import Array
-from confide.data.rows.in_memory import InMemoryRows, Rows, held
+from confide.data.matrix.dense import Dense
+from confide.data.rows.in_memory import InMemoryRows, Rows, require_in_memory
 from confide.errors import InvalidParameter
 from confide.mechanisms.published.napp.iterations import (
     ExactStep,
     NappPath,
     NappStopping,
     Step,
-    dense,
     follow,
 )
 from confide.mechanisms.published.napp.weights import Weighting
@@ -104,8 +104,8 @@ class AugmentedStep:
     ) -> None:
         self._plain = ExactStep(objective, rows)
         self._objective, self._count, self._entropy = objective, count, entropy
-        table = held(rows, "NAPP")
-        self._x, self._y = dense(table), np.asarray(table.target, dtype=np.float64)
+        table = require_in_memory(rows, "NAPP")
+        self._x, self._y = table.toarray(), np.asarray(table.target, dtype=np.float64)
         found = labels_for(objective.loss)
         squared = getattr(estimator, "loss", None) == "squared_hinge"
         self._curvature = 1.0 if squared else found.curvature
@@ -123,7 +123,7 @@ class AugmentedStep:
         features = np.vstack([self._x, made])
         target = np.concatenate([self._y, self._labels])
         if self._estimator is None:
-            whole = InMemoryRows(features, target, None, 0.0)
+            whole = InMemoryRows(Dense(features), target, None, 0.0)
             idle = np.full(len(weights), NO_WEIGHT)
             step = ExactStep(self._objective, whole)
             return step.solve(idle, np.zeros(len(weights)), start)

@@ -1,0 +1,273 @@
+"""A feature matrix whose entries are all stored, as an array."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias, TypeVar
+
+import numpy as np
+
+from confide._types import AnyArray, Array
+from confide.data.matrix.category_tables import CodedGroup, Places
+from confide.data.matrix.lengths import (
+    ROWS_AT_ONCE,
+    refuse_infinite,
+    row_lengths,
+    sum_row_by_row,
+)
+from confide.data.matrix.sums import SumShape, addition_depth, rows_per_sum
+
+Part = TypeVar("Part")
+Slicer: TypeAlias = Callable[[slice, Any, AnyArray | None], tuple[Part, AnyArray | None]]
+"""Rows of a slice in a precision, and their factors; valid until the next slice."""
+RUN = 8
+FEWEST_RUNS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class RowStride:
+    """One row in ``step``: runs of neighbours at equal distances, or else single rows.
+
+    Runs are cheaper where rows lie one after the other in memory.
+    """
+
+    step: int
+    runs: int = 0
+
+    @classmethod
+    def in_runs(cls, step: int, count: int) -> "RowStride":
+        """Take runs from a number of rows, single rows if there would be few runs."""
+        runs = count // (RUN * step)
+        return cls(step, runs if runs >= FEWEST_RUNS else 0)
+
+    def __call__(self, values: Any, dtype: Any = None) -> Any:
+        """Return a copy of the rows, in another precision if one is given."""
+        dtype = values.dtype if dtype is None else dtype
+        if not self.runs:
+            return values[:: self.step].astype(dtype)
+        length, rest = RUN * self.step, values.shape[1:]
+        whole = values[: self.runs * length].reshape(self.runs, length, *rest)
+        return whole[:, :RUN].astype(dtype).reshape(self.runs * RUN, *rest)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Dense:
+    """Rows as an array of two dimensions."""
+
+    array: AnyArray
+
+    groups: ClassVar[tuple[CodedGroup, ...]] = ()
+    places: ClassVar[Places] = slice(None)
+    is_sparse: ClassVar[bool] = False
+    scalable: ClassVar[bool] = True
+    reach: ClassVar[float] = math.inf
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows and columns there are."""
+        rows, columns = self.array.shape
+        return rows, columns
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory the rows take."""
+        return self.array.nbytes
+
+    @property
+    def block_rows(self) -> int:
+        """How many rows to work on at once."""
+        return rows_per_sum(self.array.shape[1])
+
+    @property
+    def sum_shape(self) -> SumShape:
+        """How a sum over a block, and a margin, is added up."""
+        (count, width), block = self.shape, self.block_rows
+        rows = min(count, block)
+        return SumShape(block, addition_depth(-(-rows // block)), rows, width, width)
+
+    # ------------------------------------------------------------------------ some rows
+
+    def __getitem__(self, chosen: slice | AnyArray) -> "Dense":
+        return Dense(self.array[chosen])
+
+    def empty(self) -> "Dense":
+        """Return no rows of the same kind, which keep no memory alive."""
+        return Dense(np.empty((0, self.array.shape[1]), self.array.dtype))
+
+    def slicer(self) -> Slicer["Dense"]:
+        """Return what cuts out rows in some precision, and their factors.
+
+        Rows of another type are converted into memory that the next cut uses again.
+        """
+        room: list[AnyArray] = []
+
+        def convert(part: AnyArray, dtype: Any) -> AnyArray:
+            if part.dtype == dtype:
+                return part
+            if not room or room[0].shape != part.shape:
+                room[:] = [np.empty_like(part, dtype)]
+            np.copyto(room[0], part)
+            return room[0]
+
+        def cut_out(
+            cut: slice, dtype: Any, factor: AnyArray | None
+        ) -> tuple[Dense, AnyArray | None]:
+            part = self.array[cut]
+            if factor is None or dtype == np.float64:
+                return Dense(convert(part, dtype)), factor
+            whole = Dense(convert(part, np.float64)).scaled(factor)
+            return Dense(whole.array.astype(dtype)), None
+
+        return cut_out
+
+    def stride(self, step: int) -> RowStride:
+        """Return which rows a subsample of one in ``step`` takes."""
+        return RowStride.in_runs(step, self.array.shape[0])
+
+    def subsample(
+        self, stride: RowStride, factor: AnyArray | None
+    ) -> tuple["Dense", AnyArray | None]:
+        """Return a copy of some rows in single precision, with their factors."""
+        if factor is None:
+            return Dense(stride(self.array, np.float32)), None
+        whole = Dense(stride(self.array, np.float64)).scaled(stride(factor, np.float64))
+        return Dense(whole.array.astype(np.float32)), None
+
+    # ------------------------------------------------------------------- other matrices
+
+    def without_duplicates(self) -> "Dense":
+        """Return the same: no place holds two entries."""
+        return self
+
+    def columns(self, support: Sequence[int]) -> "Dense":
+        """Return some columns."""
+        chosen = np.asarray(support, dtype=np.intp)
+        return Dense(np.ascontiguousarray(self.array[:, chosen], dtype=np.float64))
+
+    def absolute(self) -> "Dense":
+        """Return the magnitudes of all entries."""
+        return Dense(abs(self.array))
+
+    def scaled(self, factor: AnyArray | None) -> "Dense":
+        """Return every row times its factor."""
+        return self if factor is None else Dense(self.array * factor[:, None])
+
+    def clipped(self, bound: float) -> "Dense":
+        """Return entries no larger than a bound."""
+        return Dense(clip_values(self.array, bound))
+
+    def number_columns(self, factor: AnyArray | None) -> "Dense":
+        """Return the columns of numbers, times their factors: all there are."""
+        return self.scaled(factor)
+
+    def split(self, leading: Callable[[AnyArray], AnyArray]) -> tuple["Dense", "Dense"]:
+        """Return the leading parts of all entries, and the rest."""
+        lead = leading(self.array)
+        return Dense(lead), Dense(self.array - lead)
+
+    def toarray(self, dtype: Any = np.float64) -> AnyArray:
+        """Return the rows as an array."""
+        return np.asarray(self.array, dtype)
+
+    def plain(self, factor: AnyArray | None) -> Any:
+        """Return the rows times their factors as scikit-learn takes them, in doubles.
+
+        In one order of memory: how a table was stored leaves no trace in how it is added
+        up.
+        """
+        return Dense(np.ascontiguousarray(self.array, np.float64)).scaled(factor).array
+
+    # -------------------------------------------------------------------------- products
+
+    def __matmul__(self, theta: AnyArray) -> AnyArray:
+        return self.array @ theta
+
+    def row_independent_product(self, theta: AnyArray) -> AnyArray:
+        """Return what `@` does, each row rounded as if there were no other."""
+        return sum_row_by_row("ij,j->i", np.ascontiguousarray(self.array), theta)
+
+    def weighted_sum(self, weights: AnyArray) -> AnyArray:
+        """Return Σ wᵢxᵢ; a matrix of weights gives a column for each of its columns."""
+        return weights @ self.array if weights.ndim == 1 else self.array.T @ weights
+
+    def gram(
+        self, weights: AnyArray, factor: AnyArray | None, height: float, *, double: bool
+    ) -> Array:
+        """Return Σ wᵢxᵢxᵢᵀ of rows times their factors, beside a constant column."""
+        kind: Any = np.float64 if double else np.float32
+        root = np.sqrt(weights).astype(kind, copy=False)
+        # A row that was shortened may hold numbers too large for single precision.
+        rows = self.scaled(factor).array.astype(kind)
+        rows *= root[:, None]
+        inner = rows.T @ rows
+        if not height:
+            return inner.astype(np.float64, copy=False)
+        return bordered(inner, height * (root @ rows), height**2 * float(weights.sum()))
+
+    def gram_diagonal(self, weights: AnyArray) -> AnyArray:
+        """Return Σ wᵢxᵢⱼ² for every column j."""
+        return np.einsum("i,ij,ij->j", weights, self.array, self.array)
+
+    # ----------------------------------------------------------------------------- sizes
+
+    def squared_lengths(self) -> Array:
+        """Return every row's squared length, each rounded as if there were no other."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows = np.ascontiguousarray(self.array)
+            return sum_row_by_row("ij,ij->i", rows, rows)
+
+    def safe_lengths(self, places: slice | AnyArray, factor: AnyArray | None) -> Array:
+        """Return lengths of some rows without squares that underflow or overflow."""
+        rows = self[places].scaled(factor).array
+        top = np.abs(rows).max(axis=1)
+        unit = np.where(top > 0, top, 1.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            shares = Dense(rows / unit[:, None])
+            return np.asarray(top * np.sqrt(shares.squared_lengths()))
+
+    def lengths(self, factor: AnyArray | None = None, height: float = 0.0) -> Array:
+        """Return the length of every row times its factor, beside a constant column."""
+        return row_lengths(self, factor, height)
+
+    def largest_entry(self) -> float:
+        """Return the largest magnitude of an entry."""
+        return float(np.abs(self.array).max(initial=0.0))
+
+    def largest_norms(self, few: int) -> Array:
+        """Return how long the few largest entries of every row are together."""
+        rows = range(0, max(1, self.array.shape[0]), ROWS_AT_ONCE)
+        parts = [_norms(self.array[low : low + ROWS_AT_ONCE], few) for low in rows]
+        return np.concatenate(parts)
+
+    def refuse_infinite(self) -> None:
+        """Explain which entry is not finite, or too large."""
+        refuse_infinite(self.array)
+
+    def __repr__(self) -> str:
+        return "<private rows>"
+
+
+def bordered(inner: AnyArray, cross: AnyArray, corner: float) -> Array:
+    """Return a Gram matrix with one more column."""
+    whole = np.empty((len(inner) + 1, len(inner) + 1))
+    whole[:-1, :-1] = inner
+    whole[-1, :-1] = whole[:-1, -1] = cross
+    whole[-1, -1] = corner
+    return whole
+
+
+def clip_values(values: AnyArray, bound: float) -> AnyArray:
+    """Clip to the largest number of their type that is not beyond a bound."""
+    kind = values.dtype.type
+    limit = kind(bound)
+    limit = limit if float(limit) <= bound else np.nextafter(limit, kind(0))
+    return np.clip(values, -limit, limit)
+
+
+def _norms(values: AnyArray, few: int) -> Array:
+    with np.errstate(over="ignore"):
+        squares = np.square(values, dtype=np.float64)
+    if few < squares.shape[1]:
+        squares = np.partition(squares, squares.shape[1] - few, axis=1)[:, -few:]
+    # Column by column: NumPy's own sum rounds a row by how many there are.
+    return np.asarray(np.sqrt(sum(squares.T, np.zeros(len(squares)))))
