@@ -17,7 +17,7 @@ from confide.reporting.summary import CoefficientTable, Summary
 from confide.reporting.text import about_intervals, plain_words
 
 if TYPE_CHECKING:
-    from confide.reporting import terminal  # noqa: F401
+    from confide.reporting import terminal
 
 __all__ = [
     "Coefficient",
@@ -30,6 +30,7 @@ __all__ = [
     "plain_words",
     "report_page",
     "summary_record",
+    "terminal",
 ]
 
 if not TYPE_CHECKING:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from confide.data import EntryBounds, bound_entries
-from confide.data.matrix import as_matrix
+from confide.data.matrix.matrix import as_matrix
 from confide.data.rows.in_memory import InMemoryRows
 from confide.errors import InvalidData, PrivacyLeak
 from confide.noise import Entropy
