@@ -1,5 +1,6 @@
 """Summaries and guarantees that reports are made of."""
 
+import dataclasses
 from html.parser import HTMLParser
 
 from hypothesis import strategies as st
@@ -66,3 +67,14 @@ class Reader(HTMLParser):
     @property
     def text(self):
         return " ".join(" ".join(self.said).split())
+
+
+WITH_PARTS = (
+    Coefficient("age", 0.5, 0.2, 0.8, 0.1),
+    Coefficient("income", -0.1, -0.6, 0.4, 0.49),
+    Coefficient("region", 0.2, -math.inf, math.inf, 1.0),
+)
+
+
+def bounded(level=0.9, caution=""):
+    return dataclasses.replace(a_summary(rows=WITH_PARTS), level=level, caution=caution)

@@ -249,4 +249,8 @@ class EntryMechanism(Mechanism, Protocol):
         ...
 
 
-MECHANISMS: Registry[type[Any]] = Registry("mechanism", "confide.selection")
+MECHANISMS: Registry[type[Any]] = Registry(
+    "mechanism", "confide.mechanisms.published", "confide.selection"
+)
+    "mechanism", "confide.mechanisms.published", "confide.selection"
+)

@@ -1,6 +1,5 @@
 """Drawings of coefficients and released plots, and the numbers beside them."""
 
-import dataclasses
 import math
 import re
 from itertools import pairwise
@@ -25,8 +24,10 @@ from confide.reporting import (
 from confide.reporting.coefficient_svg import MOST_SHOWN, picture, scale_for
 from confide.reporting.format import cut, round_up, short
 from support.summaries import (
+    WITH_PARTS,
     Reader,
     a_summary,
+    bounded,
 )
 
 
@@ -50,17 +51,6 @@ def test_rows_of_a_drawing_never_overlap():
         heights = [float(y) for y in re.findall(r'class="name"[^>]* y="([\d.]+)"', drawing)]
         assert len(heights) == 30
         assert min(b - a for a, b in pairwise(heights)) >= 20
-
-
-WITH_PARTS = (
-    Coefficient("age", 0.5, 0.2, 0.8, 0.1),
-    Coefficient("income", -0.1, -0.6, 0.4, 0.49),
-    Coefficient("region", 0.2, -math.inf, math.inf, 1.0),
-)
-
-
-def bounded(level=0.9, caution=""):
-    return dataclasses.replace(a_summary(rows=WITH_PARTS), level=level, caution=caution)
 
 
 def test_the_sampling_part_is_drawn_inside_the_whole_interval():

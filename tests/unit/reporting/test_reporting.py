@@ -46,6 +46,7 @@ from support.summaries import (
     ZCDP,
     Reader,
     a_summary,
+    bounded,
 )
 
 
