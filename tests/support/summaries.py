@@ -1,6 +1,7 @@
 """Summaries and guarantees that reports are made of."""
 
 import dataclasses
+import math
 from html.parser import HTMLParser
 
 from hypothesis import strategies as st

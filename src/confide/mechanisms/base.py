@@ -252,5 +252,3 @@ class EntryMechanism(Mechanism, Protocol):
 MECHANISMS: Registry[type[Any]] = Registry(
     "mechanism", "confide.mechanisms.published", "confide.selection"
 )
-    "mechanism", "confide.mechanisms.published", "confide.selection"
-)
