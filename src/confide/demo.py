@@ -14,8 +14,8 @@ from confide.privacy import Approx, Pure
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 DELTA = "1e-5"
-REPEATS = 20
-FEW = ("worst radius", "worst texture", "worst concave points")
+FITS_PER_BUDGET = 20
+INTERVAL_COLUMNS = ("worst radius", "worst texture", "worst concave points")
 """Columns of the model with intervals: a table this small pays for few."""
 NO_NOISE = Pure(10**9)
 
@@ -47,7 +47,9 @@ def breast_cancer() -> tuple[Schema, pd.DataFrame]:
 def run_demo(epsilon: float = 4.0, seed: int | None = None) -> Demo:
     """Fit one model with intervals at epsilon, and others to see what budgets buy."""
     schema, table = breast_cancer()
-    few = replace(schema, columns=tuple(c for c in schema.columns if c.name in FEW))
+    few = replace(
+        schema, columns=tuple(c for c in schema.columns if c.name in INTERVAL_COLUMNS)
+    )
     model = LogisticRegression(
         Approx(epsilon, DELTA), schema=few, intervals=True, random_state=seed
     ).fit(table)
@@ -78,7 +80,7 @@ def _accuracies(
 
     lines = []
     for spent in EPSILONS:
-        seeds = [None if seed is None else seed + i for i in range(REPEATS)]
+        seeds = [None if seed is None else seed + i for i in range(FITS_PER_BUDGET)]
         scores = [accuracy(spent, one) for one in seeds]
         lines.append((spent, float(np.mean(scores)), float(np.std(scores))))
     plain = PlainLogisticRegression(C=1e3).fit(schema.design(train), train["diagnosis"])

@@ -104,7 +104,7 @@ def test_the_logistic_coupling_is_exact():
     eta = np.linspace(-30, 30, 601)
     for y in (-1.0, 1.0):
         slope = Logistic().slope(eta, np.full_like(eta, y))
-        kappa = Logistic().curvature_at(np.abs(slope), ANYWHERE)
+        kappa = Logistic().max_curvature(np.abs(slope), ANYWHERE)
         exact = 1 / (4 * np.cosh(eta / 2) ** 2)
         np.testing.assert_allclose(kappa, exact, rtol=1e-12, atol=4e-16)
 
@@ -176,22 +176,28 @@ FAULTS = {
         "derivative of the slope",
     ),
     "kappa too small": Fault(
-        {"curvature_at": lambda _, slope, __: 0.9 * slope * (1 - slope)},
+        {"max_curvature": lambda _, slope, __: 0.9 * slope * (1 - slope)},
         "Lipschitz constant",
     ),
     "kappa wrong away from its peak": Fault(
-        {"curvature_at": lambda _, slope, __: 4 * (slope * (1 - slope)) ** 2},
-        "must not exceed curvature_at",
+        {"max_curvature": lambda _, slope, __: 4 * (slope * (1 - slope)) ** 2},
+        "must not exceed max_curvature",
     ),
     "kappa not concave": Fault(
-        {"curvature_at": lambda _, slope, __: slope * (1 - slope) + 0.05 * (slope < 0.1)},
+        {"max_curvature": lambda _, slope, __: slope * (1 - slope) + 0.05 * (slope < 0.1)},
         "concave",
     ),
-    "peak in the wrong place": Fault({"bent_most_at": 0.2}, "Lipschitz constant"),
+    "peak in the wrong place": Fault(
+        {"slope_of_peak_curvature": 0.2}, "Lipschitz constant"
+    ),
     "not convex": Fault({"value": lambda _, eta, y: np.cos(eta) * y}, "convex"),
     "inverse of another slope": Fault(
-        {"margin_at": lambda self, slope, y: 1.01 * Logistic.margin_at(self, slope, y)},
-        "margin_at must return",
+        {
+            "inverse_slope": lambda self, slope, y: (
+                1.01 * Logistic.inverse_slope(self, slope, y)
+            )
+        },
+        "inverse_slope must return",
     ),
     "precision lost": Fault(
         {"slope": lambda self, eta, y: Logistic.slope(self, eta, y).astype(np.float64)},

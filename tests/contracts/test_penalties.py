@@ -95,10 +95,10 @@ def test_the_objective_counts_the_ridge_of_a_penalty():
     objective = Objective(Logistic(), 3, l2=0.25, penalty=Ridge(weights))
     np.testing.assert_array_equal(objective.ridge, [1.25, 2.25, 0.75])
     assert objective.strong_convexity == 0.75
-    assert objective.kink is None
+    assert objective.nonsmooth_part is None
     mixed = Objective(Logistic(), 3, l2=0.25, penalty=ElasticNet(2.0, 0.5))
     assert mixed.strong_convexity == 1.25
-    assert mixed.kink == L1(1.0)
+    assert mixed.nonsmooth_part == L1(1.0)
 
 
 @pytest.mark.parametrize(

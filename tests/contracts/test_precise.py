@@ -67,7 +67,9 @@ def test_leading_parts_multiply_and_add_without_error():
     rng = np.random.default_rng(1)
     a, b = rng.normal(size=(2, 8192))
     coarse = [precise._leading(v, float(np.abs(v).max())) for v in (a, b)]
-    grid = [2.0 ** (np.ceil(np.log2(np.abs(v).max())) - precise.BITS) for v in (a, b)]
+    grid = [
+        2.0 ** (np.ceil(np.log2(np.abs(v).max())) - precise.LEADING_BITS) for v in (a, b)
+    ]
     whole = [np.rint(v / g).astype(np.int64) for v, g in zip(coarse, grid, strict=True)]
     exact = int(sum(int(x) * int(y) for x, y in zip(*whole, strict=True)))
     assert float(coarse[0] @ coarse[1]) == exact * grid[0] * grid[1]

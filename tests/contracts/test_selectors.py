@@ -74,7 +74,7 @@ def cheaper_for_replacing(self, objective, budget, neighbours, *, copies=1):
     return replace(found, noise=replace(found.noise, scale=factor * found.noise.scale))
 
 
-def shuffled(self, calibration, rows, entropy):
+def permutation(self, calibration, rows, entropy):
     return ScreeningSelector.select(self, calibration, rows, entropy)[::-1]
 
 
@@ -96,7 +96,7 @@ def without_noise(self, calibration, rows, entropy):
 
 FAULTS = {
     "no noise": ({"select": without_noise}, "depend on the noise"),
-    "columns out of order": ({"select": shuffled}, "in rising order"),
+    "columns out of order": ({"select": permutation}, "in rising order"),
     "too few columns": ({"select": one_fewer}, "different columns"),
     "blind to the rows": ({"select": blind}, "must be selected"),
     "randomness from elsewhere": ({"select": from_elsewhere}, "reproduce a selection"),

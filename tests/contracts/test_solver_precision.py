@@ -68,7 +68,10 @@ def proximal_gradient_wide(objective, features, target, linear):
         slope = SLOPES["logistic"](features @ theta, target)
         gradient = features.T @ slope + objective.l2 * theta + linear
         theta = prox(
-            objective.kink, objective.constraint, theta - gradient / steepest, 1 / steepest
+            objective.nonsmooth_part,
+            objective.constraint,
+            theta - gradient / steepest,
+            1 / steepest,
         )
     return theta
 

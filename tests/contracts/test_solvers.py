@@ -367,7 +367,7 @@ def test_few_rows_and_rows_of_zeros(parts, count):
     for features in (np.zeros((count, DIMENSION)), sparse.csr_array((count, DIMENSION))):
         rows = bound_rows(features, np.ones(count), 1.0, 0.0)
         found = minimise(objective, rows, linear, TOLERANCE)
-        expected = prox(objective.kink, objective.constraint, -linear / 2, 0.5)
+        expected = prox(objective.nonsmooth_part, objective.constraint, -linear / 2, 0.5)
         assert np.linalg.norm(found.theta - expected) <= found.distance + 1e-15
 
 

@@ -218,7 +218,7 @@ def test_z_and_y_move_no_farther_than_was_paid_for(seed):
         rows = table([[0.6, -0.8, 0.0], [0.1, 0.2, 0.3]], [label, 1.0])
         pull = x / 2 + RHO * z - y - clipped_gradient(target.loss, rows, C)(x) / 2
         there = pull / (0.5 + RHO + 1.0)
-        split = target.kink.prox(there + y / RHO, 1 / (RHO * 2))
+        split = target.nonsmooth_part.prox(there + y / RHO, 1 / (RHO * 2))
         moves.append((there, split, y + RHO * (there - split)))
     bound = 2 * C * ThreeNoises(Admm(target, RHO), Gaussian(1.0)).reach(2.0, 2.0)
     lengths = [float(np.linalg.norm(a - b)) for a, b in zip(*moves, strict=True)]

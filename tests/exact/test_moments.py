@@ -53,10 +53,10 @@ def steepest_margin(calibration, length, label):
     target = calibration.objective
     loss, public = target.loss, target.public
     slopes = np.linspace(0, moments.steepest_slope(target, length), 200_001)[1:-1]
-    size = np.hypot(loss.curvature_at(slopes, public), calibration.weight * slopes**2)
+    size = np.hypot(loss.max_curvature(slopes, public), calibration.weight * slopes**2)
     slope = slopes[np.argmax(size + 1e-9 * slopes)]
     sign = 1.0 if loss.targets == "counts" else -label
-    return float(loss.margin_at(np.array([sign * slope]), np.array([label]))[0])
+    return float(loss.inverse_slope(np.array([sign * slope]), np.array([label]))[0])
 
 
 def witness(calibration, length, label):
@@ -154,7 +154,7 @@ def test_the_grid_bounds_every_slope_from_above(name, length, weight):
     target = objective(name)
     claim = moments.largest_contribution(target, weight, length)
     slopes = np.linspace(0, moments.steepest_slope(target, length), 99_991)
-    size = np.hypot(target.loss.curvature_at(slopes, target.public), weight * slopes**2)
+    size = np.hypot(target.loss.max_curvature(slopes, target.public), weight * slopes**2)
     assert size.max() <= claim * (1 + 1e-15)
     assert size.max() >= claim * (1 - 5e-3)
 

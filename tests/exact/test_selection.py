@@ -304,7 +304,7 @@ def largest_threshold_step(budget, relation):
     calibration = mechanism.calibrate(bounded(Logistic(), 3, 2.0, 1.0), budget, relation)
     objective, theta = calibration.objective, np.array([0.5, 0.0, -1.0])
     main = calibration.budget.share("19/40")
-    few = objective.on_columns(2)
+    few = objective.restricted_to(2)
     worst = [0.0, 0.0, 0.0]
     for base in BASES.values():
         for first, second in neighbours_of(base, relation, SCREENED):

@@ -196,8 +196,8 @@ def test_an_outside_event_costs_what_it_says(outside, tmp_path):
     assert compose([event, event], 1e-6) == compose([known, known], 1e-6)
     book = Ledger.open(tmp_path / "book.db")
     book.set_limit("trees", Zcdp(1))
-    receipt = book.charge("trees", Approx("1/2", "1e-6"), [event])
-    assert receipt.counted.rho == as_zcdp([known]).rho
+    charge_entry = book.charge("trees", Approx("1/2", "1e-6"), [event])
+    assert charge_entry.counted.rho == as_zcdp([known]).rho
     assert book.entries("trees")[-1].events == (event,)
 
 

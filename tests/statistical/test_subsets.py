@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chisquare
 
-from confide.noise import Entropy, each_by_chance, of_equal_size
+from confide.noise import Entropy, fixed_size_subsets, poisson_subsets
 
 ALARM = 1e-4
 DRAWS = 20_000
@@ -22,7 +22,7 @@ def first(stream, count):
 
 @pytest.mark.parametrize(("count", "size"), [(5, 2), (6, 3), (5, 4), (4, 1)])
 def test_all_subsets_of_a_size_are_equally_likely(count, size):
-    drawn = first(of_equal_size(count, size, Entropy.seeded(11)), DRAWS)
+    drawn = first(fixed_size_subsets(count, size, Entropy.seeded(11)), DRAWS)
     index = {subset: i for i, subset in enumerate(combinations(range(count), size))}
     places = [index[tuple(subset)] for subset in drawn]
     found = np.bincount(places, minlength=len(index))
@@ -30,7 +30,7 @@ def test_all_subsets_of_a_size_are_equally_likely(count, size):
 
 
 def test_large_subsets_have_different_places_and_no_favourites():
-    stream = of_equal_size(1000, 90, Entropy.seeded(12))
+    stream = fixed_size_subsets(1000, 90, Entropy.seeded(12))
     drawn = np.array(first(stream, 4000))
     assert (np.diff(drawn, axis=1) > 0).all()
     found = np.bincount(drawn.ravel(), minlength=1000)
@@ -41,13 +41,13 @@ def test_large_subsets_have_different_places_and_no_favourites():
 
 
 def test_the_whole_table_and_its_complement():
-    assert first(of_equal_size(3, 3, Entropy.seeded(1)), 2) == [[0, 1, 2]] * 2
+    assert first(fixed_size_subsets(3, 3, Entropy.seeded(1)), 2) == [[0, 1, 2]] * 2
 
 
 def test_every_combination_of_a_batch_by_chance():
     """Four places at rate 2/5: the sixteen sets have product probabilities."""
     rate = Fraction(2, 5)
-    drawn = first(each_by_chance(4, rate, Entropy.seeded(13)), DRAWS)
+    drawn = first(poisson_subsets(4, rate, Entropy.seeded(13)), DRAWS)
     found = np.zeros(16)
     for subset in drawn:
         found[sum(2**place for place in subset)] += 1
@@ -57,7 +57,7 @@ def test_every_combination_of_a_batch_by_chance():
 
 
 def test_sizes_of_batches_by_chance_are_binomial_and_batches_independent():
-    stream = each_by_chance(300, Fraction(1, 50), Entropy.seeded(14))
+    stream = poisson_subsets(300, Fraction(1, 50), Entropy.seeded(14))
     sizes = np.array([len(next(stream)) for _ in range(DRAWS)])
     most = 16
     law = binom(300, 0.02)
@@ -68,13 +68,13 @@ def test_sizes_of_batches_by_chance_are_binomial_and_batches_independent():
 
 
 def test_a_wrong_rate_would_be_noticed():
-    drawn = first(each_by_chance(4, Fraction(41, 100), Entropy.seeded(13)), 4 * DRAWS)
+    drawn = first(poisson_subsets(4, Fraction(41, 100), Entropy.seeded(13)), 4 * DRAWS)
     found = sum(len(subset) for subset in drawn)
     assert abs(found / (16 * DRAWS) - 0.4) > 4 * np.sqrt(0.24 / (16 * DRAWS))
 
 
 def test_an_empty_table_has_empty_batches():
-    assert first(each_by_chance(0, Fraction(1, 2), Entropy.seeded(1)), 3) == [[]] * 3
+    assert first(poisson_subsets(0, Fraction(1, 2), Entropy.seeded(1)), 3) == [[]] * 3
 
 
 @pytest.mark.parametrize("limit", [1, 7, 2**20, 2**63 + 1])

@@ -42,7 +42,7 @@ def proximal_gradient(objective, slope, features, target, linear, sweeps=4000):
     for _ in range(sweeps):
         pull = slope(features @ theta, target) @ features
         ahead = theta - (pull + objective.ridge * theta + linear) / steepest
-        moved = prox(objective.kink, objective.constraint, ahead, 1 / steepest)
+        moved = prox(objective.nonsmooth_part, objective.constraint, ahead, 1 / steepest)
         if np.linalg.norm(moved - theta) <= 1e-16:
             break
         theta = moved

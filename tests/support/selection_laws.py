@@ -12,7 +12,7 @@ from confide.data.rows.in_memory import InMemoryRows
 from confide.noise import Gumbel
 from confide.privacy import Neighbours, Pure
 from confide.selection.exponential import GAP, BoxScores, _margin, loss_range
-from confide.selection.frank_wolfe import Corners, PlainPath, TouchedPath
+from confide.selection.frank_wolfe import Corners, DensePath, SparsePath
 from confide.selection.screening import column_scores
 
 ORDERS = (1.01, 1.5, 2.0, 4.0, 16.0, 64.0)
@@ -139,7 +139,7 @@ def walked(mechanism, calibration, rows, *, touched):
     corners = list(product(range(objective.dimension), (1.0, -1.0)))
     law = {}
     for sequence in product(corners, repeat=steps):
-        path = (TouchedPath if touched else PlainPath)(objective, rows)
+        path = (SparsePath if touched else DensePath)(objective, rows)
         log_chance = 0.0
         for step, (place, sign) in enumerate(sequence):
             powers = np.array([-s * rate * path.pulls[j] for j, s in corners])

@@ -19,7 +19,7 @@ class Linear(LossTraits):
     targets = "signs"
     monotone = True
     smooth = True
-    bent_most_at = np.inf
+    slope_of_peak_curvature = np.inf
 
     def value(self, eta, y):
         return self.steepness * y * eta
@@ -33,7 +33,7 @@ class Linear(LossTraits):
     def slope_bound(self, public):
         return self.steepness
 
-    def curvature_at(self, slope, public):
+    def max_curvature(self, slope, public):
         return np.zeros_like(slope)
 
 

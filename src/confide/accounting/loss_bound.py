@@ -168,8 +168,8 @@ def _log_between(low: Array, high: Array) -> Array:
     return np.where(high > low, inside, -np.inf)
 
 
-CELLS = 64
-REACH = 9.0
+PROFILE_CELLS = 64
+REACH_DEVIATIONS = 9.0
 HALVINGS = 50
 
 
@@ -181,8 +181,8 @@ def gaussian_left(
     The profile falls as epsilon grows, so its value at the left end of a cell bounds it
     inside: the search never relies on interpolation.
     """
-    start = max(0.0, epsilon - REACH * most - most**2 / 2)
-    grid = np.linspace(start, epsilon + REACH * most, CELLS)
+    start = max(0.0, epsilon - REACH_DEVIATIONS * most - most**2 / 2)
+    grid = np.linspace(start, epsilon + REACH_DEVIATIONS * most, PROFILE_CELLS)
     heights = np.array([profile(float(point)) for point in grid])
     if _total(grid, heights, epsilon, most) <= delta:
         return most

@@ -33,7 +33,7 @@ from confide.privacy.budgets import Number, exact
 Method: TypeAlias = Literal["best", "gaussian", "pld", "renyi", "renyi-general"]
 METHODS: tuple[Method, ...] = get_args(Method)
 PROOF = "noisy-gradients.md#subsampled-gaussian"
-NEARNESS = 1e-4
+RELATIVE_TOLERANCE = 1e-4
 """How near a calibrated multiplier is to the smallest that its method allows."""
 LARGEST_LOG = math.log(1e9)
 GENERAL_ORDERS = np.unique(np.round(np.geomspace(2, 2048, 160)))
@@ -185,10 +185,10 @@ def _calibrated(
         return full
     guess = math.log(max(full * float(probe.rate), 0.3))
     if chosen != "pld":
-        return math.exp(_root(at(FINE), guess, 0.5, NEARNESS / 10))
+        return math.exp(_root(at(FINE), guess, 0.5, RELATIVE_TOLERANCE / 10))
     rough = _root(at(FINE, "renyi"), guess, 0.5, 1e-2)
     near = _root(at(COARSE), rough, 0.1, 1e-3)
-    return math.exp(_root(at(FINE), near, 2e-3, NEARNESS))
+    return math.exp(_root(at(FINE), near, 2e-3, RELATIVE_TOLERANCE))
 
 
 def _root(

@@ -12,10 +12,10 @@ from scipy.special import gammaln, logsumexp, ndtr, ndtri
 from confide._types import Array
 from confide.accounting.events import Sampling, SubsampledGaussianEvent
 
-REACH = 13.0
+REACH_DEVIATIONS = 13.0
 """How far beyond the tilted mean the integrals go, in standard deviations."""
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
-SLACK = 1e-10
+RELATIVE_SLACK = 1e-10
 """What integrals are rounded up by, relatively; they are good to 1e-13."""
 LARGEST_ORDER = 4096
 
@@ -26,13 +26,13 @@ def sampled_renyi(order: float, multiplier: float, rate: float, how: Sampling) -
     if rate >= 1:
         return order * mu**2 / 2
     excess = _log_poisson_excess if how == "poisson" else _log_symmetric_excess
-    start = -REACH if how == "poisson" else mu / 2
-    points, weights = _panels(start, max(start, order * mu) + REACH, mu)
+    start = -REACH_DEVIATIONS if how == "poisson" else mu / 2
+    points, weights = _panels(start, max(start, order * mu) + REACH_DEVIATIONS, mu)
     ratios = np.logaddexp(math.log1p(-rate), math.log(rate) + mu * points - mu**2 / 2)
     with np.errstate(divide="ignore"):
         logs = np.log(weights) + excess(ratios, order) - points**2 / 2
     total = float(logsumexp(logs)) - 0.5 * math.log(2 * math.pi)
-    return float(np.logaddexp(0.0, total + SLACK)) / (order - 1)
+    return float(np.logaddexp(0.0, total + RELATIVE_SLACK)) / (order - 1)
 
 
 def general_renyi(orders: Array, multiplier: float, rate: float) -> Array:

@@ -5,8 +5,8 @@ from confide.attacks.audit import (
     AuditResult,
     black_box_finding,
     exact_finding,
+    extreme_pairs,
     gaussian_audit,
-    telling_pairs,
     threshold_audit,
 )
 from confide.attacks.exact_loss import (
@@ -29,9 +29,9 @@ __all__ = [
     "evaluate_inversion",
     "exact_finding",
     "exact_pair",
+    "extreme_pairs",
     "gaussian_audit",
     "hockey_stick",
     "max_log_ratio",
-    "telling_pairs",
     "threshold_audit",
 ]

@@ -93,7 +93,7 @@ def exact_finding(
     main = budget.share(1 - mechanism.precision_share)
     epsilon, worst, count = float(main.epsilon), 0.0, 0
     noise = cast("RoundNoise", calibration.noise)
-    for first, second in telling_pairs(objective, neighbours):
+    for first, second in extreme_pairs(objective, neighbours):
         laws = exact_pair(calibration.objective, noise, first, second)
         if isinstance(main, Approx):
             share = hockey_stick(*laws, epsilon) / float(main.delta)
@@ -103,7 +103,7 @@ def exact_finding(
     return AuditResult(worst, count)
 
 
-def telling_pairs(
+def extreme_pairs(
     objective: Objective, neighbours: Neighbours
 ) -> Iterator[tuple[Records, Records]]:
     """Yield neighbouring datasets on a line, both ways round."""

@@ -83,7 +83,9 @@ def exact_pair(
         edges = np.linspace(low[0], high[0], count + 1)
         grid = ((edges[1:] + edges[:-1]) / 2)[:, None]
     elif (
-        objective.dimension == 2 and objective.kink is None and objective.constraint is None
+        objective.dimension == 2
+        and objective.nonsmooth_part is None
+        and objective.constraint is None
     ):
         count = points or 401
         axes = [np.linspace(a, b, count + 1) for a, b in zip(low, high, strict=True)]
@@ -130,7 +132,7 @@ def _law(
 ) -> Law:
     pull, determinant = _gradient_and_determinant(objective, records, grid)
     pull = pull + tilt
-    kink, box = objective.kink, objective.constraint
+    kink, box = objective.nonsmooth_part, objective.constraint
     if isinstance(kink, L1):
         pull = pull + _l1_weight(kink) * np.sign(grid)
     log_density = noise.log_density((pull**2).sum(axis=1), objective.dimension)
@@ -174,8 +176,8 @@ def _box_atoms(
     ends = np.array([[box.lower], [box.upper]])
     pull, _ = _gradient_and_determinant(objective, records, ends)
     pull = pull + tilt
-    if isinstance(objective.kink, L1):
-        pull = pull + _l1_weight(objective.kink) * np.sign(ends)
+    if isinstance(objective.nonsmooth_part, L1):
+        pull = pull + _l1_weight(objective.nonsmooth_part) * np.sign(ends)
     return [
         noise.chance_below(float(pull[0, 0])),
         noise.chance_below(float(-pull[1, 0])),

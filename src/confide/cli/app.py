@@ -16,7 +16,7 @@ from confide.cli.budget import budget
 from confide.cli.demo import demo
 from confide.cli.fit import fit
 from confide.cli.list import list_parts
-from confide.cli.output import console, err_console, in_options
+from confide.cli.output import console, err_console, name_options
 from confide.cli.plan import plan
 from confide.cli.predict import predict
 from confide.cli.report import report
@@ -77,5 +77,5 @@ def main() -> None:
 
 
 def _complain(kind: str, error: Exception, code: int) -> NoReturn:
-    err_console.print(f"[red]{kind}:[/red] {escape(in_options(error))}", soft_wrap=True)
+    err_console.print(f"[red]{kind}:[/red] {escape(name_options(error))}", soft_wrap=True)
     sys.exit(code)

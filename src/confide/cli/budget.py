@@ -14,7 +14,7 @@ from confide.cli.output import (
     Rho,
     console,
     limit_command,
-    open_existing,
+    open_ledger,
     print_json,
     print_table,
     read_budget,
@@ -61,7 +61,7 @@ def budget(
             "It is the name at the beginning of the schema.",
         )
     new = read_budget(epsilon, delta, rho) if numbers else None
-    book = confide.Ledger.open(ledger) if numbers else open_existing(ledger)
+    book = confide.Ledger.open(ledger) if numbers else open_ledger(ledger)
     if new is None and dataset and dataset not in book.datasets():
         raise _unknown(ledger, dataset, book.datasets())
     if setting:

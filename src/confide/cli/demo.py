@@ -9,13 +9,13 @@ import typer
 import confide
 from confide.cli.output import (
     AsJson,
-    claims_said,
     console,
     print_coefficients,
     print_guarantee,
     print_json,
     print_note,
     print_table,
+    warn_of_claims,
 )
 
 
@@ -28,7 +28,7 @@ def demo(
 
     Example: [bold]confide demo --epsilon 8[/bold]
     """
-    with claims_said():
+    with warn_of_claims():
         if as_json:
             print_json(_record(confide.demo.run_demo(epsilon, seed)))
             return

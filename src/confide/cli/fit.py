@@ -17,18 +17,18 @@ from confide.cli.output import (
     Rho,
     WithIntervals,
     check_new_file,
-    check_picture,
-    claims_said,
+    check_plot_file,
     console,
     either,
     limit_command,
-    open_existing,
+    open_ledger,
     print_coefficients,
     print_guarantee,
     print_json,
     print_note,
     read_budget,
     read_intervals,
+    warn_of_claims,
 )
 from confide.cli.tables import (
     ClusterAddress,
@@ -104,7 +104,7 @@ def fit(
     if out is not None:
         check_new_file(out)
     if plot is not None:
-        check_picture(plot)
+        check_plot_file(plot)
         check_new_file(plot, "--plot")
     settings: dict[str, Any] = {
         "schema": public,
@@ -113,13 +113,13 @@ def fit(
         "intervals": error_bars,
         "l2": "auto" if l2 is None else l2,
         "l1": l1,
-        "ledger": book if book is None or out is None else book.noting(str(out)),
+        "ledger": book if book is None or out is None else book.with_note(str(out)),
         "random_state": seed,
     }
     if slope_bound is not None:
         settings["slope_bound"] = slope_bound
     estimator = kind(budget, **settings)
-    with open_for_fit(table, public, way) as rows, claims_said():
+    with open_for_fit(table, public, way) as rows, warn_of_claims():
         estimator.fit(rows)
     if out is not None:
         estimator.save(out)
@@ -208,7 +208,7 @@ def _open_to_pay(ledger: str, public: confide.Schema, path: Path) -> confide.Led
             public.name,
             f'Write name = "people" as the first line of {path}.',
         )
-    book = open_existing(ledger, public.name)
+    book = open_ledger(ledger, public.name)
     if public.name not in book.datasets():
         raise InvalidParameter(
             "name of the schema",

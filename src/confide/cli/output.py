@@ -47,7 +47,7 @@ _PHRASES = (
 )
 
 
-def in_options(error: Exception) -> str:
+def name_options(error: Exception) -> str:
     """Return the message of an error in the words of the command line."""
     text = str(error)
     if isinstance(error, InvalidParameter) and error.name in OPTIONS:
@@ -123,7 +123,7 @@ def check_new_file(out: Path, option: str = "--out") -> None:
         raise InvalidParameter(option, "in a folder that can be written to", str(out))
 
 
-def check_picture(plot: Path) -> None:
+def check_plot_file(plot: Path) -> None:
     """Refuse, before anything is spent, a picture that could not be drawn."""
     try:
         from matplotlib.backend_bases import FigureCanvasBase
@@ -166,7 +166,7 @@ def read_intervals(share: str | None, level: float | None) -> confide.Intervals 
     return confide.Intervals(share=part, **settings)
 
 
-def open_existing(ledger: str, dataset: str = "people") -> confide.Ledger:
+def open_ledger(ledger: str, dataset: str = "people") -> confide.Ledger:
     """Open a ledger to use it; a mistyped name must not become an empty book."""
     if "://" not in ledger and not Path(ledger).exists():
         raise InvalidParameter(
@@ -186,7 +186,7 @@ def limit_command(ledger: str, dataset: str) -> str:
 
 
 @contextmanager
-def claims_said() -> Iterator[None]:
+def warn_of_claims() -> Iterator[None]:
     """Say on standard error, before it is paid for, that a guarantee is only claimed."""
     with warnings.catch_warnings():
         warnings.filterwarnings("always", category=ClaimedGuarantee, append=True)
@@ -201,7 +201,7 @@ def claims_said() -> Iterator[None]:
             line: str | None = None,
         ) -> None:
             if isinstance(message, ClaimedGuarantee):
-                said = Text(f"warning: {in_options(message)}", style="yellow")
+                said = Text(f"warning: {name_options(message)}", style="yellow")
                 err_console.print(said, soft_wrap=True)
             else:
                 usual(message, category, filename, lineno, file, line)

@@ -18,7 +18,7 @@ from confide.cli.output import (
     Level,
     Rho,
     WithIntervals,
-    check_picture,
+    check_plot_file,
     console,
     either,
     print_json,
@@ -30,7 +30,7 @@ from confide.cli.output import (
 from confide.errors import InvalidParameter
 from confide.estimators.catalogue import model_names
 
-UNSTEADY = 1.5
+UNSTEADY_RATIO = 1.5
 """How far the upper quartile of widths may be from their median without a remark."""
 POINTS, DRAWN = 7, 13
 """Numbers of steps in a table and in a picture."""
@@ -83,7 +83,7 @@ def plan(
     budget = read_budget(epsilon, delta, rho)
     error_bars = read_intervals(intervals, level)
     if plot is not None:
-        check_picture(plot)
+        check_plot_file(plot)
     if steps is not None:
         relation = neighbours or str(confide.Neighbours.ADD_REMOVE)
         planned = confide.planning.StepsPlan.of(budget, steps, rate, relation)
@@ -176,7 +176,7 @@ def _print_remarks(
 ) -> None:
     """Print what widths mean, whether they can be relied on, and where a picture is."""
     blurred = [c.column for c in columns if c.width > 2 * c.typical]
-    unsteady = [c for c in columns if c.wide > UNSTEADY * c.width]
+    unsteady = [c for c in columns if c.wide > UNSTEADY_RATIO * c.width]
     if plan.intervals is None:
         print_note("\nA fit shows such widths with --intervals only, and pays for them.")
     elif unsteady:

@@ -17,7 +17,7 @@ from rich.text import Text
 
 import confide
 
-BETWEEN_LINES = 10.0
+SECONDS_BETWEEN_LINES = 10.0
 """Seconds between two lines where there is no terminal."""
 MILLION = 10**6
 
@@ -81,7 +81,7 @@ class Bar(Progress):
         """Print a line where no bar is drawn, unless one was printed just now."""
         now = self.get_time()
         if self.disable and now >= self._due:
-            self._due = now + BETWEEN_LINES
+            self._due = now + SECONDS_BETWEEN_LINES
             words = self._said((*self._beside, *self._below))
             name = self.task.description
             line = f"{name}: {words}" if name else words
@@ -138,7 +138,7 @@ class SweepBar:
 
     def __init__(self, console: Console, at_first: str, once: str = "") -> None:
         words = (self._rows, self._left, self._since)
-        self.bar = Bar(console, at_first, (row_speed,), words, BETWEEN_LINES)
+        self.bar = Bar(console, at_first, (row_speed,), words, SECONDS_BETWEEN_LINES)
         self._start = self.bar.get_time()
         self._once = once
         self._latest: confide.data.Pass | None = None

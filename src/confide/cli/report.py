@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 import confide
-from confide.cli.output import AsJson, ModelFile, console, open_existing, print_json
+from confide.cli.output import AsJson, ModelFile, console, open_ledger, print_json
 from confide.estimators.catalogue import ESTIMATORS
 
 
@@ -69,7 +69,7 @@ def _title(estimator: Any) -> str:
 def _account(ledger: str | None, dataset: str) -> confide.ledger.Account | None:
     if ledger is None:
         return None
-    book = open_existing(ledger)
+    book = open_ledger(ledger)
     return book.account(dataset) if dataset in book.datasets() else None
 
 

@@ -170,14 +170,14 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         ready = self._prepare(X, y)
         warn_if_claimed(ready.calibration.guarantee, callers=3)
         entropy = Entropy.of(self.random_state)
-        receipt = None
+        charge_entry = None
         if self.ledger is not None:
             what = type(self).__name__
-            receipt = ready.charge(self._ledger(), what, secret=entropy.secret)
+            charge_entry = ready.charge(self._ledger(), what, secret=entropy.secret)
         self._keep(ready.release(entropy), ready.task)
         self.fitted_on_ = datetime.now(UTC).date().isoformat()
-        if receipt is not None:
-            self._ledger().record(receipt, release_hash(self.release_))
+        if charge_entry is not None:
+            self._ledger().record(charge_entry, release_hash(self.release_))
         return self
 
     def rehearse(self, X: Any, y: Any = None) -> DryRun:
@@ -207,7 +207,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             return False
         return True
 
-    def adopt(self, release: Release, receipt: Charge | None = None) -> Any:
+    def adopt(self, release: Release, charge_entry: Charge | None = None) -> Any:
         """Carry a release that promises less than this fit did, for another charge.
 
         A search fits many models and pays once; its winner promises what all cost.
@@ -216,8 +216,8 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         if not np.array_equal(release.value, self.release_.value):
             raise InvalidParameter("release", "this fit's, with another promise", "another")
         self.release_ = release
-        if receipt is not None:
-            self._ledger().record(receipt, release_hash(release))
+        if charge_entry is not None:
+            self._ledger().record(charge_entry, release_hash(release))
         return self
 
     def _ledger(self) -> Ledger:
@@ -335,7 +335,9 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
     def _selects(self) -> bool:
         """Whether zeros of the release mean that a variable was left out."""
         penalty = self.penalty
-        zeroes = bool(self.l1) or (penalty is not None and penalty.kink() is not None)
+        zeroes = bool(self.l1) or (
+            penalty is not None and penalty.nonsmooth_part() is not None
+        )
         return zeroes or self.release_.support is not None
 
     @property

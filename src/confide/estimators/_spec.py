@@ -138,7 +138,7 @@ class FitSpec:
         """Directions that no row has, as a schema knows them."""
         if self.schema is None:
             return None
-        return self.schema.still_directions(self.bounding.height)
+        return self.schema.unidentified_directions(self.bounding.height)
 
     def mechanism_for(self, rows: int) -> Mechanism:
         """Return the mechanism, with intervals where they were asked for."""

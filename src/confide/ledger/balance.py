@@ -35,24 +35,24 @@ class Balance:
     spent: Amount | None = None
 
     @property
-    def is_open(self) -> bool:
+    def undecided(self) -> bool:
         """Whether the first charge is still to decide the relation."""
         return self.neighbours is None and self.spent is None
 
-    def relation_with(self, proved_for: Neighbours | None) -> Neighbours | None:
+    def relation_after(self, proved_for: Neighbours | None) -> Neighbours | None:
         """Return the relation of the total once a charge is added."""
-        return proved_for if self.is_open else self.neighbours
+        return proved_for if self.undecided else self.neighbours
 
-    def admits(self, proved_for: Neighbours | None) -> bool:
+    def accepts(self, proved_for: Neighbours | None) -> bool:
         """Say whether a charge can be added: what speaks of the relation of the total.
 
         Beside charges that record no relation, none that does has a place.
         """
-        relation = self.relation_with(proved_for)
+        relation = self.relation_after(proved_for)
         return relation is proved_for or relation is Neighbours.REPLACE_ONE
 
 
-def standing(run: Run, dataset: str) -> Balance:
+def balance_of(run: Run, dataset: str) -> Balance:
     """Return how a dataset stands, by a few look-ups in the index.
 
     The total is the latest that was written, by a charge or by a limit that counted anew;
@@ -117,7 +117,7 @@ def _charges(
             yield entry, entry.neighbours or earlier
 
 
-ROUNDING = Fraction(1, 10**6)
+RELATIVE_TOLERANCE = Fraction(1, 10**6)
 """How far another machine's doubles may lead when charges are counted anew."""
 
 
@@ -161,7 +161,7 @@ class ChainVerifier:
             least = recompute_total(history, limit, entry.neighbours, entry.earlier)
             if entry.neighbours is None or least is None:
                 raise self._wrong("is for neighbours of which earlier charges do not speak")
-            if not least.scaled(1 - ROUNDING).within(entry.spent):
+            if not least.scaled(1 - RELATIVE_TOLERANCE).within(entry.spent):
                 raise self._wrong("counts earlier charges for less than they cost")
             spent = entry.spent
         if spent is not None and not spent.within(Amount.of(limit)):
@@ -171,7 +171,7 @@ class ChainVerifier:
     def _after_charge(self, entry: Entry, before: Balance) -> Balance:
         if before.limit is None or entry.counted is None:
             raise self._wrong("is a charge without a limit")
-        if not before.admits(entry.neighbours):
+        if not before.accepts(entry.neighbours):
             raise self._wrong("is for neighbours of which the limit does not speak")
         total = (before.spent or Amount.nothing(type(before.limit))) + entry.counted
         if entry.spent != total:
@@ -179,7 +179,7 @@ class ChainVerifier:
         if not total.within(Amount.of(before.limit)):
             raise self._wrong("goes over the limit")
         self.unreleased[entry.number] = entry.dataset
-        return Balance(before.limit, before.relation_with(entry.neighbours), total)
+        return Balance(before.limit, before.relation_after(entry.neighbours), total)
 
     def _wrong(self, what: str) -> TamperedLedger:
         return TamperedLedger(

@@ -4,6 +4,7 @@ Entries are only ever appended. A charge is on disk before `Ledger.charge` retur
 release can exist only if its charge does, and a crash after the charge stays charged.
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -19,7 +20,7 @@ from confide.errors import (
     TamperedLedger,
 )
 from confide.ledger.amounts import Amount, amount_text, cost
-from confide.ledger.balance import ChainVerifier, recompute_total, standing
+from confide.ledger.balance import ChainVerifier, balance_of, recompute_total
 from confide.ledger.entries import (
     Entry,
     all_rows,
@@ -102,12 +103,18 @@ class Ledger:
         """Return a handle on the same book under whose name a fit without schema pays."""
         return replace(self, dataset=checked_name(name))
 
-    def noting(self, note: str) -> "Ledger":
+    def with_note(self, note: str) -> "Ledger":
         """Return a handle on the same book whose charges say what they are for.
 
         Such as the file that a model is going to be written to.
         """
         return replace(self, note=one_line(note, "note"))
+
+    def noting(self, note: str) -> "Ledger":
+        """Return what `with_note` does, under its name until 0.2."""
+        message = "Ledger.noting is called Ledger.with_note now."
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return self.with_note(note)
 
     def close(self) -> None:
         """Close this process's connection; the handle opens a new one when used again."""
@@ -150,7 +157,7 @@ class Ledger:
             0, "limit", name, _now(), current_user(who), budget=limit, earlier=known
         )
         with store_at(self.place).writing() as run:
-            before = standing(run, name)
+            before = balance_of(run, name)
             spent, kept = before.spent, before.neighbours if wished is None else wished
             if spent is not None and spent.kind is not type(limit):
                 raise MixedBudgets(
@@ -158,7 +165,7 @@ class Ledger:
                     f"because {spent} is already spent; got {limit!r}."
                 )
             moved = kept is not before.neighbours or known is not None
-            fresh = _counted_anew(run, entry, kept) if spent and moved else None
+            fresh = _recounted(run, entry, kept) if spent and moved else None
             spent = fresh or spent
             if spent is not None and not spent.within(Amount.of(limit)):
                 under = f", for {kept}" if fresh else ""
@@ -227,12 +234,12 @@ class Ledger:
             neighbours=proved_for,
         )
         with store_at(self.place).writing() as run:
-            before = standing(run, name)
-            limit, under = before.limit, before.relation_with(proved_for)
+            before = balance_of(run, name)
+            limit, under = before.limit, before.relation_after(proved_for)
             if limit is None:
                 raise BudgetExceeded(no_limit(self.place, name, known_datasets(run)))
             counted = cost(budget, entry.events, proved_for, limit, under)
-            if counted is None or not before.admits(proved_for):
+            if counted is None or not before.accepts(proved_for):
                 raise MixedNeighbours(
                     relation_mismatch(self.place, name, before, proved_for)
                 )
@@ -273,7 +280,7 @@ class Ledger:
         """Return limit, spent and left of a dataset."""
         name = checked_name(dataset)
         with store_at(self.place).reading() as run:
-            found = standing(run, name)
+            found = balance_of(run, name)
             known = known_datasets(run)
             charges = run(
                 "SELECT count(*) FROM confide_entries "
@@ -323,7 +330,7 @@ class Ledger:
             for row in rows:
                 audit.take(row)
             for name, found in audit.standings.items():
-                if standing(run, name) != found:
+                if balance_of(run, name) != found:
                     raise TamperedLedger(f"the index of {name!r} hides entries.")
         return len(rows)
 
@@ -345,7 +352,7 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
-def _counted_anew(run: Run, limit: Entry, neighbours: Neighbours | None) -> Amount:
+def _recounted(run: Run, limit: Entry, neighbours: Neighbours | None) -> Amount:
     """Return what all charges of a dataset cost under the relation of a new limit."""
     if limit.budget is None or neighbours is None:
         raise InvalidParameter(

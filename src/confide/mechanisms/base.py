@@ -51,9 +51,9 @@ CURVED_LOSS = Need(
     lambda objective: objective.loss.smooth,
     "use the huberized hinge",
 )
-NO_KINK = Need(
+SMOOTH_PENALTY = Need(
     "a penalty without a kink, so that estimates are near normal",
-    lambda objective: objective.kink is None,
+    lambda objective: objective.nonsmooth_part is None,
     "set l1 to 0",
 )
 SMOOTH_LOSS = Need(
@@ -68,7 +68,7 @@ CONVEX_PENALTY = Need(
 )
 EXACT_PROX = Need(
     "a penalty and a constraint with an exact joint proximal map",
-    lambda objective: has_exact_prox(objective.kink, objective.constraint),
+    lambda objective: has_exact_prox(objective.nonsmooth_part, objective.constraint),
     "combine the nuclear norm with an l2 ball or with no constraint",
 )
 ONE_RESPONSE = Need(

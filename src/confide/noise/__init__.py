@@ -3,12 +3,12 @@
 from confide.noise.entropy import Entropy, Generator, RandomState, generator
 from confide.noise.random_choice import (
     Gumbel,
-    assigned,
+    assign_groups,
     choose,
-    each_by_chance,
+    fixed_size_subsets,
     largest,
-    of_equal_size,
-    shuffled,
+    permutation,
+    poisson_subsets,
 )
 from confide.noise.repetition_counts import TruncatedNegativeBinomial
 from confide.noise.samplers import (
@@ -34,13 +34,13 @@ __all__ = [
     "RoundNoise",
     "SphericalLaplace",
     "TruncatedNegativeBinomial",
-    "assigned",
+    "assign_groups",
     "choose",
-    "each_by_chance",
+    "fixed_size_subsets",
     "generator",
     "largest",
-    "of_equal_size",
-    "shuffled",
+    "permutation",
+    "poisson_subsets",
     "truncated_gaussian",
     "truncated_spherical_laplace",
 ]

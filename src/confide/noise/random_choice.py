@@ -15,10 +15,10 @@ from confide._types import AnyArray, Array
 from confide.noise.entropy import Entropy
 from confide.noise.samplers import NOISES, Laplace, check_scale
 
-FARTHEST = 700.0
+LARGEST_LOG_RATIO = 700.0
 """Weights so far below the largest are all alike: a draw is 2⁻⁶⁵ of their sum at least and
 never falls on them."""
-GROUP = 1024
+GROUP_SIZE = 1024
 NOT_FINITE = "a random choice needs finite scores: this is a defect of confide"
 
 
@@ -66,10 +66,10 @@ def choose(powers: Array, entropy: Entropy) -> int:
     if not math.isfinite(top):
         raise FloatingPointError(NOT_FINITE)
     with np.errstate(over="ignore"):
-        weights = np.exp(np.maximum(powers - top, -FARTHEST))
-    starts = np.arange(0, len(weights), GROUP)
-    start = GROUP * _drawn(np.add.reduceat(weights, starts), entropy)
-    return start + _drawn(weights[start : start + GROUP], entropy)
+        weights = np.exp(np.maximum(powers - top, -LARGEST_LOG_RATIO))
+    starts = np.arange(0, len(weights), GROUP_SIZE)
+    start = GROUP_SIZE * _drawn(np.add.reduceat(weights, starts), entropy)
+    return start + _drawn(weights[start : start + GROUP_SIZE], entropy)
 
 
 def _drawn(weights: Array, entropy: Entropy) -> int:
@@ -79,12 +79,12 @@ def _drawn(weights: Array, entropy: Entropy) -> int:
     return int(np.searchsorted(below, level, side="right"))
 
 
-def shuffled(count: int, entropy: Entropy) -> AnyArray:
+def permutation(count: int, entropy: Entropy) -> AnyArray:
     """Return the places 0, …, count − 1 in random order."""
     return np.argsort(entropy.words(count), kind="stable")
 
 
-def assigned(count: int, groups: int, entropy: Entropy) -> AnyArray:
+def assign_groups(count: int, groups: int, entropy: Entropy) -> AnyArray:
     """Return a group for each, every one drawn on its own and all equally likely."""
     return np.asarray((entropy.uniform(count) * groups).astype(np.intp))
 
@@ -94,7 +94,7 @@ MOST_AT_ONCE = 64
 SMALLEST_RATE = 1e-300
 
 
-def of_equal_size(count: int, size: int, entropy: Entropy) -> Iterator[AnyArray]:
+def fixed_size_subsets(count: int, size: int, entropy: Entropy) -> Iterator[AnyArray]:
     """Yield independent subsets of ``size`` places out of ``count``, all as likely.
 
     Places are drawn with replacement until so many different ones have come: by symmetry
@@ -126,7 +126,7 @@ def _pool(count: int, size: int, entropy: Entropy) -> Iterator[AnyArray]:
         yield from entropy.below(count, at_once * size).reshape(at_once, size)
 
 
-def each_by_chance(count: int, rate: Fraction, entropy: Entropy) -> Iterator[AnyArray]:
+def poisson_subsets(count: int, rate: Fraction, entropy: Entropy) -> Iterator[AnyArray]:
     """Yield independent subsets that hold every place with chance ``rate``, rate < 1.
 
     The places of many subsets form one long line of coins; from one head to the next it

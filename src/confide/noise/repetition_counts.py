@@ -9,7 +9,7 @@ from confide._types import Array
 from confide.errors import InvalidParameter
 from confide.noise.entropy import Entropy
 
-NEVER = 2.0**-80
+NEGLIGIBLE_CHANCE = 2.0**-80
 """Chances below this are beyond what one draw can tell apart."""
 
 
@@ -70,7 +70,7 @@ class TruncatedNegativeBinomial:
         while left > (chance := math.exp(log_chance)):
             left -= chance
             growth = (1 - self.gamma) * (runs + self.shape) / (runs + 1)
-            if growth < 1 and chance < NEVER:
+            if growth < 1 and chance < NEGLIGIBLE_CHANCE:
                 break
             log_chance += math.log(growth)
             runs += 1

@@ -44,7 +44,7 @@ from confide.objectives.penalties import (
     Penalty,
     Ridge,
     Scad,
-    weighs_alike,
+    is_uniform,
 )
 
 __all__ = [
@@ -88,6 +88,6 @@ __all__ = [
     "is_hinge",
     "is_logistic",
     "is_squared",
+    "is_uniform",
     "prox",
-    "weighs_alike",
 ]

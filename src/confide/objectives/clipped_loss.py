@@ -48,9 +48,9 @@ class Clipped(LossTraits):
         return self.loss.smooth
 
     @property
-    def bent_most_at(self) -> float:
+    def slope_of_peak_curvature(self) -> float:
         """Which slope goes with the largest curvature: as the loss."""
-        return self.loss.bent_most_at
+        return self.loss.slope_of_peak_curvature
 
     @property
     def polynomial(self) -> tuple[float, float] | None:  # type: ignore[override]
@@ -64,7 +64,9 @@ class Clipped(LossTraits):
     def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
         """Return φ, continued by its tangent lines where the slope is cut off."""
         cut = np.full_like(np.asarray(eta), self.bound)
-        inside = np.clip(eta, self.loss.margin_at(-cut, y), self.loss.margin_at(cut, y))
+        inside = np.clip(
+            eta, self.loss.inverse_slope(-cut, y), self.loss.inverse_slope(cut, y)
+        )
         beyond = eta - inside
         return self.loss.value(inside, y) + self.bound * np.abs(beyond)
 
@@ -79,9 +81,9 @@ class Clipped(LossTraits):
             inside = np.abs(self.loss.slope(eta, y)) <= self.bound
             return np.where(inside, self.loss.curvature(eta, y), 0)
 
-    def margin_at(self, slope: AnyArray, y: AnyArray) -> AnyArray:
+    def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
         """Return the margin where the slope has this value."""
-        margin = self.loss.margin_at(slope, y)
+        margin = self.loss.inverse_slope(slope, y)
         outside = np.copysign(np.inf, slope)
         return np.where(np.abs(slope) > self.bound, outside, margin)
 
@@ -94,9 +96,9 @@ class Clipped(LossTraits):
         except MissingPublicBound:
             return self.bound
 
-    def curvature_at(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
+    def max_curvature(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
         """Return κ of the loss, for slopes up to the bound."""
-        return self.loss.curvature_at(slope, public)
+        return self.loss.max_curvature(slope, public)
 
 
 def is_clipped(loss: Loss) -> bool:

@@ -2,14 +2,14 @@
 
 Every constant is a supremum over the public bounds, never a statistic of the data:
 
-slope_bound       A, the largest |φ′|
-curvature_at(a)   κ(a), the largest φ″ among points with |φ′| = a; concave in a
-monotone          whether the slope keeps its sign for a fixed label
-bent_most_at      the slope where κ peaks, infinite where κ never falls
-smooth            whether φ′ is Lipschitz, so that a curvature exists
-canonical         whether φ″ is the variance of φ′ under the loss's own model
+slope_bound              A, the largest |φ′|
+max_curvature(a)         κ(a), the largest φ″ among points with |φ′| = a; concave in a
+slope_of_peak_curvature  the slope where κ peaks, infinite where κ never falls
+monotone                 whether the slope keeps its sign for a fixed label
+smooth                   whether φ′ is Lipschitz, so that a curvature exists
+canonical                whether φ″ is the variance of φ′ under the loss's own model
 
-``margin_at(slope, y)`` inverts the slope; clipping uses it.
+``inverse_slope(slope, y)`` inverts the slope; clipping uses it.
 """
 
 import math
@@ -64,7 +64,7 @@ class Loss(Protocol):
         ...
 
     @property
-    def bent_most_at(self) -> float:
+    def slope_of_peak_curvature(self) -> float:
         """The slope where κ peaks."""
         ...
 
@@ -80,7 +80,7 @@ class Loss(Protocol):
         """Return φ″ (one side of a jump)."""
         ...
 
-    def margin_at(self, slope: AnyArray, y: AnyArray) -> AnyArray:
+    def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
         """Return a margin where the slope has this value, ±inf where it never has."""
         ...
 
@@ -115,7 +115,7 @@ class Loss(Protocol):
         """Return the targets where φ varies most; None where nobody knows them."""
         ...
 
-    def curvature_at(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
+    def max_curvature(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
         """Return κ for slopes in [0, A]."""
         ...
 
@@ -161,7 +161,7 @@ class Logistic(LossTraits):
     targets: ClassVar[Targets] = "signs"
     monotone: ClassVar[bool] = True
     smooth: ClassVar[bool] = True
-    bent_most_at: ClassVar[float] = 0.5
+    slope_of_peak_curvature: ClassVar[float] = 0.5
     family: ClassVar[Family] = Classes()
 
     def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
@@ -190,7 +190,7 @@ class Logistic(LossTraits):
         """Return the chance of the other label at the largest margin."""
         return float(expit(margin)) * (1 + 1e-12)
 
-    def margin_at(self, slope: AnyArray, y: AnyArray) -> AnyArray:
+    def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
         """Return the margin where the slope has this value."""
         chance = slope + (y > 0)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -202,7 +202,7 @@ class Logistic(LossTraits):
         """Return A = 1."""
         return 1.0
 
-    def curvature_at(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
+    def max_curvature(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
         """Return κ(a) = a(1 − a): large slope and large curvature exclude each other."""
         return slope * (1 - slope)
 
@@ -217,7 +217,7 @@ class HuberizedHinge(LossTraits):
     targets: ClassVar[Targets] = "signs"
     monotone: ClassVar[bool] = True
     smooth: ClassVar[bool] = True
-    bent_most_at: ClassVar[float] = math.inf
+    slope_of_peak_curvature: ClassVar[float] = math.inf
     family: ClassVar[Family] = Classes()
 
     def __post_init__(self) -> None:
@@ -239,7 +239,7 @@ class HuberizedHinge(LossTraits):
         """Return φ″."""
         return (np.abs(1 - y * eta) <= self.width) / (2 * self.width)
 
-    def margin_at(self, slope: AnyArray, y: AnyArray) -> AnyArray:
+    def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
         """Return the margin where the slope has this value."""
         part = -y * slope
         margin = y * (1 + self.width - 2 * self.width * part)
@@ -249,7 +249,7 @@ class HuberizedHinge(LossTraits):
         """Return A = 1."""
         return 1.0
 
-    def curvature_at(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
+    def max_curvature(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
         """Return 1/(2h) whatever the slope."""
         return np.full_like(slope, 1 / (2 * self.width))
 
@@ -262,7 +262,7 @@ class SmoothedHinge(LossTraits):
     targets: ClassVar[Targets] = "signs"
     monotone: ClassVar[bool] = True
     smooth: ClassVar[bool] = True
-    bent_most_at: ClassVar[float] = math.inf
+    slope_of_peak_curvature: ClassVar[float] = math.inf
 
     def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
         """Return φ."""
@@ -278,7 +278,7 @@ class SmoothedHinge(LossTraits):
         z = y * eta
         return ((z >= 0) & (z <= 1)).astype(np.asarray(eta).dtype)
 
-    def margin_at(self, slope: AnyArray, y: AnyArray) -> AnyArray:
+    def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
         """Return the margin where the slope has this value."""
         part = -y * slope
         return np.where(
@@ -289,7 +289,7 @@ class SmoothedHinge(LossTraits):
         """Return A = 1."""
         return 1.0
 
-    def curvature_at(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
+    def max_curvature(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
         """Return 1 whatever the slope."""
         return np.full_like(slope, 1.0)
 
@@ -302,7 +302,7 @@ class Hinge(LossTraits):
     targets: ClassVar[Targets] = "signs"
     monotone: ClassVar[bool] = True
     smooth: ClassVar[bool] = False
-    bent_most_at: ClassVar[float] = math.inf
+    slope_of_peak_curvature: ClassVar[float] = math.inf
 
     def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
         """Return φ."""
@@ -316,7 +316,7 @@ class Hinge(LossTraits):
         """Return 0, which is the curvature away from the kink."""
         return np.zeros_like(eta)
 
-    def margin_at(self, slope: AnyArray, y: AnyArray) -> AnyArray:
+    def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
         """Return the kink for slopes strictly between, ±inf outside."""
         part = -y * slope
         return np.where(
@@ -329,7 +329,7 @@ class Hinge(LossTraits):
         """Return A = 1."""
         return 1.0
 
-    def curvature_at(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
+    def max_curvature(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
         """Return infinity: the slope jumps."""
         return np.full_like(slope, np.inf)
 
@@ -346,7 +346,7 @@ class Squared(LossTraits):
     targets: ClassVar[Targets] = "numbers"
     monotone: ClassVar[bool] = False
     smooth: ClassVar[bool] = True
-    bent_most_at: ClassVar[float] = math.inf
+    slope_of_peak_curvature: ClassVar[float] = math.inf
     family: ClassVar[Family] = Numbers()
 
     def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
@@ -361,7 +361,7 @@ class Squared(LossTraits):
         """Return φ″."""
         return np.ones_like(eta)
 
-    def margin_at(self, slope: AnyArray, y: AnyArray) -> AnyArray:
+    def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
         """Return the margin where the slope has this value."""
         return y + slope
 
@@ -379,7 +379,7 @@ class Squared(LossTraits):
             )
         return public.margin_bound + bound
 
-    def curvature_at(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
+    def max_curvature(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
         """Return 1 whatever the slope."""
         return np.full_like(slope, 1.0)
 
@@ -395,7 +395,7 @@ class Poisson(LossTraits):
     targets: ClassVar[Targets] = "counts"
     monotone: ClassVar[bool] = False
     smooth: ClassVar[bool] = True
-    bent_most_at: ClassVar[float] = math.inf
+    slope_of_peak_curvature: ClassVar[float] = math.inf
     family: ClassVar[Family] = Counts()
 
     def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
@@ -410,7 +410,7 @@ class Poisson(LossTraits):
         """Return φ″."""
         return np.exp(eta)
 
-    def margin_at(self, slope: AnyArray, y: AnyArray) -> AnyArray:
+    def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
         """Return the margin where the slope has this value."""
         with np.errstate(divide="ignore"):
             return np.log(np.maximum(slope + y, 0))
@@ -429,7 +429,7 @@ class Poisson(LossTraits):
             )
         return max(_exp(public.margin_bound), bound)
 
-    def curvature_at(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
+    def max_curvature(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
         """Return κ(a) = a + B, at most e^{RX}."""
         bound = target_bound(public, "Poisson")
         return np.minimum(slope + bound, _exp(public.margin_bound))
@@ -437,8 +437,8 @@ class Poisson(LossTraits):
 
 def curvature_bound(loss: Loss, public: PublicBounds) -> float:
     """Return the largest κ over slopes in [0, A]."""
-    widest = min(loss.slope_bound(public), loss.bent_most_at)
-    return float(loss.curvature_at(np.array([widest]), public)[0])
+    widest = min(loss.slope_bound(public), loss.slope_of_peak_curvature)
+    return float(loss.max_curvature(np.array([widest]), public)[0])
 
 
 def _exp(exponent: float) -> float:

@@ -17,15 +17,15 @@ from confide.errors import InvalidParameter
 from confide.objectives.clipped_loss import is_squared
 from confide.objectives.constraints import Constraint, L2Ball
 from confide.objectives.losses import Loss, PublicBounds, curvature_bound
-from confide.objectives.penalties import Penalty, alike_on
+from confide.objectives.penalties import Penalty, restrict_penalty
 
-LONGEST_GUESS = 20.0
+LARGEST_PREDICTOR = 20.0
 """A predictor of log-odds or of a logarithm may vary by so much over unit rows."""
-FITTED = 0.8
+PREDICTOR_SHARE = 0.8
 """A predictor of the target itself varies by little less than the target does."""
 MARGIN = 2.0
 """Noise of so many log-odds still leaves most predictions on their side."""
-DOUBLING = math.log(2)
+LOG_TWO = math.log(2)
 """Odds double from the middle of a column to its end, or from one level to another."""
 
 
@@ -34,8 +34,8 @@ def guess_coef_norm(
 ) -> float:
     """Guess ‖θ‖ for rows of which only the length is known."""
     if is_squared(loss):
-        return FITTED * (target_bound or 1.0) * math.sqrt(dimension) / row_norm
-    return LONGEST_GUESS / row_norm
+        return PREDICTOR_SHARE * (target_bound or 1.0) * math.sqrt(dimension) / row_norm
+    return LARGEST_PREDICTOR / row_norm
 
 
 def guess_coef_norm_of_columns(
@@ -44,8 +44,8 @@ def guess_coef_norm_of_columns(
     """Guess ‖θ‖ for the columns of a schema, whose features have these heights."""
     reach = float(np.linalg.norm(1 / heights))
     if is_squared(loss):
-        return FITTED * (target_bound or 1.0) * reach / math.sqrt(columns)
-    return max(LONGEST_GUESS, DOUBLING * reach)
+        return PREDICTOR_SHARE * (target_bound or 1.0) * reach / math.sqrt(columns)
+    return max(LARGEST_PREDICTOR, LOG_TWO * reach)
 
 
 def typical_margin(loss: Loss, target_bound: float | None) -> float:
@@ -105,16 +105,16 @@ class Objective:
     @property
     def entry_bound(self) -> float:
         """The largest entry of a row, the constant column aside."""
-        return self.norm_of(1)
+        return self.row_norm_of(1)
 
-    def norm_of(self, count: int) -> float:
+    def row_norm_of(self, count: int) -> float:
         """Return how long any so many entries of a row are, the constant one aside."""
         # Squares of very long or very short rows are no doubles.
         whole = math.sqrt(self.row_norm - self.height)
         whole *= math.sqrt(self.row_norm + self.height)
         return whole if self.entries is None else min(whole, self.entries.norm(count))
 
-    def on_columns(self, count: int) -> "Objective":
+    def restricted_to(self, count: int) -> "Objective":
         """Return the objective of any so many columns, and of the constant one.
 
         The penalty must weigh all columns alike: it is handed on as one that does.
@@ -122,10 +122,10 @@ class Objective:
         return replace(
             self,
             dimension=count + bool(self.height),
-            row_norm=math.hypot(self.norm_of(count), self.height),
+            row_norm=math.hypot(self.row_norm_of(count), self.height),
             penalty=None
             if self.penalty is None
-            else alike_on(self.penalty, count, self.columns, bool(self.height)),
+            else restrict_penalty(self.penalty, count, self.columns, bool(self.height)),
             entries=None,
         )
 
@@ -178,9 +178,9 @@ class Objective:
         return typical_margin(self.loss, self.target_bound)
 
     @property
-    def kink(self) -> Penalty | None:
+    def nonsmooth_part(self) -> Penalty | None:
         """The penalty without its quadratic part."""
-        return None if self.penalty is None else self.penalty.kink()
+        return None if self.penalty is None else self.penalty.nonsmooth_part()
 
     def with_ball(self, radius: float) -> "Objective":
         """Return the same objective with coefficients confined to a ball."""

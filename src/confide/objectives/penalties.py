@@ -41,7 +41,7 @@ class Penalty(Protocol):
         """Return the weights of its quadratic part."""
         ...
 
-    def kink(self) -> "Penalty | None":
+    def nonsmooth_part(self) -> "Penalty | None":
         """Return it without its quadratic part, or None if nothing is left."""
         ...
 
@@ -58,7 +58,7 @@ class _NoRidge:
         """Return zeros."""
         return np.zeros(dimension)
 
-    def kink(self) -> Any:
+    def nonsmooth_part(self) -> Any:
         """Return the penalty itself."""
         return self
 
@@ -87,7 +87,7 @@ class Ridge:
         """Return the weights."""
         return _spread(self.weight, dimension)
 
-    def kink(self) -> None:
+    def nonsmooth_part(self) -> None:
         """Return nothing: it is all quadratic."""
 
 
@@ -141,7 +141,7 @@ class ElasticNet:
         """Return weight·(1 − mix) for every coordinate."""
         return np.full(dimension, self.weight * (1 - self.mix))
 
-    def kink(self) -> L1 | None:
+    def nonsmooth_part(self) -> L1 | None:
         """Return the l1 part."""
         return L1(self.weight * self.mix) if self.mix else None
 
@@ -277,14 +277,14 @@ class Nuclear(_NoRidge):
         return np.concatenate([thin.ravel(), theta[thin.size :]])
 
 
-def weighs_alike(penalty: Penalty | None, columns: int) -> bool:
+def is_uniform(penalty: Penalty | None, columns: int) -> bool:
     """Whether a penalty treats the first columns alike, one by one."""
     if isinstance(penalty, Ridge | L1):
         return np.unique(np.atleast_1d(penalty.weight)[:columns]).size == 1
     return penalty is None or isinstance(penalty, ElasticNet | Scad | Mcp)
 
 
-def alike_on(penalty: Penalty, count: int, columns: int, constant: bool) -> Penalty:
+def restrict_penalty(penalty: Penalty, count: int, columns: int, constant: bool) -> Penalty:
     """Return a penalty that weighs columns alike for ``count`` of them."""
     if not isinstance(penalty, Ridge | L1) or not isinstance(penalty.weight, tuple):
         return penalty

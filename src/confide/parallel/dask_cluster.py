@@ -32,7 +32,7 @@ from confide.errors import ConfideError, InvalidParameter, restored
 from confide.parallel.workers import (
     THREAD_LIMITS,
     cannot_start,
-    environment_kept,
+    preserve_environment,
     single_threaded,
 )
 
@@ -164,7 +164,7 @@ def _local(workers: int) -> Iterator[Client]:
     variables = {**dask.config.get(_SPAWN_VARIABLES), **own}
     with ExitStack() as stack:
         stack.enter_context(_hushed())
-        stack.enter_context(environment_kept([*variables, *_LEFT_BEHIND]))
+        stack.enter_context(preserve_environment([*variables, *_LEFT_BEHIND]))
         with (
             single_threaded(),
             dask.config.set({**_SETTINGS, _SPAWN_VARIABLES: variables}),

@@ -68,7 +68,7 @@ def single_threaded() -> Iterator[None]:
     Threads that start here pass the second on: what they start never feels Ctrl-C.
     """
     masks = hasattr(signal, "pthread_sigmask")
-    with environment_kept(THREAD_LIMITS):
+    with preserve_environment(THREAD_LIMITS):
         os.environ.update(dict.fromkeys(THREAD_LIMITS, "1"))
         if masks:
             mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -80,7 +80,7 @@ def single_threaded() -> Iterator[None]:
 
 
 @contextmanager
-def environment_kept(names: Iterable[str]) -> Iterator[None]:
+def preserve_environment(names: Iterable[str]) -> Iterator[None]:
     """Give these variables back the values that they have now."""
     before = {name: os.environ.get(name) for name in names}
     try:

@@ -20,7 +20,7 @@ from confide.privacy import Approx, Budget, Pure, Zcdp
 
 MOSTLY_NOISE = 0.8
 """From this ratio of error to effect on, a model says more about its noise."""
-USEFUL = 0.5
+USEFUL_RATIO = 0.5
 """The ratio at which the advice aims."""
 LARGEST_EPSILON = 1000.0
 
@@ -75,7 +75,7 @@ def _released_widths(plan: Plan, schema: Schema) -> list[tuple[float, float]]:
     lines = schema.display_map()
     factors = np.full(len(mean), plan.target_unit)
     factors[-1] *= INTERCEPT_HEIGHT
-    still = schema.still_directions(INTERCEPT_HEIGHT)
+    still = schema.unidentified_directions(INTERCEPT_HEIGHT)
     median, wide = plan.released_widths(second, lines.matrix * factors, still)
     places = {name: k for k, name in enumerate(lines.names)}
     found = []
@@ -132,13 +132,13 @@ def budget_to_be_useful(
 def _first(ratio: Callable[[float], float], low: float, most: float) -> float | None:
     """Return about the smallest size at which the ratio is useful."""
     high = low
-    while ratio(high) > USEFUL:
+    while ratio(high) > USEFUL_RATIO:
         low, high = high, 2 * high
         if high > most:
             return None
     while high / low > 1.05:
         middle = math.sqrt(low * high)
-        low, high = (low, middle) if ratio(middle) <= USEFUL else (middle, high)
+        low, high = (low, middle) if ratio(middle) <= USEFUL_RATIO else (middle, high)
     return high
 
 

@@ -26,7 +26,7 @@ from confide.privacy import (
 
 LEAST_DRAWS = 9
 LEAST_EPSILON = 1e-9
-ENOUGH = 150
+SIMULATED_COEFFICIENTS = 150
 """Draws times coefficients; many coefficients average the noise by themselves."""
 
 
@@ -68,7 +68,7 @@ def planned_widths(
     noise = main.records(on)[0]
     public = expected.rows if main.neighbours is Neighbours.REPLACE_ONE else None
     whole = expected.rows * expected.second
-    draws = max(LEAST_DRAWS, ENOUGH // len(whole))
+    draws = max(LEAST_DRAWS, SIMULATED_COEFFICIENTS // len(whole))
     lengths = []
     for k in range(draws):
         found = add_noise(

@@ -9,9 +9,9 @@ import numpy as np
 from confide.errors import ConfideError
 from confide.planning.plan import MOST_ROWS, Plan
 
-DECADES = 1.5
+DECADES_AROUND = 1.5
 """How far the picture reaches to either side of the planned number of rows."""
-POINTS = 31
+CURVE_POINTS = 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +88,9 @@ def plot_steps(
 
 def _rows_around(rows: int) -> list[int]:
     """Return numbers of rows, even on a logarithmic scale, the planned one included."""
-    reach = 10.0**DECADES
+    reach = 10.0**DECADES_AROUND
     spread = np.geomspace(
-        max(1.0, rows / reach), min(float(MOST_ROWS), rows * reach), POINTS
+        max(1.0, rows / reach), min(float(MOST_ROWS), rows * reach), CURVE_POINTS
     )
     return sorted({*(round(count) for count in spread), rows})
 

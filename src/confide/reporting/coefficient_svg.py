@@ -8,8 +8,8 @@ from statistics import median
 from confide.reporting.coefficients import Coefficient
 from confide.reporting.format import cut, html, short, tick_text
 
-UNEVEN = 30.0
-DECADES = 6
+LOG_AXIS_RATIO = 30.0
+LOG_AXIS_DECADES = 6
 TINY, HUGE = 1e-290, 1e300
 
 
@@ -64,9 +64,9 @@ def scale_for(
     if high - low < TINY:
         return Scale(-1.0, 1.0)
     sizes = [abs(e) for e in reach or estimates if TINY <= abs(e) <= HUGE]
-    if sizes and max(sizes) / median(sizes) > UNEVEN:
+    if sizes and max(sizes) / median(sizes) > LOG_AXIS_RATIO:
         top = math.ceil(math.log10(max(-low, high)))
-        unit = 10.0 ** max(math.floor(math.log10(min(sizes))), top - DECADES)
+        unit = 10.0 ** max(math.floor(math.log10(min(sizes))), top - LOG_AXIS_DECADES)
         return Scale(1.6 * low, 1.6 * high, unit)
     margin = 0.04 * (high - low)
     return Scale(low - margin, high + margin)

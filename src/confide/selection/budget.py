@@ -95,7 +95,7 @@ class Stages:
     @property
     def few(self) -> Objective:
         """The objective of any ``size`` columns."""
-        return self.objective.on_columns(self.selector.size)
+        return self.objective.restricted_to(self.selector.size)
 
     def first(self, budget: Budget) -> SelectorCalibration:
         """Calibrate the selection."""

@@ -42,7 +42,7 @@ def loss_range(objective: Objective, margin: float) -> float:
     if targets is None:
         public = PublicBounds(1.0, margin, objective.target_bound)
         return 2 * margin * loss.slope_bound(public)
-    flat = np.clip(loss.margin_at(np.zeros(2), targets), -margin, margin)
+    flat = np.clip(loss.inverse_slope(np.zeros(2), targets), -margin, margin)
     ends = [loss.value(np.full(2, end), targets) for end in (-margin, margin)]
     inside = np.where(np.isfinite(flat), flat, 0.0)
     lowest = np.minimum.reduce([*ends, loss.value(inside, targets)])
@@ -162,7 +162,7 @@ class BoxScores:
 
     def _curvature(self, size: int) -> float:
         """Return the largest eigenvalue of one record's Hessian on a support."""
-        few = self.objective.on_columns(size - bool(self.objective.height))
+        few = self.objective.restricted_to(size - bool(self.objective.height))
         return few.with_ball(self.radius * math.sqrt(size)).smoothness
 
 
@@ -263,5 +263,5 @@ def support_width(
 def _margin(objective: Objective, size: int, radius: float) -> float:
     """Return the largest |⟨x, θ⟩|: by entries one by one, or by lengths."""
     by_entries = size * objective.entry_bound
-    by_length = objective.norm_of(size) * math.sqrt(size)
+    by_length = objective.row_norm_of(size) * math.sqrt(size)
     return radius * (min(by_entries, by_length) + objective.height)

@@ -15,8 +15,8 @@ from confide.data.rows.in_memory import InMemoryRows, Rows
 from confide.errors import InvalidParameter, MissingPublicBound, PrivacyLeak
 from confide.mechanisms import MECHANISMS, Calibration, Need, Release, RowBounds
 from confide.mechanisms.base import (
-    NO_KINK,
     SMOOTH_LOSS,
+    SMOOTH_PENALTY,
     check_needs,
     check_whole,
     checked_copies,
@@ -98,7 +98,7 @@ class Path(Protocol):
         ...
 
 
-class PlainPath:
+class DensePath:
     """Pulls that are computed anew from all rows at every step."""
 
     def __init__(self, objective: Objective, rows: Rows) -> None:
@@ -121,7 +121,7 @@ class PlainPath:
         return np.asarray(self._rows.sum(part)[0])
 
 
-class TouchedPath:
+class SparsePath:
     """Pulls of sparse rows, updated where a row holds the column that moved.
 
     Margins are ``scale`` times ``margins``, so that shrinking costs nothing. When slopes
@@ -213,7 +213,7 @@ class CornerCalibration(Calibration):
 
     def check_rows(self, rows: Rows) -> None:
         """Refuse by shape, before anything is spent."""
-        touched = _is_touched(rows)
+        touched = _is_sparse(rows)
         check_rounding(rows, 2 * rows.count if touched else rows.sum_shape.terms, ROUGHER)
 
 
@@ -236,7 +236,7 @@ class FrankWolfe:
     column_bound: float = 1.0
 
     name: ClassVar[str] = "frank-wolfe"
-    needs: ClassVar[tuple[Need, ...]] = (SMOOTH_LOSS, NO_KINK, BOUNDED_IN_BALL)
+    needs: ClassVar[tuple[Need, ...]] = (SMOOTH_LOSS, SMOOTH_PENALTY, BOUNDED_IN_BALL)
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
     theorems: ClassVar[tuple[str, ...]] = (PAGE + "frank-wolfe",)
 
@@ -296,10 +296,10 @@ class FrankWolfe:
     def _walk(self, calibration: CornerCalibration, rows: Rows, entropy: Entropy) -> Array:
         objective = calibration.objective
         path: Path
-        if isinstance(rows, InMemoryRows) and _is_touched(rows):
-            path = TouchedPath(objective, rows)
+        if isinstance(rows, InMemoryRows) and _is_sparse(rows):
+            path = SparsePath(objective, rows)
         else:
-            path = PlainPath(objective, rows)
+            path = DensePath(objective, rows)
         ridge, theta = objective.l2 or 0.0, np.zeros(objective.dimension)
         corners = Corners(self.radius / calibration.noise.scale, path.pulls)
         for step in range(calibration.steps):
@@ -316,7 +316,7 @@ class FrankWolfe:
         return theta
 
 
-def _is_touched(rows: Rows) -> bool:
+def _is_sparse(rows: Rows) -> bool:
     """Whether only what a step touches is brought up to date."""
     return isinstance(rows, InMemoryRows) and rows.features.is_sparse
 

@@ -17,7 +17,7 @@ from confide.data.matrix.matrix import as_matrix
 from confide.data.rows.in_memory import InMemoryRows, Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import check_whole
-from confide.noise import Entropy, Gumbel, Laplace, assigned, largest, shuffled
+from confide.noise import Entropy, Gumbel, Laplace, assign_groups, largest, permutation
 from confide.objectives import Objective
 from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp
 from confide.selection.base import PAGE, SELECTORS, SelectorCalibration
@@ -201,10 +201,10 @@ class SampleAggregateSelector:
         if neighbours is Neighbours.REPLACE_ONE:
             slots = rows.table_count
             blocks = self.blocks or max(1, math.isqrt(slots))
-            own = shuffled(slots, entropy)[: rows.count] * blocks // max(1, slots)
+            own = permutation(slots, entropy)[: rows.count] * blocks // max(1, slots)
         else:
             blocks = self.blocks or USUAL_BLOCKS
-            own = assigned(rows.count, blocks, entropy)
+            own = assign_groups(rows.count, blocks, entropy)
         order = np.argsort(own, kind="stable")
         edges = np.searchsorted(own[order], np.arange(1, blocks))
         return np.split(order, edges)

@@ -20,7 +20,7 @@ from confide.mechanisms import (
 )
 from confide.mechanisms.base import check_needs, checked_copies
 from confide.noise import Entropy
-from confide.objectives import Objective, weighs_alike
+from confide.objectives import Objective, is_uniform
 from confide.privacy import Budget, Neighbours, weakest
 from confide.privacy.budgets import exact
 from confide.selection.base import (
@@ -37,7 +37,7 @@ from confide.selection.screening import ScreeningSelector
 
 ALIKE = Need(
     "a penalty that weighs all columns alike, one by one",
-    lambda objective: weighs_alike(objective.penalty, objective.columns),
+    lambda objective: is_uniform(objective.penalty, objective.columns),
     "use one weight for all columns",
 )
 

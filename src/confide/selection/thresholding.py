@@ -22,8 +22,8 @@ from confide.mechanisms import (
 )
 from confide.mechanisms.base import (
     BOUNDED_SLOPE,
-    NO_KINK,
     SMOOTH_LOSS,
+    SMOOTH_PENALTY,
     check_needs,
     check_whole,
     checked_copies,
@@ -94,7 +94,7 @@ class HardThresholding:
     column_bound: float = 1.0
 
     name: ClassVar[str] = "thresholding"
-    needs: ClassVar[tuple[Need, ...]] = (SMOOTH_LOSS, BOUNDED_SLOPE, NO_KINK, FREE)
+    needs: ClassVar[tuple[Need, ...]] = (SMOOTH_LOSS, BOUNDED_SLOPE, SMOOTH_PENALTY, FREE)
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
     theorems: ClassVar[tuple[str, ...]] = (PAGE + "hard-thresholding",)
 
@@ -124,7 +124,7 @@ class HardThresholding:
         whole = best_budget_kind(budget, choices)
         main = whole.share((1 - SCALE_SHARE) / 2)
         parts = (main, main, whole.share(SCALE_SHARE))
-        few = objective.on_columns(self.size)
+        few = objective.restricted_to(self.size)
         noise = sum_noise(main, neighbours.shifts * few.lipschitz, self.steps * copies)
         width = score_width(objective.slope_bound * objective.entry_bound, neighbours)
         fixed = objective
@@ -165,7 +165,7 @@ class HardThresholding:
         self, calibration: StepCalibration, rows: Rows, entropy: Entropy
     ) -> tuple[Array, list[int]]:
         objective = calibration.objective
-        few = objective.on_columns(self.size)
+        few = objective.restricted_to(self.size)
         unit = curvature_bound(objective.loss, objective.public) * few.row_norm**2
         theta, columns = np.zeros(objective.dimension), objective.columns
         support: list[int] = []

@@ -33,7 +33,9 @@ def minimise_composite(
 ) -> Solution:
     """Return a point within ``tolerance`` of the minimiser over the constraint."""
     problem = Problem(objective, rows, linear, objective.ridge)
-    start = prox(objective.kink, objective.constraint, np.zeros(objective.dimension), 0.0)
+    start = prox(
+        objective.nonsmooth_part, objective.constraint, np.zeros(objective.dimension), 0.0
+    )
     if objective.dimension > WIDEST_HESSIAN:
         return _first_order(problem, start, tolerance)
     stride = rows.count // max(SMALLEST_SAMPLE, 20 * objective.dimension)
@@ -103,7 +105,7 @@ def _accelerated(
 
     Returns the point and a subgradient of penalty and constraint there.
     """
-    kink, constraint = objective.kink, objective.constraint
+    kink, constraint = objective.nonsmooth_part, objective.constraint
     point, ahead, speed = start, start, 1.0
     for _ in range(MOST_INNER):
         descent = slope(ahead)
@@ -150,7 +152,7 @@ def _step_length(
 def _first_order(problem: Problem, theta: Array, tolerance: float) -> Solution:
     """Accelerated proximal gradient on all rows, for more columns than a Hessian holds."""
     objective = problem.objective
-    kink, constraint = objective.kink, objective.constraint
+    kink, constraint = objective.nonsmooth_part, objective.constraint
     convexity = objective.strong_convexity
     goal = tolerance * convexity
     steepest = float(problem.diagonal(theta).max())
@@ -196,7 +198,7 @@ def _subgradient(
     roundings by a few units of its length.
     """
     unit = float(np.finfo(np.float64).eps)
-    kink = objective.kink
+    kink = objective.nonsmooth_part
     if isinstance(kink, L1) and objective.constraint is None:
         weight = np.broadcast_to(np.asarray(kink.weight), point.shape)
         inside = np.clip(-gradient, -weight, weight)
@@ -208,7 +210,7 @@ def _subgradient(
 
 
 def _rise(objective: Objective, theta: Array, point: Array) -> float:
-    kink = objective.kink
+    kink = objective.nonsmooth_part
     return 0.0 if kink is None else kink.value(point) - kink.value(theta)
 
 

@@ -22,7 +22,7 @@ def minimise(objective: Objective, rows: Rows, linear: Array, tolerance: float) 
         )
     if not objective.loss.smooth:
         return minimise_hinge(objective, rows, linear, tolerance)
-    if objective.kink is None and objective.constraint is None:
+    if objective.nonsmooth_part is None and objective.constraint is None:
         return minimise_smooth(objective, rows, linear, tolerance)
     return minimise_composite(objective, rows, linear, tolerance)
 
@@ -32,9 +32,9 @@ def can_certify(objective: Objective) -> bool:
     if objective.penalty is not None and not objective.penalty.convex:
         return False
     if not objective.loss.smooth:
-        plain = objective.kink is None and objective.constraint is None
+        plain = objective.nonsmooth_part is None and objective.constraint is None
         return plain and is_hinge(objective.loss)
-    return has_exact_prox(objective.kink, objective.constraint)
+    return has_exact_prox(objective.nonsmooth_part, objective.constraint)
 
 
 def finest_tolerance(objective: Objective, rows: Rows) -> float:

@@ -21,7 +21,7 @@ from confide.objectives import HuberizedHinge, Objective
 from confide.solvers.problem import Solution
 from confide.solvers.smooth import minimise_smooth
 
-WIDTHS = tuple(10.0**-k for k in range(1, 10))
+SMOOTHING_WIDTHS = tuple(10.0**-k for k in range(1, 10))
 MOST_ON_MARGIN = 4000
 
 
@@ -30,7 +30,7 @@ def minimise_hinge(
 ) -> Solution:
     """Return a point within ``tolerance`` of the minimiser of hinge losses and ridge."""
     theta: Array | None = None
-    for width in WIDTHS:
+    for width in SMOOTHING_WIDTHS:
         smooth = Objective(
             HuberizedHinge(width),
             objective.dimension,

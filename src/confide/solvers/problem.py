@@ -134,10 +134,10 @@ def slope_scale(objective: Objective) -> float:
     return objective.slope_bound + 2 * (objective.target_bound or 0.0)
 
 
-SINGLE = 2.0**-24
-ROUNDINGS = 1.1 * (MOST_ADDED + 8) * SINGLE
+SINGLE_UNIT_ROUNDOFF = 2.0**-24
+HESSIAN_ROUNDING_SHARE = 1.1 * (MOST_ADDED + 8) * SINGLE_UNIT_ROUNDOFF
 """What single precision can hide of a Hessian, as a share of its trace."""
-SLOPES = 16 * 2.0**-53
+SLOPE_ROUNDING = 16 * 2.0**-53
 """What the rounding of a slope can hide, for one row of length 1."""
 
 
@@ -158,8 +158,8 @@ class CurvatureCertificate:
         if not is_logistic(objective.loss):
             return None
         lowest = float(np.linalg.eigvalsh(hessian)[0])
-        least = lowest - ROUNDINGS * float(np.trace(hessian))
-        least -= SLOPES * problem.rows.count * objective.row_norm**2
+        least = lowest - HESSIAN_ROUNDING_SHARE * float(np.trace(hessian))
+        least -= SLOPE_ROUNDING * problem.rows.count * objective.row_norm**2
         if not least > objective.strong_convexity:
             return None
         return cls(centre, least, objective.row_norm)

@@ -33,7 +33,7 @@ SMALLEST_SAMPLE = 1024
 ROWS_PER_COLUMN = 12
 GROWTH = 12
 LEAST_STRIDE = 4
-MANY_ROWS = 2**20
+SUBSAMPLE_THRESHOLD_ROWS = 2**20
 MOST_SAMPLE_STEPS = 30
 
 
@@ -78,7 +78,7 @@ def _worth_a_hessian(dimension: int, sample: int, rows: Rows) -> bool:
     if sample == rows.count:
         return False
     sweeps = 1.5 + 20 / max(0.1, 0.5 * np.log(sample / dimension))
-    at_hand = isinstance(rows, InMemoryRows) and rows.count < MANY_ROWS
+    at_hand = isinstance(rows, InMemoryRows) and rows.count < SUBSAMPLE_THRESHOLD_ROWS
     spare = 6 if at_hand else 4
     return bool(sweeps > spare + dimension / 50)
 

@@ -31,7 +31,7 @@ from confide.data.rows.in_memory import Rows
 from confide.objectives import Objective, curvature_bound
 from confide.solvers.problem import Problem, slope_scale
 
-BITS = 20
+LEADING_BITS = 20
 """Leading bits: 2·20 for a product and 13 for a sum of 8192 of them fill a double."""
 
 ROWS_PER_SPLIT = 1024
@@ -175,7 +175,7 @@ class _Point:
 def _on_one_grid(known: list[AnyArray]) -> Iterator[tuple[Array, Array]]:
     largest = max(float(np.abs(sums).max()) for sums in known)
     for sums in known:
-        lead = _leading(sums.astype(np.float64), largest, 2 * BITS)
+        lead = _leading(sums.astype(np.float64), largest, 2 * LEADING_BITS)
         yield lead, (sums - lead).astype(np.float64)
 
 
@@ -194,7 +194,7 @@ def _weighted_sum(pieces: Pieces, strong: Array, weak: Array) -> AnyArray:
     return _wide(lead.weighted_sum(strong)) + small
 
 
-def _leading(values: Array, largest: float, bits: int = BITS) -> Array:
+def _leading(values: Array, largest: float, bits: int = LEADING_BITS) -> Array:
     """Round to a grid of 2⁻²⁰ of the largest magnitude, by adding and taking away."""
     if largest == 0:
         return np.zeros_like(values)
@@ -234,7 +234,7 @@ class _Rounding:
         depth = shape.depth + addition_depth(-(-shape.rows_added // added))
         unit = float(np.finfo(np.float64).eps) / 2
         fine = float(np.finfo(np.longdouble).eps) / 2
-        rest = 2.0**-BITS * (math.sqrt(entries) + 1)
+        rest = 2.0**-LEADING_BITS * (math.sqrt(entries) + 1)
         return cls(
             4 * fine + unit * rest if extended else 4 * unit,
             fine if extended else unit,

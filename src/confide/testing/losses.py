@@ -158,14 +158,14 @@ def _check_curvature(loss: Loss, eta: Array, y: Array, public: PublicBounds) -> 
     expect(
         lipschitz,
         f"a smooth loss must have a slope with Lipschitz constant {bound:g} (the largest "
-        "value of curvature_at, found at bent_most_at)",
+        "value of max_curvature, found at slope_of_peak_curvature)",
         at=first_failure(lipschitz, margin=eta, label=y, quotient=quotient),
     )
-    allowed_here = loss.curvature_at(np.abs(slope), public)
+    allowed_here = loss.max_curvature(np.abs(slope), public)
     within = curvature <= allowed_here * (1 + 1e-9) + 1e-15
     expect(
         within,
-        "the curvature must not exceed curvature_at(|slope|)",
+        "the curvature must not exceed max_curvature(|slope|)",
         at=first_failure(within, margin=eta, label=y, curvature=curvature),
     )
 
@@ -175,8 +175,8 @@ def _check_inverse(loss: Loss, eta: Array, label: float, public: PublicBounds) -
     steepest = loss.slope_bound(public)
     asked = np.append(np.linspace(-1.1 * steepest, 1.1 * steepest, 221), 0.0)
     y = np.full_like(asked, label)
-    found = np.asarray(loss.margin_at(asked, y))
-    expect(~np.isnan(found), "margin_at must not return NaN", at=label)
+    found = np.asarray(loss.inverse_slope(asked, y))
+    expect(~np.isnan(found), "inverse_slope must not return NaN", at=label)
     finite = np.isfinite(found)
     margin = np.where(finite, found, 0.0)
     reach = 1e-6 * (1 + np.abs(margin))
@@ -185,14 +185,14 @@ def _check_inverse(loss: Loss, eta: Array, label: float, public: PublicBounds) -
     inverted = ~finite | ((lower <= asked + rounding) & (asked <= upper + rounding))
     expect(
         inverted,
-        "margin_at must return a margin where the slope has the value asked for",
+        "inverse_slope must return a margin where the slope has the value asked for",
         at=first_failure(inverted, slope=asked, label=y, margin=margin),
     )
     slopes = loss.slope(eta, np.full_like(eta, label))
     never = np.where(found > 0, slopes.max() <= asked, slopes.min() >= asked)
     expect(
         finite | never,
-        "margin_at may be +inf only above and −inf only below every slope of the loss",
+        "inverse_slope may be +inf only above and −inf only below every slope of the loss",
         at=first_failure(finite | never, slope=asked, label=y),
     )
 
@@ -201,22 +201,23 @@ def _check_curvature_of_slope(loss: Loss, public: PublicBounds) -> None:
     if not loss.smooth:
         return
     slopes = np.linspace(0.0, loss.slope_bound(public), 801)
-    heights = loss.curvature_at(slopes, public)
+    heights = loss.max_curvature(slopes, public)
     bound = curvature_bound(loss, public)
     expect(
         np.isfinite(heights) & (heights >= 0),
-        "curvature_at must be finite and not negative on [0, slope_bound]",
+        "max_curvature must be finite and not negative on [0, slope_bound]",
     )
     expect(
         heights <= bound * (1 + 1e-12),
-        "curvature_bound must be at least curvature_at everywhere: is bent_most_at right?",
+        "curvature_bound must be at least max_curvature everywhere: is "
+        "slope_of_peak_curvature right?",
         at=first_failure(heights <= bound * (1 + 1e-12), slope=slopes, height=heights),
     )
     if loss.monotone:
         bends = heights[:-2] + heights[2:] - 2 * heights[1:-1] <= 1e-12 * bound
         expect(
             bends,
-            "curvature_at must be concave on [0, slope_bound] for a monotone loss",
+            "max_curvature must be concave on [0, slope_bound] for a monotone loss",
             at=first_failure(bends, slope=slopes[1:-1]),
         )
 

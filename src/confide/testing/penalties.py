@@ -87,7 +87,7 @@ def _points(dimension: int, seed: int) -> list[Array]:
 
 
 def _check_parts(penalty: Penalty, theta: Array, value: float) -> None:
-    weights, kink = penalty.ridge(theta.size), penalty.kink()
+    weights, kink = penalty.ridge(theta.size), penalty.nonsmooth_part()
     expect(
         weights.shape == theta.shape and np.all(weights >= 0),
         "ridge must return one weight per coordinate, none negative",

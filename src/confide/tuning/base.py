@@ -12,7 +12,7 @@ PAGE = "private-tuning.md#"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """The winner: which candidate, its fitted model, and a private score if one is paid."""
 
     index: int
@@ -43,7 +43,7 @@ class SearchPlan(Protocol):
         score: Score,
         neighbours: Neighbours,
         entropy: Entropy,
-    ) -> Found:
+    ) -> SearchResult:
         """Fit, compare and choose."""
         ...
 

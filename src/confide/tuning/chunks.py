@@ -12,9 +12,9 @@ import numpy as np
 
 from confide._types import AnyArray, Array
 from confide.errors import InvalidData, InvalidParameter
-from confide.noise import Entropy, assigned, choose, shuffled
+from confide.noise import Entropy, assign_groups, choose, permutation
 from confide.privacy import Budget, Neighbours, Zcdp, row_budget
-from confide.tuning.base import PAGE, Found
+from confide.tuning.base import PAGE, SearchResult
 from confide.tuning.scores import Score, SearchTable
 
 ROWS_PER_CHUNK = 40
@@ -59,7 +59,7 @@ class ChunkPlan:
         score: Score,
         neighbours: Neighbours,
         entropy: Entropy,
-    ) -> Found:
+    ) -> SearchResult:
         """Fit every candidate on its chunk and choose by the last one."""
         *own, held_out = chunks_of(table.count, self.chunks, neighbours, entropy)
         models = [
@@ -70,7 +70,7 @@ class ChunkPlan:
         totals = np.array([score.total(model, judge) for model in models])
         odds = choice_powers(totals, score.bound, self.log_range, neighbours)
         index = choose(odds, entropy)
-        return Found(index, models[index])
+        return SearchResult(index, models[index])
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +106,10 @@ def chunks_of(
     add-remove every record draws its own chunk.
     """
     if neighbours is Neighbours.REPLACE_ONE:
-        return [np.sort(part) for part in np.array_split(shuffled(count, entropy), chunks)]
-    joined = assigned(count, chunks, entropy)
+        return [
+            np.sort(part) for part in np.array_split(permutation(count, entropy), chunks)
+        ]
+    joined = assign_groups(count, chunks, entropy)
     return [np.flatnonzero(joined == k) for k in range(chunks)]
 
 

@@ -18,11 +18,11 @@ from confide.errors import InvalidParameter
 from confide.noise import Entropy, Gaussian, Laplace, TruncatedNegativeBinomial
 from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp, row_budget
 from confide.privacy.budgets import exact
-from confide.tuning.base import PAGE, Found
+from confide.tuning.base import PAGE, SearchResult
 from confide.tuning.scores import Score, SearchTable
 
 RUNS_PER_CANDIDATE = 4
-ROUNDING = 1 - 1e-9
+ROUNDING_FACTOR = 1 - 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +54,16 @@ class StoppingPlan:
         score: Score,
         neighbours: Neighbours,
         entropy: Entropy,
-    ) -> Found:
+    ) -> SearchResult:
         """Fit and score candidates at random, on all rows, and keep the best."""
         noise = self.noise(score.bound)
-        best: Found | None = None
+        best: SearchResult | None = None
         for index in entropy.below(len(candidates), self.runs.draw(entropy)):
             model = clone(candidates[index]).set_params(random_state=entropy)
             table.fit(model)
             total = score.total(model, table) + float(noise.draw(1, entropy)[0])
             if best is None or best.score is None or -total > best.score:
-                best = Found(int(index), model, -total)
+                best = SearchResult(int(index), model, -total)
         assert best is not None  # noqa: S101
         return best
 
@@ -145,4 +145,4 @@ class RandomStopping:
             gamma=law.gamma,
             mean=law.mean,
         )
-        return Zcdp(repr(rho * ROUNDING))
+        return Zcdp(repr(rho * ROUNDING_FACTOR))

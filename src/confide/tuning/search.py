@@ -28,7 +28,7 @@ from confide.privacy import (
     weakest,
 )
 from confide.privacy.guarantee import PUBLIC_LABELS
-from confide.tuning.base import Found, SearchMethod
+from confide.tuning.base import SearchMethod, SearchResult
 from confide.tuning.chunks import ChunkedSearch
 from confide.tuning.random_stopping import RandomStopping
 from confide.tuning.scores import SearchTable, score_for
@@ -36,7 +36,7 @@ from confide.tuning.scores import SearchTable, score_for
 METHODS: dict[str, type[Any]] = {
     kind.name: kind for kind in (ChunkedSearch, RandomStopping)
 }
-SHARED = {
+SHARED_SETTINGS = {
     *("budget", "ledger", "random_state", "neighbours", "schema", "intervals"),
     *("classes", "target_bound"),
 }
@@ -133,7 +133,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         seed = self.random_state
         entropy = Entropy.of(self.estimator.random_state if seed is None else seed)
         dataset = promises[0].dataset
-        receipt = self._pay(budget, whole, dataset, secret=entropy.secret)
+        charge_entry = self._pay(budget, whole, dataset, secret=entropy.secret)
         for model in models:
             # One charge was made for all, and one source draws for all.
             model.set_params(ledger=None, random_state=None)
@@ -144,7 +144,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         promise = _of_winner(found.model.release_.guarantee, whole, assumed)
         if labels is not None:
             promise = promise.assuming(PUBLIC_LABELS)
-        self._keep(found, settings, promise, budget, receipt)
+        self._keep(found, settings, promise, budget, charge_entry)
         return self
 
     def _pay(
@@ -172,11 +172,11 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _keep(
         self,
-        found: Found,
+        found: SearchResult,
         settings: list[dict[str, Any]],
         guarantee: Guarantee,
         budget: Budget,
-        receipt: Charge | None,
+        charge_entry: Charge | None,
     ) -> None:
         """Take over the winner and nothing else that was learned from the data."""
         model, own = found.model, self.estimator
@@ -184,7 +184,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if hasattr(own, "classes"):
             model.set_params(classes=own.classes)
         whole = replace(model.release_, guarantee=guarantee, events=(event_of(budget),))
-        self.best_estimator_ = model.adopt(whole, receipt)
+        self.best_estimator_ = model.adopt(whole, charge_entry)
         self.best_index_ = found.index
         self.best_params_ = settings[found.index]
         if found.score is not None:
@@ -233,7 +233,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         named = {name for one in found for name in one}
         for wrong, must in (
             (named - known, f"parameters of {type(self.estimator).__name__}"),
-            (named & SHARED, "parameters that candidates may differ in"),
+            (named & SHARED_SETTINGS, "parameters that candidates may differ in"),
         ):
             if wrong:
                 raise InvalidParameter("names in param_grid", must, sorted(wrong))

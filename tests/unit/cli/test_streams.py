@@ -97,7 +97,7 @@ def test_a_large_file_streams_by_itself(folder, monkeypatch):
 
 
 def test_sweeps_are_shown_and_kept_nowhere(folder, monkeypatch):
-    monkeypatch.setattr(progress, "BETWEEN_LINES", 0.0)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
     shown, said = fitted("visits", "--out", "streamed.json")
     assert "sweep 2: " in said
     assert "of 900 rows" in said
@@ -112,7 +112,7 @@ def test_sweeps_are_shown_and_kept_nowhere(folder, monkeypatch):
 
 def test_workers_read_the_files_and_hold_the_rows(folder, monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr(progress, "BETWEEN_LINES", 0.0)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
     held, said = fitted("visits", "--workers", "2")
     assert "2 workers on this machine read visits and hold its rows" in said
     assert "sweep 1: 900 rows" in said

@@ -171,7 +171,7 @@ def test_one_long_row_does_not_spoil_the_splitting_of_the_others(monkeypatch):
         precise, "_split", lambda *given: rests.append(honest(*given)) or rests[-1]
     )
     precise_gradient(task, np.ones(6))
-    assert all(rest.largest_entry() <= 2.0**-precise.BITS for _, _, rest in rests)
+    assert all(rest.largest_entry() <= 2.0**-precise.LEADING_BITS for _, _, rest in rests)
 
 
 @pytest.mark.parametrize("count", [100, 5000, 100_000, 10**6, 3 * 10**6, 10**8])

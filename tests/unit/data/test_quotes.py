@@ -41,7 +41,7 @@ def is_well_formed(text):
 @given(text=TEXTS)
 def test_what_is_not_well_formed_is_refused_wherever_pieces_end(piece, text):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(quotes, "PIECE", piece)
+        patch.setattr(quotes, "CHUNK_BYTES", piece)
         if not is_well_formed(text):
             with pytest.raises(InvalidData, match="quote"):
                 check_quotes(io.BytesIO(text), ",")
@@ -61,7 +61,7 @@ def test_what_is_not_well_formed_is_refused_wherever_pieces_end(piece, text):
 )
 @pytest.mark.parametrize("piece", [3, 2**20])
 def test_the_line_is_named_in_which_a_quote_opens(monkeypatch, piece, text, line):
-    monkeypatch.setattr(quotes, "PIECE", piece)
+    monkeypatch.setattr(quotes, "CHUNK_BYTES", piece)
     with pytest.raises(InvalidData, match=f"line {line} "):
         check_quotes(io.BytesIO(text), ",")
 
@@ -72,7 +72,7 @@ def test_the_line_is_named_in_which_a_quote_opens(monkeypatch, piece, text, line
     [(b"a,b\n\t1,2\n", 2), (b"a,b\n1,2\r\n  \t3,4\n", 3), (b"\ta,b\n", 1)],
 )
 def test_a_line_that_begins_with_a_tab_is_refused(monkeypatch, piece, text, line):
-    monkeypatch.setattr(quotes, "PIECE", piece)
+    monkeypatch.setattr(quotes, "CHUNK_BYTES", piece)
     with pytest.raises(InvalidData, match=f"tab .* line {line} "):
         check_quotes(io.BytesIO(text), ",")
     check_quotes(io.BytesIO(text), "\t")

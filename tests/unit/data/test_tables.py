@@ -99,7 +99,7 @@ def test_spaces_before_fields_are_skipped_wherever_they_stand(
         Target("ill", labels=("no", "yes")),
     )
     path = written(tmp_path / "padded.csv", text)
-    monkeypatch.setattr(quotes, "PIECE", piece)
+    monkeypatch.setattr(quotes, "CHUNK_BYTES", piece)
     with path.open("rb") as stream:
         assert quotes.check_quotes(stream, ",") is padded
     frame = read_table(path, schema)

@@ -230,11 +230,11 @@ def test_levels_that_add_up_to_the_intercept_do_not_blur_the_rest():
         ),
         Target("ill", labels=("no", "yes")),
     )
-    still = schema.still_directions(0.3)
+    still = schema.unidentified_directions(0.3)
     design = np.column_stack([schema.design(people), np.full(rows, 0.3)])
     np.testing.assert_allclose(design @ still, 0, atol=1e-12)
     assert still.shape[1] == 2
-    assert schema.still_directions(0.0).shape[1] == 1
+    assert schema.unidentified_directions(0.0).shape[1] == 1
     widths = []
     for seed in range(8):
         model = LogisticRegression(BUDGET, schema=schema, intervals=True, random_state=seed)

@@ -145,13 +145,15 @@ def test_two_names_are_one_too_many(book, rows):
 
 
 def test_a_charge_says_what_it_is_for(book, rows):
-    noted = pickle.loads(pickle.dumps(book.noting("model.json")))  # noqa: S301
+    noted = pickle.loads(pickle.dumps(book.with_note("model.json")))  # noqa: S301
     LogisticRegression(Pure("0.1"), ledger=noted).fit(*rows)
     assert book.entries()[1].what == "LogisticRegression for model.json"
     book.charge("people", Pure("0.1"), neighbours="add-remove")
     assert book.entries()[3].what == ""
     with pytest.raises(InvalidParameter, match="note"):
-        book.noting("two\nlines")
+        book.with_note("two\nlines")
+    with pytest.warns(DeprecationWarning, match="with_note"):
+        assert book.noting("model.json") == book.with_note("model.json")
 
 
 def test_a_seeded_fit_is_charged_too(book, rows):

@@ -74,7 +74,7 @@ def test_waiting_for_another_process_is_mentioned_and_ends(
     file_ledger.set_limit("adult", Pure(1))
     file_ledger.close()
     monkeypatch.setattr(store, "FIRST_WORD", 0.02)
-    monkeypatch.setattr(store, "PATIENCE", 0.2)
+    monkeypatch.setattr(store, "LOCK_TIMEOUT_S", 0.2)
     with closing(sqlite3.connect(file_ledger.place, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(ConfideError, match="held by another process"):

@@ -314,11 +314,11 @@ def test_a_converted_charge_never_costs_less(charge, limit):
 @given(charges=st.lists(asked, min_size=1, max_size=5), data=st.data())
 def test_the_order_of_charges_and_of_deciding_does_not_matter(charges, data):
     limit = Approx(10**3, "0.5")
-    shuffled = data.draw(st.permutations(charges))
+    permutation = data.draw(st.permutations(charges))
     decided = data.draw(st.integers(0, len(charges)))
     totals = []
     with tempfile.TemporaryDirectory() as folder:
-        for order, late in ((charges, False), (shuffled, False), (shuffled, True)):
+        for order, late in ((charges, False), (permutation, False), (permutation, True)):
             book = Ledger.open(Path(folder) / f"{len(totals)}.db")
             first = ADD if late else REPLACE
             book.set_limit("adult", limit, neighbours=first)

@@ -138,7 +138,7 @@ def test_without_noise_they_find_the_minimiser(name, shape):
         calibration = mechanism.calibrate(target, RICH, ADD)
         found = calibration.release([rows], Entropy.seeded(1)).value
         assert np.abs(found - exact).max() < 1e-3, title
-        if target.kink is not None:
+        if target.nonsmooth_part is not None:
             assert ((found == 0) == (exact == 0)).all(), title
 
 

@@ -19,8 +19,8 @@ from confide.noise import (
     SphericalLaplace,
     TruncatedNegativeBinomial,
     choose,
-    each_by_chance,
     largest,
+    poisson_subsets,
 )
 from confide.objectives import Objective, Poisson
 from confide.privacy import Neighbours, Pure
@@ -146,7 +146,7 @@ def test_the_law_of_stopping_is_that_of_its_gamma(shape, mean):
     ids=["0", "1e-18", "1", "1 - 1e-400"],
 )
 def test_rates_that_round_to_nothing_or_to_one_draw_subsets(rate, least, most):
-    subsets = each_by_chance(1000, rate, Entropy.seeded(3))
+    subsets = poisson_subsets(1000, rate, Entropy.seeded(3))
     for _ in range(200):
         chosen = next(subsets)
         assert least <= len(chosen) <= most

@@ -7,7 +7,7 @@ import pytest
 
 from confide.accounting import PureEvent, as_zcdp, compose
 from confide.mechanisms import ObjectivePerturbation
-from confide.noise import Entropy, Gumbel, Laplace, assigned, largest, shuffled
+from confide.noise import Entropy, Gumbel, Laplace, assign_groups, largest, permutation
 from confide.objectives import Clipped, Logistic, Poisson, Squared
 from confide.privacy import Approx, Neighbours, Pure, Zcdp
 from confide.selection import (
@@ -40,8 +40,8 @@ def test_noise_has_its_distribution(noise):
 
 def test_places_are_shuffled_and_assigned():
     entropy = Entropy.seeded(4)
-    assert sorted(shuffled(100, entropy).tolist()) == list(range(100))
-    own = assigned(40_000, 4, entropy)
+    assert sorted(permutation(100, entropy).tolist()) == list(range(100))
+    own = assign_groups(40_000, 4, entropy)
     assert np.abs(np.bincount(own) - 10_000).max() < 5 * np.sqrt(7500)
     assert largest(np.array([0, 9, 8.0]), 2, Gumbel(1e-9), entropy).tolist() == [1, 2]
 

@@ -18,7 +18,7 @@ from confide.privacy import Neighbours, Pure
 from confide.selection import (
     FrankWolfe,
 )
-from confide.selection.frank_wolfe import ColumnIndexedRows, PlainPath, TouchedPath
+from confide.selection.frank_wolfe import ColumnIndexedRows, DensePath, SparsePath
 from support.sparse_tables import objective, signal
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
@@ -54,7 +54,7 @@ def test_bounds_of_entries_in_closed_form():
     assert EntryBounds.scaled(4, 1.0).norm(4) == 2.0
     assert EntryBounds.scaled(4, 1.0).norm(1) == 2.0
     assert EntryBounds.scaled(4, 1.0).norm(9) == pytest.approx(2 * np.sqrt(3))
-    restricted = objective(50, height=0.4).on_columns(4)
+    restricted = objective(50, height=0.4).restricted_to(4)
     assert (restricted.dimension, restricted.row_norm) == (5, np.hypot(2.0, 0.4))
 
 
@@ -88,7 +88,7 @@ def test_rows_seen_by_columns_cannot_be_stored():
 def kept_up(rows, columns, steps, seed=0):
     """Walk at random; yield sums as they are kept, and of the same slopes exactly."""
     rng = np.random.default_rng(seed)
-    path = TouchedPath(objective(columns), rows)
+    path = SparsePath(objective(columns), rows)
     features = rows.features.toarray().astype(np.longdouble)
     for step in range(steps):
         share = 2 / (step + 2)
@@ -137,7 +137,7 @@ def test_lazy_pulls_are_those_of_the_slopes_that_they_claim(height):
     rows = InMemoryRows(as_matrix(sparse.csr_array(dense)), target, None, height)
     columns = 30 + bool(height)
     goal = Objective(Logistic(), columns, 6.0, entries=EntryBounds(1.0), height=height)
-    lazy, theta = TouchedPath(goal, rows), np.zeros(columns)
+    lazy, theta = SparsePath(goal, rows), np.zeros(columns)
     slopes = Logistic().slope(np.zeros(60), target)
     whole = np.hstack([dense, np.full((60, int(height > 0)), height)])
     scale = fresh = 1.0
@@ -165,7 +165,7 @@ def test_lazy_and_plain_walks_end_near_each_other():
     ends = [calibration.release([r], Entropy.seeded(1)).value for r in (rows, thin)]
     assert np.allclose(ends[0], ends[1], atol=0.15)
     assert np.abs(ends[0]).sum() <= 3.0 + 1e-9
-    assert isinstance(PlainPath(objective(), rows).pulls, np.ndarray)
+    assert isinstance(DensePath(objective(), rows).pulls, np.ndarray)
 
 
 def test_how_full_columns_are_never_decides_whose_slopes_are_fresh(monkeypatch):
@@ -174,7 +174,7 @@ def test_how_full_columns_are_never_decides_whose_slopes_are_fresh(monkeypatch):
     dense = np.where(rng.uniform(size=(80, 12)) < 0.2, 1.0, 0.0)
     target = np.where(rng.uniform(size=80) < 0.5, 1.0, -1.0)
     rows = InMemoryRows(as_matrix(sparse.csr_array(dense)), target, None, 0.0)
-    paths = [TouchedPath(objective(12), rows) for _ in range(2)]
+    paths = [SparsePath(objective(12), rows) for _ in range(2)]
     paths[1]._many = -1
     for step, place in enumerate([1, 5, 2, 2, 7, 1, 9, 11, 3]):
         share = 2 / (step + 2)

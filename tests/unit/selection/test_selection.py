@@ -202,7 +202,7 @@ def test_published_constants_are_those_of_the_paper():
         target_bound=float(size),
         entries=EntryBounds.scaled(size, 1.0),
     )
-    few = target.on_columns(size)
+    few = target.restricted_to(size)
     assert few.lipschitz == pytest.approx(2 * size**1.5)
     assert few.smoothness == pytest.approx(size)
 

@@ -24,7 +24,7 @@ from confide.data.rows.in_memory import InMemoryRows
 from confide.errors import ConfideError
 from confide.parallel.dask_cluster import non_raising, unwrap
 
-PATIENCE = 0.5
+RESULT_TIMEOUT_S = 0.5
 """Seconds before the first look for lost workers; every look doubles them."""
 GATHERED = 60
 """So many times as long results may be on their way."""
@@ -80,7 +80,7 @@ class PinnedParts:
         return [unwrap(result) for result in gathered]
 
     def _gathered(self, submit: Callable[[], Sequence[Any]]) -> Sequence[Any]:
-        wait, patience = import_module("distributed").wait, PATIENCE
+        wait, patience = import_module("distributed").wait, RESULT_TIMEOUT_S
         futures, losses = list(submit()), 0
         while True:
             try:

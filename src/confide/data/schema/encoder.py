@@ -83,7 +83,7 @@ def pieces(count: int) -> list[slice]:
 
 ROWS_AT_ONCE = 4096
 """So many rows of the design matrix stay in the processor's cache while written."""
-MANY_ROWS = 2**17
+THREAD_THRESHOLD_ROWS = 2**17
 """From so many rows on all cores work."""
 
 Given = TypeVar("Given")
@@ -215,7 +215,7 @@ def _buffer(shape: tuple[int, int]) -> Array:
 
 def _all(job: Callable[[Given], Made], given: Iterable[Given], count: int) -> list[Made]:
     """Do a job for everything given, on all cores where there are many rows."""
-    if count < MANY_ROWS:
+    if count < THREAD_THRESHOLD_ROWS:
         return list(map(job, given))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(job, given))

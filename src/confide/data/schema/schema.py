@@ -201,7 +201,7 @@ class Schema:
         whole = units_matrix(self.columns, self.weights) @ np.append(coefficients, 0.0)
         return whole[:-1], float(whole[-1])
 
-    def still_directions(self, height: float) -> Array:
+    def unidentified_directions(self, height: float) -> Array:
         """Return directions of the coefficients that rows with all levels do not notice.
 
         ``height`` is that of the intercept's column, 0 if there is none.

@@ -8,7 +8,7 @@ from confide.data.schema.columns import Faults
 from confide.data.schema.parse_values import numbers_or_nan, plain_levels
 from confide.errors import InvalidParameter
 
-LARGEST = 1e100
+LARGEST_NUMBER = 1e100
 """Public numbers beyond it, or below its inverse, would overflow when squared."""
 ENDS = ("lower", "upper")
 
@@ -93,13 +93,13 @@ class Target:
     def _check_range(self) -> None:
         for name in ENDS:
             value = getattr(self, name)
-            if not _is_real(value) or not abs(value) <= LARGEST:
+            if not _is_real(value) or not abs(value) <= LARGEST_NUMBER:
                 raise InvalidParameter(
                     f"{name} of target {self.column!r}", "a finite number", value
                 )
             object.__setattr__(self, name, _plain(value))
         ends = self.ends
-        if ends is None or not ends[1] - ends[0] >= 1 / LARGEST:
+        if ends is None or not ends[1] - ends[0] >= 1 / LARGEST_NUMBER:
             raise InvalidParameter(
                 f"range of target {self.column!r}",
                 "two finite numbers, lower below upper",
@@ -108,7 +108,7 @@ class Target:
 
     def _check_bound(self) -> None:
         bound: Any = self.bound
-        if not _is_real(bound) or not 1 / LARGEST <= bound <= LARGEST:
+        if not _is_real(bound) or not 1 / LARGEST_NUMBER <= bound <= LARGEST_NUMBER:
             raise InvalidParameter(
                 f"bound of target {self.column!r}", "a positive, finite number", bound
             )

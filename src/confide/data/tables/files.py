@@ -73,7 +73,7 @@ PIECE_ROWS = 2**16
 TEXT_ROWS = 2**16
 STREAM_THRESHOLD_BYTES = 2**28
 """A file of so many bytes is read piece by piece."""
-SQUEEZED = 4
+UNPACKED_RATIO = 4
 """Packed text is about so many times as long when unpacked."""
 LOOKED_AT = 2**16
 
@@ -365,5 +365,5 @@ def _about_rows(path: Path) -> int:
         PACKED.get(path.suffix.lower(), open)(path, "rb") as stream,
     ):
         head = stream.read(LOOKED_AT)
-    size = path.stat().st_size * (SQUEEZED if packed else 1)
+    size = path.stat().st_size * (UNPACKED_RATIO if packed else 1)
     return max(1, size * max(1, head.count(b"\n")) // max(1, len(head)))

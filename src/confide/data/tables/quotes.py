@@ -15,7 +15,7 @@ import numpy as np
 from confide._types import AnyArray
 from confide.errors import InvalidData
 
-PIECE = 2**20
+CHUNK_BYTES = 2**20
 QUOTE, SPACE, TAB = ord('"'), ord(" "), ord("\t")
 MARK = b"\xef\xbb\xbf"
 
@@ -74,16 +74,16 @@ def _windows(stream: IO[bytes]) -> Iterator[tuple[bytes, int, int, int]]:
     and after them one byte more.
     """
     tail, start = b"\n", 1
-    piece = stream.read(PIECE)
+    piece = stream.read(CHUNK_BYTES)
     origin = len(MARK) - 1 if piece.startswith(MARK) else -1
-    piece = piece.removeprefix(MARK) or stream.read(PIECE)
+    piece = piece.removeprefix(MARK) or stream.read(CHUNK_BYTES)
     while piece:
         window = tail + piece
         stop = len(window) - 1
         yield window, start, stop, origin
         solid = len(window[:stop].rstrip(b" ")) - 1
         tail, start, origin = window[solid:], stop - solid, origin + solid
-        piece = stream.read(PIECE)
+        piece = stream.read(CHUNK_BYTES)
     yield tail + b"\n", start, len(tail), origin
 
 
@@ -100,7 +100,7 @@ def _line(stream: IO[bytes], place: int) -> int:
     """Return the number of the line in which a byte stands."""
     stream.seek(0)
     line = 1
-    while place > 0 and (piece := stream.read(min(PIECE, place))):
+    while place > 0 and (piece := stream.read(min(CHUNK_BYTES, place))):
         line, place = line + piece.count(b"\n"), place - len(piece)
     return line
 

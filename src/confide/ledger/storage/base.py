@@ -21,7 +21,7 @@ Run: TypeAlias = Callable[[str, Sequence[Any]], list[Row]]
 """Runs one statement, with ``?`` for its values, and returns the rows."""
 
 VERSION = 2
-PATIENCE = 30.0
+LOCK_TIMEOUT_S = 30.0
 """Seconds to wait for another process that is writing."""
 FIRST_WORD, NEXT_WORD = 2.0, 5.0
 """Seconds of waiting before it is mentioned, and between mentions."""
@@ -167,14 +167,14 @@ class Store(ABC):
         return version
 
     def _patiently(self, attempt: Callable[[], Any]) -> Any:
-        """Try until it works or `PATIENCE` is over, and say so while waiting."""
+        """Try until it works or `LOCK_TIMEOUT_S` is over, and say so while waiting."""
         start, word = time.monotonic(), FIRST_WORD
         while True:
             try:
                 return attempt()
             except self._driver_errors() as error:
                 waited = time.monotonic() - start
-                if not self._is_busy(error) or waited >= PATIENCE:
+                if not self._is_busy(error) or waited >= LOCK_TIMEOUT_S:
                     raise
                 if waited >= word:
                     word = waited + NEXT_WORD
@@ -182,7 +182,7 @@ class Store(ABC):
                         "waiting for %s: another process is writing (%.0f s of %.0f s)",
                         redacted(self.place),
                         waited,
-                        PATIENCE,
+                        LOCK_TIMEOUT_S,
                     )
                 time.sleep(0.005)
 
@@ -194,7 +194,7 @@ class Store(ABC):
             if self._is_busy(error):
                 raise ConfideError(
                     f"{redacted(self.place)} was held by another process for more than "
-                    f"{PATIENCE:.0f} s. Nothing was spent. Try again when it is done."
+                    f"{LOCK_TIMEOUT_S:.0f} s. Nothing was spent. Try again when it is done."
                 ) from error
             self.disconnect()
             raise self._explained(error) from error

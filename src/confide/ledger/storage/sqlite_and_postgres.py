@@ -16,7 +16,7 @@ from typing import Any
 from confide.errors import ConfideError, InvalidParameter, TamperedLedger
 from confide.ledger.storage.base import (
     FIRST_WORD,
-    PATIENCE,
+    LOCK_TIMEOUT_S,
     RELATIONS,
     TABLES,
     Row,
@@ -41,7 +41,7 @@ _POSTGRES_TRIGGERS = (
 )
 
 
-GLANCE = 0.02
+SQLITE_TIMEOUT_S = 0.02
 """Seconds that SQLite itself waits: it would sleep ever longer while others overtake."""
 
 
@@ -67,7 +67,7 @@ class SqliteStore(Store):
         connection = sqlite3.connect(
             f"{Path(self.place).as_uri()}?mode={'rwc' if new else 'rw'}",
             uri=True,
-            timeout=GLANCE,
+            timeout=SQLITE_TIMEOUT_S,
             isolation_level=None,
             check_same_thread=False,
         )
@@ -161,7 +161,7 @@ class PostgresStore(Store):
 
     def _opened(self, *, new: bool) -> Any:
         connection = self._driver.connect(
-            self.place, autocommit=True, connect_timeout=int(PATIENCE)
+            self.place, autocommit=True, connect_timeout=int(LOCK_TIMEOUT_S)
         )
         connection.execute(f"SET lock_timeout TO '{FIRST_WORD:.0f}s'")
         connection.execute("SET synchronous_commit TO on")

@@ -140,9 +140,13 @@ class DpAdmm:
             x = (x / size + rho * (z - u) - descent / own) / (ridge + 1 / size)
             ahead = x + u
             centre = ahead.mean(axis=0)
-            z = prox(objective.kink, objective.constraint, centre, 1 / (rho * scale))
+            z = prox(
+                objective.nonsmooth_part, objective.constraint, centre, 1 / (rho * scale)
+            )
             u = ahead - z
             if turn >= first:
                 total += centre
         total /= calibration.steps - first
-        return prox(objective.kink, objective.constraint, total, 1 / (rho * scale))
+        return prox(
+            objective.nonsmooth_part, objective.constraint, total, 1 / (rho * scale)
+        )

@@ -128,7 +128,7 @@ def longest_step(objective: Objective) -> float:
 
 def least_scale(objective: Objective, longest_prox: float) -> float:
     """Return how many rows make a penalty's map unique for steps of longest_prox/rows."""
-    kink = objective.kink
+    kink = objective.nonsmooth_part
     return 0.0 if kink is None else 2 * longest_prox * -kink.bend
 
 
@@ -160,7 +160,7 @@ class Admm:
     def run(self, gradient: Gradient, sizes: Iterable[float], scale: float) -> Array:
         """Take one step per size."""
         objective, rho = self.objective, self.rho
-        kink, constraint = objective.kink, objective.constraint
+        kink, constraint = objective.nonsmooth_part, objective.constraint
         ridge = objective.ridge / scale + rho
         step = 1 / (rho * scale)
         x, z, u, total = np.zeros((4, objective.dimension))
@@ -189,7 +189,10 @@ class Admm:
         """Whether z is what is returned."""
         if self.return_z is not None:
             return self.return_z
-        return self.objective.kink is not None or self.objective.constraint is not None
+        return (
+            self.objective.nonsmooth_part is not None
+            or self.objective.constraint is not None
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +209,7 @@ class ProximalDescent:
     def run(self, gradient: Gradient, sizes: Iterable[float], scale: float) -> Array:
         """Take one step per size."""
         objective = self.objective
-        kink, constraint = objective.kink, objective.constraint
+        kink, constraint = objective.nonsmooth_part, objective.constraint
         even = objective.strong_convexity / scale
         uneven = objective.ridge / scale - even
         x, before, total, pull = np.zeros((4, objective.dimension))

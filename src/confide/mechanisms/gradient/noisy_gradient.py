@@ -11,7 +11,7 @@ from confide.data.matrix.dense import Dense
 from confide.data.rows.block import Block
 from confide.data.rows.in_memory import InMemoryRows, Rows
 from confide.mechanisms.gradient.calibration import GradientCalibration
-from confide.noise import Entropy, each_by_chance, of_equal_size
+from confide.noise import Entropy, fixed_size_subsets, poisson_subsets
 from confide.objectives import Loss
 from confide.privacy import Neighbours
 
@@ -66,9 +66,9 @@ def _subsampled(
     rate = calibration.rate
     size = int(rate * rows.count)
     if calibration.neighbours is Neighbours.REPLACE_ONE:
-        subsets = of_equal_size(rows.count, size, entropy)
+        subsets = fixed_size_subsets(rows.count, size, entropy)
     else:
-        subsets = each_by_chance(rows.count, rate, entropy)
+        subsets = poisson_subsets(rows.count, rate, entropy)
     batch_sum = _batch_sums(calibration, rows, size)
     upscale = float(1 / rate)
 
@@ -100,7 +100,7 @@ def _batch_sums(
 
 
 MOST_BYTES = 2**28
-WIDEST = 1024
+MAX_DENSE_COLUMNS = 1024
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -119,7 +119,7 @@ class Batches:
     def of(cls, rows: InMemoryRows, usual: int) -> "Batches":
         """Prepare rows for batches of a usual size."""
         width = rows.dimension
-        if width > WIDEST or 8 * width * rows.count > MOST_BYTES:
+        if width > MAX_DENSE_COLUMNS or 8 * width * rows.count > MOST_BYTES:
             return cls(rows, None, [])
         dense = np.empty((rows.count, width))
         for block in rows.blocks(0, rows.count):

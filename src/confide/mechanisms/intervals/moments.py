@@ -20,7 +20,13 @@ from confide.accounting import Event
 from confide.data.rows.block import Block
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import CURVED_LOSS, NO_KINK, Need, check_needs, checked_copies
+from confide.mechanisms.base import (
+    CURVED_LOSS,
+    SMOOTH_PENALTY,
+    Need,
+    check_needs,
+    checked_copies,
+)
 from confide.mechanisms.release import NoiseRecord
 from confide.mechanisms.unit_noise import unit_noise
 from confide.noise import Entropy, Gaussian, SphericalLaplace
@@ -29,11 +35,11 @@ from confide.objectives import Objective, curvature_bound
 from confide.privacy import Budget, Neighbours, Pure
 
 PAGE = "private-intervals.md#"
-CELLS = 1024
+SLOPE_CELLS = 1024
 ROUNDING_SLACK = 1e-3
 """Sensitivities are enlarged by this share, which covers what sums of doubles lose."""
 
-INTERVAL_NEEDS: tuple[Need, ...] = (CURVED_LOSS, NO_KINK)
+INTERVAL_NEEDS: tuple[Need, ...] = (CURVED_LOSS, SMOOTH_PENALTY)
 MOMENT_SPLIT = (Fraction(16, 25), Fraction(9, 25))
 """In which ratio curvature and scatter share their budget, found by trying."""
 Recipe: TypeAlias = Literal["joint", "curvature", "published"]
@@ -194,13 +200,13 @@ def largest_contribution(objective: Objective, weight: float, length: float) -> 
     """
     loss, public = objective.loss, objective.public
     steepest = steepest_slope(objective, length)
-    peak = loss.bent_most_at
+    peak = loss.slope_of_peak_curvature
     if not (loss.monotone and math.isfinite(peak)):
         return math.hypot(curvature_bound(loss, public), weight * steepest**2)
-    grid = np.linspace(0.0, steepest, CELLS + 1)
+    grid = np.linspace(0.0, steepest, SLOPE_CELLS + 1)
     if peak < steepest:
         grid = np.sort(np.append(grid, peak))
-    bend = loss.curvature_at(grid, public)
+    bend = loss.max_curvature(grid, public)
     most = np.maximum(bend[:-1], bend[1:])
     return float(np.sqrt(np.max(most**2 + (weight * grid[1:] ** 2) ** 2)))
 

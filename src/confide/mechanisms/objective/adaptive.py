@@ -30,7 +30,7 @@ from confide.objectives import L1, ElasticNet, Objective, Ridge, has_exact_prox
 from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp, gaussian_epsilon
 from confide.privacy.budgets import exact
 
-FIRST = " of the first look"
+FIRST_FIT = " of the first look"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class AdaptiveCalibration(Calibration):
     def records(self, added_to: str) -> tuple[NoiseRecord, ...]:
         """Describe the noises of both looks, the second first."""
         before = [
-            NoiseRecord(one.kind, one.scale, one.added_to + FIRST)
+            NoiseRecord(one.kind, one.scale, one.added_to + FIRST_FIT)
             for one in self.first.records(added_to)
         ]
         return (*Calibration.records(self, added_to), *before)
@@ -85,7 +85,7 @@ class AdaptiveCalibration(Calibration):
 
 Style = Literal["lasso", "bridge"]
 PAGE = "adaptive-objective.md#"
-REWEIGHTED = Need(
+ADAPTIVE_PENALTY = Need(
     "an l1 or elastic-net penalty, or none",
     lambda objective: (
         objective.penalty is None or isinstance(objective.penalty, L1 | ElasticNet)
@@ -138,7 +138,11 @@ class AdaptiveObjectivePerturbation:
     coef_norm_guess: float | None = None
 
     name: ClassVar[str] = "adaptive"
-    needs: ClassVar[tuple[Need, ...]] = (*ObjectivePerturbation.needs, REWEIGHTED, L1_PROX)
+    needs: ClassVar[tuple[Need, ...]] = (
+        *ObjectivePerturbation.needs,
+        ADAPTIVE_PENALTY,
+        L1_PROX,
+    )
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
     theorems: ClassVar[tuple[str, ...]] = (
         PAGE + "adaptive-looks",
@@ -157,8 +161,10 @@ class AdaptiveObjectivePerturbation:
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise InvalidParameter(name, "positive and finite", value)
-        if not 1 <= self.cap <= MOST:
-            raise InvalidParameter("cap", f"between 1 and {MOST:g}", self.cap)
+        if not 1 <= self.cap <= MAX_RELATIVE_WEIGHT:
+            raise InvalidParameter(
+                "cap", f"between 1 and {MAX_RELATIVE_WEIGHT:g}", self.cap
+            )
         object.__setattr__(self, "precision_share", self.look.precision_share)
 
     @property
@@ -260,10 +266,10 @@ class AdaptiveObjectivePerturbation:
 
 def _asked(objective: Objective) -> Array:
     """Return λⱼ: the weights of the l1 part of the penalty."""
-    kink = objective.kink
+    kink = objective.nonsmooth_part
     weight = kink.weight if isinstance(kink, L1) else 0.0
     return np.array(np.broadcast_to(np.asarray(weight), objective.dimension), dtype=float)
 
 
-MOST = 1e6
+MAX_RELATIVE_WEIGHT = 1e6
 """Weights beyond this many times the average zero nothing more."""

@@ -18,8 +18,8 @@ from confide.accounting import LossBound, gaussian_shift
 from confide.objectives import Objective, is_logistic
 from confide.privacy import Neighbours
 
-CELLS = 512
-KNOTS = 160
+SLOPE_CELLS = 512
+NORMAL_KNOTS = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,12 @@ def log_det(objective: Objective, *, coupled: bool = True) -> LogDet:
     """Return G as points; one point if κ is constant or is taken to be."""
     steepest, ratio = objective.slope_bound, objective.row_norm**2
     ratio /= objective.strong_convexity
-    peak = objective.loss.bent_most_at
+    peak = objective.loss.slope_of_peak_curvature
     if not (coupled and objective.loss.monotone and math.isfinite(peak)):
         worst = math.log1p(objective.smoothness / objective.strong_convexity)
         return LogDet(np.array([0.0, steepest]), np.array([worst, worst]))
-    grid = np.linspace(0.0, steepest, CELLS + 1)
-    height = np.log1p(objective.loss.curvature_at(grid, objective.public) * ratio)
+    grid = np.linspace(0.0, steepest, SLOPE_CELLS + 1)
+    height = np.log1p(objective.loss.max_curvature(grid, objective.public) * ratio)
     chord = np.diff(height) / np.diff(grid)
     forth = np.append(chord[1:], 0.0)
     lefts = height[1:] - forth * np.diff(grid)
@@ -86,7 +86,7 @@ def gaussian_bounds(
         return gaussian_shift(mu, offset=offset, folded=folded), absent
     reach = points.slopes * objective.row_norm / sigma
     ripe = objective.row_norm * sigma / objective.strong_convexity
-    knots = np.linspace(-8.0, min(12.0, max(0.0, ripe) + 1.0), KNOTS)
+    knots = np.linspace(-8.0, min(12.0, max(0.0, ripe) + 1.0), NORMAL_KNOTS)
     values = _envelope(points.heights + reach**2 / 2, reach, knots)
     return LossBound(knots, values, mu), absent
 
@@ -101,7 +101,7 @@ def replace_one_bound(objective: Objective, sigma: float) -> LossBound:
         return LossBound(np.zeros(1), np.array([start]), 2 * mu, folded)
     reach = points.slopes * objective.row_norm / sigma
     ripe = objective.row_norm * sigma / objective.strong_convexity
-    knots = np.linspace(0.0, min(12.0, ripe + 1.0), KNOTS)
+    knots = np.linspace(0.0, min(12.0, ripe + 1.0), NORMAL_KNOTS)
     values = _envelope(points.heights + (reach + mu) ** 2 / 2, reach + mu, knots)
     return LossBound(knots, values, 2 * mu, folded)
 

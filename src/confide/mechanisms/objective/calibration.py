@@ -34,7 +34,7 @@ from confide.objectives import Objective, is_logistic
 from confide.privacy import Approx, Neighbours, Pure, Zcdp, gaussian_mu
 
 PAGE = "objective-perturbation.md#"
-REMEMBERED = 256
+CACHE_SIZE = 256
 """Repeated fits with the same public facts search for their noise once."""
 
 
@@ -66,7 +66,7 @@ def pure(
     )
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHE_SIZE)
 def approx(
     objective: Objective,
     budget: Approx,
@@ -105,7 +105,7 @@ def approx(
     return Perturbation(Gaussian(sigma), PAGE + theorem, event)
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHE_SIZE)
 def zcdp(
     objective: Objective,
     budget: Zcdp,

@@ -316,7 +316,7 @@ def _free_logistic_ridge(
 def _restore_zeros(objective: Objective, noised: Array, solver_noise: Noise) -> Array:
     """Restore what the small noise blurred, by looking at the noised vector alone."""
     value = noised
-    if objective.kink is not None:
+    if objective.nonsmooth_part is not None:
         reach = solver_noise.expected_norm(objective.dimension)
         reach = ZERO_BELOW * max(solver_noise.scale, reach / math.sqrt(objective.dimension))
         value = np.where(np.abs(value) <= reach, 0.0, value)

@@ -172,7 +172,7 @@ class ThreeNoises:
         """Take one step per size."""
         admm, objective = self.admm, self.admm.objective
         rho, dimension = admm.rho, objective.dimension
-        kink, constraint = objective.kink, objective.constraint
+        kink, constraint = objective.nonsmooth_part, objective.constraint
         ridge = objective.ridge / scale + rho
         x, z, y, total = np.zeros((4, dimension))
         turns = 0

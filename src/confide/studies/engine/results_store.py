@@ -10,7 +10,7 @@ from typing import Final
 from confide.errors import ConfideError
 
 FILE_NAME: Final = "results.db"
-PATIENCE: Final = 60.0
+LOCK_TIMEOUT_S: Final = 60.0
 """Seconds to wait for another runner that is writing to the same file."""
 
 _TABLE: Final = """CREATE TABLE IF NOT EXISTS confide_cells (
@@ -72,7 +72,7 @@ def opened(folder: Path, edition: Edition) -> Iterator[Results]:
     folder.mkdir(parents=True, exist_ok=True)
     place = folder / FILE_NAME
     try:
-        connection = sqlite3.connect(place, timeout=PATIENCE, isolation_level=None)
+        connection = sqlite3.connect(place, timeout=LOCK_TIMEOUT_S, isolation_level=None)
         try:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute(_TABLE)

@@ -42,7 +42,7 @@ from confide.data.schema.parse_values import (
 from confide.errors import InvalidParameter
 
 DAYS_PER_YEAR = 365.25
-NARROWEST = 1e-100
+NARROWEST_RANGE = 1e-100
 """A range narrower than this has no inverse worth the name."""
 OTHER = "other"
 
@@ -240,7 +240,7 @@ def _plain_number(value: Any) -> Any:
 
 def _is_range(lower: Any, upper: Any) -> bool:
     width = float(upper) - float(lower)
-    return bool(np.isfinite(width) and width >= NARROWEST)
+    return bool(np.isfinite(width) and width >= NARROWEST_RANGE)
 
 
 def _plain_day(value: Any) -> date | None:

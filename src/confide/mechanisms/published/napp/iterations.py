@@ -147,7 +147,7 @@ class ExactStep:
             return theta
         if isinstance(constraint, L2Ball):
             return self._in_ball(constraint.size, weights, linear, theta)
-        capped = tuple(np.minimum(2 * weights, WIDEST * weights.min()))
+        capped = tuple(np.minimum(2 * weights, MAX_WIDTH * weights.min()))
         inside = replace(self._objective, l2=0.0, penalty=Ridge(capped))
         return minimise(inside, self._rows, linear, 1e-7).theta
 
@@ -183,7 +183,7 @@ class ExactStep:
                 self._bend(margin, slope)
                 move, fresh = _newton(self._gram, weights, -gradient), True
                 length = float(np.abs(move).max())
-            if length <= TOLERANCE * (1 + float(np.abs(theta).max())):
+            if length <= STEP_TOLERANCE * (1 + float(np.abs(theta).max())):
                 return theta + move
             limit = -0.5 * float(gradient @ move)
             gradient, margin, slope = self._gradient(theta + move, double, linear)
@@ -206,9 +206,9 @@ class ExactStep:
         self._gram = (self._t * bend) @ self._x
 
 
-TOLERANCE = 1e-8
+STEP_TOLERANCE = 1e-8
 MOST_STEPS = 500
-WIDEST = 1e4
+MAX_WIDTH = 1e4
 
 
 def _newton(gram: Array, weights: Array, right: Array) -> Array:

@@ -52,7 +52,7 @@ Solver = Literal["reweighting", "convex"]
 Retrieval = Literal["none", "return", "recycle"]
 
 LASSO = NappTarget()
-EIGHTY = NappStopping()
+DEFAULT_STOPPING = NappStopping()
 NO_PENALTY = Need(
     "an objective without a penalty of its own",
     lambda objective: objective.penalty is None,
@@ -93,7 +93,7 @@ class Napp:
     selection: bool = False
     truncation: float = -math.inf
     solver: Solver = "reweighting"
-    stopping: NappStopping = EIGHTY
+    stopping: NappStopping = DEFAULT_STOPPING
     retrieval: Retrieval = "none"
     rounds: int = 1
     augmented: int | None = None

@@ -31,7 +31,7 @@ from confide.mechanisms.published.napp.weights import Weighting
 from confide.noise import Entropy
 from confide.objectives import Logistic, Loss, Objective, Poisson, SmoothedHinge, Squared
 
-SETS = 4
+ROWS_PER_SET = 4
 """Rows come in mirrored pairs, and pairs under both labels."""
 
 
@@ -68,8 +68,8 @@ def labels_for(loss: Loss) -> AugmentedLabels:
 def check_augmentation(loss: Loss, count: int) -> None:
     """Refuse what cannot be augmented, before anything is read."""
     labels_for(loss)
-    if count < SETS or count % SETS:
-        raise InvalidParameter("augmented", f"a multiple of {SETS}", count)
+    if count < ROWS_PER_SET or count % ROWS_PER_SET:
+        raise InvalidParameter("augmented", f"a multiple of {ROWS_PER_SET}", count)
 
 
 def estimator_for(loss: Loss) -> Any:
@@ -109,8 +109,10 @@ class AugmentedStep:
         found = labels_for(objective.loss)
         squared = getattr(estimator, "loss", None) == "squared_hinge"
         self._curvature = 1.0 if squared else found.curvature
-        self._labels = np.tile(np.array(found.labels, dtype=np.float64), count // SETS)
-        self._slopes = np.tile(np.array(found.slopes), count // SETS)
+        self._labels = np.tile(
+            np.array(found.labels, dtype=np.float64), count // ROWS_PER_SET
+        )
+        self._slopes = np.tile(np.array(found.slopes), count // ROWS_PER_SET)
         self._estimator = estimator or estimator_for(objective.loss)
 
     def loss(self, theta: Array) -> float:

@@ -164,7 +164,7 @@ class PowerPenalty:
         """Return zeros: its curvature is not quadratic."""
         return np.zeros(dimension)
 
-    def kink(self) -> "PowerPenalty":
+    def nonsmooth_part(self) -> "PowerPenalty":
         """Return the penalty itself."""
         return self
 
