@@ -111,7 +111,7 @@ class watched:  # noqa: N801
 
     def __enter__(self):
         from confide.solvers import problem as sums
-        from confide.solvers import quasi_newton as descent
+        from confide.solvers import smooth as descent
 
         self.found = {}
         self.honest = [

@@ -8,8 +8,8 @@ from scipy.optimize import brentq
 
 from confide.data import bound_rows
 from confide.objectives import Clipped, Logistic, Objective, Squared
-from confide.solvers import quasi_newton as descent
 from confide.solvers import smooth
+from confide.solvers import smooth as descent
 from confide.solvers.problem import CurvatureCertificate, Problem
 from confide.solvers.smooth import minimise_smooth
 

@@ -51,7 +51,7 @@ def test_every_kind_keeps_its_contract(name):
 @pytest.fixture
 def registry(monkeypatch):
     """Let a test register kinds that are forgotten after it."""
-    monkeypatch.setattr(COLUMNS, "_entries", dict(COLUMNS))
+    monkeypatch.setattr(COLUMNS, "_entered", dict(COLUMNS))
 
 
 def by_rank(self, values):

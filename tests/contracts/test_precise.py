@@ -18,7 +18,7 @@ from confide.objectives import (
     Squared,
 )
 from confide.solvers import minimise, smooth
-from confide.solvers import quasi_newton as descent
+from confide.solvers import smooth as descent
 from confide.solvers import split_gradient as precise
 from confide.solvers.problem import Problem
 from confide.solvers.split_gradient import can_split, precise_gradient

@@ -38,7 +38,7 @@ WIDE = 1600
 def test_more_columns_than_a_hessian_holds(parts, l2, monkeypatch):
     """With few steps allowed, so that a solver that stalls fails at once."""
     monkeypatch.setattr("confide.solvers.composite.MOST_INNER", 1500)
-    monkeypatch.setattr("confide.solvers.quasi_newton.MOST_SWEEPS", 300)
+    monkeypatch.setattr("confide.solvers.smooth.MOST_SWEEPS", 300)
     rng = np.random.default_rng(0)
     features = sparse.random_array(
         (1500, WIDE),
@@ -119,7 +119,7 @@ def test_extended_precision_certifies_where_doubles_cannot(penalty, monkeypatch)
 @pytest.mark.parametrize("count", [50, 40_000])
 def test_the_finest_tolerance_can_be_certified(dimension, count, monkeypatch):
     """Labels that nothing explains keep every slope at a half, far from easy."""
-    monkeypatch.setattr("confide.solvers.quasi_newton.MOST_SWEEPS", 25)
+    monkeypatch.setattr("confide.solvers.smooth.MOST_SWEEPS", 25)
     rng = np.random.default_rng(0)
     features = np.full((count, dimension), 1 / math.sqrt(dimension))
     features *= rng.choice([-1.0, 1.0], size=(count, 1))
@@ -171,7 +171,7 @@ def many_rows(seed):
 @pytest.mark.parametrize("seed", [0, 10, 16])
 def test_the_hinge_is_solved_on_many_rows(seed, monkeypatch):
     """Hundreds of rows sit on the margin; few sweeps are allowed, so stalling fails."""
-    monkeypatch.setattr("confide.solvers.quasi_newton.MOST_SWEEPS", 300)
+    monkeypatch.setattr("confide.solvers.smooth.MOST_SWEEPS", 300)
     objective = Objective(Hinge(), 20, row_norm=1.0 + 1e-9, l2=1.0)
     found = minimise(objective, many_rows(seed), np.zeros(20), 1e-3)
     assert found.distance <= 1e-3

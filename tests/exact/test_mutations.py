@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from confide.mechanisms.objective import analysis as objective_analysis
+from confide.mechanisms.objective import calibration as objective_analysis
 from confide.mechanisms.objective import calibration as objective_calibration
-from confide.mechanisms.objective.analysis import LogDet
+from confide.mechanisms.objective.calibration import LogDet
 from confide.noise import Entropy, SphericalLaplace
 from confide.objectives import Objective
 from confide.privacy import Approx, Neighbours, Pure

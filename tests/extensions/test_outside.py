@@ -59,7 +59,7 @@ def outside():
     finally:
         del sys.modules["outside"]
         for registry, entries in zip(REGISTRIES, kept, strict=True):
-            registry._entries = entries
+            registry._entered = entries
 
 
 @pytest.fixture

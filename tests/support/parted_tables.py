@@ -29,6 +29,7 @@ from confide import (
 )
 from confide.data.tables.files import open_table
 from confide.mechanisms import DpAdmm, MomentumDescent, MpAdmm, ProximalSgd, SsAdmm
+from confide.mechanisms.published import PublishedMpAdmm
 from confide.selection import (
     FrankWolfe,
     HardThresholding,
@@ -123,6 +124,7 @@ BY_MECHANISM = {
     "functional": _signs("functional", budget=Pure(1)),
     "momentum": _signs(MomentumDescent(4)),
     "mpadmm": _line(MpAdmm(steps=3)),
+    "mpadmm-published": _line(PublishedMpAdmm(steps=3)),
     "objective": _signs("objective"),
     "output": _signs("output"),
     "select": _line(SelectThenFit(ScreeningSelector(2)), within=1e-9),

@@ -11,8 +11,7 @@ from typing import Any, Literal, Protocol, TypeAlias, assert_never, get_args, ge
 
 from confide._registry import Registry
 from confide.errors import InvalidParameter
-from confide.privacy.budgets import Approx, Budget, Pure, Zcdp
-from confide.privacy.group_privacy import group_delta
+from confide.privacy.budgets import Approx, Budget, Pure, Zcdp, group_delta
 
 Sampling: TypeAlias = Literal["poisson", "without-replacement"]
 SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)

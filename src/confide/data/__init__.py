@@ -4,9 +4,8 @@ from confide.data.datasets.catalogue import DATASETS, Dataset, load, load_a9a
 from confide.data.datasets.warfarin import load_warfarin
 from confide.data.partitioned.progress import Pass, watching
 from confide.data.partitioned.rows import PartitionedRows
-from confide.data.rows.block import Block
 from confide.data.rows.entry_bounds import EntryBounds, bound_entries
-from confide.data.rows.in_memory import InMemoryRows, Rows, bound_rows
+from confide.data.rows.in_memory import Block, InMemoryRows, Rows, bound_rows
 from confide.data.schema.columns import (
     COLUMNS,
     Boolean,
@@ -17,9 +16,8 @@ from confide.data.schema.columns import (
     Number,
     RangeColumn,
 )
-from confide.data.schema.display import INTERCEPT, INTERCEPT_HEIGHT, Display
 from confide.data.schema.parse_values import one_by_one
-from confide.data.schema.schema import UNNAMED, Schema
+from confide.data.schema.schema import INTERCEPT, INTERCEPT_HEIGHT, UNNAMED, Display, Schema
 from confide.data.schema.sections import UNKNOWN
 from confide.data.schema.target import Target
 from confide.data.tables.check_table import Comparison, Finding, Undeclared, compare_table

@@ -20,14 +20,16 @@ from confide.errors import (
     TamperedLedger,
 )
 from confide.ledger.amounts import Amount, amount_text, cost
-from confide.ledger.balance import ChainVerifier, balance_of, recompute_total
-from confide.ledger.entries import (
+from confide.ledger.balance import (
+    ChainVerifier,
     Entry,
     all_rows,
     append,
+    balance_of,
     head,
     known_datasets,
     read_entry,
+    recompute_total,
     rows_of,
 )
 from confide.ledger.requests import (

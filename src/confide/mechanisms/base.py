@@ -1,27 +1,66 @@
 """What every mechanism is: a calibration without data, then a release from rows."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar, Protocol, TypeAlias, assert_never, runtime_checkable
 
 import numpy as np
 
 from confide._registry import Registry
 from confide._types import Array
-from confide.accounting import Event
+from confide.accounting import Event, GaussianEvent, PureEvent
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter, MissingPublicBound, UnmetNeeds
 from confide.mechanisms.release import NoiseRecord, Release, RowBounds
-from confide.noise import Entropy, Noise
+from confide.noise import Entropy, Gaussian, Noise, SphericalLaplace
 from confide.objectives import Objective, has_exact_prox
 from confide.privacy import (
+    Approx,
     Budget,
     Guarantee,
     Neighbours,
+    Pure,
     Status,
+    Zcdp,
     effective_status,
+    gaussian_mu,
 )
 from confide.solvers import can_certify, finest_tolerance
+
+UnitNoise: TypeAlias = SphericalLaplace | Gaussian
+WHOLE = Fraction(1)
+
+
+def unit_noise(
+    budget: Budget, copies: int = 1, share: Fraction = WHOLE
+) -> tuple[UnitNoise, Event]:
+    """Return the noise for a share of a budget, and what all copies of it cost.
+
+    Shares of (epsilon, delta) are shares of the squared Gaussian shift.
+    """
+    if isinstance(budget, Pure):
+        part = budget.share(share).epsilon
+        return SphericalLaplace(copies / float(part)), PureEvent(part)
+    mu = gaussian_shift_of(budget) * math.sqrt(float(share))
+    return Gaussian(math.sqrt(copies) / mu), GaussianEvent(mu)
+
+
+def gaussian_shift_of(budget: Approx | Zcdp) -> float:
+    """Return the largest shift of a unit normal that a budget allows."""
+    match budget:
+        case Approx(epsilon=epsilon, delta=delta):
+            return gaussian_mu(float(epsilon), float(delta))
+        case Zcdp(rho=rho):
+            return math.sqrt(2 * float(rho))
+        case _:
+            assert_never(budget)
+
+
+def scaled(noise: UnitNoise, reach: float) -> UnitNoise:
+    """Return the noise that hides a shift of length ``reach``."""
+    return replace(noise, scale=noise.scale * reach)
 
 
 @dataclass(frozen=True, slots=True)

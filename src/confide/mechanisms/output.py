@@ -21,9 +21,10 @@ from confide.mechanisms.base import (
     check_needs,
     checked_copies,
     make_release,
+    scaled,
+    unit_noise,
 )
 from confide.mechanisms.release import Release
-from confide.mechanisms.unit_noise import scaled, unit_noise
 from confide.noise import Entropy
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours, Pure

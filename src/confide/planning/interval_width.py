@@ -13,8 +13,7 @@ import numpy as np
 
 from confide._types import Array
 from confide.mechanisms import IntervalCalibration
-from confide.mechanisms.intervals.law import uncertainty
-from confide.mechanisms.intervals.moments import add_noise
+from confide.mechanisms.intervals.moments import add_noise, uncertainty
 from confide.noise import Entropy
 from confide.privacy import (
     Approx,

@@ -1,16 +1,21 @@
 """Budgets, neighbour relations, guarantees and the Gaussian profile."""
 
-from confide.privacy.budgets import Approx, Budget, Pure, Zcdp, check_budget
-from confide.privacy.conversions import (
+from confide.privacy.budgets import (
+    Approx,
+    Budget,
+    Pure,
+    Zcdp,
     approx_to_zcdp,
+    check_budget,
     gaussian_delta,
     gaussian_epsilon,
     gaussian_mu,
+    group_delta,
     pure_to_approx,
     pure_to_zcdp,
+    row_budget,
     zcdp_to_approx,
 )
-from confide.privacy.group_privacy import group_delta, row_budget
 from confide.privacy.guarantee import (
     COMPOSED,
     DOWNGRADED,

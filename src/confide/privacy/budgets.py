@@ -1,12 +1,13 @@
-"""Privacy budgets: exact, frozen values that refuse to be mixed.
+"""Budgets, conversions between their kinds, and budgets of persons with several rows."""
 
-A float enters by its shortest decimal, so ``Pure(0.1)`` ten times over is ``Pure(1)``.
-"""
-
+import math
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias, assert_never
+
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import log_ndtr, ndtr
 
 from confide.errors import InvalidParameter, MixedBudgets
 
@@ -62,7 +63,7 @@ class _Budget:
         if type(other) is not type(self):
             raise MixedBudgets(
                 f"{type(self).__name__} and {type(other).__name__} do not add up: "
-                "convert one of them by name first (confide.privacy.conversions)."
+                "convert one of them by name first (confide.privacy.budgets)."
             )
         pairs = zip(self._parts(), other._parts(), strict=True)
         return type(self)(*(a + b for a, b in pairs))
@@ -152,3 +153,186 @@ def check_budget(budget: Any) -> Budget:
         budget,
         "Pass Pure(1.0), Approx(1.0, 1e-6) or Zcdp(0.05).",
     )
+
+
+def pure_to_approx(budget: Pure, delta: Number) -> Approx:
+    """Pure privacy is approximate privacy at any delta, and the delta buys nothing."""
+    return Approx(budget.epsilon, delta)
+
+
+def pure_to_zcdp(budget: Pure) -> Zcdp:
+    """Pure epsilon implies zCDP with rho = epsilon²/2 (Bun and Steinke 2016)."""
+    return Zcdp(budget.epsilon**2 / 2)
+
+
+def zcdp_to_approx(budget: Zcdp, delta: Number) -> Approx:
+    """Best Renyi order of the conversion by Canonne, Kamath and Steinke (2020)."""
+    epsilon = _renyi_line_epsilon(float(budget.rho), _check_delta(delta))
+    return Approx(repr(max(epsilon * (1 + 1e-12), 1e-12)), delta)
+
+
+def approx_to_zcdp(epsilon: Number, delta: Number) -> Zcdp:
+    """Return the largest rho whose zCDP implies (epsilon, delta), rounded down."""
+    goal, small = float(exact(epsilon, "epsilon")), _check_delta(delta)
+    low, high = 0.0, 1.0
+    while _renyi_line_epsilon(high, small) <= goal:
+        low, high = high, 2 * high
+    for _ in range(200):
+        middle = (low + high) / 2
+        if _renyi_line_epsilon(middle, small) <= goal:
+            low = middle
+        else:
+            high = middle
+    return Zcdp(repr(low))
+
+
+def _check_delta(delta: Number) -> float:
+    small = exact(delta, "delta")
+    if not 0 < small < 1:
+        raise InvalidParameter("delta", "between 0 and 1", delta)
+    return float(small)
+
+
+def _renyi_line_epsilon(rho: float, delta: float) -> float:
+    """Smallest epsilon over orders alpha when the Renyi divergence is rho·alpha.
+
+    Every order gives a valid epsilon, so an imperfect minimum is still sound.
+    """
+
+    def at(log_excess: float) -> float:
+        alpha = 1 + math.exp(log_excess)
+        return (
+            rho * alpha
+            + math.log1p(-1 / alpha)
+            - (math.log(delta) + math.log(alpha)) / (alpha - 1)
+        )
+
+    guess = 0.5 * math.log(math.log(1 / delta) / rho)
+    best = minimize_scalar(
+        at, bounds=(guess - 4, guess + 4), method="bounded", options={"xatol": 1e-10}
+    )
+    return max(0.0, float(best.fun))
+
+
+def gaussian_delta(epsilon: float, mu: float) -> float:
+    """Return Φ(−ε/μ + μ/2) − e^ε Φ(−ε/μ − μ/2), stable in the far tail."""
+    if mu <= 0:
+        return max(0.0, -math.expm1(epsilon))
+    if epsilon < 0:
+        return float(ndtr(mu / 2 - epsilon / mu)) - math.exp(epsilon) * float(
+            ndtr(-mu / 2 - epsilon / mu)
+        )
+    upper = float(log_ndtr(mu / 2 - epsilon / mu))
+    lower = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
+    return math.exp(upper) * -math.expm1(min(lower - upper, 0.0))
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """Return the smallest epsilon at which a mu-GDP release is (epsilon, delta)-DP."""
+    if gaussian_delta(0.0, mu) <= delta:
+        return 0.0
+    high = 1.0
+    while gaussian_delta(high, mu) > delta:
+        high *= 2
+    epsilon = brentq(
+        lambda e: gaussian_delta(e, mu) - delta, 0.0, high, xtol=1e-15 * high, rtol=1e-14
+    )
+    return float(epsilon) * (1 + 1e-10) + 1e-14 * high
+
+
+def gaussian_mu(epsilon: float, delta: float) -> float:
+    """Return the largest mu for which mu-GDP implies (epsilon, delta)-DP."""
+    low = high = 1.0
+    while gaussian_delta(epsilon, high) <= delta:
+        high *= 2
+    while gaussian_delta(epsilon, low) > delta:
+        low /= 2
+    mu = brentq(
+        lambda m: gaussian_delta(epsilon, m) - delta,
+        low,
+        high,
+        xtol=1e-14 * low,
+        rtol=1e-14,
+    )
+    rounding = max(1e-10, 1e-14 / mu)
+    return float(mu) * (1 - rounding)
+
+
+LARGEST_EXPONENT = 700
+DIGITS = 120
+SLACK = Fraction(1, 10**60)
+
+
+def row_budget(budget: Budget, rows_per_person: int) -> Budget:
+    """Return what a fit may spend per row so that a person is protected by ``budget``.
+
+    Tables that differ in one person differ in k rows at most: they are joined by a chain
+    of k + 1 tables, each a neighbour of the next.
+
+    - Pure: the ratios along the chain multiply, so epsilon/k per row.
+    - zCDP: k rows cost k² rho (Bun and Steinke 2016, proposition 1.9), so rho/k².
+    - (epsilon, delta): with e = epsilon/k and d per row, P₀ <= exp(e)P₁ + d, P₁ <=
+      exp(e)P₂ + d and so on give P₀ <= exp(ke)Pₖ + d(1 + exp(e) + ... + exp((k−1)e)); so
+      d = delta over that sum, rounded down.
+    """
+    k = rows_per_person
+    if k == 1:
+        return budget
+    try:
+        match budget:
+            case Pure(epsilon=epsilon):
+                return Pure(epsilon / k)
+            case Zcdp(rho=rho):
+                return Zcdp(rho / k**2)
+            case Approx(epsilon=epsilon, delta=delta):
+                return Approx(epsilon / k, _row_delta(epsilon, delta, k))
+            case _:
+                assert_never(budget)
+    except InvalidParameter:
+        raise InvalidParameter(
+            "rows_per_person",
+            f"small enough for group privacy: {budget} leaves next to nothing per row",
+            k,
+            "Spend more, or keep fewer rows of every person.",
+        ) from None
+
+
+def _row_delta(epsilon: Fraction, delta: Fraction, k: int) -> Fraction:
+    """Return delta over the sum of exp(i·epsilon/k) for i < k, rounded down."""
+    if epsilon > LARGEST_EXPONENT:
+        raise InvalidParameter("epsilon", f"at most {LARGEST_EXPONENT}", float(epsilon))
+    small = delta / _geometric_sum(epsilon / k, k)
+    unit = _unit(small)
+    return Fraction(small.numerator * unit // small.denominator, unit)
+
+
+def group_delta(epsilon: Fraction, delta: Fraction, rows_per_person: int) -> Fraction:
+    """Return the delta that k rows have at k·epsilon if one has (epsilon, delta).
+
+    It is delta times the sum of exp(i·epsilon) for i < k, rounded up; see `row_budget`.
+    """
+    large = delta * _geometric_sum(epsilon, rows_per_person)
+    unit = _unit(large)
+    return Fraction(-(-large.numerator * unit // large.denominator), unit)
+
+
+def _geometric_sum(x: Fraction, k: int) -> Fraction:
+    """Return Σ exp(i·x) for i < k, that is (exp(kx) − 1)/(exp(x) − 1), rounded up.
+
+    Decimal's exponential is correctly rounded: of 120 digits far more than 60 outlive
+    the cancellation that the smallest epsilon can bring, and the slack covers the rest.
+    """
+    top = _exp(k * x, ROUND_CEILING) - 1
+    bottom = _exp(x, ROUND_FLOOR) - 1
+    return top / bottom * (1 + SLACK)
+
+
+def _unit(value: Fraction) -> int:
+    """Return a power of ten that keeps twenty digits of a fraction below one."""
+    return int(10 ** (len(str(int(1 / value))) + 20))
+
+
+def _exp(x: Fraction, rounding: str) -> Fraction:
+    context = Context(prec=DIGITS, rounding=rounding)
+    power = context.divide(Decimal(x.numerator), Decimal(x.denominator))
+    return Fraction(context.exp(power))

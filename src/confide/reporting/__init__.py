@@ -11,9 +11,13 @@ from confide._lazy import lazy
 from confide.reporting.card import model_card
 from confide.reporting.coefficients import Coefficient
 from confide.reporting.page import report_page
-from confide.reporting.records import guarantee_record, summary_record
 from confide.reporting.released_plot import ReleasedPlot
-from confide.reporting.summary import CoefficientTable, Summary
+from confide.reporting.summary import (
+    CoefficientTable,
+    Summary,
+    guarantee_record,
+    summary_record,
+)
 from confide.reporting.text import about_intervals, plain_words
 
 if TYPE_CHECKING:

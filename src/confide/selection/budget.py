@@ -12,8 +12,11 @@ from confide._types import Array
 from confide.accounting import ORDERS, ApproxEvent, Event, approx_delta, sharp_renyi
 from confide.errors import InvalidParameter
 from confide.mechanisms import Calibration, Mechanism, ObjectivePerturbation
-from confide.mechanisms.objective.analysis import gaussian_bounds, replace_one_bound
-from confide.mechanisms.objective.calibration import smallest_scale
+from confide.mechanisms.objective.calibration import (
+    gaussian_bounds,
+    replace_one_bound,
+    smallest_scale,
+)
 from confide.mechanisms.objective.perturbation import solver_noise_for
 from confide.noise import Gaussian
 from confide.objectives import Objective

@@ -11,8 +11,7 @@ from scipy.optimize import minimize
 
 from confide._types import Array
 from confide.accounting import event_of
-from confide.data.rows.block import Block
-from confide.data.rows.in_memory import Rows
+from confide.data.rows.in_memory import Block, Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import SMOOTH_LOSS, Need, check_needs, check_whole
 from confide.noise import Entropy, Gumbel, largest

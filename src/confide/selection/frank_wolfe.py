@@ -10,8 +10,7 @@ from scipy import sparse
 
 from confide._types import AnyArray, Array
 from confide.accounting import event_of
-from confide.data.rows.block import Block
-from confide.data.rows.in_memory import InMemoryRows, Rows
+from confide.data.rows.in_memory import Block, InMemoryRows, Rows
 from confide.errors import InvalidParameter, MissingPublicBound, PrivacyLeak
 from confide.mechanisms import MECHANISMS, Calibration, Need, Release, RowBounds
 from confide.mechanisms.base import (

@@ -10,8 +10,7 @@ import numpy as np
 
 from confide._types import Array
 from confide.accounting import event_of
-from confide.data.rows.block import Block
-from confide.data.rows.in_memory import Rows
+from confide.data.rows.in_memory import Block, Rows
 from confide.mechanisms import (
     MECHANISMS,
     Calibration,

@@ -19,7 +19,7 @@ from confide.data.rows.in_memory import InMemoryRows, Rows
 from confide.errors import NotSolved
 from confide.objectives import L1, Objective, prox
 from confide.solvers.problem import Problem, Solution, longest
-from confide.solvers.quasi_newton import WIDEST_HESSIAN
+from confide.solvers.smooth import WIDEST_HESSIAN
 from confide.solvers.split_gradient import careful_gradient
 
 MOST_OUTER = 2000

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from confide._types import AnyArray, Array
-from confide.data.rows.block import Block
-from confide.data.rows.in_memory import Rows
+from confide.data.rows.in_memory import Block, Rows
 from confide.errors import NotSolved
 from confide.objectives import HuberizedHinge, Objective
 from confide.solvers.problem import Solution

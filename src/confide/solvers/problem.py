@@ -14,8 +14,7 @@ import numpy as np
 
 from confide._types import AnyArray, Array
 from confide.data.matrix.sums import MOST_ADDED, SumShape
-from confide.data.rows.block import Block
-from confide.data.rows.in_memory import Rows
+from confide.data.rows.in_memory import Block, Rows
 from confide.objectives import Objective, curvature_bound, is_logistic
 
 

@@ -26,8 +26,7 @@ from confide.data.matrix.sums import (
     addition_depth,
     pairwise_sum,
 )
-from confide.data.rows.block import Block
-from confide.data.rows.in_memory import Rows
+from confide.data.rows.in_memory import Block, Rows
 from confide.objectives import Objective, curvature_bound
 from confide.solvers.problem import Problem, slope_scale
 

@@ -6,7 +6,7 @@ import pytest
 
 from confide import Category, Number, Schema, Target
 from confide.data import bound_rows
-from confide.data.rows import block as blocks
+from confide.data.rows import in_memory as blocks
 
 COUNT = 20_000
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from confide.data.tables import quotes
-from confide.data.tables.quotes import check_quotes
+from confide.data.tables import delimited as quotes
+from confide.data.tables.delimited import check_quotes
 from confide.errors import InvalidData
 
 TEXTS = st.text(alphabet='"",,a \n\r', max_size=16).map(str.encode)

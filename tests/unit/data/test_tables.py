@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from confide import Approx, ConfideError, LogisticRegression, Schema, Target
 from confide.data import Boolean, Category, Date, Number, read_table, schema_template
-from confide.data.tables import quotes
+from confide.data.tables import delimited as quotes
 from confide.errors import InvalidData, InvalidParameter
 
 WORD = "SECRET123"

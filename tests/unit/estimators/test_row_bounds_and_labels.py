@@ -13,7 +13,7 @@ from confide.objectives import Clipped, Objective, Squared
 from confide.privacy import Neighbours
 from confide.selection import HardThresholding, ScreeningSelector, SelectThenFit
 
-SEVERAL = {"momentum", "sgd", "ssadmm", "mpadmm", "dp-admm"}
+SEVERAL = {"momentum", "sgd", "ssadmm", "mpadmm", "mpadmm-published", "dp-admm"}
 CONFIGURED = {
     "select": SelectThenFit(ScreeningSelector(2)),
     "thresholding": HardThresholding(2),

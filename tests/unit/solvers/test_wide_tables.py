@@ -13,7 +13,7 @@ from confide.data import bound_rows
 from confide.data.rows.in_memory import InMemoryRows
 from confide.objectives import Logistic, Objective
 from confide.solvers import finest_tolerance, minimise, smooth
-from confide.solvers import quasi_newton as descent
+from confide.solvers import smooth as descent
 from confide.solvers.problem import Problem
 
 COUNT, CATEGORIES, LEVELS = 20_000, 8, 200

@@ -22,8 +22,7 @@ from confide.data.matrix.sums import (
     SumShape,
     addition_depth,
 )
-from confide.data.rows.block import Block
-from confide.data.rows.in_memory import InMemoryRows
+from confide.data.rows.in_memory import Block, InMemoryRows
 from confide.errors import ConfideError, PrivacyLeak
 
 T = TypeVar("T")

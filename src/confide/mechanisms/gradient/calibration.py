@@ -28,9 +28,9 @@ from confide.mechanisms.base import (
     Need,
     check_needs,
     check_whole,
+    gaussian_shift_of,
 )
 from confide.mechanisms.release import NoiseRecord
-from confide.mechanisms.unit_noise import gaussian_shift_of
 from confide.noise import Entropy, Gaussian
 from confide.objectives import Objective, is_clipped
 from confide.privacy import Approx, Budget, Neighbours, Pure

@@ -8,8 +8,7 @@ import numpy as np
 
 from confide._types import AnyArray, Array
 from confide.data.matrix.dense import Dense
-from confide.data.rows.block import Block
-from confide.data.rows.in_memory import InMemoryRows, Rows
+from confide.data.rows.in_memory import Block, InMemoryRows, Rows
 from confide.mechanisms.gradient.calibration import GradientCalibration
 from confide.noise import Entropy, fixed_size_subsets, poisson_subsets
 from confide.objectives import Loss

@@ -21,13 +21,14 @@ from confide.mechanisms.intervals.budget import (
     check_intervals,
     split_between,
 )
-from confide.mechanisms.intervals.law import published_uncertainty, uncertainty
 from confide.mechanisms.intervals.moments import (
     INTERVAL_NEEDS,
     PAGE,
     MomentCalibration,
     Moments,
     noise_records,
+    published_uncertainty,
+    uncertainty,
 )
 from confide.mechanisms.release import IntervalRelease, Release, Uncertainty
 from confide.noise import Entropy

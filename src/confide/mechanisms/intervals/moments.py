@@ -1,10 +1,8 @@
-"""Curvature and scatter of the losses at released coefficients: what intervals need.
+"""The law of the errors of released coefficients, from noisy moments and the noise.
 
-    curvature  C = Σ φ″ xxᵀ        scatter  S = Σ φ′² xxᵀ
-
-Both are sums of positive semidefinite matrices of rank one, whose inner products are not
-negative. That is why replacing a record moves them by √2 times the largest contribution,
-not by twice as much. docs/proofs/private-intervals.md proves what is used here.
+``published_uncertainty`` has the formulas of Wang, Kifer and Lee (2018), slips repaired:
+their algorithm 2 floors the eigenvalues of both noisy matrices at the ridge (2c of the
+mean objective).
 """
 
 import math
@@ -17,8 +15,7 @@ import numpy as np
 
 from confide._types import Array
 from confide.accounting import Event
-from confide.data.rows.block import Block
-from confide.data.rows.in_memory import Rows
+from confide.data.rows.in_memory import Block, Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import (
     CURVED_LOSS,
@@ -26,9 +23,9 @@ from confide.mechanisms.base import (
     Need,
     check_needs,
     checked_copies,
+    unit_noise,
 )
-from confide.mechanisms.release import NoiseRecord
-from confide.mechanisms.unit_noise import unit_noise
+from confide.mechanisms.release import NoiseRecord, Uncertainty
 from confide.noise import Entropy, Gaussian, SphericalLaplace
 from confide.noise.samplers import degrees_of_freedom, draw_symmetric
 from confide.objectives import Objective, curvature_bound
@@ -249,3 +246,76 @@ def _published(
         noisy.append(matrix + (drawn + drawn.T) / 2)
         spreads.append(noise.deviation(size * size))
     return Moments(noisy[0], noisy[1], spreads[0], spreads[1])
+
+
+CAUTION = 0.25
+"""Noisy eigenvalues of the curvature are lowered by this part of the noise's deviation,
+and then to 0 if they are negative: too small a curvature makes too wide an interval."""
+
+
+def uncertainty(
+    objective: Objective,
+    theta: Array,
+    noise: NoiseRecord,
+    moments: Moments,
+    rows: int | None,
+    *,
+    still: Array | None = None,
+) -> Uncertainty:
+    """Combine moments and noise; ``rows`` is their number where it is public.
+
+    ``still`` has as columns directions that rows are publicly known not to have: there
+    the moments are nothing but noise, and are cleared.
+    """
+    if still is not None and still.shape[1]:
+        moments = cleared(moments, still)
+    bend = lowered(moments.curvature, CAUTION * moments.curvature_deviation)
+    inverse = np.asarray(np.linalg.inv(bend + np.diag(objective.ridge)), dtype=np.float64)
+    scatter = moments.scatter
+    if rows is not None:
+        pull = objective.ridge * theta
+        scatter = scatter - np.outer(pull, pull) / rows
+    return combine(inverse, scatter, noise, len(theta))
+
+
+def cleared(moments: Moments, still: Array) -> Moments:
+    """Return the moments without what noise put into some directions."""
+    basis = np.linalg.qr(still)[0]
+    keep = np.eye(len(still)) - basis @ basis.T
+    curvature, scatter = (keep @ m @ keep for m in (moments.curvature, moments.scatter))
+    return replace(moments, curvature=curvature, scatter=scatter)
+
+
+def combine(inverse: Array, scatter: Array, noise: NoiseRecord, size: int) -> Uncertainty:
+    """Return the error's distribution from H⁻¹, the scatter of gradients, and the noise."""
+    through = inverse if noise.added_to == "linear term" else np.eye(size)
+    return Uncertainty(
+        inverse @ scatter @ inverse,
+        noise.scale**2 * (through @ through.T),
+        noise.kind,
+        size,
+    )
+
+
+def lowered(matrix: Array, by: float) -> Array:
+    """Lower the eigenvalues, but not below 0."""
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray((vectors * np.maximum(values - by, 0.0)) @ vectors.T)
+
+
+def published_uncertainty(
+    objective: Objective, theta: Array, noise: NoiseRecord, moments: Moments, rows: int
+) -> Uncertainty:
+    """Combine moments and noise by the paper's formulas, on the scale of a sum."""
+    ridge = objective.strong_convexity
+    pull = objective.ridge * theta
+    bend = floored(moments.curvature + np.diag(objective.ridge), ridge)
+    scatter = floored(moments.scatter - np.outer(pull, pull) / rows, ridge)
+    inverse = np.asarray(np.linalg.inv(bend), dtype=np.float64)
+    return combine(inverse, scatter, noise, len(theta))
+
+
+def floored(matrix: Array, floor: float) -> Array:
+    """Raise eigenvalues to the floor."""
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray((vectors * np.maximum(values, floor)) @ vectors.T)

@@ -21,8 +21,11 @@ from confide.accounting import (
 )
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import Calibration
-from confide.mechanisms.objective.analysis import gaussian_bounds, replace_one_bound
-from confide.mechanisms.objective.calibration import smallest_scale
+from confide.mechanisms.objective.calibration import (
+    gaussian_bounds,
+    replace_one_bound,
+    smallest_scale,
+)
 from confide.mechanisms.objective.perturbation import (
     ObjectivePerturbation,
     solver_noise_for,

@@ -18,6 +18,7 @@ from confide.mechanisms.base import (
     Need,
     check_needs,
     checked_copies,
+    gaussian_shift_of,
     make_release,
 )
 from confide.mechanisms.intervals.moments import ROUNDING_SLACK
@@ -35,7 +36,6 @@ from confide.mechanisms.statistics.sums import (
     sufficient_statistics,
     within,
 )
-from confide.mechanisms.unit_noise import gaussian_shift_of
 from confide.noise import Entropy, Gaussian, Noise
 from confide.objectives import Objective
 from confide.privacy import Approx, Budget, Neighbours, Pure, gaussian_delta

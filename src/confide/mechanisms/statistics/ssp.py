@@ -12,9 +12,12 @@ from confide.mechanisms.base import (
     MECHANISMS,
     Calibration,
     Need,
+    UnitNoise,
     check_needs,
     checked_copies,
     make_release,
+    scaled,
+    unit_noise,
 )
 from confide.mechanisms.release import Release
 from confide.mechanisms.statistics.sums import (
@@ -31,7 +34,6 @@ from confide.mechanisms.statistics.sums import (
     sufficient_statistics,
     within,
 )
-from confide.mechanisms.unit_noise import UnitNoise, scaled, unit_noise
 from confide.noise import Entropy
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours, Pure

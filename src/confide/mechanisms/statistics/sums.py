@@ -12,8 +12,7 @@ import numpy as np
 
 from confide._types import Array
 from confide.data.matrix.sums import Partial
-from confide.data.rows.block import Block
-from confide.data.rows.in_memory import Rows
+from confide.data.rows.in_memory import Block, Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import Calibration, Need
 from confide.mechanisms.intervals.moments import ROUNDING_SLACK

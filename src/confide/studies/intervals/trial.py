@@ -20,8 +20,12 @@ from confide.mechanisms import (
     WithIntervals,
 )
 from confide.mechanisms.intervals.budget import Variant
-from confide.mechanisms.intervals.law import published_uncertainty, uncertainty
-from confide.mechanisms.intervals.moments import Moments, add_noise
+from confide.mechanisms.intervals.moments import (
+    Moments,
+    add_noise,
+    published_uncertainty,
+    uncertainty,
+)
 from confide.mechanisms.release import Uncertainty, sampled_offsets
 from confide.noise import Entropy, Noise, generator
 from confide.objectives import HuberizedHinge, Logistic, Loss, Objective

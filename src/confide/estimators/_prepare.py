@@ -1,18 +1,15 @@
-"""From what a user passes to bounded rows: at once where it is in memory, else in parts.
+"""From a table to a fit that only has to be paid for: read, bounded and calibrated."""
 
-Either way the target is read first, then rows are bounded, record by record, and closed.
-A table in parts is read whole once before anything is paid for, to see that it can be.
-"""
-
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
 from confide._types import AnyArray
-from confide.data import InMemoryRows, PartitionedRows, Schema, read_table
+from confide.accounting import group_events
+from confide.data import UNNAMED, InMemoryRows, PartitionedRows, Rows, Schema, read_table
 from confide.data.matrix.matrix import Matrix
 from confide.data.partitioned.cluster_rows import ClusterParts, collected
 from confide.data.partitioned.dask_collections import DaskTable, dask_table, is_dask
@@ -28,13 +25,18 @@ from confide.data.tables.files import (
 )
 from confide.errors import InvalidData, InvalidParameter
 from confide.estimators._spec import Bounding, FitSpec
-from confide.estimators._target import ReadTarget, TargetInfo, TargetSpec
+from confide.estimators._target import Code, ReadTarget, TargetInfo, TargetSpec
 from confide.estimators._validate import (
+    check_count_is_public,
     labels_in,
     read_features,
     read_matrix,
     refuse_empty,
 )
+from confide.ledger import Charge, Ledger
+from confide.mechanisms import Calibration, Release
+from confide.noise import Entropy
+from confide.privacy import Guarantee, row_budget
 
 PartedTable: TypeAlias = FileTable | DaskTable
 Check: TypeAlias = Callable[..., Any]
@@ -291,3 +293,112 @@ class LabelsOfChunk:
             return labels_in(piece, len(piece))
         frame = as_frame(piece)
         return labels_in(frame[self.target], len(frame))
+
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Reiterable(Generic[Item]):
+    """Items that are made each time they are iterated over, so that none is kept."""
+
+    make: Callable[[], Iterator[Item]]
+
+    def __iter__(self) -> Iterator[Item]:
+        return self.make()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PreparedFit:
+    """A fit that only has to be paid for and released."""
+
+    spec: FitSpec
+    task: TargetSpec
+    calibration: Calibration
+    tasks: Iterable[Rows]
+
+    def charge(self, ledger: Ledger, what: str, *, secret: bool) -> Charge:
+        """Pay before anything is drawn; nothing after this may fail because of the data."""
+        return ledger.charge(
+            self.spec.dataset or UNNAMED,
+            self.spec.budget,
+            group_events(self.calibration.events, self.spec.rows_per_person),
+            neighbours=self.calibration.guarantee.neighbours,
+            what=what,
+            status=self.calibration.guarantee.status,
+            private=secret,
+        )
+
+    def release(self, entropy: Entropy) -> Release:
+        """Release the coefficients, stated for a person with all their rows."""
+        found = self.calibration.release(self.tasks, entropy)
+        return found.per_person(self.spec.budget, self.spec.rows_per_person)
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """The guarantee of a fit, the name it books under, and the labels it read off y.
+
+    ``dataset`` is None without a ledger; ``labels`` where they were declared, or where
+    the target is a number.
+    """
+
+    guarantee: Guarantee
+    dataset: str | None
+    labels: list[Any] | None
+
+
+def prepare(spec: FitSpec, reading: Reading, *, target_in_table: bool) -> PreparedFit:
+    """Calibrate and bound the rows: whatever can be refused is refused here.
+
+    With intervals the number of rows is a public fact that their budget depends on, so rows
+    are bounded first; otherwise the calibration comes first.
+    """
+    task = reading.task
+    objective = spec.objective(task, reading.width)
+    rows = None if spec.intervals is None else reading.enclose(spec.bounding)
+    mechanism = spec.mechanism_for(0 if rows is None else rows.table_count)
+    calibration = mechanism.calibrate(
+        objective,
+        row_budget(spec.budget, spec.rows_per_person),
+        spec.neighbours,
+        copies=len(task.codings),
+    )
+    if target_in_table and calibration.takes_count_as_public:
+        check_count_is_public(spec.schema)
+    rows = reading.enclose(spec.bounding) if rows is None else rows
+    calibration.check_rows(rows)
+    return PreparedFit(spec, task, calibration, coded_rows(rows, task.codings))
+
+
+def coded_rows(
+    rows: InMemoryRows | PartitionedRows, codings: Sequence[Code]
+) -> Iterable[Rows]:
+    """Return the rows with every coding in turn; they can be iterated over repeatedly."""
+    return Reiterable(lambda: (rows.with_target(code) for code in codings))
+
+
+def dataset_name(schema: Schema | None, ledger: Any) -> str:
+    """Return the name under which a ledger books; the fit must have one of its own.
+
+    It is the schema's, or for data without a schema that of `Ledger.for_dataset`.
+    """
+    declared = UNNAMED if schema is None else schema.name
+    chosen = ledger.dataset if isinstance(ledger, Ledger) else ""
+    names = {name for name in (declared, chosen) if name and name != UNNAMED}
+    if len(names) == 1:
+        return names.pop()
+    if names:
+        raise InvalidParameter(
+            "name of the dataset",
+            "the same in the schema and in the ledger's for_dataset",
+            sorted(names),
+        )
+    raise InvalidParameter(
+        "name of the dataset",
+        "given where a ledger is: all unnamed tables would share one budget",
+        declared,
+        'Begin the schema with name = "people" (in Python Schema(..., name="people")); '
+        'without a schema pass ledger=Ledger.open("book.db").for_dataset("people"). '
+        "Nothing was spent.",
+    )
