@@ -136,7 +136,7 @@ def model_card(
 def card_sections(
     summary: Summary, dataset: str, budget: Spending | None, version: str
 ) -> tuple[Section, ...]:
-    """Return the card in parts, for whoever sets them in type."""
+    """Return the card in parts, for every medium."""
     guarantee = summary.guarantee
     words = describe(guarantee)
     holds = guarantee.private and effective_budget(guarantee) is not None

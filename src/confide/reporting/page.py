@@ -66,7 +66,7 @@ def report_page(
         Whether to fold the model card in at the end.
     version : str
         The version of confide that made the release.
-    paid_plots : tuple of PaidPlot
+    paid_plots : tuple of ReleasedPlot
         Plots that need the data, such as a ROC curve or residuals. Each must come from a
         private release of its own and is printed with that release's guarantee.
 

@@ -72,7 +72,7 @@ GLOSSES = {
 
 @dataclass(frozen=True, slots=True)
 class GuaranteeText:
-    """The parts of an explanation, for whoever sets them in type."""
+    """The parts of an explanation, for every medium."""
 
     warning: str
     relation: str
