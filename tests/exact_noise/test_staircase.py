@@ -11,10 +11,12 @@ from confide.noise import Entropy
 from confide.noise.staircase import (
     BOX_BITS,
     EXPONENTIAL,
+    GUMBEL,
     NORMAL,
     PLACE_BITS,
     UNIT_BITS,
     Real,
+    Staircase,
     staircase,
 )
 from support.exact_noise import (
@@ -99,8 +101,7 @@ def mass_below(law, x):
     return below(law, x) - (index + part) / 2**BOX_BITS
 
 
-@every_law
-def test_the_remainder_has_the_law_of_what_boxes_leave(law):
+def check_remainder(law):
     """Chi-square over boxes and both tails; false alarm 1e-6."""
     stairs, entropy = staircase(law), Entropy.seeded(21)
     drawn = np.array([stairs.draw_remainder(entropy).value for _ in range(6000)])
@@ -117,6 +118,11 @@ def test_the_remainder_has_the_law_of_what_boxes_leave(law):
     assert p_value(counts, chances) > FALSE_ALARM
 
 
+@every_law
+def test_the_remainder_has_the_law_of_what_boxes_leave(law):
+    check_remainder(law)
+
+
 def tail_script(law, *numbers):
     """Return words that lead into the last tail, through exponentials, and accept."""
     stairs = staircase(law)
@@ -131,11 +137,35 @@ def exponential_words(depth):
     return [*tail_script(EXPONENTIAL) * depth, 0, *[0] * depth]
 
 
-@pytest.mark.parametrize(("depth", "size"), [(1, 5), (3, 9.23), (10, 25)])
-def test_numbers_far_beyond_nine_deviations_are_reached(depth, size):
+def check_reach(depth, size):
     """Of doubles from a word of 64 bits none exceeds 9.23."""
     script = Script([*tail_script(NORMAL), *exponential_words(depth), *[0] * 50])
     assert staircase(NORMAL).draw(script.entropy).value < -size
+
+
+@pytest.mark.parametrize(("depth", "size"), [(1, 5), (3, 9.23), (10, 25)])
+def test_numbers_far_beyond_nine_deviations_are_reached(depth, size):
+    check_reach(depth, size)
+
+
+def test_a_sampler_cut_at_nine_deviations_is_seen(monkeypatch):
+    honest = Staircase.draw_remainder
+
+    def cut(self, entropy):
+        while abs((found := honest(self, entropy)).value) > 9:
+            pass
+        return found
+
+    monkeypatch.setattr(Staircase, "draw_remainder", cut)
+    with pytest.raises(AssertionError):
+        check_reach(3, 9.23)
+
+
+@pytest.mark.parametrize("law", [NORMAL, GUMBEL], ids=["normal", "gumbel"])
+def test_a_remainder_that_takes_every_proposal_is_seen(monkeypatch, law):
+    monkeypatch.setattr(Staircase, "_accepts", lambda *_: True)
+    with pytest.raises(AssertionError):
+        check_remainder(law)
 
 
 def test_a_proposal_at_the_edge_of_a_coin_asks_for_more_bits():
@@ -148,7 +178,7 @@ def test_a_proposal_at_the_edge_of_a_coin_asks_for_more_bits():
         coin = int(2**64 * room / piece.weight)
     for last, kept in ((0, True), (LAST_WORD, False)):
         place = Real(1 << 63, 1, 64)
-        # The place is narrowed along with the coin, to the left end: the density is largest.
+        # The place is narrowed along with the coin, towards the larger density.
         script = Script([coin, 0, last])
         assert stairs._accepts(piece, place, script.entropy) is kept
         assert script.log == [coin, 0, last]

@@ -55,9 +55,7 @@ def round_sum(centre: Array, noise: RealVector, grid: float) -> Array:
         offset = steps - whole
         offset += noise.values / grid
         near = np.rint(offset)
-        room = 0.5 - np.abs(offset - near)
-        room -= np.abs(offset) * 2.0**-52
-        certain = room > noise.radii / grid
+        certain = 0.5 - np.abs(offset - near) > filter_radii(offset, noise, grid)
         whole += near
     for index in np.flatnonzero(~certain).tolist():
         whole[index] = _nearest(float(flat[index]), noise, index, grid)
@@ -65,6 +63,14 @@ def round_sum(centre: Array, noise: RealVector, grid: float) -> Array:
     whole *= grid
     whole += 0.0
     return whole.reshape(np.shape(centre))
+
+
+def filter_radii(offset: Array, noise: RealVector, grid: float) -> Array:
+    """Return how far offsets in doubles may be from the exact ones, in steps."""
+    radii = np.abs(offset)
+    radii *= 2.0**-52
+    radii += noise.radii / grid
+    return radii
 
 
 def _nearest(centre: float, noise: RealVector, index: int, grid: float) -> float:
