@@ -105,11 +105,12 @@ def test_leaps_next_to_a_whole_number_are_decided_as_by_fifty_digits(count):
     deep = 0
     for case in range(count):
         first = box_word(EXPONENTIAL, words[2 * case])
-        second, number = words[2 * case + 1], number_of(EXPONENTIAL, [first])
+        second = words[2 * case + 1]
+        number = number_of(EXPONENTIAL, [first, 2**63])
         leap = 1 + second % 1000
         with mpmath.workdps(DIGITS):
             drawn = mpmath.mpf(number.numerator) / number.denominator
-            bits = (60, 75, 90)[case % 3]
+            bits = (75, 90, 105)[case % 3]
             rate = Fraction(int(-mpmath.expm1(-drawn / leap) * 2**bits), 2**bits)
             script = Script([first, second])
             found = geometric(rate, 1, 10**6, script.entropy)[0]
