@@ -19,6 +19,7 @@ from confide.noise.staircase import (
     Staircase,
     staircase,
 )
+from confide.noise.staircase import density as height
 from support.exact_noise import (
     DIGITS,
     FALSE_ALARM,
@@ -204,3 +205,14 @@ def test_boxes_take_their_place_from_the_first_bits():
     whole, first = stairs.box(word), stairs.box(word, 4)
     assert first.ends[0] << (PLACE_BITS - 4) <= whole.ends[0]
     assert whole.ends[1] <= first.ends[1] << (PLACE_BITS - 4)
+
+
+@every_law
+@pytest.mark.parametrize("size", [0.1, 5, 40, 500])
+def test_densities_lie_between_their_bounds_far_out(law, size):
+    """At 500 the exponent of a Gumbel is known to fewer digits than it has."""
+    for side in law.sides:
+        x = int(side * size * 2**UNIT_BITS)
+        low, high = height(law, law.exponent(x, UNIT_BITS, 96), 96)
+        with mpmath.workdps(DIGITS):
+            assert low <= density(law, units(x)) * mpmath.mpf(2) ** 96 <= high

@@ -60,10 +60,7 @@ class RealVector(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Draws:
-    """Independent numbers from one law, with ``known`` for those that took more words.
-
-    Slices share what is known, so that a number stays the same wherever it is asked for.
-    """
+    """Independent numbers from one law, with ``known`` for those that took more words."""
 
     stairs: Staircase
     words: AnyArray
@@ -71,7 +68,6 @@ class Draws:
     known: dict[int, Real]
     entropy: Entropy
     bits: int = PLACE_BITS
-    start: int = 0
 
     @classmethod
     def of(cls, law: Law, count: int, entropy: Entropy, bits: int = PLACE_BITS) -> "Draws":
@@ -92,24 +88,12 @@ class Draws:
     def __len__(self) -> int:
         return len(self.words)
 
-    def __getitem__(self, part: slice) -> "Draws":
-        start, _, step = part.indices(len(self))
-        if step != 1:
-            raise InvalidParameter("a slice of noise", "without a step", step)
-        return replace(
-            self,
-            words=self.words[part],
-            values=self.values[part],
-            start=self.start + start,
-        )
-
     def real(self, index: int, level: int) -> Real:
         """Return a number after ``level`` words more than it was drawn with."""
-        place = self.start + index
-        found = self.known.get(place)
+        found = self.known.get(index)
         if found is None:
             found = self.stairs.box(int(self.words[index]), self.bits)
-            self.known[place] = found
+            self.known[index] = found
         while found.refined < level:
             found.reveal(self.entropy)
         return found
@@ -125,8 +109,7 @@ class Draws:
         if level:
             return _sum(self.enclose(index, level) for index in range(len(self)))
         plain = np.ones(len(self), dtype=bool)
-        inside = [i - self.start for i in self.known if 0 <= i - self.start < len(self)]
-        plain[inside] = False
+        plain[list(self.known)] = False
         words = self.words[plain]
         boxes = (words >> np.uint64(PLACE_BITS)).astype(np.intp)
         starts = (self.stairs.starts[boxes] * 2.0**UNIT_BITS).astype(np.uint64)
@@ -135,7 +118,7 @@ class Draws:
             widths, _places(words, self.bits)
         )
         unit = 1 << (UNIT_BITS + self.bits)
-        rest = _sum(self.enclose(index, 0) for index in inside)
+        rest = _sum(self.enclose(index, 0) for index in self.known)
         high = low + _exact_sum(widths)
         return Fraction(low, unit) + rest[0], Fraction(high, unit) + rest[1]
 
@@ -168,13 +151,17 @@ def _exact_dot(widths: AnyArray, places: AnyArray) -> int:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ScaledDraws:
-    """Independent coordinates, each its scale times a number of the law."""
+    """Independent coordinates, each its scale times a number of the law.
+
+    Slices are the same numbers, the first of them at ``start``.
+    """
 
     draws: Draws
     scale: float | Array
     values: Array
     radii: Array
     least_scale: float
+    start: int = 0
 
     @classmethod
     def of(cls, draws: Draws, scale: float | Array) -> "ScaledDraws":
@@ -190,17 +177,18 @@ class ScaledDraws:
         return len(self.values)
 
     def __getitem__(self, part: slice) -> "ScaledDraws":
-        return replace(
-            self,
-            draws=self.draws[part],
-            scale=_part(self.scale, part),
-            values=self.values[part],
-            radii=self.radii[part],
+        return ScaledDraws(
+            self.draws,
+            _part(self.scale, part),
+            self.values[part],
+            self.radii[part],
+            self.least_scale,
+            self.start + _first(part, len(self)),
         )
 
     def enclose(self, index: int, level: int) -> Interval:
         """Return an interval that holds a coordinate."""
-        low, high = self.draws.enclose(index, level)
+        low, high = self.draws.enclose(self.start + index, level)
         scale = Fraction(float(_part(self.scale, index)))
         return low * scale, high * scale
 
@@ -211,6 +199,13 @@ def _least_scale(scale: float | Array) -> float:
     check_scale(least)
     check_scale(float(np.max(scale)))
     return least
+
+
+def _first(part: slice, size: int) -> int:
+    start, _, step = part.indices(size)
+    if step != 1:
+        raise InvalidParameter("a slice of noise", "without a step", step)
+    return start
 
 
 def _part(scale: float | Array, part: slice | int) -> float | Array:
@@ -288,6 +283,7 @@ class SphericalDraws:
     values: Array
     radii: Array
     least_scale: float
+    start: int = 0
 
     @classmethod
     def of(cls, draws: Draws, length: Chi, scale: float | Array) -> "SphericalDraws":
@@ -295,7 +291,7 @@ class SphericalDraws:
         least = _least_scale(scale)
         low, high = length.enclose(0)
         middle = float((low + high) / 2)
-        off = float((high - low) / 2) * (1 + 2.0**-50) + middle * 2.0**-52
+        off = float((high - low) * Fraction(5, 8)) + middle * 2.0**-52
         values = draws.values * (scale * middle)
         radii = np.abs(draws.values)
         radii *= off
@@ -309,10 +305,10 @@ class SphericalDraws:
     def __getitem__(self, part: slice) -> "SphericalDraws":
         return replace(
             self,
-            draws=self.draws[part],
             scale=_part(self.scale, part),
             values=self.values[part],
             radii=self.radii[part],
+            start=self.start + _first(part, len(self)),
         )
 
     def enclose(self, index: int, level: int) -> Interval:
@@ -320,7 +316,7 @@ class SphericalDraws:
         scale = Fraction(float(_part(self.scale, index)))
         ends = [
             scale * number * length
-            for number in self.draws.enclose(index, level)
+            for number in self.draws.enclose(self.start + index, level)
             for length in self.length.enclose(level)
         ]
         return min(ends), max(ends)

@@ -64,10 +64,7 @@ class Real:
 
 
 class Law(Protocol):
-    """A density constant·exp(−V) with V convex and least at 0.
-
-    Bounds on V are less than 1 apart.
-    """
+    """A density constant·exp(−V) with V convex and least at 0."""
 
     def __hash__(self) -> int: ...
 
@@ -332,9 +329,12 @@ def _height(law: Law, x: int) -> Bounds:
 def density(law: Law, exponent: Bounds, bits: int) -> Bounds:
     """Return bounds on the density where its exponent lies between bounds.
 
-    Exponents are next to each other: e^y <= 1 + 2y for y <= 1 takes one to the other.
+    Where these are next to each other, e^y <= 1 + 2y for y <= 1 spares an exponential.
     """
     (low, high), (least, most) = exponent, law.constant(bits)
     below, above = fixed_point.exp(-high, bits)
-    above += (2 * (high - low) * above >> bits) + 1
+    if high - low <= 1 << bits:
+        above += (2 * (high - low) * above >> bits) + 1
+    else:
+        above = fixed_point.exp(-low, bits)[1]
     return rescale(least * below, -bits)[0], rescale(most * above, -bits)[1]
