@@ -1,0 +1,123 @@
+"""Coins, random subsets, orders and groups with exactly the chances that they name.
+
+docs/proofs/exact-noise.md#coins. Streams of subsets are endless; what they yield is valid
+until the next one is asked for.
+"""
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cache
+from itertools import count as levels
+
+import numpy as np
+
+from confide._types import AnyArray
+from confide.errors import InvalidParameter
+from confide.noise import fixed_point
+from confide.noise.entropy import Entropy
+from confide.noise.real_vector import Draws
+from confide.noise.staircase import EXPONENTIAL, WORD
+
+DRAWN_AT_ONCE = 2**14
+MOST_AT_ONCE = 64
+LARGEST_MEAN = 2**62
+
+
+def coins(rate: Fraction | float, count: int, entropy: Entropy) -> AnyArray:
+    """Toss coins that show heads with chance ``rate``, from 0 to 1, exactly.
+
+    The bits of a uniform number are compared with those of the rate.
+    """
+    chance = Fraction(rate)
+    if not 0 <= chance <= 1:
+        raise InvalidParameter("rate", "from 0 to 1", rate)
+    if chance == 1:
+        return np.ones(count, dtype=bool)
+    digits, rest = divmod(chance.numerator << WORD, chance.denominator)
+    words = entropy.words(count)
+    heads = words < np.uint64(digits)
+    for index in np.flatnonzero(words == np.uint64(digits)).tolist():
+        heads[index] = coins(Fraction(rest, chance.denominator), 1, entropy)[0]
+    return heads
+
+
+def shuffle(count: int, entropy: Entropy) -> AnyArray:
+    """Return the places 0, …, count − 1 in random order, each order equally likely.
+
+    They are sorted by random words; should two be the same, all are drawn again.
+    """
+    while True:
+        words = entropy.words(count)
+        order = np.argsort(words, kind="stable")
+        in_order = words[order]
+        if (in_order[1:] != in_order[:-1]).all():
+            return order
+
+
+def assign(count: int, groups: int, entropy: Entropy) -> AnyArray:
+    """Return a group for each, every one drawn on its own and all equally likely."""
+    return entropy.below(groups, count)
+
+
+def poisson_subsets(count: int, rate: Fraction, entropy: Entropy) -> Iterator[AnyArray]:
+    """Yield independent subsets that hold every place with chance ``rate``, 0 < rate < 1.
+
+    The places of many subsets form one long line of coins; from one head to the next it is
+    a geometric number of steps.
+    """
+    if not 0 < rate < 1:
+        raise InvalidParameter("rate", "between 0 and 1", rate)
+    turns = max(1, min(MOST_AT_ONCE, int(DRAWN_AT_ONCE / (1 + float(rate) * count))))
+    whole = turns * count
+    usual = float(rate) * whole
+    guess = math.ceil(usual + 6 * math.sqrt(usual) + 16)
+    while True:
+        line = np.empty(0, dtype=np.int64)
+        end = -1
+        while end < whole:
+            heads = geometric(rate, guess, whole, entropy) + 1
+            line = np.concatenate([line, end + np.cumsum(heads)])
+            end = int(line[-1])
+        edges = np.searchsorted(line, np.arange(turns + 1) * count)
+        for turn in range(turns):
+            yield line[edges[turn] : edges[turn + 1]] - turn * count
+
+
+def geometric(rate: Fraction, count: int, most: int, entropy: Entropy) -> AnyArray:
+    """Draw how many tails come before a head, ``most`` at most.
+
+    It is the whole part of E/λ, with E exponential and λ = −log(1 − rate).
+    """
+    draws = Draws.of(EXPONENTIAL, count, entropy)
+    low, high = _inverse_rate(rate, 0)
+    middle = float(min((low + high) / 2, Fraction(LARGEST_MEAN)))
+    sizes = draws.values * middle
+    radii = (sizes + middle) * 2.0 ** (2 - draws.bits)
+    floors = np.floor(sizes)
+    certain = (sizes - radii >= floors) & (sizes + radii < floors + 1)
+    certain |= sizes - radii >= most
+    found = np.minimum(floors, most).astype(np.int64)
+    for index in np.flatnonzero(~certain).tolist():
+        found[index] = _geometric(draws, index, rate, most)
+    return found
+
+
+def _geometric(draws: Draws, index: int, rate: Fraction, most: int) -> int:
+    for level in levels():
+        number, inverse = draws.enclose(index, level), _inverse_rate(rate, level)
+        low, high = (
+            min(most, math.floor(a * b)) for a, b in zip(number, inverse, strict=True)
+        )
+        if low == high:
+            return low
+    raise AssertionError
+
+
+@cache
+def _inverse_rate(rate: Fraction, level: int) -> tuple[Fraction, Fraction]:
+    """Return bounds on −1/log(1 − rate)."""
+    size = rate.denominator.bit_length()
+    bits = 2 * size + 128 * (level + 1)
+    low, high = fixed_point.log(1 - rate, bits)
+    return Fraction(1 << bits, -low), Fraction(1 << bits, -high)

@@ -1,0 +1,330 @@
+"""Vectors of noise over the real numbers, known as closely as a question needs.
+
+Doubles with certified radii answer nearly every question; where they leave it open,
+intervals are narrowed by drawing more bits of the same numbers:
+docs/proofs/exact-noise.md#real-vectors.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from confide._types import AnyArray, Array
+from confide.errors import InvalidParameter
+from confide.noise.entropy import Entropy
+from confide.noise.samplers import check_scale
+from confide.noise.staircase import (
+    EXPONENTIAL,
+    GUMBEL,
+    LAPLACE,
+    NORMAL,
+    PLACE_BITS,
+    UNIT_BITS,
+    Law,
+    Real,
+    Staircase,
+    staircase,
+)
+
+HALF_WORD = 32
+HALF_PLACE = 26
+Interval: TypeAlias = tuple[Fraction, Fraction]
+
+
+class RealVector(Protocol):
+    """Real numbers with doubles that are certain to be near them."""
+
+    @property
+    def values(self) -> Array:
+        """A double near every number."""
+        ...
+
+    @property
+    def radii(self) -> Array:
+        """How far each number may be from its double, with at least a tenth to spare."""
+        ...
+
+    @property
+    def least_scale(self) -> float:
+        """The smallest scale of a coordinate."""
+        ...
+
+    def enclose(self, index: int, level: int) -> Interval:
+        """Return an interval that holds a number and shrinks to it as levels grow."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Draws:
+    """Independent numbers from one law, with ``known`` for those that took more words."""
+
+    stairs: Staircase
+    words: AnyArray
+    values: Array
+    known: dict[int, Real]
+    entropy: Entropy
+    bits: int = PLACE_BITS
+
+    @classmethod
+    def of(cls, law: Law, count: int, entropy: Entropy, bits: int = PLACE_BITS) -> "Draws":
+        """Draw numbers; of a word only the first ``bits`` that place it are used."""
+        stairs = staircase(law)
+        words = entropy.words(count)
+        boxes = (words >> np.uint64(PLACE_BITS)).astype(np.intp)
+        values = stairs.widths[boxes]
+        values *= _places(words, bits)
+        values *= 2.0**-bits
+        values += stairs.starts[boxes]
+        known = {}
+        for index in np.flatnonzero(boxes >= stairs.boxes).tolist():
+            known[index] = stairs.draw_remainder(entropy)
+            values[index] = known[index].value
+        return cls(stairs, words, values, known, entropy, bits)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def real(self, index: int, level: int) -> Real:
+        """Return a number after ``level`` words more than it was drawn with."""
+        found = self.known.get(index)
+        if found is None:
+            found = self.stairs.box(int(self.words[index]), self.bits)
+            self.known[index] = found
+        while found.refined < level:
+            found.reveal(self.entropy)
+        return found
+
+    def enclose(self, index: int, level: int) -> Interval:
+        """Return an interval that holds a number."""
+        real = self.real(index, level)
+        low, high = real.ends
+        return Fraction(low, 1 << real.shift), Fraction(high, 1 << real.shift)
+
+    def total(self, level: int) -> Interval:
+        """Return an interval that holds the sum of all; for laws of positive numbers."""
+        if level:
+            return _sum(self.enclose(index, level) for index in range(len(self)))
+        plain = np.ones(len(self), dtype=bool)
+        plain[list(self.known)] = False
+        words = self.words[plain]
+        boxes = (words >> np.uint64(PLACE_BITS)).astype(np.intp)
+        starts = (self.stairs.starts[boxes] * 2.0**UNIT_BITS).astype(np.uint64)
+        widths = (self.stairs.widths[boxes] * 2.0**UNIT_BITS).astype(np.uint64)
+        low = (_exact_sum(starts) << self.bits) + _exact_dot(
+            widths, _places(words, self.bits)
+        )
+        unit = 1 << (UNIT_BITS + self.bits)
+        rest = _sum(self.enclose(index, 0) for index in self.known)
+        high = low + _exact_sum(widths)
+        return Fraction(low, unit) + rest[0], Fraction(high, unit) + rest[1]
+
+
+def _sum(intervals: Iterable[Interval]) -> Interval:
+    low = high = Fraction(0)
+    for least, most in intervals:
+        low, high = low + least, high + most
+    return low, high
+
+
+def _places(words: AnyArray, bits: int) -> AnyArray:
+    inside = words & np.uint64((1 << PLACE_BITS) - 1)
+    return inside >> np.uint64(PLACE_BITS - bits)
+
+
+def _exact_sum(numbers: AnyArray) -> int:
+    """Add up fewer than 2³² whole numbers of 64 bits."""
+    upper = numbers >> np.uint64(HALF_WORD)
+    lower = numbers & np.uint64((1 << HALF_WORD) - 1)
+    return (int(upper.sum()) << HALF_WORD) + int(lower.sum())
+
+
+def _exact_dot(widths: AnyArray, places: AnyArray) -> int:
+    """Return Σ width·place for widths below 2³⁸ and places below 2⁵²."""
+    upper = places >> np.uint64(HALF_PLACE)
+    lower = places & np.uint64((1 << HALF_PLACE) - 1)
+    return (_exact_sum(widths * upper) << HALF_PLACE) + _exact_sum(widths * lower)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class ScaledDraws:
+    """Independent coordinates, each its scale times a number of the law.
+
+    Slices are the same numbers, the first of them at ``start``.
+    """
+
+    draws: Draws
+    scale: float | Array
+    values: Array
+    radii: Array
+    least_scale: float
+    start: int = 0
+
+    @classmethod
+    def of(cls, draws: Draws, scale: float | Array) -> "ScaledDraws":
+        """Multiply by one scale, or by one for every coordinate."""
+        least = _least_scale(scale)
+        values = draws.values * scale
+        radii = np.abs(values)
+        radii += scale
+        radii *= 2.0 ** (1 - draws.bits)
+        return cls(draws, scale, values, radii, least)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, part: slice) -> "ScaledDraws":
+        return ScaledDraws(
+            self.draws,
+            _part(self.scale, part),
+            self.values[part],
+            self.radii[part],
+            self.least_scale,
+            self.start + _first(part, len(self)),
+        )
+
+    def enclose(self, index: int, level: int) -> Interval:
+        """Return an interval that holds a coordinate."""
+        low, high = self.draws.enclose(self.start + index, level)
+        scale = Fraction(float(_part(self.scale, index)))
+        return low * scale, high * scale
+
+
+def _least_scale(scale: float | Array) -> float:
+    """Return the smallest scale, if all of them are fit for doubles."""
+    least = float(np.min(scale))
+    check_scale(least)
+    check_scale(float(np.max(scale)))
+    return least
+
+
+def _first(part: slice, size: int) -> int:
+    start, _, step = part.indices(size)
+    if step != 1:
+        raise InvalidParameter("a slice of noise", "without a step", step)
+    return start
+
+
+def _part(scale: float | Array, part: slice | int) -> float | Array:
+    return scale[part] if isinstance(scale, np.ndarray) else scale
+
+
+def normal(count: int, scale: float | Array, entropy: Entropy) -> ScaledDraws:
+    """Draw independent normals with mean 0 and these standard deviations."""
+    return ScaledDraws.of(Draws.of(NORMAL, count, entropy), scale)
+
+
+def laplace(count: int, scale: float | Array, entropy: Entropy) -> ScaledDraws:
+    """Draw independent numbers with density proportional to exp(−|x|/scale)."""
+    return ScaledDraws.of(Draws.of(LAPLACE, count, entropy), scale)
+
+
+def exponential(count: int, scale: float | Array, entropy: Entropy) -> ScaledDraws:
+    """Draw independent numbers with density proportional to exp(−x/scale) for x > 0."""
+    return ScaledDraws.of(Draws.of(EXPONENTIAL, count, entropy), scale)
+
+
+def gumbel(count: int, scale: float | Array, entropy: Entropy) -> ScaledDraws:
+    """Draw independent numbers with distribution function exp(−exp(−x/scale))."""
+    return ScaledDraws.of(Draws.of(GUMBEL, count, entropy), scale)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Chi:
+    """The root of twice a sum of exponentials, plus a squared normal for odd degrees."""
+
+    exponentials: Draws
+    normals: Draws
+    found: dict[int, Interval]
+
+    @classmethod
+    def of(cls, degrees: int, entropy: Entropy, bits: int = PLACE_BITS) -> "Chi":
+        """Draw the length of a standard normal vector of that dimension."""
+        return cls(
+            Draws.of(EXPONENTIAL, degrees // 2, entropy, bits),
+            Draws.of(NORMAL, degrees % 2, entropy, bits),
+            {},
+        )
+
+    def enclose(self, level: int) -> Interval:
+        """Return an interval that holds it."""
+        if level not in self.found:
+            self.found[level] = self._enclose(level)
+        return self.found[level]
+
+    def _enclose(self, level: int) -> Interval:
+        low, high = (2 * end for end in self.exponentials.total(level))
+        for index in range(len(self.normals)):
+            ends = self.normals.enclose(index, level)
+            squares = [end * end for end in ends]
+            low += min(squares) if ends[0] * ends[1] > 0 else 0
+            high += max(squares)
+        unit = 1 << (64 * (level + 2))
+        return (
+            Fraction(math.isqrt(math.floor(low * unit * unit)), unit),
+            Fraction(math.isqrt(math.ceil(high * unit * unit)) + 1, unit),
+        )
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class SphericalDraws:
+    """A vector with density proportional to exp(−‖b‖/scale).
+
+    Coordinates are normals times one chi with a degree of freedom more than there are
+    dimensions. Scales of their own stretch the coordinates of such a vector.
+    """
+
+    draws: Draws
+    length: Chi
+    scale: float | Array
+    values: Array
+    radii: Array
+    least_scale: float
+    start: int = 0
+
+    @classmethod
+    def of(cls, draws: Draws, length: Chi, scale: float | Array) -> "SphericalDraws":
+        """Multiply normals by a chi that is independent of them, and by scales."""
+        least = _least_scale(scale)
+        low, high = length.enclose(0)
+        middle = float((low + high) / 2)
+        off = float((high - low) * Fraction(5, 8)) + middle * 2.0**-52
+        values = draws.values * (scale * middle)
+        radii = np.abs(draws.values)
+        radii *= off
+        radii += (np.abs(draws.values) + 1) * ((middle + off) * 2.0 ** (1 - draws.bits))
+        radii *= scale
+        return cls(draws, length, scale, values, radii, least)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, part: slice) -> "SphericalDraws":
+        return replace(
+            self,
+            scale=_part(self.scale, part),
+            values=self.values[part],
+            radii=self.radii[part],
+            start=self.start + _first(part, len(self)),
+        )
+
+    def enclose(self, index: int, level: int) -> Interval:
+        """Return an interval that holds a coordinate."""
+        scale = Fraction(float(_part(self.scale, index)))
+        ends = [
+            scale * number * length
+            for number in self.draws.enclose(self.start + index, level)
+            for length in self.length.enclose(level)
+        ]
+        return min(ends), max(ends)
+
+
+def spherical_laplace(
+    dimension: int, scale: float | Array, entropy: Entropy
+) -> SphericalDraws:
+    """Draw a vector with density proportional to exp(−‖b‖), times its scales."""
+    draws = Draws.of(NORMAL, dimension, entropy)
+    return SphericalDraws.of(draws, Chi.of(dimension + 1, entropy), scale)

@@ -1,0 +1,340 @@
+"""Exact draws from log-concave laws: boxes of equal mass below the density, and the rest.
+
+A box is chosen by the first bits of a word, and a place in it by bits that follow, as
+many as a question needs. What lies above the boxes and beyond them is drawn by rejection,
+decided in whole numbers: docs/proofs/exact-noise.md#staircase.
+"""
+
+from bisect import bisect_right
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import accumulate
+from typing import Protocol
+
+import numpy as np
+
+from confide._types import Array
+from confide.noise import fixed_point
+from confide.noise.entropy import Entropy
+from confide.noise.fixed_point import Bounds, rescale
+
+WORD = 64
+BOX_BITS = 12
+PLACE_BITS = WORD - BOX_BITS
+UNIT_BITS = 32
+"""Boxes begin and end at multiples of 2⁻³²."""
+EDGE_BITS = 80
+STEEPEST = 0.5
+"""Boxes end where the logarithm of the density falls by more than this within one."""
+MARGIN = 2.0**-16
+GUARD_BITS = 32
+
+
+@dataclass(slots=True, repr=False)
+class Real:
+    """The real number (low + width·U)·2^−shift, of which U is uniform and not drawn yet."""
+
+    low: int
+    width: int
+    shift: int
+    refined: int = 0
+
+    def reveal(self, entropy: Entropy) -> None:
+        """Draw the next 64 bits of U."""
+        word = int(entropy.words(1)[0])
+        self.low = (self.low << WORD) + self.width * word
+        self.shift += WORD
+        self.refined += 1
+
+    @property
+    def value(self) -> float:
+        """The double next to the middle of the interval that holds it."""
+        return (2 * self.low + self.width) / (2 << self.shift)
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """Both ends of the interval that holds it, in units of 2^−shift."""
+        other = self.low + self.width
+        return min(self.low, other), max(self.low, other)
+
+    def affine(self, start: int, width: int) -> "Real":
+        """Return start + width times it; both are in units of 2^−UNIT_BITS."""
+        low = (start << self.shift) + width * self.low
+        return Real(low, width * self.width, self.shift + UNIT_BITS)
+
+
+class Law(Protocol):
+    """A density constant·exp(−V) with V convex and least at 0."""
+
+    def __hash__(self) -> int: ...
+
+    @property
+    def sides(self) -> tuple[int, ...]:
+        """The sides of 0 on which it lives."""
+        ...
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether both sides are alike."""
+        ...
+
+    def constant(self, bits: int) -> Bounds:
+        """Return bounds on the constant."""
+        ...
+
+    def exponent(self, x: int, shift: int, bits: int) -> Bounds:
+        """Return bounds on V at x·2^−shift."""
+        ...
+
+    def slope(self, x: int, shift: int, bits: int) -> Bounds:
+        """Return bounds on |V′| at x·2^−shift."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Normal:
+    """exp(−x²/2)/√(2π)."""
+
+    sides: tuple[int, ...] = (1, -1)
+    symmetric: bool = True
+
+    def constant(self, bits: int) -> Bounds:
+        """Return bounds on 1/√(2π)."""
+        return fixed_point.inverse_root_two_pi(bits)
+
+    def exponent(self, x: int, shift: int, bits: int) -> Bounds:
+        """Return bounds on x²/2."""
+        return rescale(x * x, bits - 2 * shift - 1)
+
+    def slope(self, x: int, shift: int, bits: int) -> Bounds:
+        """Return bounds on |x|."""
+        return rescale(abs(x), bits - shift)
+
+
+@dataclass(frozen=True, slots=True)
+class Exponential:
+    """exp(−x) for x > 0."""
+
+    sides: tuple[int, ...] = (1,)
+    symmetric: bool = True
+
+    def constant(self, bits: int) -> Bounds:
+        """Return one over the number of sides."""
+        return rescale(1, bits + 1 - len(self.sides))
+
+    def exponent(self, x: int, shift: int, bits: int) -> Bounds:
+        """Return bounds on |x|."""
+        return rescale(abs(x), bits - shift)
+
+    def slope(self, x: int, shift: int, bits: int) -> Bounds:
+        """Return 1."""
+        return rescale(1, bits)
+
+
+@dataclass(frozen=True, slots=True)
+class Gumbel:
+    """exp(−x − exp(−x))."""
+
+    sides: tuple[int, ...] = (1, -1)
+    symmetric: bool = False
+
+    def constant(self, bits: int) -> Bounds:
+        """Return 1."""
+        return rescale(1, bits)
+
+    def exponent(self, x: int, shift: int, bits: int) -> Bounds:
+        """Return bounds on x + exp(−x)."""
+        low, high = rescale(x, bits - shift)
+        return low + fixed_point.exp(-high, bits)[0], high + fixed_point.exp(-low, bits)[1]
+
+    def slope(self, x: int, shift: int, bits: int) -> Bounds:
+        """Return bounds on |1 − exp(−x)|."""
+        low, high = rescale(x, bits - shift)
+        ends = [
+            abs((1 << bits) - fixed_point.exp(-high, bits)[0]),
+            abs((1 << bits) - fixed_point.exp(-low, bits)[1]),
+        ]
+        return min(ends), max(ends)
+
+
+NORMAL = Normal()
+LAPLACE = Exponential((1, -1))
+EXPONENTIAL = Exponential()
+GUMBEL = Gumbel()
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What a box leaves of the density above it, or a tail.
+
+    Points are start + width·y in units of 2^−UNIT_BITS, with y uniform above a box and
+    exponential in a tail. ``weight`` is the mass of the proposal in units of 2⁻⁶⁴ and
+    ``box`` the mass of the box in the same units.
+    """
+
+    start: int
+    width: int
+    weight: int
+    box: int
+    tail: bool
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Staircase:
+    """The boxes of a law and the pieces that they leave."""
+
+    law: Law
+    starts: Array
+    widths: Array
+    pieces: tuple[Piece, ...]
+    weights: tuple[int, ...]
+    boxes: int
+
+    def box(self, word: int, bits: int = PLACE_BITS) -> Real:
+        """Return the number that a word stands for; ``bits`` of its place are used."""
+        piece = self.pieces[word >> PLACE_BITS]
+        place = (word & ((1 << PLACE_BITS) - 1)) >> (PLACE_BITS - bits)
+        return Real(
+            (piece.start << bits) + piece.width * place, piece.width, UNIT_BITS + bits
+        )
+
+    def draw(self, entropy: Entropy) -> Real:
+        """Draw one number."""
+        word = int(entropy.words(1)[0])
+        if word >> PLACE_BITS < self.boxes:
+            return self.box(word)
+        return self.draw_remainder(entropy)
+
+    def draw_remainder(self, entropy: Entropy) -> Real:
+        """Draw one number from what lies above the boxes and beyond them."""
+        while True:
+            piece = self.pieces[
+                bisect_right(self.weights, _below(self.weights[-1], entropy))
+            ]
+            if piece.tail:
+                place = staircase(EXPONENTIAL).draw(entropy)
+            else:
+                place = Real(0, 1, 0)
+                place.reveal(entropy)
+            if self._accepts(piece, place, entropy):
+                return place.affine(piece.start, piece.width)
+
+    def _accepts(self, piece: Piece, place: Real, entropy: Entropy) -> bool:
+        """Decide by a coin whether a proposal is below the density.
+
+        A uniform V is compared with the density over the proposal's: V·weight + box with
+        2⁶⁴·width·density(x), times e^y in a tail. Both bits and precision grow until it is
+        decided.
+        """
+        coin = Real(0, 1, 0)
+        while True:
+            coin.reveal(entropy)
+            bits = coin.shift + GUARD_BITS
+            least = coin.low * piece.weight + (piece.box << coin.shift)
+            excess = bits + UNIT_BITS - WORD - coin.shift
+            near, far = place.ends
+            if least << excess >= self._target(piece, place.shift, near, bits)[1]:
+                return False
+            if (
+                least + piece.weight << excess
+                <= self._target(piece, place.shift, far, bits)[0]
+            ):
+                return True
+            place.reveal(entropy)
+
+    def _target(self, piece: Piece, shift: int, y: int, bits: int) -> Bounds:
+        """Return bounds on |width|·density(x), times e^y in a tail: it falls as y grows.
+
+        The units are 2^−(UNIT_BITS + bits).
+        """
+        x = (piece.start << shift) + piece.width * y
+        exponent = self.law.exponent(x, shift + UNIT_BITS, bits)
+        if piece.tail:
+            low, high = rescale(y, bits - shift)
+            exponent = exponent[0] - high, exponent[1] - low
+        least, most = density(self.law, exponent, bits)
+        return abs(piece.width) * least, abs(piece.width) * most
+
+
+def _below(limit: int, entropy: Entropy) -> int:
+    """Draw a whole number from 0 to limit − 1."""
+    fair = 2**WORD - 2**WORD % limit
+    while (word := int(entropy.words(1)[0])) >= fair:
+        pass
+    return word % limit
+
+
+@cache
+def staircase(law: Law) -> Staircase:
+    """Return the boxes of a law."""
+    boxes: list[Piece] = []
+    tails: list[Piece] = []
+    for side in law.sides:
+        found = [_mirror(box) for box in boxes] if law.symmetric else []
+        boxes += found or _boxes(law, side)
+        tails.append(_tail(law, boxes[-1].start + boxes[-1].width, side))
+    pieces = (*boxes, *tails)
+    starts, widths = np.zeros(1 << BOX_BITS), np.zeros(1 << BOX_BITS)
+    starts[: len(boxes)] = [box.start * 2.0**-UNIT_BITS for box in boxes]
+    widths[: len(boxes)] = [box.width * 2.0**-UNIT_BITS for box in boxes]
+    weights = tuple(accumulate(piece.weight for piece in pieces))
+    return Staircase(law, starts, widths, pieces, weights, len(boxes))
+
+
+def _mirror(box: Piece) -> Piece:
+    return replace(box, start=-box.start, width=-box.width)
+
+
+def _boxes(law: Law, side: int) -> list[Piece]:
+    """Lay boxes of mass 2^−BOX_BITS next to each other, from 0 outwards.
+
+    Widths are guessed from the last two and checked; a wrong guess is corrected by Newton's
+    rule. Wider boxes than need be are lower, and as valid.
+    """
+    area, mass = 1 << (UNIT_BITS + EDGE_BITS - BOX_BITS), 1 << PLACE_BITS
+    found: list[Piece] = []
+    start, inner = 0, _height(law, 0)
+    guess = last = area / inner[0]
+    while True:
+        width = int(guess * (1 + MARGIN)) + 1
+        far = start + side * width
+        outer = _height(law, far)
+        slope = law.slope(far, UNIT_BITS, EDGE_BITS)[1] / (1 << EDGE_BITS)
+        steep = slope * width / (1 << UNIT_BITS)
+        if steep > STEEPEST:
+            return found
+        solution = width + (area / outer[0] - width) / (1 - steep)
+        if width * outer[0] < area:
+            guess = solution
+            continue
+        upper = rescale(width * inner[1], WORD - UNIT_BITS - EDGE_BITS)[1]
+        found.append(Piece(start, side * width, upper - mass, mass, tail=False))
+        guess, last = solution * solution / last, solution
+        start, inner = far, outer
+
+
+def _tail(law: Law, start: int, side: int) -> Piece:
+    """Propose an exponential that touches the density where the boxes end."""
+    slope = law.slope(start, UNIT_BITS, EDGE_BITS)[0]
+    width = -((-1 << (UNIT_BITS + EDGE_BITS)) // slope)
+    mass = rescale(width * _height(law, start)[1], WORD - UNIT_BITS - EDGE_BITS)[1]
+    return Piece(start, side * width, mass, 0, tail=True)
+
+
+def _height(law: Law, x: int) -> Bounds:
+    """Return bounds on the density at a multiple of 2^−UNIT_BITS."""
+    return density(law, law.exponent(x, UNIT_BITS, EDGE_BITS), EDGE_BITS)
+
+
+def density(law: Law, exponent: Bounds, bits: int) -> Bounds:
+    """Return bounds on the density where its exponent lies between bounds.
+
+    Where these are next to each other, e^y <= 1 + 2y for y <= 1 spares an exponential.
+    """
+    (low, high), (least, most) = exponent, law.constant(bits)
+    below, above = fixed_point.exp(-high, bits)
+    if high - low <= 1 << bits:
+        above += (2 * (high - low) * above >> bits) + 1
+    else:
+        above = fixed_point.exp(-low, bits)[1]
+    return rescale(least * below, -bits)[0], rescale(most * above, -bits)[1]
