@@ -105,7 +105,7 @@ def test_extended_precision_certifies_where_doubles_cannot(penalty, monkeypatch)
         return plain(self, theta)
 
     monkeypatch.setattr(Problem, "gradient", watched)
-    for room in ("quasi_newton", "split_gradient"):
+    for room in ("smooth", "split_gradient"):
         monkeypatch.setattr(f"confide.solvers.{room}.can_split", lambda task: False)
     found = minimise(objective, rows, np.zeros(3), TOLERANCE)
     reference = newton_in_extended_precision(features, target, 0.02)
