@@ -15,6 +15,7 @@ from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter, MissingPublicBound, UnmetNeeds
 from confide.mechanisms.release import NoiseRecord, Release, RowBounds
 from confide.noise import Entropy, Gaussian, Noise, SphericalLaplace
+from confide.noise.lattice import grid_for, round_sum
 from confide.objectives import Objective, has_exact_prox
 from confide.privacy import (
     Approx,
@@ -233,6 +234,23 @@ def make_release(
         calibration.objective.l2 or 0.0,
         calibration.events,
     )
+
+
+COEFFICIENT_REACH = 2.0**20
+"""The lattice of coefficients goes so far at least, where the noise is not finer."""
+
+
+def publish(
+    centre: Array, noise: Noise, entropy: Entropy, reach: float = COEFFICIENT_REACH
+) -> Array:
+    """Return the sum of a private vector and noise, rounded to a public lattice.
+
+    The noise is real-valued and the rounding exact, so this is post-processing of the
+    release that a theorem speaks about: docs/proofs/exact-noise.md#rounding. ``reach`` is
+    a public bound on the entries of the vector; what lies beyond saturates.
+    """
+    grid = grid_for(noise.scale, reach)
+    return round_sum(centre, noise.sample(centre.size, entropy), grid)
 
 
 def check_whole(name: str, value: object, hint: str = "") -> None:

@@ -21,6 +21,7 @@ from confide.mechanisms.base import (
     check_needs,
     checked_copies,
     make_release,
+    publish,
     scaled,
     unit_noise,
 )
@@ -65,8 +66,8 @@ class OutputPerturbation:
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
     theorems: ClassVar[tuple[str, ...]] = (
         "output-perturbation.md#output-sensitivity",
-        "output-perturbation.md#output-pure",
-        "output-perturbation.md#output-gaussian",
+        "output-perturbation.md#output-pure-exact",
+        "output-perturbation.md#output-gaussian-exact",
         "output-perturbation.md#output-joint",
     )
 
@@ -86,7 +87,7 @@ class OutputPerturbation:
         """Choose noise and ridge from public facts alone."""
         check_needs(type(self).__name__, self.needs, objective)
         unit, event = unit_noise(budget, copies)
-        theorem = "output-pure" if isinstance(budget, Pure) else "output-gaussian"
+        kind = "pure" if isinstance(budget, Pure) else "gaussian"
         fixed = objective
         if objective.l2 is None:
             longest = unit.expected_norm(objective.dimension) * objective.lipschitz
@@ -102,7 +103,7 @@ class OutputPerturbation:
             fixed,
             budget,
             neighbours,
-            "output-perturbation.md#" + theorem,
+            f"output-perturbation.md#output-{kind}-exact",
             noise,
             None,
             self._tolerance(fixed),
@@ -139,7 +140,7 @@ def _one(calibration: Calibration, rows: Rows, entropy: Entropy) -> Array:
     objective = calibration.objective
     origin = np.zeros(objective.dimension)
     exact = minimise(objective, rows, origin, calibration.tolerance).theta
-    noised = exact + calibration.noise.draw(objective.dimension, entropy)
+    noised = publish(exact, calibration.noise, entropy)
     if objective.constraint is None:
         return noised
     return objective.constraint.project(noised)

@@ -27,6 +27,15 @@ def grid_of(scale: float, bits: int = USUAL) -> float:
     return math.ldexp(0.5, math.frexp(scale)[1] - bits)
 
 
+def grid_for(scale: float, reach: float) -> float:
+    """Return a step for noise of a scale that lets the lattice reach so far from 0.
+
+    Where no step within the scale does, it is the largest that is.
+    """
+    wide = math.ldexp(1.0, math.frexp(reach / FARTHEST)[1])
+    return max(grid_of(scale), min(wide, grid_of(scale, 0)))
+
+
 def check_grid(grid: float, scale: float) -> None:
     """Refuse steps that are no power of two, coarser than the noise or far too fine."""
     if not (0 < grid < math.inf and math.frexp(grid)[0] == 0.5):

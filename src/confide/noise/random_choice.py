@@ -12,8 +12,10 @@ from typing import ClassVar
 import numpy as np
 
 from confide._types import AnyArray, Array
+from confide.noise import real_vector
 from confide.noise.entropy import Entropy
-from confide.noise.samplers import NOISES, Laplace, check_scale
+from confide.noise.real_vector import RealVector, check_scale
+from confide.noise.samplers import NOISES, Laplace
 
 LARGEST_LOG_RATIO = 700.0
 """Weights so far below the largest are all alike: a draw is 2⁻⁶⁵ of their sum at least and
@@ -32,6 +34,10 @@ class Gumbel:
 
     def __post_init__(self) -> None:
         check_scale(self.scale)
+
+    def sample(self, dimension: int, entropy: Entropy) -> RealVector:
+        """Draw one vector of real numbers."""
+        return real_vector.gumbel(dimension, self.scale, entropy)
 
     def draw(self, dimension: int, entropy: Entropy) -> Array:
         """Draw one vector: −scale·log E with E exponential, fine-grained for large ones."""

@@ -16,7 +16,6 @@ import numpy as np
 from confide._types import AnyArray, Array
 from confide.errors import InvalidParameter
 from confide.noise.entropy import Entropy
-from confide.noise.samplers import check_scale
 from confide.noise.staircase import (
     EXPONENTIAL,
     GUMBEL,
@@ -30,9 +29,22 @@ from confide.noise.staircase import (
     staircase,
 )
 
+SMALLEST_SCALE, LARGEST_SCALE = 1e-150, 1e150
 HALF_WORD = 32
 HALF_PLACE = 26
 Interval: TypeAlias = tuple[Fraction, Fraction]
+
+
+def check_scale(scale: float) -> None:
+    """Refuse noise that would round to nothing, or to infinity."""
+    if not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
+        raise InvalidParameter(
+            "scale of the noise",
+            f"from {SMALLEST_SCALE} to {LARGEST_SCALE}, where doubles are fine enough",
+            float(scale),
+            "Declare bounds (of rows, targets, coefficients) and a budget nearer to 1: "
+            "other units of measurement do.",
+        )
 
 
 class RealVector(Protocol):

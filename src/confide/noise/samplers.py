@@ -1,4 +1,9 @@
-"""Noise in the space of symmetric matrices, whose norm is Frobenius'."""
+"""Noise vectors, exact over the real numbers or in doubles, and symmetric matrices of them.
+
+`sample` draws from the law that a theorem speaks about; what is published is rounded to a
+public lattice (docs/proofs/exact-noise.md). `draw` draws doubles near such numbers: for
+simulations, and for studies that compare published algorithms.
+"""
 
 import math
 from dataclasses import dataclass
@@ -10,9 +15,10 @@ from scipy.special import gammaln, log_ndtr, ndtr, ndtri
 from confide._registry import Registry
 from confide._types import Array
 from confide.errors import InvalidParameter
+from confide.noise import real_vector
 from confide.noise.entropy import Entropy
+from confide.noise.real_vector import RealVector, check_scale
 
-SMALLEST_SCALE, LARGEST_SCALE = 1e-150, 1e150
 NOISES: Registry[type[Any]] = Registry("noise")
 """The noises by the names that releases call them."""
 
@@ -27,8 +33,12 @@ class Noise(Protocol):
         """The number that a release publishes: 1/rate or standard deviation."""
         ...
 
+    def sample(self, dimension: int, entropy: Entropy) -> RealVector:
+        """Draw one vector of real numbers, as closely as it is asked for."""
+        ...
+
     def draw(self, dimension: int, entropy: Entropy) -> Array:
-        """Draw one vector."""
+        """Draw one vector in doubles: not private."""
         ...
 
     def expected_norm(self, dimension: int) -> float:
@@ -56,18 +66,6 @@ class RoundNoise(Noise, Protocol):
         ...
 
 
-def check_scale(scale: float) -> None:
-    """Refuse noise that would round to nothing, or to infinity."""
-    if not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
-        raise InvalidParameter(
-            "scale of the noise",
-            f"from {SMALLEST_SCALE} to {LARGEST_SCALE}, where doubles are fine enough",
-            float(scale),
-            "Declare bounds (of rows, targets, coefficients) and a budget nearer to 1: "
-            "other units of measurement do.",
-        )
-
-
 @NOISES.register("laplace")
 @dataclass(frozen=True, slots=True)
 class Laplace:
@@ -78,6 +76,10 @@ class Laplace:
 
     def __post_init__(self) -> None:
         check_scale(self.scale)
+
+    def sample(self, dimension: int, entropy: Entropy) -> RealVector:
+        """Draw one vector of real numbers."""
+        return real_vector.laplace(dimension, self.scale, entropy)
 
     def draw(self, dimension: int, entropy: Entropy) -> Array:
         """Draw one vector."""
@@ -103,6 +105,10 @@ class SphericalLaplace:
 
     def __post_init__(self) -> None:
         check_scale(self.scale)
+
+    def sample(self, dimension: int, entropy: Entropy) -> RealVector:
+        """Draw one vector of real numbers."""
+        return real_vector.spherical_laplace(dimension, self.scale, entropy)
 
     def draw(self, dimension: int, entropy: Entropy) -> Array:
         """Draw one vector."""
@@ -146,6 +152,10 @@ class Gaussian:
 
     def __post_init__(self) -> None:
         check_scale(self.scale)
+
+    def sample(self, dimension: int, entropy: Entropy) -> RealVector:
+        """Draw one vector of real numbers."""
+        return real_vector.normal(dimension, self.scale, entropy)
 
     def draw(self, dimension: int, entropy: Entropy) -> Array:
         """Draw one vector."""

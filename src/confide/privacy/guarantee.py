@@ -97,6 +97,12 @@ class Status(Enum):
 
 
 IDEAL_NOISE = "ideal real-number noise (doubles are used)"
+ARITHMETIC = (
+    "uniform random bits from the operating system, IEEE 754 arithmetic, and nobody times "
+    "the run"
+)
+EXACT = "-exact"
+"""How theorems end that cover what is published to its last digit."""
 ONE_ROW = "one row per person"
 PUBLIC_LABELS = "labels are public"
 SEEDED = "the noise was seeded: whoever knows the seed sees through it"
@@ -118,18 +124,21 @@ class Guarantee:
 
     ``budget`` is None for a REFUTED mechanism: its releases have no guarantee at all.
     ``reason`` says why a guarantee is not PROVED. No guarantee is PROVED by a theorem that
-    `confide.privacy.guarantee` lists.
+    `confide.privacy.guarantee` lists. Without ``assumptions`` they follow from the theorem.
     """
 
     budget: Budget | None
     neighbours: Neighbours
     status: Status
     theorem: str
-    assumptions: tuple[str, ...] = (IDEAL_NOISE, ONE_ROW)
+    assumptions: tuple[str, ...] = ()
     private: bool = True
     reason: str = ""
 
     def __post_init__(self) -> None:
+        if not self.assumptions:
+            numbers = ARITHMETIC if self.theorem.endswith(EXACT) else IDEAL_NOISE
+            object.__setattr__(self, "assumptions", (numbers, ONE_ROW))
         status, reason = effective_status(self.theorem, self.status, self.reason)
         object.__setattr__(self, "status", status)
         object.__setattr__(self, "reason", reason)
