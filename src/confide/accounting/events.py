@@ -209,3 +209,8 @@ def group_events(events: tuple[Event, ...], rows_per_person: int) -> tuple[Event
     if rows_per_person == 1:
         return events
     return tuple(event.for_group(rows_per_person) for event in events)
+
+
+def has_batches(events: Sequence[Event]) -> bool:
+    """Whether one of the events is about random batches."""
+    return any(isinstance(known_event(e), SubsampledGaussianEvent) for e in events)

@@ -20,6 +20,7 @@ from confide.accounting.events import (
     SubsampledGaussianEvent,
     event_fields,
     event_from,
+    has_batches,
     known_event,
 )
 from confide.errors import InvalidParameter, MixedBudgets
@@ -175,9 +176,7 @@ def _from_events(
     names = sorted({type(event).__name__ for event in events})
     came = "it came without events" if not events else f"its events are {', '.join(names)}"
     need = "PureEvent" if isinstance(limit, Pure) else "PureEvent, GaussianEvent, ZcdpEvent"
-    if isinstance(limit, Zcdp) and any(
-        isinstance(known_event(event), SubsampledGaussianEvent) for event in events
-    ):
+    if isinstance(limit, Zcdp) and has_batches(events):
         came += ", of which random batches have no rho smaller than that of all rows"
     raise MixedBudgets(
         f"a charge of {budget!r} against a limit of kind {wanted} needs events that are "
