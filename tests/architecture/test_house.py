@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from confide.accounting.events import EVENTS
 from confide.data import COLUMNS
+from confide.noise import NOISES
+from confide.objectives import LOSSES
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "confide"
@@ -223,6 +226,39 @@ def test_no_file_asks_which_kind_a_column_is(path):
 
 def names_in(node):
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+KINDS = {
+    "objectives": LOSSES,
+    "noise": NOISES,
+    "accounting": EVENTS,
+}
+"""Rooms whose kinds answer for themselves, with the registry of each."""
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_no_other_room_asks_which_loss_noise_or_event_it_has(path):
+    """A new kind is one class: nothing else has a ladder over kinds to be lengthened."""
+    room = path.relative_to(SOURCE).parts[0]
+    if "published" in path.parts:
+        pytest.skip("papers list the losses that they are about")
+    kinds = {
+        kind.__name__
+        for own, registry in KINDS.items()
+        for kind in registry.values()
+        if own != room
+    } | ({"Clipped"} if room != "objectives" else set())
+    texts = {*NOISES, *LOSSES}
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.MatchClass):
+            assert not names_in(node.cls) & kinds, f"line {node.lineno}"
+        elif isinstance(node, ast.Call) and names_in(node.func) == {"isinstance"}:
+            assert not names_in(node.args[1]) & kinds, f"line {node.lineno}"
+        elif isinstance(node, ast.Compare) and getattr(node.left, "attr", "") == "kind":
+            compared = {
+                part.value for part in ast.walk(node) if isinstance(part, ast.Constant)
+            }
+            assert room in KINDS or not compared & texts, f"line {node.lineno}"
 
 
 MATRIX_KINDS = {"Dense", "Csr", "CodedDesign"}

@@ -209,3 +209,20 @@ def group_events(events: tuple[Event, ...], rows_per_person: int) -> tuple[Event
     if rows_per_person == 1:
         return events
     return tuple(event.for_group(rows_per_person) for event in events)
+
+
+def has_batches(events: Sequence[Event]) -> bool:
+    """Whether one of the events is about random batches."""
+    return any(isinstance(known_event(e), SubsampledGaussianEvent) for e in events)
+
+
+def whole_shift(events: Sequence[Event]) -> float | None:
+    """Return the Gaussian shift that all events are together, if they are one."""
+    shifts = []
+    for event in map(known_event, events):
+        match event:
+            case GaussianEvent(mu) | SubsampledGaussianEvent(full=GaussianEvent(mu)):
+                shifts.append(mu)
+            case _:
+                return None
+    return math.hypot(*shifts) if shifts else None

@@ -17,9 +17,6 @@ from confide.noise import RoundNoise
 from confide.objectives import L1, Box, Objective
 from confide.solvers import minimise
 
-REACH = {"gaussian": 9.5, "spherical-laplace": 30.0}
-"""How many scales of noise a grid covers."""
-
 
 @dataclass(frozen=True, slots=True)
 class Records:
@@ -200,7 +197,7 @@ def _span(
 ) -> tuple[Array, Array]:
     """Return a box that holds the minimisers for all noise within reach."""
     size = objective.dimension
-    reach = REACH[noise.kind] * noise.scale
+    reach = noise.reach * noise.scale
     if size == 1:
         pulls = np.array([[-reach], [reach]])
     else:

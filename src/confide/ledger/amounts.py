@@ -6,7 +6,6 @@ rows, so it says nothing under add-remove. docs/proofs/relations.md has the theo
 """
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,11 +15,10 @@ from confide.accounting.composition import as_pure, as_zcdp
 from confide.accounting.events import (
     EVENTS,
     Event,
-    GaussianEvent,
-    SubsampledGaussianEvent,
     event_fields,
     event_from,
-    known_event,
+    has_batches,
+    whole_shift,
 )
 from confide.errors import InvalidParameter, MixedBudgets
 from confide.privacy import (
@@ -175,9 +173,7 @@ def _from_events(
     names = sorted({type(event).__name__ for event in events})
     came = "it came without events" if not events else f"its events are {', '.join(names)}"
     need = "PureEvent" if isinstance(limit, Pure) else "PureEvent, GaussianEvent, ZcdpEvent"
-    if isinstance(limit, Zcdp) and any(
-        isinstance(known_event(event), SubsampledGaussianEvent) for event in events
-    ):
+    if isinstance(limit, Zcdp) and has_batches(events):
         came += ", of which random batches have no rho smaller than that of all rows"
     raise MixedBudgets(
         f"a charge of {budget!r} against a limit of kind {wanted} needs events that are "
@@ -283,7 +279,7 @@ def _replaced_delta(budget: Approx, events: Sequence[Event]) -> Fraction:
     known = [Fraction(1)]
     if budget.epsilon <= LARGEST_EXPONENT:
         known.append(group_delta(budget.epsilon, budget.delta, 2))
-    pure, shift = as_pure(events), _shift(events)
+    pure, shift = as_pure(events), whole_shift(events)
     if pure is not None and pure.epsilon <= budget.epsilon:
         known.append(budget.delta)
     if shift is not None:
@@ -292,15 +288,3 @@ def _replaced_delta(budget: Approx, events: Sequence[Event]) -> Fraction:
         exact = gaussian_delta(float(2 * budget.epsilon), twice)
         known.append(Fraction(repr(exact)))
     return max(budget.delta, min(known))
-
-
-def _shift(events: Sequence[Event]) -> float | None:
-    """Return the Gaussian shift that all events are together, if they are one."""
-    shifts = []
-    for event in map(known_event, events):
-        match event:
-            case GaussianEvent(mu) | SubsampledGaussianEvent(full=GaussianEvent(mu)):
-                shifts.append(mu)
-            case _:
-                return None
-    return math.hypot(*shifts) if shifts else None

@@ -14,11 +14,9 @@ from confide.accounting.events import (
     EVENTS,
     SAMPLINGS,
     Event,
-    KnownEvent,
-    SubsampledGaussianEvent,
     known_event,
 )
-from confide.accounting.noise_multiplier import sampling_for
+from confide.accounting.noise_multiplier import check_sampling
 from confide.errors import InvalidParameter, PrivacyLeak, did_you_mean
 from confide.ledger.amounts import Amount
 from confide.ledger.balance import Balance
@@ -81,18 +79,8 @@ def checked_events(events: Any, neighbours: Neighbours | None) -> tuple[Event, .
         if not registered or not all(map(_is_size, astuple(event))):
             raise InvalidParameter("events", "events of confide.accounting", event)
         if neighbours is not None:
-            _check_sampling(known_event(event), neighbours)
+            check_sampling(known_event(event), neighbours)
     return tuple(events)
-
-
-def _check_sampling(event: KnownEvent, neighbours: Neighbours) -> None:
-    if not isinstance(event, SubsampledGaussianEvent) or event.rate == 1:
-        return
-    proved = sampling_for(neighbours)
-    if event.sampling != proved:
-        raise InvalidParameter(
-            "events", f"{proved} batches in a charge for {neighbours}", event.sampling
-        )
 
 
 def _is_size(value: Any) -> bool:

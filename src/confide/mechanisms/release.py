@@ -4,21 +4,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh_tridiagonal
 from scipy.special import ndtr, ndtri
 
 from confide._types import Array
 from confide.accounting import Event, group_events
 from confide.data.rows.entry_bounds import EntryBounds
-from confide.noise import Entropy
+from confide.noise import NOISES, Entropy, RoundNoise
 from confide.privacy import COMPOSED, Budget, Guarantee
 from confide.privacy.guarantee import ONE_ROW, UNKNOWN_PARTS
 
-NODES = 64
 POSTPROCESSING_SEED = 20180601
 """Draws after the release reveal nothing about the data and need not be secret."""
 
@@ -61,12 +59,23 @@ class Uncertainty:
     kind: str
     dimension: int
 
+    @property
+    def mixture(self) -> tuple[Array, Array]:
+        """The variances, and their chances, given which a coordinate of noise is normal."""
+        noise: RoundNoise = NOISES.find(self.kind)(1.0)
+        return noise.variance_mixture(self.dimension)
+
+    @property
+    def is_normal(self) -> bool:
+        """Whether the whole error is normal."""
+        return len(self.mixture[0]) == 1
+
     def half_lengths(self, directions: Array, level: float) -> Array:
         """Return half the length of the interval for every row of ``directions``."""
         sampling, privacy = self.variances(directions)
-        if self.kind == "gaussian":
+        if self.is_normal:
             return float(ndtri((1 + level) / 2)) * np.sqrt(sampling + privacy)
-        return _mixture_quantile(sampling, privacy, self.dimension, level)
+        return _mixture_quantile(sampling, privacy, self, level)
 
     def sampling_half_lengths(self, directions: Array, level: float) -> Array:
         """Return what half the length would be without the mechanism's noise."""
@@ -98,7 +107,7 @@ class IntervalRelease:
         """Return offsets below and above every direction, and half of them by sampling."""
         law = self.laws[copy]
         sampling = law.sampling_half_lengths(directions, self.level)
-        if self.variant == "published" and law.kind != "gaussian":
+        if self.variant == "published" and not law.is_normal:
             low, high = sampled_offsets(law, directions, self.level, self.samples)
             return low, high, sampling
         half = law.half_lengths(directions, self.level)
@@ -171,14 +180,15 @@ class Release:
         object.__setattr__(self, "guarantee", lowered(self.guarantee, self.noise))
 
 
-def _mixture_quantile(sampling: Array, privacy: Array, size: int, level: float) -> Array:
-    """Solve P(|√sampling·Z + √privacy·T| <= q) = level.
+def _mixture_quantile(
+    sampling: Array, privacy: Array, law: Uncertainty, level: float
+) -> Array:
+    """Solve P(|√sampling·Z + √privacy·T| <= q) = level for a coordinate T of the noise.
 
-    T, a coordinate of spherical Laplace noise, is normal given its variance, which is
-    twice a Gamma((size+1)/2) variable: a Gauss-Laguerre sum over variances. Chebyshev's
-    inequality says where the search may start.
+    T is normal given its variance. Chebyshev's inequality says where the search may start.
     """
-    spread, chance = _variance_nodes(size)
+    spread, chance = law.mixture
+    size = law.dimension
     deviation = np.sqrt(sampling[:, None] + privacy[:, None] * spread)
     low = np.zeros(len(sampling))
     high = np.sqrt((sampling + privacy * (size + 1)) / (1 - level))
@@ -189,15 +199,6 @@ def _mixture_quantile(sampling: Array, privacy: Array, size: int, level: float) 
         short = inside < level
         low, high = np.where(short, middle, low), np.where(short, high, middle)
     return high
-
-
-@cache
-def _variance_nodes(size: int) -> tuple[Array, Array]:
-    """Return variances and chances: Golub and Welsch, whose weights never overflow."""
-    order, power = np.arange(NODES), (size - 1) / 2
-    beside = np.sqrt(order[1:] * (order[1:] + power))
-    nodes, vectors = eigh_tridiagonal(2 * order + power + 1, beside)
-    return 2 * nodes, vectors[0] ** 2
 
 
 def sampled_offsets(
@@ -218,11 +219,8 @@ def _draws(samples: int, size: int, kind: str) -> tuple[Array, Array]:
     """Draw normal vectors, and vectors of the mechanism's noise at scale 1."""
     entropy = Entropy.seeded(POSTPROCESSING_SEED)
     normal = entropy.normal(samples * size).reshape(samples, size)
-    noise = entropy.normal(samples * size).reshape(samples, size)
-    if kind != "gaussian":
-        radius = -np.log(entropy.uniform(samples * size)).reshape(samples, size).sum(axis=1)
-        noise *= (radius / np.linalg.norm(noise, axis=1))[:, None]
-    return normal, noise
+    noise: RoundNoise = NOISES[kind](1.0)
+    return normal, noise.draw_many(samples, size, entropy)
 
 
 def _root(matrix: Array) -> Array:

@@ -7,9 +7,11 @@ simulations, and for studies that compare published algorithms.
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+from scipy.linalg import eigh_tridiagonal
 from scipy.special import gammaln, log_ndtr, ndtr, ndtri
 
 from confide._registry import Registry
@@ -19,6 +21,7 @@ from confide.noise import real_vector
 from confide.noise.entropy import Entropy
 from confide.noise.real_vector import RealVector, check_scale
 
+MIXTURE_NODES = 64
 NOISES: Registry[type[Any]] = Registry("noise")
 """The noises by the names that releases call them."""
 
@@ -51,7 +54,12 @@ class Noise(Protocol):
 
 
 class RoundNoise(Noise, Protocol):
-    """A noise whose density depends on the length alone."""
+    """A noise whose density depends on the length alone.
+
+    ``reach`` is how many scales from 0 a coordinate hardly ever exceeds.
+    """
+
+    reach: ClassVar[float]
 
     def chance_below(self, value: float) -> float:
         """Return the distribution function in one dimension."""
@@ -63,6 +71,14 @@ class RoundNoise(Noise, Protocol):
 
     def log_density(self, squared_norm: Array, dimension: int) -> Array:
         """Return the log density at points with these squared lengths."""
+        ...
+
+    def variance_mixture(self, dimension: int) -> tuple[Array, Array]:
+        """Return variances over scale², and chances, given which a coordinate is normal."""
+        ...
+
+    def draw_many(self, count: int, dimension: int, entropy: Entropy) -> Array:
+        """Draw vectors in doubles, one in every row: for simulations."""
         ...
 
 
@@ -102,6 +118,7 @@ class SphericalLaplace:
 
     scale: float
     kind: ClassVar[str] = "spherical-laplace"
+    reach: ClassVar[float] = 30.0
 
     def __post_init__(self) -> None:
         check_scale(self.scale)
@@ -141,6 +158,18 @@ class SphericalLaplace:
         constant = log_sphere + float(gammaln(dimension)) + dimension * np.log(self.scale)
         return np.asarray(-np.sqrt(squared_norm) / self.scale - constant)
 
+    def variance_mixture(self, dimension: int) -> tuple[Array, Array]:
+        """Return nodes of Gauss and Laguerre: variances are twice Gamma((p+1)/2)."""
+        return _gamma_nodes(dimension)
+
+    def draw_many(self, count: int, dimension: int, entropy: Entropy) -> Array:
+        """Draw vectors in doubles, one in every row."""
+        shape = (count, dimension)
+        noise = entropy.normal(count * dimension).reshape(shape)
+        radius = -np.log(entropy.uniform(count * dimension)).reshape(shape).sum(axis=1)
+        noise *= (self.scale * radius / np.linalg.norm(noise, axis=1))[:, None]
+        return noise
+
 
 @NOISES.register("gaussian")
 @dataclass(frozen=True, slots=True)
@@ -149,6 +178,7 @@ class Gaussian:
 
     scale: float
     kind: ClassVar[str] = "gaussian"
+    reach: ClassVar[float] = 9.5
 
     def __post_init__(self) -> None:
         check_scale(self.scale)
@@ -182,6 +212,23 @@ class Gaussian:
         variance = self.scale**2
         constant = dimension / 2 * np.log(2 * np.pi * variance)
         return np.asarray(-squared_norm / (2 * variance) - constant)
+
+    def variance_mixture(self, dimension: int) -> tuple[Array, Array]:
+        """Return the one variance that there is."""
+        return np.ones(1), np.ones(1)
+
+    def draw_many(self, count: int, dimension: int, entropy: Entropy) -> Array:
+        """Draw vectors in doubles, one in every row."""
+        return self.scale * entropy.normal(count * dimension).reshape(count, dimension)
+
+
+@cache
+def _gamma_nodes(dimension: int) -> tuple[Array, Array]:
+    """Return variances and chances: Golub and Welsch, whose weights never overflow."""
+    order, power = np.arange(MIXTURE_NODES), (dimension - 1) / 2
+    beside = np.sqrt(order[1:] * (order[1:] + power))
+    nodes, vectors = eigh_tridiagonal(2 * order + power + 1, beside)
+    return 2 * nodes, vectors[0] ** 2
 
 
 def truncated_gaussian(

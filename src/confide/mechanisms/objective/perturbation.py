@@ -31,11 +31,13 @@ from confide.mechanisms.base import (
     check_needs,
     checked_copies,
     make_release,
+    publish,
 )
 from confide.mechanisms.objective import calibration as calibration_rules
 from confide.mechanisms.objective.calibration import Perturbation
 from confide.mechanisms.release import Release
 from confide.noise import Entropy, Gaussian, Noise, SphericalLaplace
+from confide.noise.lattice import approximate
 from confide.objectives import Objective, check_guess, is_logistic
 from confide.privacy import (
     Approx,
@@ -252,6 +254,8 @@ class ObjectivePerturbation:
         return unit * math.exp(float(best.x))
 
 
+LINEAR_SHARE = 0.125
+"""What the linear term may be off, as a share of the solver's own tolerance."""
 ZERO_BELOW = 10.0
 LEAST_SLACK = 1.2
 """How far above the smallest ridge that Gaussian noise has a zCDP bound for."""
@@ -266,15 +270,32 @@ def perturbed_minimiser(
     """
     objective, solver_noise = calibration.objective, calibration.solver_noise
     assert solver_noise is not None  # noqa: S101
-    linear = calibration.noise.draw(objective.dimension, entropy) + tilt
+    linear = linear_term(calibration, entropy) + tilt
     solved = minimise(objective, rows, linear, calibration.tolerance).theta
-    noised = solved + solver_noise.draw(objective.dimension, entropy)
+    noised = publish(solved, solver_noise, entropy)
     return _restore_zeros(objective, noised, solver_noise)
 
 
+def linear_term(calibration: Calibration, entropy: Entropy) -> Array:
+    """Return doubles so near to a real-valued linear term that the second noise pays for it.
+
+    A minimiser moves by 1/Λ of what the linear term does, so the distance allowed here is Λ
+    times the allowance of `solver_noise_for`: docs/proofs/finite-precision.md.
+    """
+    objective = calibration.objective
+    allowed = LINEAR_SHARE * calibration.tolerance * objective.strong_convexity
+    noise = calibration.noise.sample(objective.dimension, entropy)
+    found = approximate(noise, allowed)
+    return found.value + found.rest
+
+
 def solver_noise_for(budget: Budget, tolerance: float, copies: int) -> tuple[Noise, Event]:
-    """Noise of sensitivity 2·tolerance per copy, paid from the small share."""
-    reach = 2 * tolerance
+    """Noise that hides where a solver stops within the tolerance, from the small share.
+
+    The sensitivity per copy is 2·tolerance, and as much again times `LINEAR_SHARE` for the
+    distance of the linear term from a real-valued one.
+    """
+    reach = 2 * tolerance * (1 + LINEAR_SHARE)
     match budget:
         case Pure(epsilon=epsilon):
             return SphericalLaplace(reach * copies / float(epsilon)), PureEvent(epsilon)

@@ -201,7 +201,7 @@ def _cover(
     for theta, curvature, scatter in zip(estimates.T, *sums, strict=True):
         moments = add_noise(one.plan.moments, theta, curvature, scatter, entropy)
         law = _law(one, theta, noise, moments)
-        if one.scheme.variant == "published" and law.kind != "gaussian":
+        if one.scheme.variant == "published" and not law.is_normal:
             low, high = sampled_offsets(law, every, LEVEL, SAMPLES)
         else:
             high = law.half_lengths(every, LEVEL)
