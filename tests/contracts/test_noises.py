@@ -134,6 +134,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "changes", "complaint"), FAULTS.values(), ids=FAULTS)
 def test_the_contract_notices_every_fault(kind, changes, complaint):
     faulty = type("Faulty", (kind,), {"__slots__": (), "kind": "faulty", **changes})

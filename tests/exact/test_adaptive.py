@@ -48,6 +48,7 @@ def test_pure_budgets_hold_for_both_looks_together(name, relation, style):
     assert worst > 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMED)
 @pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
 def test_zcdp_budgets_hold_for_both_looks_together(name, relation):
@@ -66,6 +67,7 @@ def test_approximate_budgets_hold_for_both_looks_together(name, relation, style)
     share_of_claim(MECHANISMS[style], target, budget, relation, some(relation, name))
 
 
+@pytest.mark.slow
 def test_a_sum_of_losses_is_nearly_attained():
     target = objective("logistic", penalty=L1(0.8))
     calibration = LASSO.calibrate(target, Approx(1, 1e-2), ADD)

@@ -79,6 +79,7 @@ def test_on_a_line_the_sum_of_both_has_a_closed_form(level):
     assert 1 - 2 * beyond == pytest.approx(level, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [300, 343, 344, 345, 1000, 5000])
 def test_many_dimensions_are_nearly_normal(size):
     law = laplace_law(size, 2.0)

@@ -141,6 +141,7 @@ def neighbours(draw):
     return calibration, theta, (rows[kept], ys[kept]), other
 
 
+@pytest.mark.slow
 @settings(max_examples=1000)
 @given(neighbours())
 def test_no_neighbour_moves_the_moments_further(case):
@@ -253,6 +254,7 @@ def check_coordinates(budget, size):
 every_budget = pytest.mark.parametrize("budget", [Pure(1), Zcdp(0.1)], ids=repr)
 
 
+@pytest.mark.slow
 @every_budget
 @pytest.mark.parametrize("size", [1, 2, 4])
 def test_noise_on_the_moments_has_its_law(budget, size):

@@ -120,6 +120,7 @@ def chosen(b, records, *, moor=True):
     return np.where(before * theta < 0, 0.0, theta)
 
 
+@pytest.mark.slow
 def test_vs_plus_reaches_what_was_impossible():
     b, mass = draws(1001)
     b = np.abs(b)
@@ -143,6 +144,7 @@ def test_vs_plus_is_caught_through_its_own_releases():
     assert hits / count == pytest.approx(0.22, abs=0.09)
 
 
+@pytest.mark.slow
 def test_vs_without_truncation_and_without_moor_gives_a_sign_away():
     """A balanced table never has a negative estimate; one more −1 makes it negative."""
     b, mass = draws(1001)

@@ -205,6 +205,7 @@ def square_counts(points, grid, reach):
     return np.array([*np.bincount(place, minlength=size**2), (~inside).sum()])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [4, 52])
 def test_frequencies_of_a_spherical_laplace_in_the_plane(bits):
     """Chi-square over 50 cells, chances to thirty digits; false alarm 1e-6."""

@@ -212,6 +212,7 @@ def same_law(vectors, reference):
 TRUNCATED = {"few coordinates": (3, -0.5, 1500), "many coordinates": (30, -10.0, 2000)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dimension", "floor", "count"), TRUNCATED.values(), ids=TRUNCATED)
 def test_truncated_spherical_laplace_is_what_rejection_leaves(dimension, floor, count):
     entropy = Entropy.seeded(2)

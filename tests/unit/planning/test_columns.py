@@ -108,6 +108,7 @@ def test_every_kind_of_column_says_per_what():
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "budget", [Approx(0.05, 1e-6), Zcdp("0.0001"), Pure(0.05)], ids=str
 )

@@ -86,6 +86,7 @@ def test_stored_cells_are_found_again_exactly_and_by_their_own_edition_only(tmp_
     assert reproduce(SMALL, folder=tmp_path).computed == 0, "the old edition is still there"
 
 
+@pytest.mark.slow
 def test_results_of_another_version_of_the_library_are_not_mixed_in(tmp_path, monkeypatch):
     first = reproduce(SMALL, jobs=1, folder=tmp_path)
     monkeypatch.setattr("confide.studies.engine.runner.__version__", "99.0")
@@ -406,6 +407,7 @@ def test_killed_or_interrupted_a_run_goes_on_where_it_stopped(tmp_path, kills):
         assert file.read_text() == (tmp_path / file.name).read_text()
 
 
+@pytest.mark.slow
 def test_two_runners_may_share_a_folder(tmp_path):
     script = "import sys, support.small_studies as s, confide.studies as c\n"
     script += "c.reproduce(s.HURRIED, jobs=1, folder=sys.argv[1])"
