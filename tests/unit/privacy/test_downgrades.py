@@ -33,11 +33,13 @@ from confide.privacy import COMPOSED, DOWNGRADED, weakest
 from confide.reporting import model_card, plain_words, report_page
 from confide.selection import SelectThenFit
 from confide.tuning import PrivateSearch, RandomStopping
+from support.claimed import DoubleOutput
 
 BUDGET = Approx(1, 1e-6)
 OUTPUT = "output-perturbation.md#output-gaussian"
 REASON = DOWNGRADED[OUTPUT]
 ADD = Neighbours.ADD_REMOVE
+DOUBLES = DoubleOutput()
 CLAIMED = Guarantee(BUDGET, ADD, Status.PROVED, OUTPUT)
 PROVED = Guarantee(BUDGET, ADD, Status.PROVED, "objective-perturbation.md#objective-pure")
 SCHEMA = """
@@ -73,7 +75,7 @@ def model(**settings):
     return LogisticRegression(BUDGET, classes=[0, 1], **settings)
 
 
-def search(ledger=None, method="chunks", mechanism="output"):
+def search(ledger=None, method="chunks", mechanism=DOUBLES):
     inner = LogisticRegression(classes=[0, 1], ledger=ledger, mechanism=mechanism)
     return PrivateSearch(inner, {"l2": [5.0, 80.0]}, BUDGET, method=method)
 
@@ -88,7 +90,7 @@ def paying(book, kind):
 def test_the_warning_comes_before_the_charge_and_the_draw(book, rows, kind, monkeypatch):
     private = paying(book, kind)
     if kind == "output":
-        private.set_params(mechanism="output")
+        private.set_params(mechanism=DOUBLES)
     order = []
     charge, words = Ledger.charge, np.frombuffer
 
@@ -118,7 +120,7 @@ def test_the_warning_comes_before_the_charge_and_the_draw(book, rows, kind, monk
 def test_turned_into_an_error_it_stops_the_fit_in_time(book, rows, kind, monkeypatch):
     private = paying(book, kind)
     if kind == "output":
-        private.set_params(mechanism="output")
+        private.set_params(mechanism=DOUBLES)
     seed = np.random.RandomState(3)
     private.set_params(random_state=seed)
     before = str(seed.get_state())
@@ -133,7 +135,7 @@ def test_turned_into_an_error_it_stops_the_fit_in_time(book, rows, kind, monkeyp
 
 
 def test_it_points_at_the_line_of_the_fit(rows):
-    for private in (model(mechanism="output"), search()):
+    for private in (model(mechanism=DOUBLES), search()):
         with pytest.warns(ClaimedGuarantee, match="mechanism='objective'") as seen:
             private.fit(*rows)
         assert [one.filename for one in seen] == [__file__]
@@ -146,7 +148,7 @@ def test_what_is_proved_says_nothing(rows):
         assert (found.status, found.reason) == (Status.PROVED, "")
         for quiet in (model(mechanism="adaptive", l1=1.0), model(mechanism="frank-wolfe")):
             assert quiet.fit(*rows).release_.guarantee.status is Status.PROVED
-        assert model(mechanism="output").rehearse(*rows).guarantee.status is Status.CLAIMED
+        assert model(mechanism=DOUBLES).rehearse(*rows).guarantee.status is Status.CLAIMED
 
 
 def test_several_targets_are_claimed_by_default(rows):
@@ -167,8 +169,9 @@ def test_a_claim_that_was_accepted_says_why(rows):
     ("method", "mechanism", "status"),
     [
         ("chunks", "objective", Status.PROVED),
-        ("chunks", "output", Status.CLAIMED),
-        (RandomStopping(runs=2), "output", Status.CLAIMED),
+        ("chunks", "output", Status.PROVED),
+        ("chunks", DOUBLES, Status.CLAIMED),
+        (RandomStopping(runs=2), DOUBLES, Status.CLAIMED),
     ],
     ids=str,
 )
@@ -180,7 +183,7 @@ def test_a_search_is_worth_its_weakest_part(rows, method, mechanism, status):
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_loser_lowers_the_winner_too(rows, order):
-    grid = {"mechanism": ["objective", "output"][::order]}
+    grid = {"mechanism": ["objective", DOUBLES][::order]}
     inner = LogisticRegression(classes=[0, 1])
     for seed in range(4):
         found = PrivateSearch(inner, grid, Pure(1), random_state=seed).fit(*rows)
@@ -210,6 +213,7 @@ def as_written_before(path):
     record = json.loads(path.read_text("utf-8"))
     promise = record["release"]["guarantee"]
     promise["status"] = "PROVED"
+    promise["theorem"] = promise["theorem"].removesuffix("-exact")
     promise.pop("reason", None)
     path.write_text(json.dumps(record), "utf-8")
 
@@ -224,6 +228,7 @@ def histogram():
 
 OLD = {
     "output": lambda: model(mechanism="output"),
+    "doubles": lambda: model(mechanism=DOUBLES),
     "ssp": lambda: LinearRegression(BUDGET, mechanism="ssp", target_bound=1.0),
     "histogram": histogram,
     "intervals": lambda: model(intervals=True),
@@ -329,7 +334,7 @@ FIT = ("fit", "t.csv", "--schema", "s.toml", "--epsilon", "1", "--delta", "1e-6"
 def test_the_command_line_says_it_before_it_pays(folder, monkeypatch):
     limit = ("--dataset", "people", "--epsilon", "3", "--delta", "1e-5")
     assert run("budget", "book.db", *limit).exit_code == 0
-    paid = (*FIT, "--mechanism", "output", "--ledger", "book.db")
+    paid = (*FIT, "--mechanism", "mpadmm-published", "--ledger", "book.db")
     with warnings.catch_warnings():
         warnings.resetwarnings()
         result = run(*paid, "--json")
@@ -337,7 +342,7 @@ def test_the_command_line_says_it_before_it_pays(folder, monkeypatch):
         assert "warning: The guarantee will be CLAIMED, not PROVED." in result.stderr
         assert "(--mechanism objective) without --intervals" in result.stderr
         content = json.loads(result.stdout)["guarantee"]
-        assert (content["status"], content["reason"]) == ("CLAIMED", REASON)
+        assert (content["status"], content["reason"]) == ("CLAIMED", DOWNGRADED["gradient-mechanisms.md#mpadmm-sensitivity"])
         assert "Reason" in run(*paid).stdout
         assert run(*FIT).stderr.count("warning") == 0
         monkeypatch.setattr(Ledger, "charge", _refuse)
@@ -356,7 +361,7 @@ def _refuse(*_, **__):
 
 
 def test_the_command_line_stops_where_it_is_told_to(folder, monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["confide", *FIT, "--mechanism", "output"])
+    monkeypatch.setattr("sys.argv", ["confide", *FIT, "--mechanism", "mpadmm-published"])
     with warnings.catch_warnings():
         warnings.simplefilter("error", ClaimedGuarantee)
         with pytest.raises(SystemExit) as stop:
