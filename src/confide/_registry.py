@@ -19,13 +19,13 @@ class Registry(Mapping[str, T]):
 
     def __init__(self, what: str, *rooms: str) -> None:
         self._what = what
-        self._rooms = list(rooms)
+        self._rooms = rooms
         self._entered: dict[str, T] = {}
 
     @property
     def _entries(self) -> dict[str, T]:
-        while self._rooms:
-            import_module(self._rooms.pop())
+        for room in self._rooms:
+            import_module(room)
         return self._entered
 
     def register(self, name: str) -> Callable[[T], T]:
