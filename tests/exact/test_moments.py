@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from confide.data import bound_rows
-from confide.data.matrix.sums import SumShape
+from confide.data.matrix.sums import MAX_ROWS
 from confide.errors import InvalidParameter
 from confide.mechanisms.intervals import moments
 from confide.mechanisms.intervals.moments import (
@@ -19,8 +20,8 @@ from confide.mechanisms.intervals.moments import (
     sensitivity,
     sums,
 )
-from confide.noise import Entropy, Gaussian, SphericalLaplace
-from confide.noise.samplers import degrees_of_freedom, draw_symmetric
+from confide.noise import Entropy
+from confide.noise.samplers import HALF_ROOT, as_symmetric, degrees_of_freedom
 from confide.objectives import Box, L2Ball, Logistic, Objective, Poisson, Squared
 from confide.privacy import Approx, Neighbours, Pure, Zcdp
 from support.cases import LOSSES, labels, objective
@@ -183,18 +184,24 @@ def test_sums_of_doubles_stay_within_the_slack():
     calibration = calibrated(objective("logistic", 5), Pure(1), ADD)
     tables = ((x, y), (x[order], y[order]))
     assert gap(calibration, np.ones(5), *tables) < ROUNDING_SLACK / 100
-    rows = bound_rows(x, y, 1.0, 0.0)
-    unit = np.finfo(float).eps / 2
-    assert 2 * unit * (rows.sum_shape.terms + 9) * rows.count < ROUNDING_SLACK
-    calibration.check_rows(rows)
 
 
-def test_more_rows_than_the_slack_covers_are_refused():
+def test_nothing_but_the_public_cap_on_rows_refuses_a_table():
     class Many:
-        sum_shape, count = SumShape(8192, 2**20, 8192 + 2**20 + 8, 1, 1), 2**33
+        count = MAX_ROWS
 
-    with pytest.raises(InvalidParameter):
-        calibrated(objective("logistic"), Pure(1), ADD).check_rows(Many())
+    calibration = calibrated(objective("logistic"), Pure(1), ADD)
+    calibration.check_rows(Many())
+    Many.count += 1
+    with pytest.raises(InvalidParameter, match="at most 1,000,000,000 rows"):
+        calibration.check_rows(Many())
+
+
+def test_noise_that_doubles_cannot_hold_is_refused_before_anything_is_spent():
+    for norm in (1e-80, 1e80):
+        target = replace(objective("logistic"), row_norm=norm)
+        with pytest.raises(InvalidParameter, match="scale of the noise"):
+            calibrated(target, Pure(1), ADD)
 
 
 @every_relation
@@ -262,13 +269,26 @@ def test_noise_on_the_moments_has_its_law(budget, size):
     check_coordinates(budget, size)
 
 
-def test_noise_is_symmetric_and_of_the_size_asked_for():
-    drawn = draw_symmetric(Gaussian(1.0), 5, 3, Entropy.seeded(0))
-    assert drawn.shape == (3, 5, 5)
-    assert np.array_equal(drawn, drawn.transpose(0, 2, 1))
-    vector = SphericalLaplace(2.0).draw(2 * degrees_of_freedom(5), Entropy.seeded(5))
-    stack = draw_symmetric(SphericalLaplace(2.0), 5, 2, Entropy.seeded(5))
-    assert np.linalg.norm(stack) == pytest.approx(np.linalg.norm(vector), rel=1e-12)
+def test_entries_stand_on_both_sides_of_the_diagonal():
+    found = as_symmetric(np.arange(6.0), 3)
+    assert np.array_equal(found, [[0, 1, 2], [1, 3, 4], [2, 4, 5]])
+    again = moments.upper_entries(found)
+    assert np.array_equal(again, np.arange(6.0))
+
+
+@settings(max_examples=300)
+@given(st.floats(1e-140, 1e140), st.floats(1e-5, 1e5))
+def test_scales_off_the_diagonal_and_of_the_scatter_are_rounded_up(scale, weight):
+    """Doubles d with 2·d² ≥ scale², and for the scatter times the weight as well."""
+    exact, stretch = Fraction(scale), moments.symmetric_stretch(2)
+    off, on = (Fraction(scale * stretch[k]) for k in (1, 0))
+    assert exact**2 <= 2 * off**2 < exact**2 * (1 + Fraction(1, 2**48))
+    assert on == exact
+    wider = stretch * (moments.ABOVE / weight)
+    off, on = (Fraction(scale * wider[k]) * Fraction(weight) for k in (1, 0))
+    assert 2 * off**2 >= exact**2
+    assert on >= exact
+    assert Fraction(math.sqrt(0.5)) ** 2 * 2 < 1 + Fraction(1, 2**52) < 2 * HALF_ROOT**2
 
 
 @every_budget
@@ -280,13 +300,12 @@ def test_noise_is_symmetric_and_of_the_size_asked_for():
     ],
 )
 def test_entries_off_the_diagonal_of_another_scale_are_seen(monkeypatch, budget, factor):
-    honest = moments.draw_symmetric
+    honest = moments.symmetric_stretch
 
-    def wrong(noise, size, count, entropy):
-        drawn = honest(noise, size, count, entropy)
-        return np.where(np.eye(size, dtype=bool), drawn, factor * drawn)
+    def wrong(size):
+        return np.where(honest(size) < 1, factor, 1.0) * honest(size)
 
-    monkeypatch.setattr(moments, "draw_symmetric", wrong)
+    monkeypatch.setattr(moments, "symmetric_stretch", wrong)
     for check in (check_lengths, check_coordinates):
         with pytest.raises(AssertionError):
             check(budget, 4)

@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import reduce
+from itertools import accumulate, pairwise
 from typing import Any, ClassVar, Protocol, TypeAlias, assert_never, runtime_checkable
 
 import numpy as np
@@ -11,6 +13,7 @@ import numpy as np
 from confide._registry import Registry
 from confide._types import Array
 from confide.accounting import Event, GaussianEvent, PureEvent
+from confide.data.matrix.sums import MAX_ROWS
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter, MissingPublicBound, UnmetNeeds
 from confide.mechanisms.release import NoiseRecord, Release, RowBounds
@@ -174,9 +177,15 @@ class Calibration:
     def guarantee(self) -> Guarantee:
         """What the release will promise: nothing where the claim was refuted."""
         budget = None if self.status is Status.REFUTED else self.budget
-        return Guarantee(
+        found = Guarantee(
             budget, self.neighbours, self.status, self.theorem, reason=self.reason
         )
+        return reduce(Guarantee.assuming, self.assumptions, found)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the release assumes beside what its theorem always does."""
+        return ()
 
     @property
     def takes_count_as_public(self) -> bool:
@@ -251,6 +260,45 @@ def publish(
     """
     grid = grid_for(noise.scale, reach)
     return round_sum(centre, noise.sample(centre.size, entropy), grid)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Piece:
+    """A private vector, a public bound on its entries, and how its noise is stretched."""
+
+    centre: Array
+    reach: float
+    stretch: float | Array = 1.0
+
+
+def publish_together(
+    pieces: Sequence[Piece], noise: Noise, entropy: Entropy
+) -> list[Array]:
+    """Return private vectors with one noise vector, each rounded to a lattice of its own.
+
+    As `publish` says; one draw of the noise is as long as all of them together.
+    """
+    ends = list(accumulate(piece.centre.size for piece in pieces))
+    stretch = [np.broadcast_to(piece.stretch, piece.centre.size) for piece in pieces]
+    drawn = noise.sample(ends[-1], entropy, np.concatenate(stretch))
+    found = []
+    for piece, (start, stop) in zip(pieces, pairwise([0, *ends]), strict=True):
+        part = drawn[start:stop]
+        grid = grid_for(part.least_scale, piece.reach)
+        found.append(round_sum(piece.centre, part, grid))
+    return found
+
+
+def check_length(rows: Rows) -> None:
+    """Refuse a table that is longer than guarantees assume; nothing else looks at it."""
+    if rows.count > MAX_ROWS:
+        raise InvalidParameter(
+            "table",
+            f"of at most {MAX_ROWS:,} rows where sums over rows are released: the noise "
+            "covers what rounding does to so many",
+            "a longer table",
+            "Fit on some of the rows, or use mechanism='objective'.",
+        )
 
 
 def check_whole(name: str, value: object, hint: str = "") -> None:

@@ -35,9 +35,11 @@ class Gumbel:
     def __post_init__(self) -> None:
         check_scale(self.scale)
 
-    def sample(self, dimension: int, entropy: Entropy) -> RealVector:
-        """Draw one vector of real numbers."""
-        return real_vector.gumbel(dimension, self.scale, entropy)
+    def sample(
+        self, dimension: int, entropy: Entropy, stretch: float | Array = 1.0
+    ) -> RealVector:
+        """Draw one vector of real numbers, every one stretched."""
+        return real_vector.gumbel(dimension, self.scale * stretch, entropy)
 
     def draw(self, dimension: int, entropy: Entropy) -> Array:
         """Draw one vector: −scale·log E with E exponential, fine-grained for large ones."""

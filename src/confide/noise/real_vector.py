@@ -65,6 +65,10 @@ class RealVector(Protocol):
         """The smallest scale of a coordinate."""
         ...
 
+    def __getitem__(self, part: slice) -> "RealVector":
+        """Return some of the numbers, with the scales that they have."""
+        ...
+
     def enclose(self, index: int, level: int) -> Interval:
         """Return an interval that holds a number and shrinks to it as levels grow."""
         ...
@@ -189,12 +193,13 @@ class ScaledDraws:
         return len(self.values)
 
     def __getitem__(self, part: slice) -> "ScaledDraws":
+        scale = _part(self.scale, part)
         return ScaledDraws(
             self.draws,
-            _part(self.scale, part),
+            scale,
             self.values[part],
             self.radii[part],
-            self.least_scale,
+            _smallest(scale),
             self.start + _first(part, len(self)),
         )
 
@@ -207,10 +212,14 @@ class ScaledDraws:
 
 def _least_scale(scale: float | Array) -> float:
     """Return the smallest scale, if all of them are fit for doubles."""
-    least = float(np.min(scale))
+    least = _smallest(scale)
     check_scale(least)
     check_scale(float(np.max(scale)))
     return least
+
+
+def _smallest(scale: float | Array) -> float:
+    return float(scale.min()) if isinstance(scale, np.ndarray) else scale
 
 
 def _first(part: slice, size: int) -> int:
@@ -315,11 +324,13 @@ class SphericalDraws:
         return len(self.values)
 
     def __getitem__(self, part: slice) -> "SphericalDraws":
+        scale = _part(self.scale, part)
         return replace(
             self,
-            scale=_part(self.scale, part),
+            scale=scale,
             values=self.values[part],
             radii=self.radii[part],
+            least_scale=_smallest(scale),
             start=self.start + _first(part, len(self)),
         )
 

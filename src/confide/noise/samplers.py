@@ -36,8 +36,10 @@ class Noise(Protocol):
         """The number that a release publishes: 1/rate or standard deviation."""
         ...
 
-    def sample(self, dimension: int, entropy: Entropy) -> RealVector:
-        """Draw one vector of real numbers, as closely as it is asked for."""
+    def sample(
+        self, dimension: int, entropy: Entropy, stretch: float | Array = 1.0
+    ) -> RealVector:
+        """Draw one vector of real numbers, every one stretched, as closely as asked for."""
         ...
 
     def draw(self, dimension: int, entropy: Entropy) -> Array:
@@ -93,9 +95,11 @@ class Laplace:
     def __post_init__(self) -> None:
         check_scale(self.scale)
 
-    def sample(self, dimension: int, entropy: Entropy) -> RealVector:
-        """Draw one vector of real numbers."""
-        return real_vector.laplace(dimension, self.scale, entropy)
+    def sample(
+        self, dimension: int, entropy: Entropy, stretch: float | Array = 1.0
+    ) -> RealVector:
+        """Draw one vector of real numbers, every one stretched."""
+        return real_vector.laplace(dimension, self.scale * stretch, entropy)
 
     def draw(self, dimension: int, entropy: Entropy) -> Array:
         """Draw one vector."""
@@ -123,9 +127,11 @@ class SphericalLaplace:
     def __post_init__(self) -> None:
         check_scale(self.scale)
 
-    def sample(self, dimension: int, entropy: Entropy) -> RealVector:
-        """Draw one vector of real numbers."""
-        return real_vector.spherical_laplace(dimension, self.scale, entropy)
+    def sample(
+        self, dimension: int, entropy: Entropy, stretch: float | Array = 1.0
+    ) -> RealVector:
+        """Draw one vector of real numbers, every one stretched."""
+        return real_vector.spherical_laplace(dimension, self.scale * stretch, entropy)
 
     def draw(self, dimension: int, entropy: Entropy) -> Array:
         """Draw one vector."""
@@ -183,9 +189,11 @@ class Gaussian:
     def __post_init__(self) -> None:
         check_scale(self.scale)
 
-    def sample(self, dimension: int, entropy: Entropy) -> RealVector:
-        """Draw one vector of real numbers."""
-        return real_vector.normal(dimension, self.scale, entropy)
+    def sample(
+        self, dimension: int, entropy: Entropy, stretch: float | Array = 1.0
+    ) -> RealVector:
+        """Draw one vector of real numbers, every one stretched."""
+        return real_vector.normal(dimension, self.scale * stretch, entropy)
 
     def draw(self, dimension: int, entropy: Entropy) -> Array:
         """Draw one vector."""
@@ -275,26 +283,35 @@ def _check_floor(floor: float) -> None:
         raise InvalidParameter("floor", "at most 0", floor)
 
 
+ABOVE = 1 + 2.0**-50
+"""What rounds a scale up: more than the products that make it lose."""
+HALF_ROOT = math.sqrt(0.5) * ABOVE
+
+
 def degrees_of_freedom(size: int) -> int:
     """Return the dimension of the space of symmetric matrices: size·(size+1)/2."""
     return size * (size + 1) // 2
 
 
-def as_symmetric(coordinates: Array, size: int) -> Array:
-    """Return the matrices that these coordinates stand for, one for every row of them.
+def symmetric_stretch(size: int) -> Array:
+    """Return by what noise on the entries on and above a diagonal is stretched.
 
-    Diagonal entries are coordinates; entries off the diagonal appear twice, so they are
-    coordinates divided by √2. The Frobenius norm of a matrix is the length of its row.
+    Entries off the diagonal stand for two: their noise is 1/√2 of that of coordinates in
+    which the Frobenius norm is a length, or a little more where doubles round.
     """
     row, column = np.triu_indices(size)
-    entries = np.where(row == column, coordinates, coordinates / math.sqrt(2))
-    stack = np.empty((len(coordinates), size, size))
-    stack[:, row, column] = entries
-    stack[:, column, row] = entries
-    return stack
+    return np.where(row == column, 1.0, HALF_ROOT)
 
 
-def draw_symmetric(noise: Noise, size: int, count: int, entropy: Entropy) -> Array:
-    """Draw ``count`` matrices that together are one vector of the noise."""
-    free = degrees_of_freedom(size)
-    return as_symmetric(noise.draw(count * free, entropy).reshape(count, free), size)
+def upper_entries(matrix: Array) -> Array:
+    """Return the entries on and above the diagonal, row by row."""
+    return np.asarray(matrix[np.triu_indices(len(matrix))])
+
+
+def as_symmetric(entries: Array, size: int) -> Array:
+    """Return the symmetric matrix with these entries on and above its diagonal."""
+    row, column = np.triu_indices(size)
+    matrix = np.empty((size, size))
+    matrix[row, column] = entries
+    matrix[column, row] = entries
+    return matrix

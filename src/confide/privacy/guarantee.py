@@ -101,6 +101,7 @@ ARITHMETIC = (
     "uniform random bits from the operating system, IEEE 754 arithmetic, and nobody times "
     "the run"
 )
+FEW_ROWS = "at most 1,000,000,000 rows"
 EXACT = "-exact"
 """How theorems end that cover what is published to its last digit."""
 ONE_ROW = "one row per person"

@@ -14,6 +14,11 @@ FEW_ADDED = 1024
 """So few rows of numbers alone: their sums lose less to rounding, at hardly any cost."""
 MOST_ADDED = 8192
 """So many rows at most are added up one after the other."""
+MAX_ROWS = 10**9
+"""A public cap on the number of rows, which is private: what rounding may do to a sum is
+bounded for so many, whatever number there is."""
+ROWS_OF_A_PIECE = 2048
+"""So many rows are added up one after the other where sums themselves are released."""
 
 
 @dataclass(frozen=True, slots=True)

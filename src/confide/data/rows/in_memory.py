@@ -20,6 +20,7 @@ from confide.data.matrix.lengths import MAX_ROW_LENGTH
 from confide.data.matrix.matrix import Matrix, as_matrix
 from confide.data.matrix.sums import (
     MOST_ADDED,
+    ROWS_OF_A_PIECE,
     Partial,
     SumShape,
     addition_depth,
@@ -381,6 +382,15 @@ class InMemoryRows:
 
     def __repr__(self) -> str:
         return "<private rows>"
+
+
+def sum_in_pieces(rows: Rows, fn: Callable[[Block], Partial]) -> Partial:
+    """Add up ``fn(block)`` over blocks so short that sums lose little to rounding."""
+
+    def part(block: Block) -> Partial:
+        return pairwise_sum(map(fn, block.pieces(ROWS_OF_A_PIECE)))
+
+    return rows.sum(part)
 
 
 def require_in_memory(rows: Rows, what: str) -> InMemoryRows:

@@ -35,6 +35,7 @@ from confide.noise import Entropy
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours
 from confide.privacy.budgets import exact
+from confide.privacy.guarantee import FEW_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,11 @@ class IntervalCalibration(Calibration):
         """Whether the coefficients rest on the number of rows being a public number."""
         return self.main.takes_count_as_public
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the coefficients and the sums assume."""
+        return (*self.main.guarantee.assumptions, FEW_ROWS)
+
     def check_rows(self, rows: Rows) -> None:
         """Refuse by shape, before anything is spent."""
         self.main.check_rows(rows)
@@ -144,9 +150,9 @@ class WithIntervals:
     needs: ClassVar[tuple[Need, ...]] = INTERVAL_NEEDS
     default_neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE
     theorems: ClassVar[tuple[str, ...]] = (
-        PAGE + "interval-release",
-        PAGE + "moments-pure",
-        PAGE + "moments-gaussian",
+        PAGE + "interval-release-exact",
+        PAGE + "moments-pure-exact",
+        PAGE + "moments-gaussian-exact",
     )
 
     def check(self, objective: Objective) -> None:
@@ -179,7 +185,7 @@ class WithIntervals:
             main.objective,
             budget,
             neighbours,
-            PAGE + "interval-release",
+            PAGE + "interval-release-exact",
             main.noise,
             main.solver_noise,
             main.tolerance,

@@ -15,26 +15,40 @@ import numpy as np
 
 from confide._types import Array
 from confide.accounting import Event
-from confide.data.rows.in_memory import Block, Rows
-from confide.errors import InvalidParameter
+from confide.data.matrix.sums import MAX_ROWS
+from confide.data.rows.in_memory import Block, Rows, sum_in_pieces
 from confide.mechanisms.base import (
     CURVED_LOSS,
     SMOOTH_PENALTY,
     Need,
+    Piece,
+    UnitNoise,
+    check_length,
     check_needs,
     checked_copies,
+    publish,
+    publish_together,
+    scaled,
     unit_noise,
 )
 from confide.mechanisms.release import NoiseRecord, Uncertainty
 from confide.noise import Entropy, Gaussian, SphericalLaplace
-from confide.noise.samplers import degrees_of_freedom, draw_symmetric
+from confide.noise.real_vector import check_scale
+from confide.noise.samplers import (
+    ABOVE,
+    HALF_ROOT,
+    as_symmetric,
+    symmetric_stretch,
+    upper_entries,
+)
 from confide.objectives import Objective, curvature_bound
 from confide.privacy import Budget, Neighbours, Pure
 
 PAGE = "private-intervals.md#"
 SLOPE_CELLS = 1024
 ROUNDING_SLACK = 1e-3
-"""Sensitivities are enlarged by this share, which covers what sums of doubles lose."""
+"""Sensitivities are enlarged by this share, which covers what sums of doubles lose over
+as many rows as there may be."""
 
 INTERVAL_NEEDS: tuple[Need, ...] = (CURVED_LOSS, SMOOTH_PENALTY)
 MOMENT_SPLIT = (Fraction(16, 25), Fraction(9, 25))
@@ -84,14 +98,8 @@ class MomentCalibration:
         return tuple(found)
 
     def check_rows(self, rows: Rows) -> None:
-        """Refuse by shape what rounding could move by more than the slack."""
-        unit = float(np.finfo(np.float64).eps) / 2
-        if 4 * unit * rows.sum_shape.terms * rows.count > ROUNDING_SLACK:
-            raise InvalidParameter(
-                "intervals",
-                "None for so many rows: rounding would move the sums too far",
-                "a longer table",
-            )
+        """Refuse more rows than the slack covers; any table of fewer is accepted."""
+        check_length(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,17 +140,19 @@ class MomentRelease:
         else:
             weight *= math.sqrt(float(self.split[1] / self.split[0]))
             found = [unit_noise(budget, copies, Fraction(1))]
-        name = "moments-pure" if isinstance(budget, Pure) else "moments-gaussian"
-        return MomentCalibration(
+        kind = "pure" if isinstance(budget, Pure) else "gaussian"
+        calibration = MomentCalibration(
             objective,
             neighbours,
             self.recipe,
             0.0 if self.recipe == "curvature" else weight,
             tuple(noise for noise, _ in found),
             tuple(event for _, event in found),
-            PAGE + name,
+            f"{PAGE}moments-{kind}-exact",
             copies,
         )
+        _check_scales(calibration)
+        return calibration
 
 
 def sums(objective: Objective, rows: Rows, theta: Array) -> tuple[Array, Array]:
@@ -155,7 +165,7 @@ def sums(objective: Objective, rows: Rows, theta: Array) -> tuple[Array, Array]:
         bend = loss.curvature_from_slope(slope, margin, block.target)
         return block.gram(bend, double=True), block.gram(slope * slope, double=True)
 
-    curvature, scatter = rows.sum(part)
+    curvature, scatter = sum_in_pieces(rows, part)
     return curvature, scatter
 
 
@@ -166,20 +176,48 @@ def add_noise(
     scatter: Array,
     entropy: Entropy,
 ) -> Moments:
-    """Add noise that hides one record to C and S."""
+    """Add noise that hides one record to C and S, and round to public lattices."""
     if calibration.recipe == "published":
         return _published(calibration, theta, curvature, scatter, entropy)
-    reach = sensitivity(calibration, float(np.linalg.norm(theta)))
-    (unit,) = calibration.parts
-    noise = replace(unit, scale=unit.scale * reach)
-    size, count = len(curvature), 2 if calibration.weight else 1
-    drawn = draw_symmetric(noise, size, count, entropy)
-    spread = noise.deviation(count * degrees_of_freedom(size))
-    noisy = curvature + drawn[0]
-    if not calibration.weight:
-        return Moments(noisy, noisy, spread, spread)
-    weight = calibration.weight
-    return Moments(noisy, scatter + drawn[1] / weight, spread, spread / weight)
+    length, size = float(np.linalg.norm(theta)), len(theta)
+    (noise,) = noises(calibration, length)
+    stretch, weight = symmetric_stretch(size), calibration.weight
+    most = largest_sums(calibration.objective, length)
+    pieces = [Piece(upper_entries(curvature), most[0], stretch)]
+    if weight:
+        wider = stretch * (ABOVE / weight)
+        pieces.append(Piece(upper_entries(scatter), most[1], wider))
+    noisy = [as_symmetric(u, size) for u in publish_together(pieces, noise, entropy)]
+    spread = noise.deviation(len(pieces) * len(stretch))
+    if not weight:
+        return Moments(noisy[0], noisy[0], spread, spread)
+    return Moments(noisy[0], noisy[1], spread, spread / weight)
+
+
+def noises(calibration: MomentCalibration, length: float) -> list[UnitNoise]:
+    """Return the noise at coefficients of this length: for both matrices, or for each."""
+    objective = calibration.objective
+    if calibration.recipe == "published":
+        bend = curvature_bound(objective.loss, objective.public)
+        contributions = (bend, steepest_slope(objective, length) ** 2)
+        twice = 2 * objective.row_norm**2 * (1 + ROUNDING_SLACK)
+        reaches = [twice * one for one in contributions]
+    else:
+        reaches = [sensitivity(calibration, length)]
+    return [scaled(*pair) for pair in zip(calibration.parts, reaches, strict=True)]
+
+
+def _check_scales(calibration: MomentCalibration) -> None:
+    """Refuse, before anything is spent, noise that doubles could not hold.
+
+    Scales grow with the length of the coefficients, so that two lengths stand for all.
+    """
+    for length in (0.0, math.inf):
+        for noise in noises(calibration, length):
+            check_scale(noise.scale * HALF_ROOT)
+            if calibration.weight:
+                check_scale(noise.scale * (ABOVE / calibration.weight))
+                check_scale(noise.scale * (HALF_ROOT / calibration.weight))
 
 
 def sensitivity(calibration: MomentCalibration, length: float) -> float:
@@ -208,6 +246,13 @@ def largest_contribution(objective: Objective, weight: float, length: float) -> 
     return float(np.sqrt(np.max(most**2 + (weight * grid[1:] ** 2) ** 2)))
 
 
+def largest_sums(objective: Objective, length: float) -> tuple[float, float]:
+    """Bound the entries of C and of S in public, at coefficients of this length."""
+    bend = curvature_bound(objective.loss, objective.public)
+    most = MAX_ROWS * objective.row_norm**2
+    return most * bend, most * steepest_slope(objective, length) ** 2
+
+
 def steepest_slope(objective: Objective, length: float) -> float:
     """Return the largest slope at coefficients of this length."""
     margin = objective.row_norm * length
@@ -233,18 +278,15 @@ def _published(
     entropy: Entropy,
 ) -> Moments:
     """Add noise as published: doubled contributions, every entry on its own."""
-    objective = calibration.objective
-    steepest = steepest_slope(objective, float(np.linalg.norm(theta)))
-    bend = curvature_bound(objective.loss, objective.public)
-    size, noisy, spreads = len(theta), [], []
-    for matrix, most, unit in zip(
-        (curvature, scatter), (bend, steepest**2), calibration.parts, strict=True
+    length = float(np.linalg.norm(theta))
+    most = largest_sums(calibration.objective, length)
+    noisy, spreads = [], []
+    for matrix, reach, noise in zip(
+        (curvature, scatter), most, noises(calibration, length), strict=True
     ):
-        reach = 2 * most * objective.row_norm**2 * (1 + ROUNDING_SLACK)
-        noise = replace(unit, scale=unit.scale * reach)
-        drawn = noise.draw(size * size, entropy).reshape(size, size)
-        noisy.append(matrix + (drawn + drawn.T) / 2)
-        spreads.append(noise.deviation(size * size))
+        drawn = publish(matrix, noise, entropy, reach)
+        noisy.append((drawn + drawn.T) / 2)
+        spreads.append(noise.deviation(matrix.size))
     return Moments(noisy[0], noisy[1], spreads[0], spreads[1])
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from confide._types import Array
 from confide.accounting import GaussianEvent
+from confide.data.matrix.sums import MAX_ROWS
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import (
@@ -20,6 +21,7 @@ from confide.mechanisms.base import (
     checked_copies,
     gaussian_shift_of,
     make_release,
+    publish,
 )
 from confide.mechanisms.intervals.moments import ROUNDING_SLACK
 from confide.mechanisms.release import NoiseRecord, Release
@@ -28,15 +30,19 @@ from confide.mechanisms.statistics.sums import (
     NO_PENALTY,
     PAGE,
     SQUARED_LOSS,
+    SumReach,
     SumsCalibration,
     add_pair_noise,
     balanced_weight,
+    check_scales,
     pair_sensitivity,
+    publish_pair,
     ridge_solution,
     sufficient_statistics,
     within,
 )
-from confide.noise import Entropy, Gaussian, Noise
+from confide.noise import Entropy, Gaussian
+from confide.noise.samplers import ABOVE
 from confide.objectives import Objective
 from confide.privacy import Approx, Budget, Neighbours, Pure, gaussian_delta
 from confide.privacy.budgets import exact
@@ -72,7 +78,8 @@ class AdaSsp:
     theorems: ClassVar[tuple[str, ...]] = (
         PAGE + "sums-sensitivity",
         PAGE + "eigenvalue-sensitivity",
-        PAGE + "adassp",
+        PAGE + "eigenvalue-certificate",
+        PAGE + "adassp-exact",
     )
 
     def __post_init__(self) -> None:
@@ -105,12 +112,13 @@ class AdaSsp:
         fixed = objective
         if objective.l2 is None:
             fixed = objective.with_l2(self._most(found.sums, objective.dimension))
+        check_scales(found.sums, found.sums.scale / found.moment.scale)
         return SumsCalibration(
             self,
             fixed,
             budget,
             neighbours,
-            PAGE + "adassp",
+            PAGE + "adassp-exact",
             found.sums,
             None,
             math.inf,
@@ -139,8 +147,8 @@ class AdaSsp:
         root = math.sqrt(copies)
         rest = shift * math.sqrt(1 - float(self.share))
         sums = root * pair_sensitivity(objective, weight, neighbours) / rest
-        reach = objective.row_norm**2 * (1 + ROUNDING_SLACK)
-        alone = root * reach / (shift * math.sqrt(float(self.share)))
+        alone = root * eigenvalue_sensitivity(objective)
+        alone /= shift * math.sqrt(float(self.share))
         return _Noises(Gaussian(sums), Gaussian(sums / weight), Gaussian(alone), shift)
 
     def _most(self, sums: Gaussian, size: int) -> float:
@@ -155,16 +163,18 @@ class AdaSsp:
     ) -> tuple[Array, float]:
         objective = calibration.objective
         moment, eigenvalue = (Gaussian(record.scale) for record in calibration.others)
-        statistics = sufficient_statistics(rows)
-        smallest = float(np.linalg.eigvalsh(statistics[0])[0])
-        smallest += float(eigenvalue.draw(1, entropy)[0])
+        statistics, reach = sufficient_statistics(rows), SumReach.of(objective)
+        centre = np.array([smallest_eigenvalue(statistics[0])])
+        (smallest,) = publish(centre, eigenvalue, entropy, reach.gram).tolist()
         smallest -= self._margin(calibration.budget, eigenvalue.scale)
         ridge = max(0.0, (objective.l2 or 0.0) - max(0.0, smallest))
+        weight = calibration.noise.scale / moment.scale
         if self.constants == "published":
-            sums = _apart(statistics, calibration.noise, moment, entropy)
+            sums = publish_pair(
+                statistics, calibration.noise, (1.0, ABOVE / weight), reach, entropy
+            )
         else:
-            weight = calibration.noise.scale / moment.scale
-            sums = add_pair_noise(statistics, calibration.noise, weight, entropy)
+            sums = add_pair_noise(statistics, calibration.noise, weight, reach, entropy)
         value = ridge_solution(*sums, ridge, least=calibration.noise.scale)
         return within(objective, value), ridge
 
@@ -201,16 +211,55 @@ def _published(
             "constants", "'tight' for so large a budget: the rule fails there", "published"
         )
     longest, bound = objective.row_norm, objective.target_bound or 1.0
+    alone = unit * eigenvalue_sensitivity(objective)
     unit *= 1 + ROUNDING_SLACK
-    gram = unit * longest**2
-    return _Noises(Gaussian(gram), Gaussian(unit * longest * bound), Gaussian(gram), shift)
+    gram = Gaussian(unit * longest**2)
+    return _Noises(gram, Gaussian(unit * longest * bound), Gaussian(alone), shift)
 
 
-def _apart(
-    statistics: tuple[Array, Array], gram: Noise, moment: Noise, entropy: Entropy
-) -> tuple[Array, Array]:
-    """Add noise of its own to every entry on and above the diagonal, and to the moment."""
-    size = len(statistics[1])
-    upper = np.triu(gram.draw(size * size, entropy).reshape(size, size))
-    noise = upper + np.triu(upper, 1).T
-    return statistics[0] + noise, statistics[1] + moment.draw(size, entropy)
+ROUNDING = float(np.finfo(np.float64).eps) / 2
+CERTIFIED = 8
+"""Of (d+8)·2⁻⁵³ times the trace: so far from the computed eigenvalue it is verified."""
+TWICE_CERTIFIED = 32
+"""The same for what the eigenvalues of two tables may be off by together."""
+
+
+def eigenvalue_sensitivity(objective: Objective) -> float:
+    """Bound how far one record moves the smallest eigenvalue of G, as it is computed."""
+    lost = TWICE_CERTIFIED * (objective.dimension + 8) * ROUNDING * MAX_ROWS
+    return objective.row_norm**2 * (1 + ROUNDING_SLACK + lost)
+
+
+def smallest_eigenvalue(gram: Array) -> float:
+    """Return the smallest eigenvalue of a Gram matrix, to a proved distance.
+
+    Whatever a library says is verified by two Cholesky factorisations, or found by
+    bisection with them: sufficient-statistics.md#eigenvalue-certificate.
+    """
+    size, trace = len(gram), float(np.trace(gram))
+    step = CERTIFIED * (size + 8) * ROUNDING * trace
+    found = _guess(gram)
+    if _is_definite(gram, found - step) and not _is_definite(gram, found + step):
+        return found
+    low, high = -(2.0**-30) * trace, trace / size + step
+    while high - low > 2 * step and low < (found := (low + high) / 2) < high:
+        low, high = (found, high) if _is_definite(gram, found) else (low, found)
+    return (low + high) / 2
+
+
+def _guess(gram: Array) -> float:
+    try:
+        return float(np.linalg.eigvalsh(gram)[0])
+    except np.linalg.LinAlgError:
+        return 0.0
+
+
+def _is_definite(gram: Array, shift: float) -> bool:
+    """Say whether the matrix less a multiple of the identity has a Cholesky factor."""
+    lowered = gram.copy()
+    np.fill_diagonal(lowered, gram.diagonal() - shift)
+    try:
+        np.linalg.cholesky(lowered)
+    except np.linalg.LinAlgError:
+        return False
+    return True

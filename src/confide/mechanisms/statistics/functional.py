@@ -26,13 +26,15 @@ from confide.mechanisms.statistics.sums import (
     BOUNDED_TARGET,
     NO_PENALTY,
     PAGE,
+    SumReach,
     SumsCalibration,
-    pair_dimension,
     pair_sensitivity,
+    publish_pair,
     sufficient_statistics,
     within,
 )
 from confide.noise import Entropy, Laplace
+from confide.noise.real_vector import check_scale
 from confide.objectives import Objective, is_squared
 from confide.privacy import Budget, Neighbours, Pure
 
@@ -86,7 +88,7 @@ class FunctionalMechanism:
     theorems: ClassVar[tuple[str, ...]] = (
         PAGE + "sums-sensitivity",
         PAGE + "functional-sensitivity",
-        PAGE + "functional",
+        PAGE + "functional-exact",
     )
 
     def __post_init__(self) -> None:
@@ -116,6 +118,7 @@ class FunctionalMechanism:
                 "Or use mechanism='ssp'.",
             )
         scale = copies * self.sensitivity(objective, neighbours) / float(budget.epsilon)
+        check_scale(DIAGONAL * scale)
         fixed = objective
         if objective.l2 is None:
             fixed = objective.with_l2(RIDGE * DIAGONAL * math.sqrt(2) * scale)
@@ -124,7 +127,7 @@ class FunctionalMechanism:
             fixed,
             budget,
             neighbours,
-            PAGE + "functional",
+            PAGE + "functional-exact",
             Laplace(scale),
             None,
             math.inf,
@@ -179,15 +182,13 @@ def noised_polynomial(
     calibration: Calibration, rows: Rows, entropy: Entropy
 ) -> tuple[Array, Array]:
     """Return M and c of ½θᵀMθ − cᵀθ, every coefficient of it with its own noise."""
-    shape, size = Polynomial.of(calibration.objective), calibration.objective.dimension
+    objective = calibration.objective
+    shape, reach = Polynomial.of(objective), SumReach.of(objective)
     gram, moment = sufficient_statistics(rows)
-    drawn = calibration.noise.draw(pair_dimension(size), entropy)
-    linear, quadratic = drawn[:size], drawn[size:]
-    row, column = np.triu_indices(size)
-    noise = np.zeros((size, size))
-    noise[row, column] = np.where(row == column, DIAGONAL, 1.0) * quadratic
-    noise[column, row] = noise[row, column]
-    return shape.curvature * gram + noise, shape.slope * moment + linear
+    row, column = np.triu_indices(objective.dimension)
+    stretch = (np.where(row == column, DIAGONAL, 1.0), 1.0)
+    sums = (shape.curvature * gram, shape.slope * moment)
+    return publish_pair(sums, calibration.noise, stretch, reach, entropy)
 
 
 def _one(calibration: Calibration, rows: Rows, entropy: Entropy) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from confide._types import AnyArray, Array
 from confide.accounting import PureEvent
 from confide.data import Schema
-from confide.data.matrix.sums import Partial
+from confide.data.matrix.sums import MAX_ROWS, Partial
 from confide.data.rows.in_memory import Block, Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import (
@@ -20,6 +20,7 @@ from confide.mechanisms.base import (
     check_needs,
     checked_copies,
     make_release,
+    publish,
 )
 from confide.mechanisms.release import Release
 from confide.mechanisms.statistics.sums import (
@@ -32,6 +33,7 @@ from confide.mechanisms.statistics.sums import (
     within,
 )
 from confide.noise import Entropy, Laplace
+from confide.noise.samplers import ABOVE
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours, Pure
 
@@ -63,7 +65,7 @@ class ProjectedHistogram:
     name: ClassVar[str] = "histogram"
     needs: ClassVar[tuple[Need, ...]] = (SQUARED_LOSS, BOUNDED_TARGET, NO_PENALTY)
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
-    theorems: ClassVar[tuple[str, ...]] = (PAGE + "histogram",)
+    theorems: ClassVar[tuple[str, ...]] = (PAGE + "histogram-exact",)
 
     def __post_init__(self) -> None:
         if not 1 <= self.cells <= MOST_CELLS:
@@ -113,7 +115,7 @@ class ProjectedHistogram:
         if columns != objective.dimension:
             must = f"for all {objective.dimension} columns, the intercept's included"
             raise InvalidParameter("blocks", must, f"for {columns}")
-        noise = Laplace(copies * neighbours.shifts / float(budget.epsilon))
+        noise = Laplace(ABOVE * copies * neighbours.shifts / float(budget.epsilon))
         fixed = objective
         if objective.l2 is None:
             spread = math.sqrt(2 * self.cells) * noise.scale
@@ -124,7 +126,7 @@ class ProjectedHistogram:
             fixed,
             budget,
             neighbours,
-            PAGE + "histogram",
+            PAGE + "histogram-exact",
             noise,
             None,
             math.inf,
@@ -151,14 +153,21 @@ class ProjectedHistogram:
         return np.asarray(found)
 
     def _codes(self, block: Block, bound: float) -> AnyArray:
-        """Return the cell of every record; each is looked at by itself."""
+        """Return the cell of every record; each is looked at by itself.
+
+        Squares are added column by column: NumPy's own sum may round a record by how many
+        there are, and the nearest centre would then be decided by others.
+        """
         features = block.toarray()
         codes = np.zeros(len(features), dtype=np.intp)
         start = 0
         for centres in self.blocks:
             table = np.array(centres)
-            here = features[:, None, start : start + table.shape[1]]
-            codes = codes * len(table) + ((here - table) ** 2).sum(axis=2).argmin(axis=1)
+            columns = features[:, start : start + table.shape[1]].T
+            far = np.zeros((len(features), len(table)))
+            for column, centre in zip(columns, table.T, strict=True):
+                far += (column[:, None] - centre) ** 2
+            codes = codes * len(table) + far.argmin(axis=1)
             start += table.shape[1]
         place = (block.target / bound + 1) / 2 * self.target_cells
         return codes * self.target_cells + np.clip(place, 0, self.target_cells - 1).astype(
@@ -168,7 +177,7 @@ class ProjectedHistogram:
     def _one(self, calibration: Calibration, rows: Rows, entropy: Entropy) -> Array:
         objective = calibration.objective
         bound = objective.target_bound or 1.0
-        counts = self.counts(rows, bound) + calibration.noise.draw(self.cells, entropy)
+        counts = publish(self.counts(rows, bound), calibration.noise, entropy, MAX_ROWS)
         table = counts.reshape(-1, self.target_cells)
         points = np.array([sum(parts, ()) for parts in product(*self.blocks)])
         middles = bound * ((np.arange(self.target_cells) + 0.5) * 2 / self.target_cells - 1)

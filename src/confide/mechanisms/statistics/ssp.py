@@ -25,9 +25,11 @@ from confide.mechanisms.statistics.sums import (
     NO_PENALTY,
     PAGE,
     SQUARED_LOSS,
+    SumReach,
     SumsCalibration,
     add_pair_noise,
     balanced_weight,
+    check_scales,
     pair_dimension,
     pair_sensitivity,
     ridge_solution,
@@ -63,8 +65,8 @@ class SufficientStatistics:
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
     theorems: ClassVar[tuple[str, ...]] = (
         PAGE + "sums-sensitivity",
-        PAGE + "sums-pure",
-        PAGE + "sums-gaussian",
+        PAGE + "sums-pure-exact",
+        PAGE + "sums-gaussian-exact",
     )
 
     def __post_init__(self) -> None:
@@ -84,16 +86,17 @@ class SufficientStatistics:
         unit, event = unit_noise(budget, copies)
         weight = balanced_weight(objective)
         noise = scaled(unit, pair_sensitivity(objective, weight, neighbours))
+        check_scales(noise, weight)
         fixed = objective
         if objective.l2 is None:
             fixed = objective.with_l2(self._ridge(objective, noise, weight))
-        name = "sums-pure" if isinstance(budget, Pure) else "sums-gaussian"
+        kind = "pure" if isinstance(budget, Pure) else "gaussian"
         return SumsCalibration(
             self,
             fixed,
             budget,
             neighbours,
-            PAGE + name,
+            f"{PAGE}sums-{kind}-exact",
             noise,
             None,
             math.inf,
@@ -118,8 +121,8 @@ class SufficientStatistics:
 
 def _one(calibration: Calibration, rows: Rows, entropy: Entropy) -> Array:
     objective, noise = calibration.objective, calibration.noise
-    weight = balanced_weight(objective)
-    sums = add_pair_noise(sufficient_statistics(rows), noise, weight, entropy)
+    weight, reach = balanced_weight(objective), SumReach.of(objective)
+    sums = add_pair_noise(sufficient_statistics(rows), noise, weight, reach, entropy)
     least = LEAST_STRENGTH * noise.scale
     return within(objective, ridge_solution(*sums, objective.l2 or 0.0, least))
 

@@ -11,16 +11,30 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from confide._types import Array
-from confide.data.matrix.sums import Partial
-from confide.data.rows.in_memory import Block, Rows
-from confide.errors import InvalidParameter
-from confide.mechanisms.base import Calibration, Need
+from confide.data.matrix.sums import MAX_ROWS, Partial
+from confide.data.rows.in_memory import Block, Rows, sum_in_pieces
+from confide.mechanisms.base import (
+    Calibration,
+    Need,
+    Piece,
+    check_length,
+    publish_together,
+)
 from confide.mechanisms.intervals.moments import ROUNDING_SLACK
 from confide.mechanisms.release import NoiseRecord
 from confide.noise import Entropy, Noise
-from confide.noise.samplers import as_symmetric, degrees_of_freedom
+from confide.noise.real_vector import check_scale
+from confide.noise.samplers import (
+    ABOVE,
+    HALF_ROOT,
+    as_symmetric,
+    degrees_of_freedom,
+    symmetric_stretch,
+    upper_entries,
+)
 from confide.objectives import Objective, is_squared
 from confide.privacy import Neighbours
+from confide.privacy.guarantee import FEW_ROWS
 
 PAGE = "sufficient-statistics.md#"
 
@@ -38,15 +52,14 @@ class SumsCalibration(Calibration):
         """Describe the noises for the release."""
         return (*Calibration.records(self, added_to), *self.others)
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the release assumes beside what its theorem always does."""
+        return (FEW_ROWS,)
+
     def check_rows(self, rows: Rows) -> None:
-        """Refuse by shape what rounding could move by more than the slack."""
-        unit = float(np.finfo(np.float64).eps) / 2
-        if 4 * unit * rows.sum_shape.terms * rows.count > ROUNDING_SLACK:
-            raise InvalidParameter(
-                "mechanism",
-                "'objective' or 'output' for so many rows: rounding moves sums too far",
-                "released sums",
-            )
+        """Refuse more rows than the slack covers; any table of fewer is accepted."""
+        check_length(rows)
 
 
 SQUARED_LOSS = Need(
@@ -76,7 +89,7 @@ def sufficient_statistics(rows: Rows) -> tuple[Array, Array]:
         target = np.asarray(block.target, dtype=np.float64)
         return block.gram(np.ones(len(target)), double=True), block.weighted_sum(target)
 
-    gram, moment = rows.sum(part)
+    gram, moment = sum_in_pieces(rows, part)
     return gram, moment
 
 
@@ -107,15 +120,56 @@ def pair_dimension(size: int) -> int:
     return degrees_of_freedom(size) + size
 
 
-def add_pair_noise(
-    statistics: tuple[Array, Array], noise: Noise, weight: float, entropy: Entropy
+@dataclass(frozen=True, slots=True)
+class SumReach:
+    """Public bounds on the entries of G and m, for as many rows as there may be."""
+
+    gram: float
+    moment: float
+
+    @classmethod
+    def of(cls, objective: Objective) -> "SumReach":
+        """Return what rows and targets within their bounds add up to at most."""
+        longest, bound = objective.row_norm, objective.target_bound or 1.0
+        return cls(MAX_ROWS * longest**2, MAX_ROWS * longest * bound)
+
+
+def publish_pair(
+    statistics: tuple[Array, Array],
+    noise: Noise,
+    stretch: tuple[float | Array, float],
+    reach: SumReach,
+    entropy: Entropy,
 ) -> tuple[Array, Array]:
-    """Add one noise vector to (G, w·m), and return G and m."""
+    """Return G and m with one noise vector, stretched for each, on public lattices."""
     gram, moment = statistics
-    size = len(moment)
-    drawn = noise.draw(pair_dimension(size), entropy)
-    free = degrees_of_freedom(size)
-    return gram + as_symmetric(drawn[None, :free], size)[0], moment + drawn[free:] / weight
+    upper, noised = publish_together(
+        [
+            Piece(upper_entries(gram), reach.gram, stretch[0]),
+            Piece(moment, reach.moment, stretch[1]),
+        ],
+        noise,
+        entropy,
+    )
+    return as_symmetric(upper, len(moment)), noised
+
+
+def add_pair_noise(
+    statistics: tuple[Array, Array],
+    noise: Noise,
+    weight: float,
+    reach: SumReach,
+    entropy: Entropy,
+) -> tuple[Array, Array]:
+    """Add one noise vector to (G, w·m), and return G and m on public lattices."""
+    stretch = (symmetric_stretch(len(statistics[1])), ABOVE / weight)
+    return publish_pair(statistics, noise, stretch, reach, entropy)
+
+
+def check_scales(noise: Noise, weight: float) -> None:
+    """Refuse, before anything is spent, noise that doubles could not hold."""
+    check_scale(noise.scale * HALF_ROOT)
+    check_scale(noise.scale * (ABOVE / weight))
 
 
 def ridge_solution(gram: Array, moment: Array, l2: float, least: float = 0.0) -> Array:
