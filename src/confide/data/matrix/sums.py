@@ -14,6 +14,11 @@ FEW_ADDED = 1024
 """So few rows of numbers alone: their sums lose less to rounding, at hardly any cost."""
 MOST_ADDED = 8192
 """So many rows at most are added up one after the other."""
+MAX_ROWS = 10**9
+"""Guarantees are about tables of at most so many rows. Where their number is private, what
+rounding can do is bounded for this many, whatever a table has."""
+MOST_TERMS = 8704
+"""No sum over so many rows goes through more additions, however they are stored."""
 
 
 @dataclass(frozen=True, slots=True)
