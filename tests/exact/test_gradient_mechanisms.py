@@ -21,9 +21,12 @@ from confide.mechanisms import (
     SsAdmm,
 )
 from confide.mechanisms.gradient import momentum
+from confide.mechanisms.gradient.calibration import BATCH_SLACK
+from confide.mechanisms.gradient.clipped_gradient import clipped_gradient
 from confide.mechanisms.gradient.iterations import Admm
-from confide.mechanisms.gradient.noisy_gradient import clipped_gradient, noisy_gradient
+from confide.mechanisms.gradient.noisy_gradient import noisy_gradient
 from confide.mechanisms.published.mpadmm import PublishedMpAdmm, ThreeNoises
+from confide.mechanisms.rounding import SLACK
 from confide.noise import Entropy, Gaussian
 from confide.objectives import L1, Logistic, Objective, Squared
 from confide.privacy import Approx, Neighbours, Pure, Status, Zcdp, gaussian_mu
@@ -89,19 +92,19 @@ def test_two_steps_and_the_count_keep_the_budget_under_add_remove():
     assert count.mu**2 == pytest.approx(whole**2 / 50)
     tables = [table([[0.5], [-0.8]], [1, -1]), table([[0.5], [-0.8], [1.0]], [1, -1, 1])]
     found, _ = noisy_steps.joint_delta(mechanism, calibration, tables, 3.0, 1.0)
-    assert found == pytest.approx(profile(1.0, steps.mu), rel=0.01)
+    assert found == pytest.approx(profile(1.0, steps.mu / (1 + SLACK)), rel=0.01)
 
 
 @pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
 @pytest.mark.parametrize("copies", [1, 4])
 @pytest.mark.parametrize("kind", [MpAdmm, MomentumDescent, DpAdmm])
 def test_the_noise_of_a_step_in_closed_form(kind, relation, copies):
-    """σ = s̄·C·√(steps·copies)/μ, of a zCDP budget that is √(2ρ) less the count."""
+    """σ = (s̄ + slack)·C·√(steps·copies)/μ, of a zCDP budget: √(2ρ) less the count."""
     mechanism = kind(steps=9, clip=0.25, count_share=Fraction(1, 4))
     target = Objective(Logistic(), 2, 3.0, 1.0)
     found = mechanism.calibrate(target, Zcdp("0.5"), relation, copies=copies)
     shift = math.sqrt(3 / 4) if relation is ADD else 1.0
-    expected = relation.shifts * 0.25 * math.sqrt(9 * copies) / shift
+    expected = (relation.shifts + SLACK) * 0.25 * math.sqrt(9 * copies) / shift
     assert found.noise.scale == pytest.approx(expected)
     assert found.events[0] == GaussianEvent(pytest.approx(shift))
 
@@ -151,7 +154,8 @@ def test_momentum_asks_for_every_gradient_that_was_paid_for_and_no_more(monkeypa
     assert len(points) == 6
     sums = [clipped_gradient(Logistic(), rows, calibration.clip) for rows in tables]
     moves = [float((sums[0](p) - sums[1](p))[0]) / calibration.noise.scale for p in points]
-    assert math.hypot(*moves) == pytest.approx(gaussian_mu(1, 1e-2))
+    used = gaussian_mu(1, 1e-2) / (1 + SLACK / 2)
+    assert math.hypot(*moves) == pytest.approx(used)
 
 
 N, C, STEP, RHO = 5, 0.3, 10.0, 0.5
@@ -192,8 +196,9 @@ def test_the_published_sensitivity_is_refuted_for_steps_above_one():
     _, there = one_noiseless_step(-1.0, published=True)
     deviation = calibration.noise.scale * noises.reach(STEP, float(N))
     shift = float(np.linalg.norm(here - there)) / deviation
-    assert shift == pytest.approx(STEP * gaussian_mu(1, 1e-5) / math.sqrt(2 + RHO**2))
-    assert profile(1.0, shift) == pytest.approx(0.432, abs=5e-4)
+    full = STEP * gaussian_mu(1, 1e-5) / math.sqrt(2 + RHO**2)
+    assert shift == pytest.approx(full / (1 + SLACK / 2))
+    assert profile(1.0, full) == pytest.approx(0.432, abs=5e-4)
 
 
 def test_the_published_sensitivity_is_refused_or_harmless():
@@ -314,5 +319,5 @@ def test_a_step_on_a_sample_is_calibrated_beside_the_count():
     found = mechanism.calibrate(Objective(Logistic(), 2), Approx(1, 1e-5), ADD)
     steps, count = found.events
     assert (steps.steps, steps.sampling) == (20, "poisson")
-    assert found.noise.scale == pytest.approx(0.5 * steps.multiplier)
+    assert found.noise.scale == pytest.approx(0.5 * steps.multiplier * (1 + BATCH_SLACK))
     assert 0.999 < float(compose((steps, count), "1e-5").epsilon) <= 1

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from confide.data import bound_rows
+from confide.mechanisms.gradient.clipped_gradient import clipped_gradient
 from confide.mechanisms.gradient.iterations import Admm, Steps
-from confide.mechanisms.gradient.noisy_gradient import clipped_gradient
 from confide.noise import Entropy
 from confide.objectives import L1, Logistic, Objective
 from confide.solvers import minimise

@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.stats import norm
 
+from confide.mechanisms.gradient.clipped_gradient import clipped_gradient
 from confide.mechanisms.gradient.iterations import Admm, Steps
-from confide.mechanisms.gradient.noisy_gradient import clipped_gradient
 
 POINTS = 400
 REACH = 7.0

@@ -1,5 +1,6 @@
 """Entropy and noise: the only room that draws random numbers."""
 
+from confide.noise.coins import poisson_subsets
 from confide.noise.entropy import Entropy, Generator, RandomState, generator
 from confide.noise.random_choice import (
     Gumbel,
@@ -8,7 +9,6 @@ from confide.noise.random_choice import (
     fixed_size_subsets,
     largest,
     permutation,
-    poisson_subsets,
 )
 from confide.noise.repetition_counts import TruncatedNegativeBinomial
 from confide.noise.samplers import (

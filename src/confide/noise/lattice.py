@@ -54,29 +54,67 @@ def round_sum(centre: Array, noise: RealVector, grid: float) -> Array:
 
     Half-way points go up. Beyond ±2⁵³ steps it is the outermost point; zero has no sign.
     """
-    check_grid(grid, noise.least_scale)
-    flat = np.ravel(centre)
-    if not np.isfinite(flat).all():
-        raise FloatingPointError(NOT_FINITE)
-    with np.errstate(over="ignore", invalid="ignore"):
-        steps = flat / grid
-        whole = np.rint(steps)
-        offset = steps - whole
-        offset += noise.values / grid
-        near = np.rint(offset)
-        certain = 0.5 - np.abs(offset - near) > filter_radii(offset, noise, grid)
-        whole += near
-    for index in np.flatnonzero(~certain).tolist():
-        whole[index] = _nearest(float(flat[index]), noise, index, grid)
-    np.clip(whole, -FARTHEST, FARTHEST, out=whole)
-    whole *= grid
-    whole += 0.0
-    return whole.reshape(np.shape(centre))
+    return LatticeNoise.of(noise, grid).add(centre)
 
 
-def filter_radii(offset: Array, noise: RealVector, grid: float) -> Array:
-    """Return how far offsets in doubles may be from the exact ones, in steps."""
-    radii = np.abs(offset)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class LatticeNoise:
+    """Noise and a lattice, prepared for sums that are rounded as `round_sum` says.
+
+    ``steps`` are doubles near the noise, in steps of the lattice; what is nearer to a
+    lattice point than ``room`` is decided by them. Slices begin at ``start``.
+    """
+
+    noise: RealVector
+    grid: float
+    steps: Array
+    room: Array
+    start: int = 0
+
+    @classmethod
+    def of(cls, noise: RealVector, grid: float) -> "LatticeNoise":
+        """Prepare noise for a lattice."""
+        check_grid(grid, noise.least_scale)
+        return cls(noise, grid, noise.values / grid, 0.5 - filter_radii(noise, grid))
+
+    def __getitem__(self, part: slice) -> "LatticeNoise":
+        start = self.start + part.indices(len(self.steps))[0]
+        return LatticeNoise(self.noise, self.grid, self.steps[part], self.room[part], start)
+
+    def add(self, centre: Array) -> Array:
+        """Return the lattice point next to centre + noise."""
+        flat = np.ravel(centre)
+        with np.errstate(over="ignore", invalid="ignore"):
+            offset = flat / self.grid
+            whole = np.rint(offset)
+            offset -= whole
+            offset += self.steps
+            near = np.rint(offset)
+            offset -= near
+            whole += near
+        np.abs(offset, out=offset)
+        certain = offset < self.room
+        if not certain.all():
+            self._decide(flat, whole, np.flatnonzero(~certain).tolist())
+        np.minimum(whole, FARTHEST, out=whole)
+        np.maximum(whole, -FARTHEST, out=whole)
+        whole *= self.grid
+        whole += 0.0
+        return whole.reshape(np.shape(centre))
+
+    def _decide(self, centre: Array, whole: Array, open_places: list[int]) -> None:
+        """Decide from intervals what doubles leave open."""
+        if not np.isfinite(centre).all():
+            raise FloatingPointError(NOT_FINITE)
+        for index in open_places:
+            at = self.start + index
+            whole[index] = _nearest(float(centre[index]), self.noise, at, self.grid)
+
+
+def filter_radii(noise: RealVector, grid: float) -> Array:
+    """Return how far sums in doubles may be from the exact ones, in steps."""
+    radii = np.abs(noise.values) / grid
+    radii += 1.0
     radii *= 2.0**-52
     radii += noise.radii / grid
     return radii

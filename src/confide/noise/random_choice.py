@@ -6,7 +6,6 @@ Streams of subsets are endless; what they yield is valid until the next one is a
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -98,8 +97,6 @@ def assign_groups(count: int, groups: int, entropy: Entropy) -> AnyArray:
 
 
 DRAWN_AT_ONCE = 2**14
-MOST_AT_ONCE = 64
-SMALLEST_RATE = 1e-300
 
 
 def fixed_size_subsets(count: int, size: int, entropy: Entropy) -> Iterator[AnyArray]:
@@ -132,34 +129,3 @@ def _pool(count: int, size: int, entropy: Entropy) -> Iterator[AnyArray]:
     at_once = max(1, DRAWN_AT_ONCE // max(1, size))
     while True:
         yield from entropy.below(count, at_once * size).reshape(at_once, size)
-
-
-def poisson_subsets(count: int, rate: Fraction, entropy: Entropy) -> Iterator[AnyArray]:
-    """Yield independent subsets that hold every place with chance ``rate``, rate < 1.
-
-    The places of many subsets form one long line of coins; from one head to the next it
-    is a geometric number of steps.
-    """
-    turns = max(1, min(MOST_AT_ONCE, int(DRAWN_AT_ONCE / (1 + float(rate) * count))))
-    whole = turns * count
-    decay = _log_of_rest(rate)
-    usual = float(rate) * whole
-    guess = math.ceil(usual + 6 * math.sqrt(usual) + 16)
-    while True:
-        line = np.empty(0, dtype=np.int64)
-        end = -1
-        while end < whole:
-            leaps = np.log(entropy.uniform(guess)) / decay
-            heads = np.minimum(leaps, whole).astype(np.int64) + 1
-            line = np.concatenate([line, end + np.cumsum(heads)])
-            end = int(line[-1])
-        edges = np.searchsorted(line, np.arange(turns + 1) * count)
-        for turn in range(turns):
-            yield line[edges[turn] : edges[turn + 1]] - turn * count
-
-
-def _log_of_rest(rate: Fraction) -> float:
-    """Return log(1 − rate), also where the rate itself rounds to 0 or to 1."""
-    if 2 * rate < 1:
-        return math.log1p(-max(float(rate), SMALLEST_RATE))
-    return math.log(rate.denominator - rate.numerator) - math.log(rate.denominator)

@@ -37,8 +37,8 @@ class StepsPlan:
     @property
     def guarantee(self) -> Guarantee:
         """What a fit by such steps would promise."""
-        kind = "noisy-gradient" if self.rate == 1 else "sampled-gradient"
-        theorem = f"gradient-mechanisms.md#{kind}"
+        kind = "noisy" if self.rate == 1 else "sampled"
+        theorem = f"gradient-mechanisms.md#{kind}-gradient-exact"
         return Guarantee(self.budget, self.neighbours, Status.PROVED, theorem)
 
     def methods(self) -> tuple[Method, ...]:

@@ -1,6 +1,5 @@
 """Iterative hard thresholding: noisy gradient steps that keep few columns."""
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -10,6 +9,7 @@ import numpy as np
 
 from confide._types import Array
 from confide.accounting import event_of
+from confide.data.matrix.sums import MAX_ROWS
 from confide.data.rows.in_memory import Block, Rows
 from confide.mechanisms import (
     MECHANISMS,
@@ -27,14 +27,16 @@ from confide.mechanisms.base import (
     check_whole,
     checked_copies,
     make_release,
+    publish,
 )
-from confide.noise import Entropy, Gumbel, Noise, largest
+from confide.mechanisms.rounding import SLACK, check_sums, is_long, trusted_radius
+from confide.noise import Entropy, Gumbel, Noise
+from confide.noise.comparison import largest
 from confide.objectives import Objective, curvature_bound
 from confide.privacy import Budget, Neighbours
 from confide.selection.base import PAGE, bounds_of, entry_bounds
 from confide.selection.choice_cost import (
     best_budget_kind,
-    check_rounding,
     check_size,
     score_scale,
     sum_noise,
@@ -70,8 +72,12 @@ class StepCalibration(Calibration):
         )
 
     def check_rows(self, rows: Rows) -> None:
-        """Refuse by shape, before anything is spent."""
-        check_rounding(rows, math.sqrt(self.size) * rows.sum_shape.terms)
+        """Refuse, before anything is spent, rows whose sums doubles cannot hold."""
+        check_sums(rows)
+
+    def reach(self, entry: float) -> float:
+        """Return the largest sum of slopes times entries that are bounded alike."""
+        return MAX_ROWS * self.objective.slope_bound * entry
 
 
 @MECHANISMS.register("thresholding")
@@ -95,7 +101,7 @@ class HardThresholding:
     name: ClassVar[str] = "thresholding"
     needs: ClassVar[tuple[Need, ...]] = (SMOOTH_LOSS, BOUNDED_SLOPE, SMOOTH_PENALTY, FREE)
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
-    theorems: ClassVar[tuple[str, ...]] = (PAGE + "hard-thresholding",)
+    theorems: ClassVar[tuple[str, ...]] = (PAGE + "hard-thresholding-exact",)
 
     def __post_init__(self) -> None:
         check_whole("size", self.size, "It is how many columns to select.")
@@ -124,7 +130,8 @@ class HardThresholding:
         main = whole.share((1 - SCALE_SHARE) / 2)
         parts = (main, main, whole.share(SCALE_SHARE))
         few = objective.restricted_to(self.size)
-        noise = sum_noise(main, neighbours.shifts * few.lipschitz, self.steps * copies)
+        reach = (neighbours.shifts + SLACK) * few.lipschitz
+        noise = sum_noise(main, reach, self.steps * copies)
         width = score_width(objective.slope_bound * objective.entry_bound, neighbours)
         fixed = objective
         if objective.l2 is None:
@@ -134,14 +141,14 @@ class HardThresholding:
             fixed,
             budget,
             neighbours,
-            PAGE + "hard-thresholding",
+            PAGE + "hard-thresholding-exact",
             noise,
             None,
             0.0,
             tuple(event_of(part) for part in parts),
             copies,
-            scores=Gumbel(score_scale(main, choices, width)),
-            bend=sum_noise(parts[2], BEND_REACH, self.steps * copies),
+            scores=Gumbel(score_scale(main, choices, (1 + SLACK) * width)),
+            bend=sum_noise(parts[2], BEND_REACH + SLACK, self.steps * copies),
             steps=self.steps,
             size=self.size,
         )
@@ -163,33 +170,40 @@ class HardThresholding:
     def _descend(
         self, calibration: StepCalibration, rows: Rows, entropy: Entropy
     ) -> tuple[Array, list[int]]:
-        objective = calibration.objective
+        objective, ridge = calibration.objective, calibration.objective.l2 or 0.0
         few = objective.restricted_to(self.size)
+        trusted = trusted_radius(few, objective.slope_bound)
         unit = curvature_bound(objective.loss, objective.public) * few.row_norm**2
         theta, columns = np.zeros(objective.dimension), objective.columns
         support: list[int] = []
-        steep = 0.0
+        steep, farthest = 0.0, calibration.reach(objective.entry_bound)
+        longest = calibration.reach(max(objective.entry_bound, objective.height))
         for _ in range(calibration.steps):
-            wanted = steep * theta - _gradient(objective, rows, theta)
-            ranks = np.abs(wanted[:columns])
-            support = largest(ranks, self.size, calibration.scores, entropy).tolist()
+            slopes = _gradient(objective, rows, theta, trusted)
+            pull = np.clip((steep - ridge) * theta, -farthest, farthest)
+            ranks = np.abs(pull - slopes)[:columns]
+            drawn = calibration.scores.sample(columns, entropy)
+            support = largest(ranks, self.size, drawn).tolist()
             kept = [*support, *range(columns, objective.dimension)]
-            noisy = bend(few, rows.columns(support)) + calibration.bend.draw(1, entropy)[0]
-            before, steep = steep, unit * max(noisy, 1.0) + (objective.l2 or 0.0)
-            noise = calibration.noise.draw(len(kept), entropy)
-            step = wanted[kept] + (steep - before) * theta[kept] + noise
+            steepest = np.array([bend(few, rows.columns(support))])
+            noisy = publish(steepest, calibration.bend, entropy, MAX_ROWS)[0]
+            before, steep = theta[kept], unit * max(float(noisy), 1.0) + ridge
+            noisy = publish(slopes[kept], calibration.noise, entropy, longest)
             theta = np.zeros(objective.dimension)
-            theta[kept] = step / steep
+            theta[kept] = ((steep - ridge) * before - noisy) / steep
         return theta, support
 
 
-def _gradient(objective: Objective, rows: Rows, theta: Array) -> Array:
-    def part(block: Block) -> tuple[Any, ...]:
-        return (
-            block.weighted_sum(objective.loss.slope(block.margin(theta), block.target)),
-        )
+def _gradient(objective: Objective, rows: Rows, theta: Array, trusted: float) -> Array:
+    """Return Σ∇φ; where θ is longer than ``trusted``, margins are rounded row by row."""
+    by_row, most = is_long(theta, trusted), objective.slope_bound
 
-    return np.asarray(rows.sum(part)[0] + (objective.l2 or 0.0) * theta)
+    def part(block: Block) -> tuple[Any, ...]:
+        margin = block.margin(theta, row_independent=by_row)
+        slopes = np.clip(objective.loss.slope(margin, block.target), -most, most)
+        return (block.weighted_sum(slopes),)
+
+    return np.asarray(rows.sum(part)[0])
 
 
 def bend(objective: Objective, rows: Rows) -> float:

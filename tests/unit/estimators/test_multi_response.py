@@ -17,7 +17,8 @@ from confide.mechanisms import (
     ProximalSgd,
     SsAdmm,
 )
-from confide.mechanisms.gradient.noisy_gradient import clipped_gradient, noisy_gradient
+from confide.mechanisms.gradient.clipped_gradient import clipped_gradient
+from confide.mechanisms.gradient.noisy_gradient import noisy_gradient
 from confide.noise import Entropy, Gaussian
 from confide.objectives import L1, Clipped, Nuclear, Objective, Squared
 from confide.privacy import Neighbours

@@ -63,6 +63,12 @@ class CodedGroup:
         """Return the same with cells as indices: larger, but quicker where read often."""
         return CodedGroup(self.cells.astype(np.intp), self.table, self.places, self.joint)
 
+    def truncated(self, unit: float) -> "CodedGroup":
+        """Return the same with indicators cut toward zero to multiples of a unit."""
+        steps = self.table / unit
+        whole = steps.trunc() if sparse.issparse(steps) else np.trunc(steps)
+        return CodedGroup(self.cells, whole * unit, self.places, self.joint)
+
     def cell_sums(self, weights: AnyArray) -> AnyArray:
         """Add up the weights of the rows of every cell."""
         if weights.dtype != np.longdouble:

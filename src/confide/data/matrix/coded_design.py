@@ -12,7 +12,7 @@ import numpy as np
 
 from confide._types import AnyArray, Array
 from confide.data.matrix.category_tables import CodedGroup, Places, joint_cells
-from confide.data.matrix.dense import Dense, RowStride, Slicer
+from confide.data.matrix.dense import Dense, RowStride, Slicer, truncate
 from confide.data.matrix.lengths import refuse_infinite, row_lengths
 from confide.data.matrix.sums import (
     FEW_ADDED,
@@ -148,6 +148,11 @@ class CodedDesign:
     def clipped(self, bound: float) -> Dense:
         """Return entries no larger than a bound; codes cannot hold them."""
         return Dense(self.toarray()).clipped(bound)
+
+    def truncated(self, unit: float) -> "CodedDesign":
+        """Return entries cut toward zero to multiples of a power of two, in doubles."""
+        groups = tuple(group.truncated(unit) for group in self.groups)
+        return replace(self, numbers=truncate(self.numbers, unit), groups=groups)
 
     def number_columns(self, factor: AnyArray | None) -> Dense:
         """Return the columns of numbers, which have no factors."""

@@ -10,7 +10,14 @@ from scipy import sparse
 
 from confide._types import AnyArray, Array
 from confide.data.matrix.category_tables import CodedGroup, Places
-from confide.data.matrix.dense import Dense, RowStride, Slicer, bordered, clip_values
+from confide.data.matrix.dense import (
+    Dense,
+    RowStride,
+    Slicer,
+    bordered,
+    clip_values,
+    truncate,
+)
 from confide.data.matrix.lengths import refuse_infinite, row_lengths
 from confide.data.matrix.sums import SumShape, addition_depth, rows_in_cache
 from confide.errors import InvalidData
@@ -138,6 +145,10 @@ class Csr:
     def clipped(self, bound: float) -> "Csr":
         """Return entries no larger than a bound."""
         return _with_values(self.matrix, clip_values(self.matrix.data, bound))
+
+    def truncated(self, unit: float) -> "Csr":
+        """Return entries cut toward zero to multiples of a power of two, in doubles."""
+        return _with_values(self.matrix, truncate(self.matrix.data, unit))
 
     def number_columns(self, factor: AnyArray | None) -> "Csr":
         """Return the columns of numbers, times their factors: all there are."""

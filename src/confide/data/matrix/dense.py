@@ -156,6 +156,10 @@ class Dense:
         """Return entries no larger than a bound."""
         return Dense(clip_values(self.array, bound))
 
+    def truncated(self, unit: float) -> "Dense":
+        """Return entries cut toward zero to multiples of a power of two, in doubles."""
+        return Dense(truncate(self.array, unit))
+
     def number_columns(self, factor: AnyArray | None) -> "Dense":
         """Return the columns of numbers, times their factors: all there are."""
         return self.scaled(factor)
@@ -262,6 +266,14 @@ def clip_values(values: AnyArray, bound: float) -> AnyArray:
     limit = kind(bound)
     limit = limit if float(limit) <= bound else np.nextafter(limit, kind(0))
     return np.clip(values, -limit, limit)
+
+
+def truncate(values: AnyArray, unit: float) -> Array:
+    """Cut toward zero to multiples of a power of two."""
+    cut = values / np.float64(unit)
+    np.trunc(cut, out=cut)
+    cut *= unit
+    return cut
 
 
 def _norms(values: AnyArray, few: int) -> Array:

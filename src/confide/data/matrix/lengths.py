@@ -31,7 +31,9 @@ def row_lengths(matrix: _Measured, factor: AnyArray | None, height: float) -> Ar
     extreme = ~((squares >= SMALL_SQUARE) & (squares <= LARGE_SQUARE))
     if factor is not None:
         with np.errstate(invalid="ignore"):
-            squares *= factor**2
+            # The square of a factor may be too small for a double.
+            squares *= factor
+            squares *= factor
         extreme |= ~(squares >= SMALL_SQUARE)
     lengths = np.sqrt(squares + height**2)
     places = np.flatnonzero(extreme)
@@ -47,6 +49,8 @@ def sum_row_by_row(terms: str, rows: AnyArray, others: AnyArray) -> AnyArray:
 
     NumPy cuts longer sums where its buffer ends, which depends on how many rows there are.
     """
+    if rows.shape[1] <= COLUMNS_AT_ONCE:
+        return np.einsum(terms, rows, others)
     total = np.zeros(len(rows), np.result_type(rows, others))
     for low in range(0, rows.shape[1], COLUMNS_AT_ONCE):
         cut = slice(low, low + COLUMNS_AT_ONCE)

@@ -117,6 +117,10 @@ class Matrix(Protocol):
         """Return entries no larger than a bound."""
         ...
 
+    def truncated(self, unit: float) -> "Matrix":
+        """Return entries cut toward zero to multiples of a power of two, in doubles."""
+        ...
+
     def number_columns(self, factor: AnyArray | None) -> Dense | Csr:
         """Return the columns of numbers, times their factors: all but what codes set."""
         ...

@@ -19,6 +19,8 @@ MAX_ROWS = 10**9
 bounded for so many, whatever number there is."""
 ROWS_OF_A_PIECE = 2048
 """So many rows are added up one after the other where sums themselves are released."""
+MOST_TERMS = 8704
+"""No sum over so many rows goes through more additions, however they are stored."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,9 @@ class Block:
         rounds a row by where it stands. ``row_independent`` rounds every row as if there
         were no other: what depends on one record then does so to the last bit.
         """
+        if row_independent and theta.ndim == 2:
+            columns = [self.margin(column, row_independent=True) for column in theta.T]
+            return np.column_stack(columns)
         slopes = theta[:-1] if self.height else theta
         if row_independent:
             margin = self.features.row_independent_product(slopes)

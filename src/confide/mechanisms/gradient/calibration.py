@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 from scipy.optimize import brentq
 
 from confide.accounting import (
@@ -19,6 +20,7 @@ from confide.accounting import (
     multiplier_for,
     sampling_for,
 )
+from confide.data.matrix.sums import MAX_ROWS
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter, MissingPublicBound, UnmetNeeds
 from confide.mechanisms.base import (
@@ -29,9 +31,12 @@ from confide.mechanisms.base import (
     check_needs,
     check_whole,
     gaussian_shift_of,
+    publish,
 )
 from confide.mechanisms.release import NoiseRecord
+from confide.mechanisms.rounding import SLACK, check_sums, trusted_radius
 from confide.noise import Entropy, Gaussian
+from confide.noise.lattice import grid_for
 from confide.objectives import Objective, is_clipped
 from confide.privacy import Approx, Budget, Neighbours, Pure
 from confide.privacy.budgets import exact
@@ -40,6 +45,9 @@ RIDGE_SHARE = 0.1
 """An automatic ridge, as a share of the ridge that a path of limited length stands for."""
 SAFETY_FACTOR = 2.0
 """So many deviations are added to a noisy number of rows: too many rows do no harm."""
+BATCH_SLACK = 2.0**-21
+"""By so many clips more than exact ones do sums over batches of neighbours differ: they
+are exact but for one rounding."""
 RELATIVE_TOLERANCE = 1e-4
 """How near to the least noise that keeps a budget a search must come."""
 
@@ -103,6 +111,16 @@ class GradientCalibration(Calibration):
     dealt: bool = field(default=False, kw_only=True)
 
     @property
+    def grid(self) -> float:
+        """The step of the lattice on which noisy sums lie: no sum is beyond its end."""
+        return grid_for(self.noise.scale, MAX_ROWS * self.clip)
+
+    @property
+    def trusted_radius(self) -> float:
+        """How long θ may be for margins that a product of matrices rounds."""
+        return trusted_radius(self.objective, self.clip / self.objective.row_norm)
+
+    @property
     def takes_count_as_public(self) -> bool:
         """Under replace-one steps and batches are relative to the number of rows itself."""
         return self.neighbours is Neighbours.REPLACE_ONE
@@ -123,7 +141,8 @@ class GradientCalibration(Calibration):
         return min(guess, objective.typical_margin / objective.row_norm) / whole
 
     def check_rows(self, rows: Rows) -> None:
-        """Refuse, before anything is spent, rows from which no batch can be drawn."""
+        """Refuse, before anything is spent, rows that cannot be added up or drawn from."""
+        check_sums(rows)
         if (self.rate < 1 or self.dealt) and not rows.pickable:
             raise InvalidParameter(
                 "table",
@@ -149,10 +168,9 @@ class GradientCalibration(Calibration):
         """
         count = float(rows.count)
         if self.counted is not None:
-            noise = float(self.counted.draw(1, entropy)[0])
-            count = max(
-                count + noise + SAFETY_FACTOR * self.counted.scale, self.counted.scale
-            )
+            noisy = publish(np.array([count]), self.counted, entropy, MAX_ROWS)
+            room = SAFETY_FACTOR * self.counted.scale
+            count = max(float(noisy[0]) + room, self.counted.scale)
         return max(1.0, least, count)
 
 
@@ -188,13 +206,14 @@ def calibrate_gradients(
             budget, turns, rate, neighbours, beside, accounting=settings.accounting
         )
         multiplier = event.multiplier
+    slack = SLACK if rate == 1 else BATCH_SLACK
     found = GradientCalibration(
         settings.mechanism,
         objective,
         budget,
         neighbours,
         settings.theorem,
-        Gaussian(multiplier * neighbours.shifts * clip),
+        Gaussian(multiplier * (neighbours.shifts + slack) * clip),
         None,
         math.inf,
         (event,) if counted is None else (event, GaussianEvent(beside)),

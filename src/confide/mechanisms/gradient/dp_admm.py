@@ -26,6 +26,7 @@ from confide.mechanisms.gradient.calibration import (
     calibrate_gradients,
     check_gradient_settings,
 )
+from confide.mechanisms.gradient.clipped_gradient import Gradient
 from confide.mechanisms.gradient.iterations import (
     StepRule,
     Steps,
@@ -33,7 +34,7 @@ from confide.mechanisms.gradient.iterations import (
     first_of_tail,
     least_scale,
 )
-from confide.mechanisms.gradient.noisy_gradient import Gradient, noisy_gradient
+from confide.mechanisms.gradient.noisy_gradient import noisy_gradient
 from confide.mechanisms.gradient.ssadmm import PAGE, check_rho
 from confide.mechanisms.release import Release
 from confide.noise import Entropy
@@ -73,7 +74,7 @@ class DpAdmm:
     name: ClassVar[str] = "dp-admm"
     needs: ClassVar[tuple[Need, ...]] = (EXACT_PROX, SEVERAL_RESPONSES)
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
-    theorems: ClassVar[tuple[str, ...]] = (PAGE + "dp-admm",)
+    theorems: ClassVar[tuple[str, ...]] = (PAGE + "dp-admm-exact",)
 
     def __post_init__(self) -> None:
         check_gradient_settings(self)
@@ -93,7 +94,7 @@ class DpAdmm:
         """Choose the noise of every step from public facts alone."""
         check_needs(type(self).__name__, self.needs, objective)
         Steps(self.rule, self.step).longest(objective)
-        settings = GradientSettings.of(self, PAGE + "dp-admm")
+        settings = GradientSettings.of(self, PAGE + "dp-admm-exact")
         found = calibrate_gradients(settings, objective, budget, neighbours, copies)
         return replace(found, dealt=True)
 

@@ -19,7 +19,7 @@ import numpy as np
 from confide._types import Array
 from confide.errors import InvalidParameter, MissingPublicBound
 from confide.mechanisms.gradient.calibration import GradientCalibration
-from confide.mechanisms.gradient.noisy_gradient import Gradient
+from confide.mechanisms.gradient.clipped_gradient import Gradient
 from confide.objectives import Objective, curvature_bound, prox
 
 StepRule = Literal["total", "epoch", "sqrt", "constant"]

@@ -66,7 +66,7 @@ class MomentumDescent:
     name: ClassVar[str] = "momentum"
     needs: ClassVar[tuple[Need, ...]] = (EXACT_PROX, SEVERAL_RESPONSES)
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
-    theorems: ClassVar[tuple[str, ...]] = (PAGE + "noisy-gradient",)
+    theorems: ClassVar[tuple[str, ...]] = (PAGE + "noisy-gradient-exact",)
 
     def __post_init__(self) -> None:
         check_gradient_settings(self)
@@ -82,7 +82,7 @@ class MomentumDescent:
     ) -> GradientCalibration:
         """Choose the noise of every step from public facts alone."""
         check_needs(type(self).__name__, self.needs, objective)
-        settings = GradientSettings.of(self, PAGE + "noisy-gradient")
+        settings = GradientSettings.of(self, PAGE + "noisy-gradient-exact")
         found = calibrate_gradients(settings, objective, budget, neighbours, copies)
         longest_step(objective)  # What is not declared is asked for now, not later.
         return found

@@ -68,7 +68,7 @@ class MpAdmm:
     name: ClassVar[str] = "mpadmm"
     needs: ClassVar[tuple[Need, ...]] = (EXACT_PROX, SEVERAL_RESPONSES)
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
-    theorems: ClassVar[tuple[str, ...]] = (PAGE + "noisy-gradient",)
+    theorems: ClassVar[tuple[str, ...]] = (PAGE + "noisy-gradient-exact",)
 
     def __post_init__(self) -> None:
         check_gradient_settings(self)
@@ -87,7 +87,7 @@ class MpAdmm:
         """Choose the noise of every step from public facts alone."""
         check_needs(type(self).__name__, self.needs, objective)
         Steps(self.rule, self.step).longest(objective)
-        settings = GradientSettings.of(self, PAGE + "noisy-gradient")
+        settings = GradientSettings.of(self, PAGE + "noisy-gradient-exact")
         return calibrate_gradients(settings, objective, budget, neighbours, copies)
 
     def release(

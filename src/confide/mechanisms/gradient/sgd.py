@@ -70,8 +70,8 @@ class ProximalSgd:
     needs: ClassVar[tuple[Need, ...]] = (EXACT_PROX, SEVERAL_RESPONSES)
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
     theorems: ClassVar[tuple[str, ...]] = (
-        PAGE + "noisy-gradient",
-        PAGE + "sampled-gradient",
+        PAGE + "noisy-gradient-exact",
+        PAGE + "sampled-gradient-exact",
     )
 
     def __post_init__(self) -> None:
@@ -96,9 +96,9 @@ class ProximalSgd:
     ) -> GradientCalibration:
         """Choose the noise of every step from public facts alone."""
         check_needs(type(self).__name__, self.needs, objective)
-        theorem = PAGE + ("noisy-gradient" if self.rate == 1 else "sampled-gradient")
+        kind = "noisy" if self.rate == 1 else "sampled"
         Steps(self.rule, self.step).longest(objective)
-        settings = GradientSettings.of(self, theorem)
+        settings = GradientSettings.of(self, f"{PAGE}{kind}-gradient-exact")
         return calibrate_gradients(settings, objective, budget, neighbours, copies)
 
     def release(

@@ -26,6 +26,7 @@ from confide.mechanisms.gradient.calibration import (
     calibrate_gradients,
     check_gradient_settings,
 )
+from confide.mechanisms.gradient.clipped_gradient import Gradient, clipped_gradient
 from confide.mechanisms.gradient.iterations import (
     Admm,
     StepRule,
@@ -33,7 +34,6 @@ from confide.mechanisms.gradient.iterations import (
     check_averaged,
     least_scale,
 )
-from confide.mechanisms.gradient.noisy_gradient import Gradient, clipped_gradient
 from confide.mechanisms.gradient.ssadmm import PAGE, SUM, check_rho
 from confide.mechanisms.release import Release
 from confide.noise import Entropy, Noise
@@ -146,7 +146,8 @@ class PublishedMpAdmm:
         for rows in checked_copies(tasks, calibration.copies):
             least = least_scale(objective, 1 / self.rho)
             scale = scale or calibration.scale(rows, entropy, least)
-            exact = clipped_gradient(objective.loss, rows, calibration.clip)
+            radius = calibration.trusted_radius
+            exact = clipped_gradient(objective.loss, rows, calibration.clip, radius)
             noises = ThreeNoises(admm, calibration.noise, published=published)
             values.append(noises.run(exact, rule.of(calibration, scale), scale, entropy))
         return make_release(

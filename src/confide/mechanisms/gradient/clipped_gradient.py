@@ -1,0 +1,87 @@
+"""Sums of clipped gradients over all rows, in doubles: not private.
+
+docs/proofs/gradient-mechanisms.md#computed-sums bounds how far they are from exact ones.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from confide._types import AnyArray, Array
+from confide.data.matrix.lengths import sum_row_by_row
+from confide.data.rows.in_memory import Block, InMemoryRows, Rows
+from confide.mechanisms.rounding import is_long
+from confide.objectives import Loss
+
+Gradient: TypeAlias = Callable[[Array], Array]
+"""From coefficients to an estimate of Σ∇φ there; what it returns is the caller's own."""
+
+SHORTEST, LEAST, MOST = 1e-300, 1e-290, 1e300
+ROUNDINGS = 32
+
+
+def clipped_gradient(
+    loss: Loss, rows: Rows, clip: float, trusted_radius: float = 0.0
+) -> Gradient:
+    """Return Σ∇φ over all rows, every gradient shortened to the clip: not private.
+
+    The gradient of a record is its slope times its row, so it is the slope that is cut;
+    with several targets there is a slope for each, and all are shortened alike. Where θ is
+    longer than ``trusted_radius``, margins are rounded row by row.
+    """
+    shape = coefficient_shape(rows)
+    known = caps(rows.lengths(), clip, shape) if isinstance(rows, InMemoryRows) else None
+
+    def gradient(theta: Array) -> Array:
+        point = theta.reshape(shape)
+        by_row = is_long(theta, trusted_radius)
+
+        def part(block: Block) -> tuple[Any, ...]:
+            if known is None:
+                cap = caps(block.lengths(), clip, shape)
+            else:
+                cap = known[block.start : block.start + len(block.target)]
+            slopes = cut_slopes(loss, block, point, cap, by_row=by_row)
+            return (block.weighted_sum(slopes),)
+
+        return np.asarray(rows.sum(part)[0], dtype=np.float64).ravel()
+
+    return gradient
+
+
+def caps(
+    lengths: Array, clip: float, shape: tuple[int, ...], shortest: float = SHORTEST
+) -> Array:
+    """Return the largest slope of every row, so that its gradient is within the clip.
+
+    It is a little less than clip/length, for what rounding may add to a gradient. Caps so
+    small that they would be rounded by more than a little are 0.
+    """
+    within = clip * (1 - (sum(shape) + ROUNDINGS) * 2.0**-52)
+    with np.errstate(over="ignore"):
+        found = np.minimum(within / np.maximum(lengths, shortest), MOST)
+    found[found < LEAST] = 0.0
+    return np.asarray(found)
+
+
+def cut_slopes(
+    loss: Loss, block: Block, theta: Array, cap: AnyArray, *, by_row: bool
+) -> AnyArray:
+    """Return slopes within the caps, also where a margin of ∞ − ∞ makes one no number."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        margin = block.margin(theta, row_independent=by_row)
+        slopes = loss.slope(margin, block.target)
+    most = cap if slopes.ndim == 1 else cap[:, None]
+    np.fmin(slopes, most, out=slopes)
+    np.maximum(slopes, -most, out=slopes)
+    if slopes.ndim == 2:
+        shares = np.divide(slopes, most, out=np.zeros_like(slopes), where=most > 0)
+        lengths = np.sqrt(sum_row_by_row("ij,ij->i", shares, shares))
+        slopes /= np.maximum(1.0, lengths)[:, None]
+    return slopes
+
+
+def coefficient_shape(rows: Rows) -> tuple[int, ...]:
+    """Return the shape of coefficients: a matrix where a record has several targets."""
+    return (rows.dimension, rows.responses) if rows.responses else (rows.dimension,)

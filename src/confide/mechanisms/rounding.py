@@ -1,0 +1,58 @@
+"""How far sums of gradients in doubles may be from exact ones, whatever the table.
+
+The number of rows may be private: bounds are for as many as there may be at most
+(docs/proofs/gradient-mechanisms.md#computed-sums).
+"""
+
+import math
+
+import numpy as np
+
+from confide._types import Array
+from confide.data.matrix.sums import MAX_ROWS, MOST_TERMS
+from confide.data.rows.in_memory import Rows
+from confide.errors import InvalidParameter, MissingPublicBound
+from confide.objectives import Objective, PublicBounds, curvature_bound
+
+UNIT = 2.0**-53
+SUM_SHARE = 1e-3
+"""What adding up can move a sum by, in lengths of the longest gradient of a record."""
+MARGIN_SHARE = 5e-4
+"""What the rounding of margins can, where they are computed for many rows at once."""
+SLACK = 2 * (SUM_SHARE + MARGIN_SHARE)
+"""By so many lengths more than exact ones do sums of neighbouring tables differ."""
+
+
+def trusted_radius(objective: Objective, slope: float) -> float:
+    """Return how long θ may be for margins that a product of matrices rounds.
+
+    ``slope`` times a longest row is a longest gradient. The radius is 0 where the slope of
+    the loss may jump, or where nothing public bounds it for every θ.
+    """
+    anywhere = PublicBounds(objective.row_norm, math.inf, objective.target_bound)
+    try:
+        bend = curvature_bound(objective.loss, anywhere)
+        steepest = objective.loss.slope_bound(anywhere)
+    except MissingPublicBound:
+        return 0.0
+    entries = objective.dimension // objective.responses
+    allowed = MARGIN_SHARE * slope / (MAX_ROWS * UNIT)
+    allowed -= 8 * (steepest + 2 * (objective.target_bound or 0.0))
+    return max(0.0, allowed / (1.01 * (entries + 4) * bend * objective.row_norm))
+
+
+def is_long(theta: Array, radius: float) -> bool:
+    """Whether θ is longer than a radius, or no vector of numbers at all."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return not float(np.linalg.norm(theta)) <= radius
+
+
+def check_sums(rows: Rows) -> None:
+    """Refuse, before anything is spent, rows whose sums no bound here covers."""
+    if rows.count > MAX_ROWS or rows.sum_shape.terms > MOST_TERMS:
+        raise InvalidParameter(
+            "rows",
+            f"at most {MAX_ROWS:,}: doubles cannot add more to the precision that is "
+            "paid for",
+            "more",
+        )
