@@ -298,3 +298,13 @@ def test_dask_is_imported_only_where_it_is_asked_for():
             names = [alias.name for alias in getattr(node, "names", ())]
             modules = [getattr(node, "module", None) or "", *names]
             assert not {"dask", "distributed"} & {m.split(".")[0] for m in modules}, path
+
+
+def test_no_class_name_is_used_twice():
+    names = [
+        node.name
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+    assert sorted(names) == sorted(set(names))

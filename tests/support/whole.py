@@ -169,7 +169,7 @@ def _masses(objective, noise, records, edges):
 
 def _shifted(objective, noise, first, second):
     centres = [_minimiser(objective, records) for records in (first, second)]
-    reach = exact.REACH[noise.kind] * noise.scale
+    reach = noise.reach * noise.scale
     edges = np.linspace(min(centres) - reach, max(centres) + reach, POINTS[noise.kind] + 1)
     points = ((edges[1:] + edges[:-1]) / 2)[:, None]
     logs = [noise.log_density((points[:, 0] - c) ** 2, 1) for c in centres]

@@ -10,7 +10,7 @@ from confide.attacks.audit import (
     threshold_audit,
 )
 from confide.attacks.exact_loss import (
-    Law,
+    GridLaw,
     Records,
     exact_pair,
     hockey_stick,
@@ -21,8 +21,8 @@ from confide.attacks.inversion import Inversion, ModelInversion, evaluate_invers
 __all__ = [
     "Audit",
     "AuditResult",
+    "GridLaw",
     "Inversion",
-    "Law",
     "ModelInversion",
     "Records",
     "black_box_finding",

@@ -46,7 +46,7 @@ class Records:
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
+class GridLaw:
     """A density on grid points of equal volume, and atoms."""
 
     log_density: Array
@@ -67,7 +67,7 @@ def exact_pair(
     points: int | None = None,
     *,
     tilt: float = 0.0,
-) -> tuple[Law, Law]:
+) -> tuple[GridLaw, GridLaw]:
     """Return the laws of the minimiser under both datasets, on a common grid.
 
     ``tilt`` is a public linear term, the same in every coordinate.
@@ -99,14 +99,14 @@ def exact_pair(
     )
 
 
-def hockey_stick(first: Law, second: Law, epsilon: float) -> float:
+def hockey_stick(first: GridLaw, second: GridLaw, epsilon: float) -> float:
     """Return δ(ε) = sup over events of P(event) − e^ε Q(event)."""
     p, q = np.exp(first.log_density), np.exp(second.log_density + epsilon)
     smooth = float(np.maximum(p - q, 0).sum()) * first.volume
     return smooth + float(np.maximum(first.atoms - np.exp(epsilon) * second.atoms, 0).sum())
 
 
-def max_log_ratio(first: Law, second: Law) -> float:
+def max_log_ratio(first: GridLaw, second: GridLaw) -> float:
     """Return the largest log(p/q) among grid points and atoms."""
     there = np.isfinite(first.log_density)
     worst = float(np.max(first.log_density[there] - second.log_density[there]))
@@ -126,7 +126,7 @@ def _law(
     volume: float,
     *,
     tilt: float = 0.0,
-) -> Law:
+) -> GridLaw:
     pull, determinant = _gradient_and_determinant(objective, records, grid)
     pull = pull + tilt
     kink, box = objective.nonsmooth_part, objective.constraint
@@ -144,7 +144,7 @@ def _law(
         inside = (grid[:, 0] > box.lower) & (grid[:, 0] < box.upper)
         log_density = np.where(inside, log_density, -np.inf)
         atoms += _box_atoms(objective, noise, records, box, tilt)
-    return Law(log_density, volume, np.array(atoms))
+    return GridLaw(log_density, volume, np.array(atoms))
 
 
 def _gradient_and_determinant(

@@ -132,7 +132,7 @@ class Exponential:
 
 
 @dataclass(frozen=True, slots=True)
-class Gumbel:
+class GumbelLaw:
     """exp(−x − exp(−x))."""
 
     sides: tuple[int, ...] = (1, -1)
@@ -160,7 +160,7 @@ class Gumbel:
 NORMAL = Normal()
 LAPLACE = Exponential((1, -1))
 EXPONENTIAL = Exponential()
-GUMBEL = Gumbel()
+GUMBEL = GumbelLaw()
 
 
 @dataclass(frozen=True, slots=True)

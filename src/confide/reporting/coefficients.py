@@ -39,7 +39,7 @@ class Coefficient:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """What a table shows of every coefficient: an attribute of it, under a heading."""
 
     key: str
@@ -48,14 +48,14 @@ class Column:
 
 
 COLUMNS: Final = (
-    Column("estimate", "estimate"),
-    Column("lower", "lower"),
-    Column("upper", "upper"),
-    Column("widened_by", "widened by", numeric=False),
+    TableColumn("estimate", "estimate"),
+    TableColumn("lower", "lower"),
+    TableColumn("upper", "upper"),
+    TableColumn("widened_by", "widened by", numeric=False),
 )
 
 
-def shown_columns(rows: Sequence[Coefficient]) -> tuple[Column, ...]:
+def shown_columns(rows: Sequence[Coefficient]) -> tuple[TableColumn, ...]:
     """Return the columns that say something; an estimate does in any case."""
     return COLUMNS[:1] + tuple(
         column

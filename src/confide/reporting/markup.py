@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from confide.reporting.coefficients import Coefficient, Column
+from confide.reporting.coefficients import Coefficient, TableColumn
 from confide.reporting.format import one_line, short
 
 
@@ -49,14 +49,14 @@ def _environment() -> Any:
 
 
 def aligned_rows(
-    rows: Sequence[Coefficient], columns: Sequence[Column], digits: int
+    rows: Sequence[Coefficient], columns: Sequence[TableColumn], digits: int
 ) -> list[tuple[Coefficient, list[Cell]]]:
     """Return every coefficient with its cells; decimal points stand under each other."""
     cells = [_cells([getattr(row, c.key) for row in rows], c, digits) for c in columns]
     return [(row, [column[k] for column in cells]) for k, row in enumerate(rows)]
 
 
-def _cells(values: Sequence[Any], column: Column, digits: int) -> list[Cell]:
+def _cells(values: Sequence[Any], column: TableColumn, digits: int) -> list[Cell]:
     if not column.numeric:
         return [Cell(value or "", numeric=False) for value in values]
     texts = ["" if value is None else short(value, digits) for value in values]

@@ -7,7 +7,7 @@ from typing import Any
 from confide.privacy import Budget, Guarantee
 from confide.reporting.coefficients import (
     Coefficient,
-    Column,
+    TableColumn,
     plot_coefficients,
     shown_columns,
 )
@@ -26,7 +26,7 @@ class CoefficientTable:
     level: float | None = None
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[TableColumn, ...]:
         """What is shown of every coefficient."""
         return shown_columns(self.rows)
 
