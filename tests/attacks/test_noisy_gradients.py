@@ -24,7 +24,12 @@ from confide.data.rows.in_memory import InMemoryRows
 from confide.errors import InvalidParameter
 from confide.mechanisms import DpAdmm, MomentumDescent, MpAdmm, ProximalSgd, SsAdmm
 from confide.mechanisms import rounding as bounds
-from confide.mechanisms.gradient import batch_sums, clipped_gradient, noisy_gradient
+from confide.mechanisms.gradient import (
+    batch_sums,
+    calibration,
+    clipped_gradient,
+    noisy_gradient,
+)
 from confide.mechanisms.gradient.batch_sums import ExactSum
 from confide.mechanisms.gradient.calibration import BATCH_SLACK, GradientCalibration
 from confide.mechanisms.rounding import SLACK, check_sums, trusted_radius
@@ -112,20 +117,6 @@ def test_noise_in_doubles_would_leave_the_lattice(name, monkeypatch):
     assert any((found != np.rint(found)).any() for found in seen)
 
 
-@pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
-def test_one_step_of_momentum_gives_nobody_away(relation):
-    """The coefficients after one step are read as the noisy sum that made them."""
-    plan = MomentumDescent(1).calibrate(objective(), Zcdp(0.5), relation)
-    said = []
-    for rows in tables(relation):
-        values = [plan.release([rows], Entropy.seeded(s)).value for s in range(200)]
-        gradient = noisy_gradient.noisy_gradient(plan, rows, Entropy.seeded(0))
-        on_lattice = gradient(np.zeros(WIDTH)) / plan.grid
-        assert (on_lattice == np.rint(on_lattice)).all()
-        said.append(len({tuple(value) for value in values}))
-    assert said == [200, 200]
-
-
 # ------------------------------------------------------------------------- exact laws
 
 
@@ -202,22 +193,52 @@ def whole_sum(plan, rows, theta):
     return found(theta, np.arange(rows.count))
 
 
-def test_computed_sums_move_farther_than_exact_ones_and_no_farther_than_is_paid_for():
-    """Without the slack the noise would be calibrated to less than what happens."""
+def paid_and_moved():
+    """Return the sensitivity that noise is drawn for, and how far a record moves a sum."""
     plan = MomentumDescent(1, clip=0.1).calibrate(
-        Objective(Logistic(), 1, 1.0, 1.0), BUDGET, ADD
+        Objective(Logistic(), 1, 1.0, 1.0), BUDGET, REPLACE
     )
-    multiplier = plan.noise.scale / ((1 + SLACK) * plan.clip)
-    features = np.ones((3000, 1))
+    (event,) = plan.events
+    paid = Fraction(plan.noise.scale) * Fraction(event.mu)
+    labels = np.ones(3000)
     moves = []
     for count in range(2500, 2900, 7):
-        sums = [
-            whole_sum(plan, bound_rows(features[:n], -np.ones(n), 1.0, 0.0), np.zeros(1))
-            for n in (count, count + 1)
-        ]
-        moves.append(Fraction(float(sums[1][0])) - Fraction(float(sums[0][0])))
-    assert max(moves) > Fraction(plan.clip)
-    assert max(moves) * Fraction(multiplier) <= Fraction(plan.noise.scale)
+        sums = []
+        for label in (1.0, -1.0):
+            target = np.append(-labels[:count], label)
+            rows = bound_rows(np.ones((count + 1, 1)), target, 1.0, 0.0)
+            sums.append(Fraction(float(whole_sum(plan, rows, np.zeros(1))[0])))
+        moves.append(abs(sums[0] - sums[1]))
+    return paid, max(moves)
+
+
+def test_a_record_moves_computed_sums_by_no_more_than_is_paid_for():
+    paid, moved = paid_and_moved()
+    assert moved <= paid
+
+
+def test_less_noise_for_sums_in_doubles_would_be_noticed(monkeypatch):
+    """A record moves a computed sum farther than it moves an exact one."""
+    monkeypatch.setattr(calibration, "SLACK", 0.0)
+    monkeypatch.setattr(clipped_gradient, "ROUNDINGS", -1)
+    paid, moved = paid_and_moved()
+    assert moved > paid
+
+
+def longest_gradients():
+    """Return squared lengths of clipped gradients of single records, over the clip's."""
+    rng = np.random.default_rng(3)
+    rows = bound_rows(rng.normal(size=(300, 7)), np.full(300, 9.0), 100.0, 0.0)
+    for one in range(300):
+        row = rows.take(np.array([one]))
+        found = clipped_gradient.clipped_gradient(Squared(), row, 0.3)(np.zeros(7))
+        yield exact_length(found) / Fraction(0.3) ** 2
+
+
+def test_no_gradient_is_longer_than_its_clip_by_a_rounding(monkeypatch):
+    assert max(longest_gradients()) <= 1
+    monkeypatch.setattr(clipped_gradient, "ROUNDINGS", -7)
+    assert max(longest_gradients()) > 1
 
 
 def test_the_bounds_on_rounding_add_up():

@@ -20,9 +20,12 @@ from confide.mechanisms import (
     AdaptiveObjectivePerturbation,
     AdmmObjectivePerturbation,
     MomentRelease,
+    MomentumDescent,
     ObjectivePerturbation,
     OutputPerturbation,
 )
+from confide.mechanisms.gradient.clipped_gradient import clipped_gradient
+from confide.mechanisms.gradient.noisy_gradient import noisy_gradient
 from confide.mechanisms.intervals.moments import sensitivity, sums
 from confide.mechanisms.objective.perturbation import perturbed_minimiser
 from confide.noise import Entropy
@@ -257,3 +260,27 @@ def test_output_perturbation_on_a_line_is_not_promised_more():
         lambda t: plan.release([rows_of(t)], entropy).value, tables, accuses, 400
     )
     assert plan.status is not Status.PROVED or not has_advantage(said, 400)
+
+
+@pytest.mark.parametrize("relation", list(Neighbours), ids=str)
+def test_a_noisy_gradient_gives_nobody_away(relation):
+    """The first sum that leaves the rows; in doubles it would name the row every time."""
+    first, second = two_tables(300, 10)
+    if relation is Neighbours.REPLACE_ONE:
+        second = first[0] * np.where(np.arange(300) == 0, -1.0, 1.0)[:, None], first[1]
+    start, entropy = np.zeros(10), Entropy.seeded(12)
+    plan = MomentumDescent(1).calibrate(Objective(Logistic(), 10), BUDGET, relation)
+    assert plan.status is Status.PROVED
+    rows = [rows_of(first), rows_of(second)]
+    centres = [clipped_gradient(Logistic(), one, plan.clip)(start) for one in rows]
+    accuses = by_centres(centres, plan.noise.scale)
+
+    def draw(one):
+        return noisy_gradient(plan, one, entropy)(start)
+
+    assert not has_advantage(accusations(draw, rows, accuses, 200), 200)
+
+    def in_doubles(centre):
+        return centre + plan.noise.draw(10, entropy)
+
+    assert has_advantage(accusations(in_doubles, centres, accuses, 200), 200)

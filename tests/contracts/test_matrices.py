@@ -253,6 +253,14 @@ def test_products_are_those_of_arrays(pair, dtype):
         assert found.dtype == dtype
 
 
+def test_entries_are_cut_toward_zero(doubles):
+    matrix, rows = doubles
+    for unit in (0.25, 2.0**-20):
+        found = matrix.truncated(unit)
+        assert type(found) is type(matrix)
+        assert np.array_equal(found.toarray(), np.trunc(rows / unit) * unit)
+
+
 @pytest.mark.parametrize("height", [0.0, 0.3])
 @pytest.mark.parametrize("shortened", [False, True])
 def test_gram_matrices_are_those_of_arrays(doubles, height, shortened):

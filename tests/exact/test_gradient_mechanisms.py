@@ -146,7 +146,7 @@ def test_momentum_asks_for_every_gradient_that_was_paid_for_and_no_more(monkeypa
         return gradient
 
     monkeypatch.setattr(momentum, "noisy_gradient", spy)
-    mechanism = MomentumDescent(6, clip=0.1)
+    mechanism = MomentumDescent(6, clip=0.02)
     target = Objective(Logistic(), 1, 1.0, 0.0)
     calibration = mechanism.calibrate(target, BUDGET, REPLACE)
     tables = [table([[1.0], [0.4]], [y, 1.0]) for y in (1.0, -1.0)]

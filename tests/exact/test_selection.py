@@ -308,7 +308,10 @@ def largest_threshold_step(budget, relation):
     worst = [0.0, 0.0, 0.0]
     for base in BASES.values():
         for first, second in neighbours_of(base, relation, SCREENED):
-            wanted = [7.0 * theta - _gradient(objective, r, theta) for r in (first, second)]
+            wanted = [
+                7.0 * theta - _gradient(objective, rows, theta, 0.0)
+                for rows in (first, second)
+            ]
             laws = [top_sets(np.abs(w), calibration.scores, 2) for w in wanted]
             worst[0] = max(worst[0], share_of_budget(*laws, main))
             for kept in ([0, 1], [0, 2], [1, 2]):

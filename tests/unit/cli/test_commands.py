@@ -153,7 +153,7 @@ def test_fit_by_steps_says_what_got_noise(folder, name):
     words = ("fit", "loans.csv", "--schema", "loans.toml", "--mechanism", name)
     result = run(*words, "--epsilon", "1", "--delta", "1e-6", "--out", "steps.json")
     assert result.exit_code == 0
-    assert "Status       CLAIMED" in result.output
+    assert "Status       PROVED" in result.output
     noise = load_model(folder / "steps.json").release_.noise
     assert [n.added_to[:14] for n in noise] == ["sum of clipped", "number of rows"]
     refused = run(*words, "--epsilon", "1")
