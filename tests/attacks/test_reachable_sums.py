@@ -77,7 +77,7 @@ ROWS = {
 
 
 def table_of(row, relation):
-    """Return a table with a row, and its neighbour without, or with another in its place."""
+    """Return a table with a row, and one without, or with another in its place."""
     first = ([*BASE, row], [*LABELS, 1.0])
     if relation is Neighbours.ADD_REMOVE:
         return first, (BASE, LABELS)

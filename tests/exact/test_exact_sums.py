@@ -5,6 +5,7 @@ frequencies are compared with chances to thirty digits. False alarm 1e-6 each.
 """
 
 import math
+from itertools import pairwise
 
 import mpmath
 import numpy as np
@@ -177,7 +178,7 @@ def test_no_cell_tells_more_than_the_budget(relation, epsilon):
                 below(LAPLACE, ((k - mpmath.mpf(0.5)) * grid - centre) / noise.scale)
                 for k in range(-30, 32)
             ]
-            laws.append([b - a for a, b in zip(edges, edges[1:], strict=False)])
+            laws.append([b - a for a, b in pairwise(edges)])
         losses = [abs(mpmath.log(a / b)) for a, b in zip(*laws, strict=True)]
     most = epsilon / (math.sqrt(2) if relation is REPLACE else 1)
     assert 0.99 * most <= max(losses) <= epsilon
