@@ -19,6 +19,7 @@ from confide.privacy import (
     Status,
     Zcdp,
 )
+from confide.privacy.guarantee import FEW_ROWS
 from confide.selection import (
     SELECTORS,
     ExponentialSelector,
@@ -68,6 +69,7 @@ STATUS_LINE = re.compile(
 PROVED = {
     *("objective", "adaptive", "admm-objective", "frank-wolfe", "select", "output"),
     *("dp-admm", "momentum", "mpadmm", "sgd", "ssadmm", "thresholding"),
+    *("ssp", "adassp", "functional"),
 }
 """What releases no sum of a statistic and a noise in doubles; all else is CLAIMED."""
 
@@ -187,8 +189,18 @@ def test_intervals_name_theorems_that_are_proved(name, budget, variant):
     )
     for theorem in (plan.guarantee.theorem, plan.moments.theorem, plan.main.theorem):
         assert proves(theorem), theorem
+    assert plan.guarantee.status is plan.main.guarantee.status is Status.PROVED
+    assert {*plan.main.guarantee.assumptions, FEW_ROWS} <= {*plan.guarantee.assumptions}
+
+
+def test_intervals_are_worth_no_more_than_their_coefficients(monkeypatch):
+    doubted = {"output-perturbation.md#output-pure-exact": "for a reason"}
+    monkeypatch.setattr("confide.privacy.guarantee.DOWNGRADED", doubted)
+    objective = Objective(Logistic(), 3)
+    relation = Neighbours.REPLACE_ONE
+    plan = calibrate_with_intervals(OutputPerturbation(), objective, Pure(1), relation)
     assert plan.guarantee.status is Status.CLAIMED
-    assert plan.guarantee.reason
+    assert plan.guarantee.reason == "for a reason"
 
 
 @pytest.mark.parametrize("method", [ChunkedSearch, RandomStopping])

@@ -175,6 +175,22 @@ def test_a_row_contributes_the_same_wherever_it_stands():
             assert np.array_equal(alone, every[start:stop])
 
 
+@pytest.mark.parametrize("name", sorted(LOSSES))
+def test_slope_and_curvature_of_a_record_do_not_depend_on_its_place(name):
+    """Libraries compute several numbers at once, and the last ones in another way."""
+    loss, rng = objective(name).loss, np.random.default_rng(6)
+    margin, target = rng.normal(size=1003) * 5, rng.choice(labels(name), 1003)
+
+    def both(cut):
+        slope = loss.slope(margin[cut], target[cut])
+        return slope, loss.curvature_from_slope(slope, margin[cut], target[cut])
+
+    whole = both(slice(None))
+    for start, stop in ((0, 1), (1, 2), (1, 9), (3, 1003), (998, 1003), (7, 20)):
+        for part, every in zip(both(slice(start, stop)), whole, strict=True):
+            assert np.array_equal(part, every[start:stop])
+
+
 def test_sums_of_doubles_stay_within_the_slack():
     """The same rows in another order move the sums by far less than the slack."""
     rng = np.random.default_rng(4)

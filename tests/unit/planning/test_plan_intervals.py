@@ -18,6 +18,7 @@ from confide.planning import (
     plan_columns,
 )
 from confide.privacy import Approx, Neighbours, Pure, Zcdp
+from confide.privacy.guarantee import SEEDED
 
 runner = CliRunner()
 BUDGETS = [Pure(1), Approx(1, 1e-6), Zcdp(0.05)]
@@ -56,6 +57,7 @@ def test_noise_ridge_and_promise_are_those_of_a_fit(mechanism, budget, wish):
         plan.neighbours,
         plan.guarantee.status,
         release.guarantee.theorem,
+        tuple(a for a in release.guarantee.assumptions if a != SEEDED),
         reason=release.guarantee.reason,
     )
     assert plan.budget == budget

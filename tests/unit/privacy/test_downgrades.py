@@ -83,10 +83,10 @@ def search(ledger=None, method="chunks", mechanism=DOUBLES):
 def paying(book, kind):
     if kind == "search":
         return search(book)
-    return model(ledger=book, **({"intervals": True} if kind == "intervals" else {}))
+    return model(ledger=book)
 
 
-@pytest.mark.parametrize("kind", ["output", "intervals", "search"])
+@pytest.mark.parametrize("kind", ["output", "search"])
 def test_the_warning_comes_before_the_charge_and_the_draw(book, rows, kind, monkeypatch):
     private = paying(book, kind)
     if kind == "output":
@@ -116,7 +116,7 @@ def test_the_warning_comes_before_the_charge_and_the_draw(book, rows, kind, monk
     assert [entry.status for entry in book.entries()][1] is Status.CLAIMED
 
 
-@pytest.mark.parametrize("kind", ["output", "intervals", "search"])
+@pytest.mark.parametrize("kind", ["output", "search"])
 def test_turned_into_an_error_it_stops_the_fit_in_time(book, rows, kind, monkeypatch):
     private = paying(book, kind)
     if kind == "output":

@@ -112,7 +112,8 @@ class AdaSsp:
         fixed = objective
         if objective.l2 is None:
             fixed = objective.with_l2(self._most(found.sums, objective.dimension))
-        check_scales(found.sums, found.sums.scale / found.moment.scale)
+        stretch = ABOVE * found.moment.scale / found.sums.scale
+        check_scales(objective, found.sums, stretch)
         return SumsCalibration(
             self,
             fixed,
@@ -238,10 +239,10 @@ def smallest_eigenvalue(gram: Array) -> float:
     """
     size, trace = len(gram), float(np.trace(gram))
     step = CERTIFIED * (size + 8) * ROUNDING * trace
-    found = _guess(gram)
+    low, high = -(2.0**-30) * trace, trace / size + step
+    found = min(max(_guess(gram), low), high)
     if _is_definite(gram, found - step) and not _is_definite(gram, found + step):
         return found
-    low, high = -(2.0**-30) * trace, trace / size + step
     while high - low > 2 * step and low < (found := (low + high) / 2) < high:
         low, high = (found, high) if _is_definite(gram, found) else (low, found)
     return (low + high) / 2

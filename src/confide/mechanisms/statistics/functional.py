@@ -28,13 +28,13 @@ from confide.mechanisms.statistics.sums import (
     PAGE,
     SumReach,
     SumsCalibration,
+    check_scales,
     pair_sensitivity,
     publish_pair,
     sufficient_statistics,
     within,
 )
 from confide.noise import Entropy, Laplace
-from confide.noise.real_vector import check_scale
 from confide.objectives import Objective, is_squared
 from confide.privacy import Budget, Neighbours, Pure
 
@@ -118,7 +118,8 @@ class FunctionalMechanism:
                 "Or use mechanism='ssp'.",
             )
         scale = copies * self.sensitivity(objective, neighbours) / float(budget.epsilon)
-        check_scale(DIAGONAL * scale)
+        noise = Laplace(scale)
+        check_scales(objective, noise, DIAGONAL)
         fixed = objective
         if objective.l2 is None:
             fixed = objective.with_l2(RIDGE * DIAGONAL * math.sqrt(2) * scale)
@@ -128,7 +129,7 @@ class FunctionalMechanism:
             budget,
             neighbours,
             PAGE + "functional-exact",
-            Laplace(scale),
+            noise,
             None,
             math.inf,
             (PureEvent(budget.epsilon),),

@@ -37,6 +37,7 @@ from confide.mechanisms.statistics.sums import (
     within,
 )
 from confide.noise import Entropy
+from confide.noise.samplers import ABOVE
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours, Pure
 
@@ -86,7 +87,7 @@ class SufficientStatistics:
         unit, event = unit_noise(budget, copies)
         weight = balanced_weight(objective)
         noise = scaled(unit, pair_sensitivity(objective, weight, neighbours))
-        check_scales(noise, weight)
+        check_scales(objective, noise, ABOVE / weight)
         fixed = objective
         if objective.l2 is None:
             fixed = objective.with_l2(self._ridge(objective, noise, weight))

@@ -166,10 +166,12 @@ def add_pair_noise(
     return publish_pair(statistics, noise, stretch, reach, entropy)
 
 
-def check_scales(noise: Noise, weight: float) -> None:
-    """Refuse, before anything is spent, noise that doubles could not hold."""
+def check_scales(objective: Objective, noise: Noise, stretch: float) -> None:
+    """Refuse, before anything is spent, bounds and noise that doubles could not hold."""
+    longest, bound = objective.row_norm, objective.target_bound or 1.0
+    for scale in (longest**2, longest * bound, noise.scale * stretch):
+        check_scale(scale)
     check_scale(noise.scale * HALF_ROOT)
-    check_scale(noise.scale * (ABOVE / weight))
 
 
 def ridge_solution(gram: Array, moment: Array, l2: float, least: float = 0.0) -> Array:
