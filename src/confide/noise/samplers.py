@@ -184,6 +184,34 @@ class Gaussian:
         return np.asarray(-squared_norm / (2 * variance) - constant)
 
 
+@NOISES.register("gumbel")
+@dataclass(frozen=True, slots=True)
+class Gumbel:
+    """Independent coordinates with distribution function exp(−exp(−x/scale))."""
+
+    scale: float
+    kind: ClassVar[str] = "gumbel"
+
+    def __post_init__(self) -> None:
+        check_scale(self.scale)
+
+    def sample(self, dimension: int, entropy: Entropy) -> RealVector:
+        """Draw one vector of real numbers."""
+        return real_vector.gumbel(dimension, self.scale, entropy)
+
+    def draw(self, dimension: int, entropy: Entropy) -> Array:
+        """Draw one vector: −scale·log E with E exponential, fine-grained for large ones."""
+        return -self.scale * np.log(-np.log1p(-entropy.uniform(dimension)))
+
+    def expected_norm(self, dimension: int) -> float:
+        """Return scale·√(p·(π²/6 + γ²)), which bounds the mean length from above."""
+        return self.scale * math.sqrt(dimension * (math.pi**2 / 6 + np.euler_gamma**2))
+
+    def deviation(self, dimension: int) -> float:
+        """Return π/√6 times the scale."""
+        return self.scale * math.pi / math.sqrt(6)
+
+
 def truncated_gaussian(
     scale: float, floor: float, dimension: int, entropy: Entropy
 ) -> Array:

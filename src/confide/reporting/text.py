@@ -16,7 +16,13 @@ from confide.privacy import (
     check_budget,
     zcdp_to_approx,
 )
-from confide.privacy.guarantee import ARITHMETIC, IDEAL_NOISE, ONE_ROW, PUBLIC_LABELS
+from confide.privacy.guarantee import (
+    ARITHMETIC,
+    FEWER_ROWS,
+    IDEAL_NOISE,
+    ONE_ROW,
+    PUBLIC_LABELS,
+)
 from confide.reporting.format import (
     chance_text,
     even_odds_text,
@@ -66,6 +72,7 @@ TRUST = {
 GLOSSES = {
     ARITHMETIC: "as computers in use have them; what is published is covered to its last "
     "digit",
+    FEWER_ROWS: "sums over more rows could be rounded by more than was paid for",
     IDEAL_NOISE: "the proof does not cover how a computer rounds the last digits",
     ONE_ROW: "whoever has more is protected less, and less with every further row",
     PUBLIC_LABELS: "the list of possible outcomes is not protected",

@@ -1,6 +1,5 @@
 """Iterative hard thresholding: noisy gradient steps that keep few columns."""
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -28,15 +27,16 @@ from confide.mechanisms.base import (
     checked_copies,
     make_release,
 )
-from confide.noise import Entropy, Gumbel, Noise, largest
+from confide.noise import Entropy, Gumbel, Noise
 from confide.objectives import Objective, curvature_bound
 from confide.privacy import Budget, Neighbours
 from confide.selection.base import PAGE, bounds_of, entry_bounds
 from confide.selection.choice_cost import (
     best_budget_kind,
-    check_rounding,
+    check_count,
     check_size,
     score_scale,
+    select_largest,
     sum_noise,
 )
 from confide.selection.screening import score_width
@@ -71,7 +71,7 @@ class StepCalibration(Calibration):
 
     def check_rows(self, rows: Rows) -> None:
         """Refuse by shape, before anything is spent."""
-        check_rounding(rows, math.sqrt(self.size) * rows.sum_shape.terms)
+        check_count(rows)
 
 
 @MECHANISMS.register("thresholding")
@@ -172,7 +172,8 @@ class HardThresholding:
         for _ in range(calibration.steps):
             wanted = steep * theta - _gradient(objective, rows, theta)
             ranks = np.abs(wanted[:columns])
-            support = largest(ranks, self.size, calibration.scores, entropy).tolist()
+            chosen = select_largest(ranks, self.size, calibration.scores, entropy)
+            support = chosen.tolist()
             kept = [*support, *range(columns, objective.dimension)]
             noisy = bend(few, rows.columns(support)) + calibration.bend.draw(1, entropy)[0]
             before, steep = steep, unit * max(noisy, 1.0) + (objective.l2 or 0.0)

@@ -15,6 +15,16 @@ FEW_ADDED = 1024
 MOST_ADDED = 8192
 """So many rows at most are added up one after the other."""
 
+MAX_ROWS = 10**9
+"""A public bound on the number of rows of any table: guarantees assume it."""
+SUM_ERROR = 1e-3
+"""So far a sum over rows, of terms up to 1, may be from the exact one, by rounding.
+
+A number goes through fewer than 8,450 additions, so that 10⁹·8450·2⁻⁵³ bounds what they
+lose; the rest is for the roundings of a term (docs/proofs/sparse-selection.md,
+score-rounding-exact).
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class SumShape:
