@@ -4,8 +4,10 @@ docs/proofs/exact-noise.md#comparison and #weights.
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Mapping
 from fractions import Fraction
+from itertools import accumulate
 from itertools import count as levels
 
 import numpy as np
@@ -136,16 +138,13 @@ class ExponentialWeights:
         if not self._counts[:FEW_HALVINGS].any():
             self._restart()
         kinds = np.flatnonzero(self._counts[:NEVER]).tolist()
-        shares = [int(self._counts[k]) << (kinds[-1] - k) for k in kinds]
-        total = sum(shares)
+        edges = list(accumulate(int(self._counts[k]) << (kinds[-1] - k) for k in kinds))
         while True:
-            drawn = _below(total, entropy)
-            for halvings, share in zip(kinds, shares, strict=True):
-                if drawn < share:
-                    break
-                drawn -= share
+            drawn = _below(edges[-1], entropy)
+            kind = bisect_right(edges, drawn)
+            halvings = kinds[kind]
             alike = np.flatnonzero(self._halvings == halvings)
-            place = int(alike[drawn >> (kinds[-1] - halvings)])
+            place = int(alike[(edges[kind] - 1 - drawn) >> (kinds[-1] - halvings)])
             exponent = Fraction(self._top) - Fraction(float(self._powers[place]))
             if exponential_coin(exponent, entropy, halvings):
                 return place
