@@ -150,7 +150,7 @@ def test_what_is_put_together_is_worth_its_weakest_part():
     assert not COMPOSED & set(DOWNGRADED)
     weak = SelectThenFit(ScreeningSelector(2), OutputPerturbation())
     found = weak.calibrate(Objective(Logistic(), 5), Pure(1), Neighbours.ADD_REMOVE)
-    assert found.theorem in COMPOSED
+    assert found.theorem.removesuffix("-exact") in COMPOSED
     assert found.guarantee.status is Status.CLAIMED
     assert found.guarantee.reason == found.fit.guarantee.reason != ""
 
@@ -191,7 +191,7 @@ def test_intervals_name_theorems_that_are_proved(name, budget, variant):
 @pytest.mark.parametrize("method", [ChunkedSearch, RandomStopping])
 def test_a_search_names_a_theorem_that_is_proved(method):
     assert proves(method.theorem)
-    assert (method.theorem in DOWNGRADED) is (method is RandomStopping)
+    assert method.theorem not in DOWNGRADED
 
 
 @pytest.mark.parametrize("name", WITHOUT_INTERVALS)
