@@ -124,7 +124,7 @@ def test_the_mean_of_the_target_moves_as_far_as_its_noise_is_for(relation):
             else reach * np.sqrt(3 / (2 * float(part.rho)))
         )
         assert found.centre.scale >= expected
-        assert found.centre.scale == pytest.approx(expected, rel=2e-4)
+        assert found.centre.scale == pytest.approx(expected, rel=3e-3)
 
 
 SQUARES = Squared()
