@@ -12,9 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from confide import LogisticRegression, Pure
-from confide.noise import Entropy
+from confide.noise import Entropy, SignedWeights
 from confide.selection import FrankWolfe
-from confide.selection.frank_wolfe import Corners
 
 EPSILON, STEPS, FITS = 14, 14, 20
 STEP = EPSILON / STEPS * 0.5 / 2.002
@@ -57,10 +56,10 @@ def test_one_record_does_not_decide_whether_a_column_is_ever_chosen():
 def test_choices_hold_when_all_scores_fall_far_below_where_they_were():
     """Binomial, 2 000 draws at chance 1/(1 + e): false alarm 1e-6."""
     for far in (700.0, 745.0, 1e4, 1e300):
-        corners = Corners(1.0, np.array([far, 0.0, 0.0]))
-        corners.update(np.array([0.0, 0.0, 9.0]), np.array([0, 2]))
-        corners.update(np.array([0.0, 8.0, 9.0]), np.array([1]))
+        corners = SignedWeights(np.array([far, 0.0, 0.0]))
+        corners.update(np.array([0, 2]), np.array([0.0, 9.0]))
+        corners.update(np.array([1]), np.array([8.0]))
         entropy = Entropy.seeded(7)
-        places = np.array([corners.choose(entropy)[0] for _ in range(2000)])
+        places = np.array([corners.draw(entropy)[0] for _ in range(2000)])
         chance = math.e / (1 + math.e)
         assert abs(np.mean(places == 2) - chance) < 4.9 * math.sqrt(chance / 2000)

@@ -24,6 +24,7 @@ from confide.data.rows.in_memory import InMemoryRows
 from confide.errors import InvalidParameter
 from confide.mechanisms import DpAdmm, MomentumDescent, MpAdmm, ProximalSgd, SsAdmm
 from confide.mechanisms import rounding as bounds
+from confide.mechanisms.base import check_length
 from confide.mechanisms.gradient import (
     batch_sums,
     calibration,
@@ -32,7 +33,7 @@ from confide.mechanisms.gradient import (
 )
 from confide.mechanisms.gradient.batch_sums import ExactSum
 from confide.mechanisms.gradient.calibration import BATCH_SLACK, GradientCalibration
-from confide.mechanisms.rounding import SLACK, check_sums, trusted_radius
+from confide.mechanisms.rounding import SLACK, trusted_radius
 from confide.noise import Entropy, Gaussian
 from confide.noise.lattice import LatticeNoise
 from confide.objectives import Clipped, Hinge, Logistic, Objective, Poisson, Squared
@@ -273,10 +274,10 @@ class ManyRows:
 
 
 def test_more_rows_than_doubles_can_add_are_refused():
-    check_sums(ManyRows(MAX_ROWS, MOST_TERMS))
+    check_length(ManyRows(MAX_ROWS, MOST_TERMS))
     for many in (ManyRows(MAX_ROWS + 1, 10), ManyRows(10, MOST_TERMS + 1)):
         with pytest.raises(InvalidParameter, match="1,000,000,000"):
-            check_sums(many)
+            check_length(many)
 
 
 # ----------------------------------------------------------- margins, rounded row by row

@@ -13,9 +13,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.special import expit, ndtr, ndtri
+from sklearn.base import BaseEstimator
 
 from confide import Approx, LogisticRegression, Pure, Zcdp
 from confide.data import bound_rows
+from confide.data.matrix.sums import MAX_ROWS
 from confide.mechanisms import (
     AdaptiveObjectivePerturbation,
     AdmmObjectivePerturbation,
@@ -29,9 +31,12 @@ from confide.mechanisms.gradient.noisy_gradient import noisy_gradient
 from confide.mechanisms.intervals.moments import sensitivity, sums
 from confide.mechanisms.objective.perturbation import perturbed_minimiser
 from confide.noise import Entropy
+from confide.noise.lattice import grid_for
 from confide.objectives import L1, Logistic, Objective
 from confide.privacy import Neighbours, Status
 from confide.solvers import minimise
+from confide.tuning.random_stopping import RandomStopping
+from confide.tuning.scores import Score, SearchTable
 
 ADD = Neighbours.ADD_REMOVE
 BUDGET = Approx(1, 1e-6)
@@ -284,3 +289,67 @@ def test_a_noisy_gradient_gives_nobody_away(relation):
         return centre + plan.noise.draw(10, entropy)
 
     assert has_advantage(accusations(in_doubles, centres, accuses, 200), 200)
+
+
+def released_scores(plan, table, entropy, count):
+    """Run a search whose candidates do nothing; return its scores and their lattice."""
+    score = Score(0.3, lambda model, features, actual: features[:, 0])
+    candidates = [Idle(), Idle()]
+    found = [plan.run(candidates, table, score, ADD, entropy).score for _ in range(count)]
+    return np.array(found), grid_for(plan.noise(0.3).scale, MAX_ROWS * 0.3)
+
+
+class Idle(BaseEstimator):
+    """A candidate that takes no notice of its rows."""
+
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+
+    def fit(self, features, target):
+        return self
+
+
+@pytest.mark.parametrize("budget", [Pure(9), Approx(4, 1e-6)], ids=str)
+@pytest.mark.parametrize("relation", list(Neighbours), ids=str)
+def test_scores_of_a_search_lie_on_one_lattice(budget, relation):
+    """Also those of no rows at all, of one, and of losses that add up to no short sum."""
+    plan = RandomStopping(runs=3).plan(budget, 2, 1)
+    losses = np.random.default_rng(1).uniform(0, 0.3, (40, 1))
+    other = losses if relation is ADD else np.vstack([[[0.0]], losses[1:]])
+    entropy = Entropy.seeded(21)
+    for rows in (losses, other[1:] if relation is ADD else other, losses[:1], losses[:0]):
+        table = SearchTable(rows, np.zeros(len(rows)))
+        scores, grid = released_scores(plan, table, entropy, 40)
+        assert (scores / grid == np.rint(scores / grid)).all()
+
+
+@pytest.mark.parametrize("budget", [Pure(9), Approx(4, 1e-6)], ids=str)
+def test_the_score_of_a_search_gives_nobody_away(budget):
+    """False alarm 6e-7."""
+    plan = RandomStopping(runs=3).plan(budget, 2, 1)
+    draws = exponentials if isinstance(budget, Pure) else normals
+    losses = np.array([[0.29], [1e-5]])
+    tables = [SearchTable(rows, np.zeros(len(rows))) for rows in (losses, losses[1:])]
+    centres = [np.array([-math.fsum(rows)]) for rows in (losses[:, 0], losses[1:, 0])]
+    entropy, scale = Entropy.seeded(22), plan.noise(0.3).scale
+
+    def accuses(value):
+        first, second = (reached(value, c, scale, draws)[0] for c in centres)
+        return first and not second
+
+    def draw(table):
+        return released_scores(plan, table, entropy, 1)[0]
+
+    assert not has_advantage(accusations(draw, tables, accuses, 200), 200)
+
+
+@pytest.mark.parametrize("budget", [Pure(9), Approx(4, 1e-6)], ids=str)
+def test_scores_with_noise_in_doubles_would_give_people_away(budget, monkeypatch):
+    monkeypatch.setattr(
+        "confide.tuning.random_stopping.publish",
+        lambda centre, noise, entropy, _: centre + noise.draw(len(centre), entropy),
+    )
+    with pytest.raises(AssertionError):
+        test_scores_of_a_search_lie_on_one_lattice(budget, ADD)
+    with pytest.raises(AssertionError):
+        test_the_score_of_a_search_gives_nobody_away(budget)

@@ -25,7 +25,7 @@ from confide.mechanisms.intervals.moments import ROUNDING_SLACK
 from confide.mechanisms.statistics import sums
 from confide.mechanisms.statistics.sums import pair_sensitivity, sufficient_statistics
 from confide.privacy import Approx, Neighbours, Pure
-from confide.privacy.guarantee import FEW_ROWS
+from confide.privacy.guarantee import ROW_LIMIT
 from support.sums import squares
 
 ADD = Neighbours.ADD_REMOVE
@@ -80,7 +80,7 @@ def test_the_slack_covers_as_many_rows_as_there_may_be():
     terms = MOST_TERMS + BEFORE
     lost = 2 * terms * unit / (1 - terms * unit) * MAX_ROWS
     assert lost <= Fraction(ROUNDING_SLACK) - Fraction(4, 10**5)
-    assert f"at most {MAX_ROWS:,} rows" == FEW_ROWS
+    assert f"at most {MAX_ROWS:,} rows" == ROW_LIMIT
 
 
 class Steps:
@@ -160,7 +160,7 @@ def test_computed_sums_move_by_more_than_exact_ones_and_less_than_the_slack(monk
 def test_only_the_cap_on_rows_refuses_a_table(mechanism):
     budget = Pure(1) if mechanism.name == "functional" else Approx(1, "1e-6")
     found = mechanism.calibrate(squares(2), budget, ADD)
-    assert FEW_ROWS in found.guarantee.assumptions
+    assert ROW_LIMIT in found.guarantee.assumptions
     found.check_rows(SimpleNamespace(count=MAX_ROWS))
     with pytest.raises(InvalidParameter, match="at most 1,000,000,000 rows"):
         found.check_rows(SimpleNamespace(count=MAX_ROWS + 1))

@@ -1,14 +1,10 @@
-"""A mechanism whose guarantee is only claimed: noise in doubles, as a theorem is not about."""
+"""A mechanism whose guarantee is only claimed: that of a theorem about real numbers."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from confide.mechanisms import OutputPerturbation
-
-CLAIMED = {
-    "output-perturbation.md#output-pure-exact": "output-perturbation.md#output-pure",
-    "output-perturbation.md#output-gaussian-exact": "output-perturbation.md#output-gaussian",
-}
+from confide.privacy.guarantee import EXACT
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,4 +17,4 @@ class DoubleOutput(OutputPerturbation):
         found = OutputPerturbation.calibrate(
             self, objective, budget, neighbours, copies=copies
         )
-        return replace(found, theorem=CLAIMED[found.theorem])
+        return replace(found, theorem=found.theorem.removesuffix(EXACT))

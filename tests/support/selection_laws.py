@@ -12,7 +12,7 @@ from confide.data.rows.in_memory import InMemoryRows
 from confide.noise import Gumbel
 from confide.privacy import Neighbours, Pure
 from confide.selection.exponential import GAP, BoxScores, _margin, loss_range
-from confide.selection.frank_wolfe import Corners, DensePath, SparsePath
+from confide.selection.frank_wolfe import DensePath, SparsePath
 from confide.selection.screening import column_scores
 
 ORDERS = (1.01, 1.5, 2.0, 4.0, 16.0, 64.0)
@@ -148,11 +148,3 @@ def walked(mechanism, calibration, rows, *, touched):
             path.move(place, sign * share * mechanism.radius, 1 - share)
         law[sequence] = float(log_chance)
     return law
-
-
-def corner_chances(pulls, rate):
-    """Return what `Corners` gives to every place, and to the sign + there."""
-    corners = Corners(rate, pulls)
-    return np.exp(corners.powers - logsumexp(corners.powers)), 1 / (
-        1 + np.exp(2 * rate * pulls)
-    )

@@ -49,10 +49,19 @@ class Margins:
         return self.of(read_matrix(frame[list(self.names or frame.columns)]))
 
     def of(self, features: Matrix) -> Array:
-        """Return the linear predictor of rows that are read already."""
+        """Return the linear predictor of rows that are read already.
+
+        That of a row does not depend on others, to the last bit: a record in a private
+        score then moves no other record's loss.
+        """
         nothing = np.zeros(features.shape[0])
         rows = self.bounding.enclose(features, nothing, constant=False)
-        parts = [block.margin(self.slopes.T) for block in rows.blocks(0, rows.count)]
+        parts = [
+            np.column_stack(
+                [block.margin(slopes, row_independent=True) for slopes in self.slopes]
+            )
+            for block in rows.blocks(0, rows.count)
+        ]
         return np.concatenate(parts) + self.levels
 
 

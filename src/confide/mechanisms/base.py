@@ -13,7 +13,7 @@ import numpy as np
 from confide._registry import Registry
 from confide._types import Array
 from confide.accounting import Event, GaussianEvent, PureEvent
-from confide.data.matrix.sums import MAX_ROWS
+from confide.data.matrix.sums import MAX_ROWS, MOST_TERMS
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter, MissingPublicBound, UnmetNeeds
 from confide.mechanisms.release import NoiseRecord, Release, RowBounds
@@ -291,13 +291,13 @@ def publish_together(
 
 def check_length(rows: Rows) -> None:
     """Refuse a table that is longer than guarantees assume; nothing else looks at it."""
-    if rows.count > MAX_ROWS:
+    if rows.count > MAX_ROWS or rows.sum_shape.terms > MOST_TERMS:
         raise InvalidParameter(
             "table",
-            f"of at most {MAX_ROWS:,} rows where sums over rows are released: the noise "
-            "covers what rounding does to so many",
+            f"of at most {MAX_ROWS:,} rows: the noise covers the rounding of sums over no "
+            "more than these",
             "a longer table",
-            "Fit on some of the rows, or use mechanism='objective'.",
+            "Fit on some of the rows.",
         )
 
 

@@ -9,9 +9,8 @@ import math
 import numpy as np
 
 from confide._types import Array
-from confide.data.matrix.sums import MAX_ROWS, MOST_TERMS
-from confide.data.rows.in_memory import Rows
-from confide.errors import InvalidParameter, MissingPublicBound
+from confide.data.matrix.sums import MAX_ROWS
+from confide.errors import MissingPublicBound
 from confide.objectives import Objective, PublicBounds, curvature_bound
 
 UNIT = 2.0**-53
@@ -45,14 +44,3 @@ def is_long(theta: Array, radius: float) -> bool:
     """Whether θ is longer than a radius, or no vector of numbers at all."""
     with np.errstate(over="ignore", invalid="ignore"):
         return not float(np.linalg.norm(theta)) <= radius
-
-
-def check_sums(rows: Rows) -> None:
-    """Refuse, before anything is spent, rows whose sums no bound here covers."""
-    if rows.count > MAX_ROWS or rows.sum_shape.terms > MOST_TERMS:
-        raise InvalidParameter(
-            "rows",
-            f"at most {MAX_ROWS:,}: doubles cannot add more to the precision that is "
-            "paid for",
-            "more",
-        )

@@ -1,25 +1,29 @@
 """Entropy and noise: the only room that draws random numbers."""
 
-from confide.noise.coins import poisson_subsets
 from confide.noise.entropy import Entropy, Generator, RandomState, generator
 from confide.noise.random_choice import (
-    Gumbel,
-    assign_groups,
+    SignedWeights,
     choose,
-    fixed_size_subsets,
+    choose_several,
     largest,
-    permutation,
 )
 from confide.noise.repetition_counts import TruncatedNegativeBinomial
 from confide.noise.samplers import (
     NOISES,
     Gaussian,
+    Gumbel,
     Laplace,
     Noise,
     RoundNoise,
     SphericalLaplace,
     truncated_gaussian,
     truncated_spherical_laplace,
+)
+from confide.noise.subsets import (
+    assign_groups,
+    fixed_size_subsets,
+    poisson_subsets,
+    shuffle,
 )
 
 __all__ = [
@@ -32,15 +36,17 @@ __all__ = [
     "Noise",
     "RandomState",
     "RoundNoise",
+    "SignedWeights",
     "SphericalLaplace",
     "TruncatedNegativeBinomial",
     "assign_groups",
     "choose",
+    "choose_several",
     "fixed_size_subsets",
     "generator",
     "largest",
-    "permutation",
     "poisson_subsets",
+    "shuffle",
     "truncated_gaussian",
     "truncated_spherical_laplace",
 ]

@@ -1,131 +1,197 @@
-"""Random choices and random subsets.
+"""Choices by noisy scores and by exponential weights, decided without rounding.
 
-Streams of subsets are endless; what they yield is valid until the next one is asked for.
+docs/proofs/exact-noise.md#comparison and #weights.
 """
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
+from bisect import bisect_right
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import accumulate
+from itertools import count as levels
 
 import numpy as np
 
 from confide._types import AnyArray, Array
-from confide.noise import real_vector
+from confide.noise import fixed_point
 from confide.noise.entropy import Entropy
-from confide.noise.real_vector import RealVector, check_scale
-from confide.noise.samplers import NOISES, Laplace
+from confide.noise.real_vector import Interval, RealVector
+from confide.noise.staircase import WORD, Real
 
-LARGEST_LOG_RATIO = 700.0
-"""Weights so far below the largest are all alike: a draw is 2⁻⁶⁵ of their sum at least and
-never falls on them."""
-GROUP_SIZE = 1024
 NOT_FINITE = "a random choice needs finite scores: this is a defect of confide"
+HUGE = 2.0**1000
+GUARD = 16
+LOG2_OF_E = 1.4426950408889634 * (1 - 2.0**-49)
+"""Less than log₂ e, so that halvings are never too many."""
+MOST_HALVINGS = 1000
+NEVER = MOST_HALVINGS + 1
+FEW_HALVINGS = 64
 
 
-@NOISES.register("gumbel")
-@dataclass(frozen=True, slots=True)
-class Gumbel:
-    """Independent coordinates with distribution function exp(−exp(−x/scale))."""
-
-    scale: float
-    kind: ClassVar[str] = "gumbel"
-
-    def __post_init__(self) -> None:
-        check_scale(self.scale)
-
-    def sample(
-        self, dimension: int, entropy: Entropy, stretch: float | Array = 1.0
-    ) -> RealVector:
-        """Draw one vector of real numbers, every one stretched."""
-        return real_vector.gumbel(dimension, self.scale * stretch, entropy)
-
-    def draw(self, dimension: int, entropy: Entropy) -> Array:
-        """Draw one vector: −scale·log E with E exponential, fine-grained for large ones."""
-        return -self.scale * np.log(-np.log1p(-entropy.uniform(dimension)))
-
-    def expected_norm(self, dimension: int) -> float:
-        """Return scale·√(p·(π²/6 + γ²)), which bounds the mean length from above."""
-        return self.scale * math.sqrt(dimension * (math.pi**2 / 6 + np.euler_gamma**2))
-
-    def deviation(self, dimension: int) -> float:
-        """Return π/√6 times the scale."""
-        return self.scale * math.pi / math.sqrt(6)
-
-
-def largest(
-    scores: Array, count: int, noise: Gumbel | Laplace, entropy: Entropy
-) -> AnyArray:
-    """Return the places, in rising order, of the largest scores once noise is added."""
+def largest(scores: Array, count: int, noise: RealVector) -> AnyArray:
+    """Return the places, in rising order, of the largest sums of score and noise."""
     if not np.isfinite(scores).all():
         raise FloatingPointError(NOT_FINITE)
-    noisy = scores + noise.draw(len(scores), entropy)
-    return np.sort(np.argpartition(-noisy, count - 1)[:count])
+    if count >= len(scores):
+        return np.arange(len(scores))
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = scores + noise.values
+        radii = noise.radii + np.abs(sums) * 2.0**-52
+        low, high = sums - radii, sums + radii
+    if np.abs(sums).max() > HUGE:
+        low, high = np.full(len(sums), -np.inf), np.full(len(sums), np.inf)
+    # The count-th largest of the lower ends, and the next of the upper ends.
+    lower = np.partition(low, len(low) - count)[len(low) - count]
+    upper = np.partition(high, len(high) - count - 1)[len(high) - count - 1]
+    sure = low > upper
+    undecided = np.flatnonzero((high >= lower) & ~sure).tolist()
+    wanted = count - int(sure.sum())
+    chosen = (
+        undecided if len(undecided) == wanted else _refine(scores, wanted, noise, undecided)
+    )
+    return np.sort(np.concatenate([np.flatnonzero(sure), chosen]).astype(np.intp))
+
+
+def _refine(scores: Array, wanted: int, noise: RealVector, places: list[int]) -> list[int]:
+    """Return the places of the largest sums among those that doubles leave open."""
+    for level in levels():
+        sums = {i: _sum_at(scores, noise, i, level) for i in places}
+        chosen = sorted(places, key=lambda i: -sums[i][0])[:wanted]
+        if _apart(sums, chosen):
+            return chosen
+    raise AssertionError
+
+
+def _sum_at(scores: Array, noise: RealVector, index: int, level: int) -> Interval:
+    score = Fraction(float(scores[index]))
+    low, high = noise.enclose(index, level)
+    return score + low, score + high
+
+
+def _apart(sums: Mapping[int, Interval], chosen: list[int]) -> bool:
+    """Whether all chosen intervals lie above all others."""
+    inside = set(chosen)
+    others = [high for i, (_, high) in sums.items() if i not in inside]
+    return min(sums[i][0] for i in chosen) > max(others)
+
+
+def exponential_coin(exponent: Fraction, entropy: Entropy, halvings: int = 0) -> bool:
+    """Toss a coin that shows heads with chance 2^halvings·exp(−exponent), at most 1."""
+    if exponent == halvings == 0:
+        return True
+    coin = Real(0, 1, 0)
+    while True:
+        coin.reveal(entropy)
+        bits = coin.shift + halvings + GUARD
+        scaled = (-exponent.numerator << bits) // exponent.denominator
+        low, high = fixed_point.exp(scaled, bits)
+        if (coin.low + 1) << GUARD <= low:
+            return True
+        if coin.low << GUARD >= high + 2:
+            return False
+
+
+class ExponentialWeights:
+    """Weights e^power of places, kept up while powers change; that of −∞ is 0.
+
+    Next to every weight, over that of the largest power of some moment, stands a power of
+    two, 2^−k: not below it and, but for the smallest, about twice as large at most. A place
+    is proposed by 2^−k and kept with the chance that makes up for the difference.
+    """
+
+    def __init__(self, powers: Array) -> None:
+        self._powers = powers
+        self._restart()
+
+    def _restart(self) -> None:
+        self._top = float(self._powers.max())
+        if not math.isfinite(self._top):
+            raise FloatingPointError(NOT_FINITE)
+        self._halvings = self._halvings_of(self._powers)
+        self._counts = np.bincount(self._halvings, minlength=NEVER + 1)
+
+    def _halvings_of(self, powers: Array) -> AnyArray:
+        """Return whole numbers k with 2^−k >= e^(power − top)."""
+        with np.errstate(over="ignore"):
+            gaps = self._top - powers
+            gaps *= LOG2_OF_E
+        halvings = np.minimum(gaps, MOST_HALVINGS, out=gaps).astype(np.int16)
+        halvings[powers == -np.inf] = NEVER
+        return halvings
+
+    def update(self, places: AnyArray, powers: Array) -> None:
+        """Take over other powers at some places, one or more; a place may come twice."""
+        self._powers[places] = powers
+        if not powers.max() <= self._top:
+            self._restart()
+            return
+        before, after = self._halvings[places], self._halvings_of(powers)
+        others = np.flatnonzero(before != after)
+        if len(others):
+            self._halvings[places] = after
+            others = others[np.unique(places[others], return_index=True)[1]]
+            self._counts -= np.bincount(before[others], minlength=NEVER + 1)
+            self._counts += np.bincount(after[others], minlength=NEVER + 1)
+
+    def draw(self, entropy: Entropy) -> int:
+        """Return a place with a chance in proportion to its weight."""
+        if not self._counts[:FEW_HALVINGS].any():
+            self._restart()
+        kinds = np.flatnonzero(self._counts[:NEVER]).tolist()
+        edges = list(accumulate(int(self._counts[k]) << (kinds[-1] - k) for k in kinds))
+        while True:
+            drawn = _below(edges[-1], entropy)
+            kind = bisect_right(edges, drawn)
+            halvings = kinds[kind]
+            alike = np.flatnonzero(self._halvings == halvings)
+            place = int(alike[(edges[kind] - 1 - drawn) >> (kinds[-1] - halvings)])
+            exponent = Fraction(self._top) - Fraction(float(self._powers[place]))
+            if exponential_coin(exponent, entropy, halvings):
+                return place
+
+
+class SignedWeights:
+    """Weights e^power and e^−power of every place, kept up while powers change."""
+
+    def __init__(self, powers: Array) -> None:
+        self._powers = powers
+        self._sizes = ExponentialWeights(np.abs(powers))
+
+    def update(self, places: AnyArray, powers: Array) -> None:
+        """Take over other powers at some places, one or more."""
+        self._powers[places] = powers
+        self._sizes.update(places, np.abs(powers))
+
+    def draw(self, entropy: Entropy) -> tuple[int, float]:
+        """Return a place and a sign with a chance in proportion to e^(sign·power)."""
+        while True:
+            place = self._sizes.draw(entropy)
+            sign = float(entropy.signs(1)[0])
+            power = Fraction(float(self._powers[place]))
+            if sign * power >= 0 or exponential_coin(2 * abs(power), entropy):
+                return place, sign
+
+
+def _below(limit: int, entropy: Entropy) -> int:
+    """Draw a whole number from 0 to limit − 1, each exactly as likely as the others."""
+    bits = limit.bit_length()
+    while True:
+        words = entropy.words(-(-bits // WORD))
+        drawn = int.from_bytes(words.tobytes(), "little") >> (-bits % WORD)
+        if drawn < limit:
+            return drawn
 
 
 def choose(powers: Array, entropy: Entropy) -> int:
-    """Return a place with a chance in proportion to exp(power).
-
-    Weights are taken over the largest of the moment, so that one is 1 and none is larger.
-    A group of places is drawn first and then a place of it: short sums round little.
-    """
-    top = float(powers.max())
-    if not math.isfinite(top):
-        raise FloatingPointError(NOT_FINITE)
-    with np.errstate(over="ignore"):
-        weights = np.exp(np.maximum(powers - top, -LARGEST_LOG_RATIO))
-    starts = np.arange(0, len(weights), GROUP_SIZE)
-    start = GROUP_SIZE * _drawn(np.add.reduceat(weights, starts), entropy)
-    return start + _drawn(weights[start : start + GROUP_SIZE], entropy)
+    """Return a place with a chance in proportion to exp(power); −∞ is never chosen."""
+    return ExponentialWeights(powers).draw(entropy)
 
 
-def _drawn(weights: Array, entropy: Entropy) -> int:
-    """Return a place with a chance in proportion to its weight, by one draw."""
-    below = np.cumsum(weights)
-    level = entropy.uniform(1)[0] * below[-1]
-    return int(np.searchsorted(below, level, side="right"))
-
-
-def permutation(count: int, entropy: Entropy) -> AnyArray:
-    """Return the places 0, …, count − 1 in random order."""
-    return np.argsort(entropy.words(count), kind="stable")
-
-
-def assign_groups(count: int, groups: int, entropy: Entropy) -> AnyArray:
-    """Return a group for each, every one drawn on its own and all equally likely."""
-    return np.asarray((entropy.uniform(count) * groups).astype(np.intp))
-
-
-DRAWN_AT_ONCE = 2**14
-
-
-def fixed_size_subsets(count: int, size: int, entropy: Entropy) -> Iterator[AnyArray]:
-    """Yield independent subsets of ``size`` places out of ``count``, all as likely.
-
-    Places are drawn with replacement until so many different ones have come: by symmetry
-    no set of them is likelier than another. Where more than half is wanted, the places
-    that are left out are drawn instead.
-    """
-    few = min(size, count - size)
-    pool = _pool(count, few, entropy)
-    last = np.empty(count, dtype=np.int64)
-    turn = np.arange(few)
-    everything = np.arange(count)
-    while True:
-        chosen = next(pool)
-        while True:
-            # Of equal places the one that was written last stays.
-            last[chosen] = turn[: len(chosen)]
-            chosen = chosen[last[chosen] == turn[: len(chosen)]]
-            if len(chosen) == few:
-                break
-            more = entropy.below(count, few - len(chosen))
-            chosen = np.concatenate([chosen, more])
-        yield chosen if few == size else np.delete(everything, chosen)
-
-
-def _pool(count: int, size: int, entropy: Entropy) -> Iterator[AnyArray]:
-    """Yield places with replacement, so many at a time."""
-    at_once = max(1, DRAWN_AT_ONCE // max(1, size))
-    while True:
-        yield from entropy.below(count, at_once * size).reshape(at_once, size)
+def choose_several(powers: Array, count: int, entropy: Entropy) -> AnyArray:
+    """Return different places, in rising order: each chosen from those that are left."""
+    weights = ExponentialWeights(powers.copy())
+    chosen = []
+    for _ in range(count):
+        chosen.append(weights.draw(entropy))
+        weights.update(np.array(chosen[-1:]), np.array([-np.inf]))
+    return np.sort(chosen)

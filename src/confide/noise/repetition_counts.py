@@ -1,16 +1,67 @@
-"""How often to repeat: a random number that no table has a say in."""
+"""How often to repeat: a random number that does not depend on the data.
+
+Laws whose total is known as closely as needed are drawn by inversion, without rounding:
+docs/proofs/exact-noise.md#inversion.
+"""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
+from itertools import count as levels
 
 import numpy as np
 
 from confide._types import Array
 from confide.errors import InvalidParameter
+from confide.noise import fixed_point
 from confide.noise.entropy import Entropy
+from confide.noise.fixed_point import Bounds
+from confide.noise.staircase import Real
 
-NEGLIGIBLE_CHANCE = 2.0**-80
-"""Chances below this are beyond what one draw can tell apart."""
+GUARD = 64
+
+
+def invert(
+    ratio: Callable[[int], tuple[int, int]],
+    total: Callable[[int], Bounds],
+    entropy: Entropy,
+) -> int:
+    """Draw a place k = 0, 1, … with a chance in proportion to w(k).
+
+    w(0) = 1 and w(k+1) = w(k)·ratio(k), a numerator and a denominator; ``total`` returns
+    bounds on Σ w(k) in units of 2^−bits. Sums of weights are compared with U times it, U
+    uniform.
+    """
+    uniform = Real(0, 1, 0)
+    for _ in levels():
+        uniform.reveal(entropy)
+        found = _search(ratio, total(uniform.shift + GUARD), uniform)
+        if found is not None:
+            return found
+    raise AssertionError
+
+
+def _search(
+    ratio: Callable[[int], tuple[int, int]], total: Bounds, uniform: Real
+) -> int | None:
+    """Return the place whose share of the total holds U, or None if bits are missing."""
+    bits = uniform.shift + GUARD
+    least = uniform.low * total[0] >> uniform.shift
+    most = ((uniform.low + 1) * total[1] >> uniform.shift) + 1
+    low = high = 1 << bits
+    low_sum, high_sum = low, high
+    for place in levels():
+        if low_sum >= most:
+            return place
+        if high_sum > least:
+            return None
+        numerator, denominator = ratio(place)
+        low = low * numerator // denominator
+        high = -(-high * numerator // denominator)
+        low_sum += low
+        high_sum += high
+    raise AssertionError
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +83,7 @@ class TruncatedNegativeBinomial:
 
     @classmethod
     def of_mean(cls, shape: float, mean: float) -> "TruncatedNegativeBinomial":
-        """Return the law of this shape with a mean that is just about the wished one."""
+        """Return the law of this shape with a mean next to this one."""
         if not 1 < mean <= 1e6:
             raise InvalidParameter("mean of the runs", "above 1 and at most 1e6", mean)
         low, high = -50.0, -1e-9
@@ -64,19 +115,25 @@ class TruncatedNegativeBinomial:
         return self.chance_of_one * np.concatenate([[1.0], np.cumprod(steps)])
 
     def draw(self, entropy: Entropy) -> int:
-        """Draw one, by inversion."""
-        left = float(entropy.uniform(1)[0])
-        runs, log_chance = 1, self._log_chance_of_one
-        while left > (chance := math.exp(log_chance)):
-            left -= chance
-            growth = (1 - self.gamma) * (runs + self.shape) / (runs + 1)
-            if growth < 1 and chance < NEGLIGIBLE_CHANCE:
-                break
-            log_chance += math.log(growth)
-            runs += 1
-        return runs
+        """Draw one, by inversion, with the exact values of shape and gamma."""
+        shape, gamma = Fraction(self.shape), Fraction(self.gamma)
+        first, second = (1 - gamma).as_integer_ratio()
+        third, fourth = shape.as_integer_ratio()
 
-    @property
-    def _log_chance_of_one(self) -> float:
-        """Its logarithm, for the chance itself may be too small for a double."""
-        return (1 + self.shape) * math.log(self.gamma) + math.log(self.mean)
+        def ratio(k: int) -> tuple[int, int]:
+            """Return (1 − γ)(k + 1 + η)/(k + 2)."""
+            return first * (third + (k + 1) * fourth), second * fourth * (k + 2)
+
+        def total(bits: int) -> Bounds:
+            """Return bounds on (γ^−η − 1)/(η(1 − γ)), or −log γ/(1 − γ) if η is 0."""
+            low, high = fixed_point.log(1 / gamma, bits + GUARD)
+            divisor = 1 - gamma
+            if shape:
+                divisor *= shape
+                unit = 1 << (bits + GUARD)
+                low = fixed_point.exp(int(shape * low), bits + GUARD)[0] - unit
+                high = fixed_point.exp(int(shape * high) + 1, bits + GUARD)[1] - unit
+            scale = 1 / (divisor * (1 << GUARD))
+            return int(low * scale), int(high * scale) + 1
+
+        return 1 + invert(ratio, total, entropy)

@@ -239,6 +239,36 @@ def _gamma_nodes(dimension: int) -> tuple[Array, Array]:
     return 2 * nodes, vectors[0] ** 2
 
 
+@NOISES.register("gumbel")
+@dataclass(frozen=True, slots=True)
+class Gumbel:
+    """Independent coordinates with distribution function exp(−exp(−x/scale))."""
+
+    scale: float
+    kind: ClassVar[str] = "gumbel"
+
+    def __post_init__(self) -> None:
+        check_scale(self.scale)
+
+    def sample(
+        self, dimension: int, entropy: Entropy, stretch: float | Array = 1.0
+    ) -> RealVector:
+        """Draw one vector of real numbers, every one stretched."""
+        return real_vector.gumbel(dimension, self.scale * stretch, entropy)
+
+    def draw(self, dimension: int, entropy: Entropy) -> Array:
+        """Draw one vector: −scale·log E with E exponential, fine-grained for large ones."""
+        return -self.scale * np.log(-np.log1p(-entropy.uniform(dimension)))
+
+    def expected_norm(self, dimension: int) -> float:
+        """Return scale·√(p·(π²/6 + γ²)), which bounds the mean length from above."""
+        return self.scale * math.sqrt(dimension * (math.pi**2 / 6 + np.euler_gamma**2))
+
+    def deviation(self, dimension: int) -> float:
+        """Return π/√6 times the scale."""
+        return self.scale * math.pi / math.sqrt(6)
+
+
 def truncated_gaussian(
     scale: float, floor: float, dimension: int, entropy: Entropy
 ) -> Array:

@@ -101,18 +101,9 @@ ARITHMETIC = (
     "uniform random bits from the operating system, IEEE 754 arithmetic, and nobody times "
     "the run"
 )
-FEW_ROWS = "at most 1,000,000,000 rows"
+ROW_LIMIT = "at most 1,000,000,000 rows"
 EXACT = "-exact"
 """How theorems end that cover what is published to its last digit."""
-SUMMED = frozenset(
-    {
-        "gradient-mechanisms.md#noisy-gradient-exact",
-        "gradient-mechanisms.md#sampled-gradient-exact",
-        "gradient-mechanisms.md#dp-admm-exact",
-        "sparse-selection.md#hard-thresholding-exact",
-    }
-)
-"""Theorems about sums of doubles, which hold for tables that are not larger."""
 ONE_ROW = "one row per person"
 PUBLIC_LABELS = "labels are public"
 SEEDED = "the noise was seeded: whoever knows the seed sees through it"
@@ -147,9 +138,9 @@ class Guarantee:
 
     def __post_init__(self) -> None:
         if not self.assumptions:
-            numbers = ARITHMETIC if self.theorem.endswith(EXACT) else IDEAL_NOISE
-            limit = (FEW_ROWS,) if self.theorem in SUMMED else ()
-            object.__setattr__(self, "assumptions", (numbers, *limit, ONE_ROW))
+            exact = self.theorem.endswith(EXACT)
+            about = (ARITHMETIC, ROW_LIMIT) if exact else (IDEAL_NOISE,)
+            object.__setattr__(self, "assumptions", (*about, ONE_ROW))
         status, reason = effective_status(self.theorem, self.status, self.reason)
         object.__setattr__(self, "status", status)
         object.__setattr__(self, "reason", reason)
@@ -198,6 +189,11 @@ class Guarantee:
             )
             lines += folded if name == "Reason" else [start + text]
         return "\n".join(lines)
+
+
+def assumptions_of(parts: Iterable[Guarantee]) -> tuple[str, ...]:
+    """Return what any of some guarantees assumes, each once, in their order."""
+    return tuple(dict.fromkeys(line for part in parts for line in part.assumptions))
 
 
 def weakest(*parts: Guarantee) -> Guarantee:

@@ -18,10 +18,10 @@ from confide.privacy import (
 )
 from confide.privacy.guarantee import (
     ARITHMETIC,
-    FEW_ROWS,
     IDEAL_NOISE,
     ONE_ROW,
     PUBLIC_LABELS,
+    ROW_LIMIT,
 )
 from confide.reporting.format import (
     chance_text,
@@ -72,8 +72,8 @@ TRUST = {
 GLOSSES = {
     ARITHMETIC: "as computers in use have them; what is published is covered to its last "
     "digit",
+    ROW_LIMIT: "sums over more rows could be rounded by more than was paid for",
     IDEAL_NOISE: "the proof does not cover how a computer rounds the last digits",
-    FEW_ROWS: "so that what adding them up in doubles loses is covered",
     ONE_ROW: "whoever has more is protected less, and less with every further row",
     PUBLIC_LABELS: "the list of possible outcomes is not protected",
 }

@@ -8,14 +8,26 @@ varies by at most ε₀ over all outcomes. It is then ε₀-DP and ε₀²/8-zCD
 import math
 from typing import assert_never
 
-from confide.data.rows.in_memory import Rows
+from confide._types import AnyArray, Array
+from confide.data.matrix.sums import SUM_ERROR
 from confide.errors import InvalidParameter
-from confide.noise import Gaussian, Noise, SphericalLaplace
+from confide.noise import (
+    Entropy,
+    Gaussian,
+    Gumbel,
+    Laplace,
+    Noise,
+    SphericalLaplace,
+    choose_several,
+    largest,
+)
 from confide.objectives import Objective
 from confide.privacy import Approx, Budget, Pure, Zcdp, approx_to_zcdp
 
-ROUNDING = 1e-4
+ROUNDING = 2 * SUM_ERROR
 """Widths and sensitivities are widened by this share: it pays for sums of doubles."""
+OUTWARD = 1e-9
+"""Where nothing is summed, noise is larger by this share than its formula in doubles."""
 
 
 def range_per_choice(budget: Pure | Zcdp, choices: int) -> float:
@@ -60,18 +72,16 @@ def sum_noise(budget: Pure | Zcdp, reach: float, times: int) -> Noise:
             assert_never(budget)
 
 
-def check_rounding(rows: Rows, chain: float, rounding: float = ROUNDING) -> None:
-    """Refuse by shape, before anything is spent, sums that rounding could move too far.
+def select_largest(
+    scores: Array, count: int, noise: Gumbel | Laplace, entropy: Entropy
+) -> AnyArray:
+    """Return the places, in rising order, of the largest scores once noise is added.
 
-    ``chain`` is how many additions a score goes through one after the other, times its
-    largest term over its width (docs/proofs/sparse-selection.md, score-rounding).
+    With Gumbel noise these are choices by exponential weights from those that are left.
     """
-    if rows.count * chain * 2.0**-51 > rounding:
-        raise InvalidParameter(
-            "rows",
-            "fewer: doubles cannot add so many to the precision that is paid for",
-            "more",
-        )
+    if isinstance(noise, Gumbel):
+        return choose_several(scores / noise.scale, count, entropy)
+    return largest(scores, count, noise.sample(len(scores), entropy))
 
 
 def check_size(size: int, objective: Objective) -> None:

@@ -11,18 +11,26 @@ from scipy.optimize import minimize
 
 from confide._types import Array
 from confide.accounting import event_of
+from confide.data.matrix.sums import FEW_ADDED, MAX_ROWS, Partial, pairwise_sum
 from confide.data.rows.in_memory import Block, Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import SMOOTH_LOSS, Need, check_needs, check_whole
-from confide.noise import Entropy, Gumbel, largest
-from confide.objectives import Objective, PublicBounds
+from confide.mechanisms.base import (
+    SMOOTH_LOSS,
+    Need,
+    check_length,
+    check_needs,
+    check_whole,
+)
+from confide.noise import Entropy, Gumbel
+from confide.objectives import Objective, PublicBounds, curvature_bound
 from confide.privacy import Budget, Neighbours
 from confide.selection.base import PAGE, SELECTORS, SelectorCalibration, target_size
 from confide.selection.choice_cost import (
+    OUTWARD,
     best_budget_kind,
-    check_rounding,
     check_size,
     score_scale,
+    select_largest,
 )
 
 Oracle: TypeAlias = Callable[[Array], tuple[float, Array]]
@@ -101,26 +109,25 @@ class BoxScores:
     def _quadratic(self, rows: Rows) -> tuple[Array, Array, float]:
         """Return Gram matrix, Σyx and ½Σy² of all columns, in one sweep."""
 
-        def part(block: Block) -> tuple[Any, ...]:
+        def piece(block: Block) -> tuple[Any, ...]:
             ones = np.ones(len(block.target))
             half = float(block.target @ block.target) / 2
             return block.gram(ones, double=True), block.weighted_sum(block.target), half
 
-        gram, pull, constant = rows.sum(part)
+        gram, pull, constant = rows.sum(_by_pieces(piece))
         return gram, pull, constant
 
     def _of_rows(self, rows: Rows) -> Oracle:
         loss = self.objective.loss
 
         def oracle(theta: Array) -> tuple[float, Array]:
-            def part(block: Block) -> tuple[Any, ...]:
+            def piece(block: Block) -> tuple[Any, ...]:
                 margin = block.margin(theta)
                 slope = loss.slope(margin, block.target)
-                return float(loss.value(margin, block.target).sum()), block.weighted_sum(
-                    slope
-                )
+                value = float(loss.value(margin, block.target).sum())
+                return value, block.weighted_sum(slope)
 
-            value, gradient = rows.sum(part)
+            value, gradient = rows.sum(_by_pieces(piece))
             return value, gradient
 
         return oracle
@@ -143,26 +150,36 @@ class BoxScores:
         return float(gradient @ theta + self.radius * np.abs(gradient).sum())
 
     def _accelerated(self, oracle: Oracle, size: int, count: int) -> float:
-        """Make so many steps that 2·L·‖θ*‖²/(k + 1)² is within the gap."""
+        """Make so many steps that 2·L·‖θ*‖²/(k + 1)² is within the gap.
+
+        All gradients are taken in the box, where L bounds the curvature. What rounding
+        takes from a step is added to the next one.
+        """
         bend = count * self._curvature(size)
         reach = size * self.radius**2
         steps = math.ceil(math.sqrt(2 * bend * reach / self.gap))
-        theta = ahead = np.zeros(size)
-        pace = 1.0
-        for _ in range(steps):
-            _, gradient = oracle(ahead)
-            moved = np.clip(ahead - gradient / bend, -self.radius, self.radius)
-            after = (1 + math.sqrt(1 + 4 * pace**2)) / 2
-            ahead = moved + (pace - 1) / after * (moved - theta)
-            theta, pace = moved, after
+        theta = carry = ahead = np.zeros(size)
+        for k in range(steps):
+            share = 2 / (k + 2)
+            _, gradient = oracle(theta + share * (ahead - theta))
+            moved = ahead - gradient / (share * bend)
+            ahead = np.clip(moved, -self.radius, self.radius)
+            step = share * (ahead - theta) + carry
+            before, theta = theta, theta + step
+            carry = step - (theta - before)
             if self._bound(theta, oracle(theta)[1]) <= self.gap:
                 break
-        return oracle(theta)[0]
+        return oracle(np.clip(theta, -self.radius, self.radius))[0]
 
     def _curvature(self, size: int) -> float:
         """Return the largest eigenvalue of one record's Hessian on a support."""
         few = self.objective.restricted_to(size - bool(self.objective.height))
         return few.with_ball(self.radius * math.sqrt(size)).smoothness
+
+
+def _by_pieces(piece: Callable[[Block], Partial]) -> Callable[[Block], Partial]:
+    """Return what adds up a function of few rows over a block."""
+    return lambda block: pairwise_sum(map(piece, block.pieces(FEW_ADDED)))
 
 
 GAP = 1e-3
@@ -191,7 +208,7 @@ class ExponentialSelector:
     name: ClassVar[str] = "exponential"
     needs: ClassVar[tuple[Need, ...]] = (SMOOTH_LOSS,)
     theorems: ClassVar[tuple[str, ...]] = (
-        PAGE + "exponential-supports",
+        PAGE + "exponential-supports-exact",
         PAGE + "bounded-range",
     )
 
@@ -227,18 +244,15 @@ class ExponentialSelector:
             objective,
             budget,
             neighbours,
-            PAGE + "exponential-supports",
-            Gumbel(score_scale(whole, copies, width)),
+            PAGE + "exponential-supports-exact",
+            Gumbel(score_scale(whole, copies, width, OUTWARD)),
             (event_of(whole),),
             copies,
         )
 
     def check_rows(self, calibration: SelectorCalibration, rows: Rows) -> None:
         """Refuse by shape, before anything is spent."""
-        objective = calibration.objective
-        margin = _margin(objective, self.size, self.radius)
-        excess = loss_peak(objective, margin) / loss_range(objective, margin)
-        check_rounding(rows, 4 * excess * rows.sum_shape.terms)
+        check_length(rows)
 
     def select(
         self, calibration: SelectorCalibration, rows: Rows, entropy: Entropy
@@ -248,15 +262,34 @@ class ExponentialSelector:
         gap = GAP * loss_range(objective, _margin(objective, self.size, self.radius))
         scores = BoxScores(objective, self.radius, gap)
         supports, losses = scores.of_all(rows, self.size)
-        return supports[int(largest(-losses, 1, calibration.noise, entropy)[0])]
+        return supports[int(select_largest(-losses, 1, calibration.noise, entropy)[0])]
 
 
 def support_width(
     objective: Objective, size: int, radius: float, neighbours: Neighbours
 ) -> float:
     """Return how much the changes of two scores can differ, inexact as they are."""
-    one = loss_range(objective, _margin(objective, size, radius))
-    return (neighbours.shifts + 2 * GAP) * one
+    margin = _margin(objective, size, radius)
+    one = loss_range(objective, margin)
+    return (neighbours.shifts + 2 * GAP) * one + 2 * score_error(objective, size, margin)
+
+
+MOST_FOLLOWING = 1280
+"""So many additions at most follow one another where `FEW_ADDED` rows are added first."""
+
+
+def score_error(objective: Objective, size: int, margin: float) -> float:
+    """Return how far rounding may move a score, and what certifies it, together.
+
+    It is that of a table of `MAX_ROWS` (docs/proofs/sparse-selection.md,
+    exponential-supports-exact).
+    """
+    public = PublicBounds(1.0, margin, objective.target_bound)
+    pull = margin * objective.loss.slope_bound(public)
+    bent = margin**2 * curvature_bound(objective.loss, public)
+    places = size + 1
+    sums = (MOST_FOLLOWING + 4 * places) * (2 * loss_peak(objective, margin) + 3 * pull)
+    return MAX_ROWS * 2.0**-53 * (sums + 3 * (places + 8) * (pull + bent))
 
 
 def _margin(objective: Objective, size: int, radius: float) -> float:

@@ -10,22 +10,24 @@ from scipy import sparse
 
 from confide._types import AnyArray, Array
 from confide.accounting import event_of
+from confide.data.matrix.sums import MOST_ADDED, Partial, pairwise_sum
 from confide.data.rows.in_memory import Block, InMemoryRows, Rows
 from confide.errors import InvalidParameter, MissingPublicBound, PrivacyLeak
 from confide.mechanisms import MECHANISMS, Calibration, Need, Release, RowBounds
 from confide.mechanisms.base import (
     SMOOTH_LOSS,
     SMOOTH_PENALTY,
+    check_length,
     check_needs,
     check_whole,
     checked_copies,
     make_release,
 )
-from confide.noise import Entropy, Gumbel, choose
+from confide.noise import Entropy, Gumbel, SignedWeights
 from confide.objectives import L1Ball, Objective, PublicBounds
 from confide.privacy import Budget, Neighbours
 from confide.selection.base import PAGE, bounds_of, entry_bounds
-from confide.selection.choice_cost import best_budget_kind, check_rounding, score_scale
+from confide.selection.choice_cost import best_budget_kind, score_scale
 from confide.selection.screening import score_width
 
 
@@ -61,8 +63,25 @@ class ColumnIndexedRows:
         return int(self.lengths[rows].sum())
 
     def weighted_sum(self, weights: Array) -> Array:
-        """Return Σ wᵢxᵢ over all rows."""
-        return np.asarray(self.by_column.T @ weights)
+        """Return Σ wᵢxᵢ over all rows.
+
+        Of very many rows few are added up at a time, and those sums two by two.
+        """
+        if self.count <= MOST_IN_LINE:
+            return np.asarray(self.by_column.T @ weights)
+        starts = range(0, max(1, self.count), MOST_ADDED)
+        return np.asarray(pairwise_sum(self._part(low, weights) for low in starts)[0])
+
+    def _part(self, low: int, weights: Array) -> Partial:
+        matrix, high = self.by_row, min(low + MOST_ADDED, self.count)
+        first, last = matrix.indptr[low], matrix.indptr[high]
+        parts = (
+            matrix.data[first:last],
+            matrix.indices[first:last],
+            matrix.indptr[low : high + 1] - first,
+        )
+        some = sparse.csr_array(parts, shape=(high - low, matrix.shape[1]))
+        return (some.T @ weights[low:high],)
 
     def pull_some(self, rows: AnyArray, weights: Array) -> tuple[AnyArray, Array]:
         """Return Σ wᵢxᵢ over some rows: entry by entry, columns and terms."""
@@ -86,6 +105,12 @@ STALE = 0.85
 DENSE_COLUMN_SHARE = 10
 """Where a column touches a tenth of all entries, all pulls are computed anew."""
 
+MOST_IN_LINE = 2**21
+"""So many rows may be added up one after the other: rounding takes no more than where the
+most rows are added up two by two."""
+MOST_CORRECTED = 2**19
+"""After so many corrections of records all pulls are computed anew."""
+
 
 class Path(Protocol):
     """Σ aᵢxᵢ in ``pulls``, constant column last, along a path of single moves."""
@@ -98,24 +123,45 @@ class Path(Protocol):
 
 
 class DensePath:
-    """Pulls that are computed anew from all rows at every step."""
+    """Pulls that are computed anew from all rows at every step.
+
+    Margins of rows in memory are kept, those of others computed anew too. That of a row
+    never depends on other rows.
+    """
 
     def __init__(self, objective: Objective, rows: Rows) -> None:
         self._objective, self._rows = objective, rows
         self._theta = np.zeros(objective.dimension)
+        self._margins: Array | None = None
+        if isinstance(rows, InMemoryRows):
+            self._margins = np.zeros(rows.count)
         self.pulls = self._summed()
 
     def move(self, place: int, gain: float, keep: float) -> None:
         """Shrink by ``keep``, add ``gain`` at a place; all pulls change."""
         self._theta *= keep
         self._theta[place] += gain
+        if self._margins is not None:
+            self._margins *= keep
+            self._margins += gain * self._column(place)
         self.pulls = self._summed()
 
+    def _column(self, place: int) -> Array | float:
+        if place == self._objective.columns:
+            return self._rows.height
+        alone = self._rows.columns([place])
+        assert isinstance(alone, InMemoryRows)  # noqa: S101
+        return alone.toarray()[:, 0]
+
     def _summed(self) -> Array:
-        loss, theta = self._objective.loss, self._theta
+        loss, theta, kept = self._objective.loss, self._theta, self._margins
 
         def part(block: Block) -> tuple[Any, ...]:
-            return (block.weighted_sum(loss.slope(block.margin(theta), block.target)),)
+            if kept is None:
+                margin = block.margin(theta, row_independent=True)
+            else:
+                margin = kept[block.start : block.start + len(block.target)]
+            return (block.weighted_sum(loss.slope(margin, block.target)),)
 
         return np.asarray(self._rows.sum(part)[0])
 
@@ -125,7 +171,8 @@ class SparsePath:
 
     Margins are ``scale`` times ``margins``, so that shrinking costs nothing. When slopes
     are brought up to date is decided by the path, and record by record by its own entries:
-    how full columns are decides only how a sum is computed, never what is summed.
+    how full columns are decides only how a sum is computed, never what is summed. Changes
+    since all was summed are added up on their own, where little is lost to rounding.
     """
 
     def __init__(self, objective: Objective, rows: InMemoryRows) -> None:
@@ -159,14 +206,16 @@ class SparsePath:
         change = slopes - self._slopes[rows]
         self._slopes[rows] = slopes
         self._added += len(rows)
-        if self._added > self._rows.count or self._rows.entries_of(rows) > self._many:
+        most = min(self._rows.count, MOST_CORRECTED)
+        if self._added > most or self._rows.entries_of(rows) > self._many:
             self._sum_up()
             return None
         columns, terms = self._rows.pull_some(rows, change)
-        np.add.at(self.pulls, columns, terms)
+        np.add.at(self._changes, columns, terms)
         if self._height:
-            self.pulls[-1] += self._height * change.sum()
+            self._changes[-1] += self._height * change.sum()
             columns = np.append(columns, self._columns)
+        self.pulls[columns] = self._summed[columns] + self._changes[columns]
         return columns
 
     def _refresh(self) -> None:
@@ -181,13 +230,7 @@ class SparsePath:
         if self._height:
             pulls = np.append(pulls, self._height * self._slopes.sum())
         self.pulls, self._added = pulls, 0
-
-
-NO_ODDS = 300.0
-"""Against a corner of e^600 times its weight the opposite one is never drawn."""
-
-ROUGHER = 1e-3
-"""Pulls of sparse rows are added to again and again: rounding is paid for in advance."""
+        self._summed, self._changes = pulls.copy(), np.zeros(len(pulls))
 
 
 def _bounded_in_a_ball(objective: Objective) -> bool:
@@ -212,8 +255,7 @@ class CornerCalibration(Calibration):
 
     def check_rows(self, rows: Rows) -> None:
         """Refuse by shape, before anything is spent."""
-        touched = _is_sparse(rows)
-        check_rounding(rows, 2 * rows.count if touched else rows.sum_shape.terms, ROUGHER)
+        check_length(rows)
 
 
 @MECHANISMS.register("frank-wolfe")
@@ -237,7 +279,7 @@ class FrankWolfe:
     name: ClassVar[str] = "frank-wolfe"
     needs: ClassVar[tuple[Need, ...]] = (SMOOTH_LOSS, SMOOTH_PENALTY, BOUNDED_IN_BALL)
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
-    theorems: ClassVar[tuple[str, ...]] = (PAGE + "frank-wolfe",)
+    theorems: ClassVar[tuple[str, ...]] = (PAGE + "frank-wolfe-exact",)
 
     def __post_init__(self) -> None:
         check_whole("steps", self.steps)
@@ -270,8 +312,8 @@ class FrankWolfe:
             replace(objective, l2=objective.l2 or 0.0, constraint=L1Ball(self.radius)),
             budget,
             neighbours,
-            PAGE + "frank-wolfe",
-            Gumbel(score_scale(whole, choices, width, ROUGHER)),
+            PAGE + "frank-wolfe-exact",
+            Gumbel(score_scale(whole, choices, width)),
             None,
             0.0,
             (event_of(whole),),
@@ -300,55 +342,27 @@ class FrankWolfe:
         else:
             path = DensePath(objective, rows)
         ridge, theta = objective.l2 or 0.0, np.zeros(objective.dimension)
-        corners = Corners(self.radius / calibration.noise.scale, path.pulls)
+        rate = -self.radius / calibration.noise.scale
+        corners = SignedWeights(rate * path.pulls)
         for step in range(calibration.steps):
-            place, sign = corners.choose(entropy)
+            place, sign = corners.draw(entropy)
             share = 2 / (step + 2)
             gain = sign * share * self.radius
             theta *= 1 - share
             theta[place] += gain
             changed = path.move(place, gain, 1 - share)
             if ridge:
-                corners.update(path.pulls + ridge * theta, None)
-            else:
-                corners.update(path.pulls, changed)
+                corners = SignedWeights(rate * (path.pulls + ridge * theta))
+            elif changed is None:
+                corners = SignedWeights(rate * path.pulls)
+            elif len(changed):
+                corners.update(changed, rate * path.pulls[changed])
         return theta
 
 
 def _is_sparse(rows: Rows) -> bool:
     """Whether only what a step touches is brought up to date."""
     return isinstance(rows, InMemoryRows) and rows.features.is_sparse
-
-
-class Corners:
-    """Logarithms of exp(−rate·gⱼ) + exp(rate·gⱼ), both corners ±eⱼ, for every coordinate.
-
-    They are kept up where gradients change. Only `choose` takes exponentials, and then over
-    the largest of the moment.
-    """
-
-    def __init__(self, rate: float, gradient: Array) -> None:
-        self._rate = rate
-        self.update(gradient, None)
-
-    def update(self, gradient: Array, changed: AnyArray | None) -> None:
-        """Take over a gradient that differs from the last one at some places, or all."""
-        self._gradient = gradient
-        if changed is None:
-            self.powers = self._powers_of(gradient)
-        else:
-            self.powers[changed] = self._powers_of(gradient[changed])
-
-    def _powers_of(self, gradient: Array) -> Array:
-        size = self._rate * np.abs(gradient)
-        return np.asarray(size + np.log(1 + np.exp(-2 * np.minimum(size, NO_ODDS))))
-
-    def choose(self, entropy: Entropy) -> tuple[int, float]:
-        """Return a coordinate and a sign, with chances in proportion to the weights."""
-        place = choose(self.powers, entropy)
-        power = self._rate * self._gradient[place]
-        chance = 1 / (1 + math.exp(min(2 * power, 2 * NO_ODDS)))
-        return place, 1.0 if entropy.uniform(1)[0] < chance else -1.0
 
 
 def corner_entry(objective: Objective) -> float:

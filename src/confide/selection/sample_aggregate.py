@@ -17,11 +17,17 @@ from confide.data.matrix.matrix import as_matrix
 from confide.data.rows.in_memory import InMemoryRows, Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import check_whole
-from confide.noise import Entropy, Gumbel, Laplace, assign_groups, largest, permutation
+from confide.noise import Entropy, Gumbel, Laplace, assign_groups, shuffle
 from confide.objectives import Objective
 from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp
 from confide.selection.base import PAGE, SELECTORS, SelectorCalibration
-from confide.selection.choice_cost import best_budget_kind, check_size, score_scale
+from confide.selection.choice_cost import (
+    OUTWARD,
+    best_budget_kind,
+    check_size,
+    score_scale,
+    select_largest,
+)
 
 
 class Finder(Protocol):
@@ -128,7 +134,7 @@ class SampleAggregateSelector:
 
     name: ClassVar[str] = "sample-aggregate"
     theorems: ClassVar[tuple[str, ...]] = (
-        PAGE + "sample-aggregate",
+        PAGE + "sample-aggregate-exact",
         PAGE + "gumbel-top",
         PAGE + "laplace-top",
     )
@@ -152,15 +158,16 @@ class SampleAggregateSelector:
         check_size(self.size, objective)
         choices = self.size * copies
         whole = best_budget_kind(budget, choices)
-        noise: Gumbel | Laplace = Gumbel(score_scale(whole, choices, VOTE_WIDTH))
+        scale = score_scale(whole, choices, VOTE_WIDTH, OUTWARD)
+        noise: Gumbel | Laplace = Gumbel(scale)
         if self.noise == "laplace":
             whole = _as_pure(budget)
-            noise = Laplace(VOTE_WIDTH * choices / float(whole.epsilon))
+            noise = Laplace((1 + OUTWARD) * VOTE_WIDTH * choices / float(whole.epsilon))
         return SelectorCalibration(
             objective,
             budget,
             neighbours,
-            PAGE + "sample-aggregate",
+            PAGE + "sample-aggregate-exact",
             noise,
             (event_of(whole),),
             copies,
@@ -192,7 +199,7 @@ class SampleAggregateSelector:
             warnings.simplefilter("ignore")
             ballots = rows.map_subsets(parts, partial(self.ballot, columns=columns))
         votes = np.bincount(np.concatenate(ballots), minlength=columns).astype(np.float64)
-        return largest(votes, self.size, calibration.noise, entropy).tolist()
+        return select_largest(votes, self.size, calibration.noise, entropy).tolist()
 
     def partition(
         self, rows: Rows, neighbours: Neighbours, entropy: Entropy
@@ -201,7 +208,7 @@ class SampleAggregateSelector:
         if neighbours is Neighbours.REPLACE_ONE:
             slots = rows.table_count
             blocks = self.blocks or max(1, math.isqrt(slots))
-            own = permutation(slots, entropy)[: rows.count] * blocks // max(1, slots)
+            own = shuffle(slots, entropy)[: rows.count] * blocks // max(1, slots)
         else:
             blocks = self.blocks or USUAL_BLOCKS
             own = assign_groups(rows.count, blocks, entropy)

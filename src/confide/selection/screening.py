@@ -10,10 +10,11 @@ import numpy as np
 
 from confide._types import Array
 from confide.accounting import Event, event_of
+from confide.data.matrix.sums import MAX_ROWS
 from confide.data.rows.in_memory import Block, Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import check_whole
-from confide.noise import Entropy, Gumbel, largest
+from confide.mechanisms.base import check_length, check_whole, publish
+from confide.noise import Entropy, Gumbel
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours
 from confide.privacy.budgets import exact
@@ -26,9 +27,9 @@ from confide.selection.base import (
 )
 from confide.selection.choice_cost import (
     best_budget_kind,
-    check_rounding,
     check_size,
     score_scale,
+    select_largest,
     sum_noise,
 )
 
@@ -52,7 +53,10 @@ class ScreeningSelector:
     centre_share: Fraction = Fraction(1, 20)
 
     name: ClassVar[str] = "screening"
-    theorems: ClassVar[tuple[str, ...]] = (PAGE + "screening", PAGE + "gumbel-top")
+    theorems: ClassVar[tuple[str, ...]] = (
+        PAGE + "screening-exact",
+        PAGE + "gumbel-top",
+    )
 
     def __post_init__(self) -> None:
         check_whole("size", self.size, "It is how many columns to select.")
@@ -85,7 +89,7 @@ class ScreeningSelector:
             objective,
             budget,
             neighbours,
-            PAGE + "screening",
+            PAGE + "screening-exact",
             Gumbel(score_scale(main, choices, width)),
             events,
             copies,
@@ -94,7 +98,7 @@ class ScreeningSelector:
 
     def check_rows(self, calibration: SelectorCalibration, rows: Rows) -> None:
         """Refuse by shape, before anything is spent."""
-        check_rounding(rows, rows.sum_shape.terms)
+        check_length(rows)
 
     def select(
         self, calibration: SelectorCalibration, rows: Rows, entropy: Entropy
@@ -104,7 +108,7 @@ class ScreeningSelector:
         scores = column_scores(calibration.objective, rows, mean)
         noise = calibration.noise
         widened = replace(noise, scale=noise.scale * (1 + abs(mean)))
-        return largest(scores, self.size, widened, entropy).tolist()
+        return select_largest(scores, self.size, widened, entropy).tolist()
 
 
 def score_width(bound: float, neighbours: Neighbours) -> float:
@@ -130,7 +134,8 @@ def private_mean(calibration: SelectorCalibration, rows: Rows, entropy: Entropy)
     def part(block: Block) -> tuple[Any, ...]:
         return (float(scaled_target(objective, block.target).sum()),)
 
-    pair = np.array([float(rows.sum(part)[0]), rows.count]) + noise.draw(2, entropy)
+    sums = np.array([float(rows.sum(part)[0]), rows.count])
+    pair = publish(sums, noise, entropy, MAX_ROWS)
     mean = pair[0] / max(1.0, pair[1])
     return float(np.clip(mean, -1.0, 1.0))
 

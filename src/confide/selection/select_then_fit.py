@@ -21,7 +21,14 @@ from confide.mechanisms import (
 from confide.mechanisms.base import check_needs, checked_copies
 from confide.noise import Entropy
 from confide.objectives import Objective, is_uniform
-from confide.privacy import Budget, Neighbours, weakest
+from confide.privacy import (
+    Budget,
+    Guarantee,
+    Neighbours,
+    Status,
+    assumptions_of,
+    weakest,
+)
 from confide.privacy.budgets import exact
 from confide.selection.base import (
     PAGE,
@@ -52,6 +59,18 @@ class TwoStages(Calibration):
     selector: Selector = field(kw_only=True)
     first: SelectorCalibration = field(kw_only=True)
     fit: Calibration = field(kw_only=True)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the release will promise, assuming what either stage assumes."""
+        return Guarantee(
+            None if self.status is Status.REFUTED else self.budget,
+            self.neighbours,
+            self.status,
+            self.theorem,
+            assumptions_of((self.first.guarantee, self.fit.guarantee)),
+            reason=self.reason,
+        )
 
     @property
     def takes_count_as_public(self) -> bool:
@@ -89,7 +108,7 @@ class SelectThenFit:
     name: ClassVar[str] = "select"
     needs: ClassVar[tuple[Need, ...]] = (ALIKE,)
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
-    theorems: ClassVar[tuple[str, ...]] = (PAGE + "select-then-fit",)
+    theorems: ClassVar[tuple[str, ...]] = (PAGE + "select-then-fit-exact",)
 
     def __post_init__(self) -> None:
         share = exact(self.share, "share")
@@ -129,7 +148,7 @@ class SelectThenFit:
             objective.with_l2(fit.objective.l2 or 0.0),
             budget,
             neighbours,
-            PAGE + "select-then-fit",
+            PAGE + "select-then-fit-exact",
             fit.noise,
             fit.solver_noise,
             fit.tolerance,

@@ -23,15 +23,15 @@ from confide.mechanisms.base import (
     BOUNDED_SLOPE,
     SMOOTH_LOSS,
     SMOOTH_PENALTY,
+    check_length,
     check_needs,
     check_whole,
     checked_copies,
     make_release,
     publish,
 )
-from confide.mechanisms.rounding import SLACK, check_sums, is_long, trusted_radius
-from confide.noise import Entropy, Gumbel, Noise
-from confide.noise.comparison import largest
+from confide.mechanisms.rounding import SLACK, is_long, trusted_radius
+from confide.noise import Entropy, Gumbel, Noise, largest
 from confide.objectives import Objective, curvature_bound
 from confide.privacy import Budget, Neighbours
 from confide.selection.base import PAGE, bounds_of, entry_bounds
@@ -73,7 +73,7 @@ class StepCalibration(Calibration):
 
     def check_rows(self, rows: Rows) -> None:
         """Refuse, before anything is spent, rows whose sums doubles cannot hold."""
-        check_sums(rows)
+        check_length(rows)
 
     def reach(self, entry: float) -> float:
         """Return the largest sum of slopes times entries that are bounded alike."""

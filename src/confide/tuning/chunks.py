@@ -12,10 +12,10 @@ import numpy as np
 
 from confide._types import AnyArray, Array
 from confide.errors import InvalidData, InvalidParameter
-from confide.noise import Entropy, assign_groups, choose, permutation
+from confide.noise import Entropy, assign_groups, choose, shuffle
 from confide.privacy import Budget, Neighbours, Zcdp, row_budget
 from confide.tuning.base import PAGE, SearchResult
-from confide.tuning.scores import Score, SearchTable
+from confide.tuning.scores import TOTAL_ERROR, Score, SearchTable
 
 ROWS_PER_CHUNK = 40
 """A record joins any of c chunks: of 40·c records none joins a given one e^−40 of times."""
@@ -83,7 +83,7 @@ class ChunkedSearch:
     """
 
     name: ClassVar[str] = "chunks"
-    theorem: ClassVar[str] = PAGE + "chunks"
+    theorem: ClassVar[str] = PAGE + "chunks-exact"
 
     def plan(self, budget: Budget, candidates: int, rows_per_person: int) -> ChunkPlan:
         """Give every fit the whole budget, and the choice as well."""
@@ -106,9 +106,7 @@ def chunks_of(
     add-remove every record draws its own chunk.
     """
     if neighbours is Neighbours.REPLACE_ONE:
-        return [
-            np.sort(part) for part in np.array_split(permutation(count, entropy), chunks)
-        ]
+        return [np.sort(part) for part in np.array_split(shuffle(count, entropy), chunks)]
     joined = assign_groups(count, chunks, entropy)
     return [np.flatnonzero(joined == k) for k in range(chunks)]
 
@@ -119,6 +117,8 @@ def choice_powers(
     """Return the logarithms of the weights of candidates: −rate·total.
 
     A record adds between 0 and the bound to every total. Two totals move apart by the
-    bound at most where it comes or goes, and by twice the bound where it is replaced.
+    bound at most where it comes or goes, and by twice the bound where it is replaced. What
+    rounding adds, to totals and to these logarithms, is paid for in advance.
     """
-    return -log_range / (neighbours.shifts * bound) * totals
+    rate = log_range * (1 - 8 * TOTAL_ERROR) / (neighbours.shifts * bound)
+    return -rate * totals

@@ -1,7 +1,7 @@
 """Search by random stopping: fit and score random candidates, keep the best of a few.
 
-How often is drawn from a law that no record has a say in; that the number is random is
-what makes the best of many runs cost hardly more than two or three of them.
+How often is drawn from a law that does not depend on the data; that the number is random
+is what makes the best of many runs cost hardly more than two or three of them.
 """
 
 import math
@@ -11,15 +11,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.base import clone
 
 from confide.accounting import rho_of_one_run
+from confide.data.matrix.sums import MAX_ROWS
 from confide.errors import InvalidParameter
+from confide.mechanisms.base import publish
 from confide.noise import Entropy, Gaussian, Laplace, TruncatedNegativeBinomial
 from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp, row_budget
 from confide.privacy.budgets import exact
 from confide.tuning.base import PAGE, SearchResult
-from confide.tuning.scores import Score, SearchTable
+from confide.tuning.scores import TOTAL_ERROR, Score, SearchTable
 
 RUNS_PER_CANDIDATE = 4
 ROUNDING_FACTOR = 1 - 1e-9
@@ -42,10 +45,14 @@ class StoppingPlan:
         return count
 
     def noise(self, bound: float) -> Laplace | Gaussian:
-        """Return the noise of a total that one record moves by the bound at most."""
+        """Return the noise of a total that one record moves by the bound at most.
+
+        It is larger by what rounding may add to the move.
+        """
+        reach = bound * (1 + 4 * TOTAL_ERROR)
         if isinstance(self.score_budget, Pure):
-            return Laplace(bound / float(self.score_budget.epsilon))
-        return Gaussian(bound / math.sqrt(2 * float(self.score_budget.rho)))
+            return Laplace(reach / float(self.score_budget.epsilon))
+        return Gaussian(reach / math.sqrt(2 * float(self.score_budget.rho)))
 
     def run(
         self,
@@ -55,15 +62,19 @@ class StoppingPlan:
         neighbours: Neighbours,
         entropy: Entropy,
     ) -> SearchResult:
-        """Fit and score candidates at random, on all rows, and keep the best."""
-        noise = self.noise(score.bound)
+        """Fit and score candidates at random, on all rows, and keep the best.
+
+        Scores are points of a public lattice; of equal ones the first is kept.
+        """
+        noise, reach = self.noise(score.bound), MAX_ROWS * score.bound
         best: SearchResult | None = None
         for index in entropy.below(len(candidates), self.runs.draw(entropy)):
             model = clone(candidates[index]).set_params(random_state=entropy)
             table.fit(model)
-            total = score.total(model, table) + float(noise.draw(1, entropy)[0])
-            if best is None or best.score is None or -total > best.score:
-                best = SearchResult(int(index), model, -total)
+            total = np.array([-score.total(model, table)])
+            found = float(publish(total, noise, entropy, reach)[0])
+            if best is None or best.score is None or found > best.score:
+                best = SearchResult(int(index), model, found)
         assert best is not None  # noqa: S101
         return best
 
@@ -86,7 +97,7 @@ class RandomStopping:
     score_share: Any = Fraction(1, 10)
 
     name: ClassVar[str] = "random-stopping"
-    theorem: ClassVar[str] = PAGE + "random-stopping"
+    theorem: ClassVar[str] = PAGE + "random-stopping-exact"
 
     def __post_init__(self) -> None:
         shape, share = exact(self.shape, "shape"), exact(self.score_share, "score_share")
@@ -118,7 +129,7 @@ class RandomStopping:
         rows_per_person: int,
     ) -> Pure | Zcdp:
         if isinstance(budget, Pure):
-            return Pure(budget.epsilon / (2 + shape))
+            return Pure(budget.epsilon / (2 + max(shape, Fraction(law.shape))))
         if isinstance(budget, Zcdp):
             raise InvalidParameter(
                 "budget",

@@ -17,6 +17,7 @@ from sklearn.utils import get_tags
 from confide._registry import Registry
 from confide._types import AnyArray, Array
 from confide.data import Schema, read_table
+from confide.data.matrix.sums import MAX_ROWS
 from confide.data.schema.parse_values import as_cells
 from confide.errors import InvalidData, InvalidParameter, MissingPublicBound
 
@@ -82,7 +83,9 @@ def _column(y: Any) -> AnyArray | None:
 LARGEST_DEVIANCE = 4.0
 """A chance of 1.8 % given to what happened; worse guesses all count as this bad."""
 
-SMALLEST_BOUND, LARGEST_BOUND = 1e-150, 1e150
+SMALLEST_BOUND, LARGEST_BOUND = 1e-140, 1e140
+TOTAL_ERROR = 2 * MAX_ROWS * 2.0**-53
+"""So far a total may be from the exact one, in units of the bound."""
 
 
 @dataclass(frozen=True, slots=True)

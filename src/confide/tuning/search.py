@@ -23,11 +23,12 @@ from confide.privacy import (
     Guarantee,
     Neighbours,
     Status,
+    assumptions_of,
     check_budget,
     warn_if_claimed,
     weakest,
 )
-from confide.privacy.guarantee import PUBLIC_LABELS
+from confide.privacy.guarantee import ONE_ROW, PUBLIC_LABELS
 from confide.tuning.base import SearchMethod, SearchResult
 from confide.tuning.chunks import ChunkedSearch
 from confide.tuning.random_stopping import RandomStopping
@@ -128,7 +129,9 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             part = table.take(np.arange(plan.smallest_part(table.count)))
             for model in models:
                 part.rehearse(model)
-        whole = replace(guarantee, budget=budget, theorem=method.theorem)
+        whole = replace(guarantee, budget=budget, theorem=method.theorem, assumptions=())
+        parts = assumptions_of([whole, *(promise.guarantee for promise in promises)])
+        assumed = (*(line for line in parts if line != ONE_ROW), *assumed)
         warn_if_claimed(whole, callers=2)
         seed = self.random_state
         entropy = Entropy.of(self.estimator.random_state if seed is None else seed)
@@ -325,7 +328,7 @@ def _common(promises: list[Guarantee]) -> Guarantee:
 
 
 def _of_winner(alone: Guarantee, whole: Guarantee, assumed: tuple[str, ...]) -> Guarantee:
-    """Return what the winner promises, the search included."""
+    """Return what the winner promises, the search and the losers included."""
     promise = replace(
         alone,
         budget=whole.budget,

@@ -172,13 +172,15 @@ def test_a_claim_that_was_accepted_says_why(rows):
     [
         ("chunks", "objective", Status.PROVED),
         ("chunks", "output", Status.PROVED),
+        (RandomStopping(runs=2), "objective", Status.PROVED),
         ("chunks", DOUBLES, Status.CLAIMED),
         (RandomStopping(runs=2), DOUBLES, Status.CLAIMED),
     ],
     ids=str,
 )
 def test_a_search_is_worth_its_weakest_part(rows, method, mechanism, status):
-    found = search(method=method, mechanism=mechanism).fit(*rows).release_.guarantee
+    tried = search(method=method, mechanism=mechanism).set_params(budget=Pure(1))
+    found = tried.fit(*rows).release_.guarantee
     assert found.status is status
     assert bool(found.reason) is (status is Status.CLAIMED)
 
@@ -192,13 +194,14 @@ def test_a_loser_lowers_the_winner_too(rows, order):
         assert found.release_.guarantee.status is Status.CLAIMED
 
 
-def test_random_stopping_releases_a_noisy_score(rows):
+def test_random_stopping_is_worth_its_candidates(rows):
     inner = LogisticRegression(classes=[0, 1])
     grid = {"l2": [5.0, 80.0]}
     stopped = PrivateSearch(inner, grid, Pure(1), method="random-stopping")
-    with pytest.warns(ClaimedGuarantee, match="the winner's score"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ClaimedGuarantee)
         stopped.fit(*rows)
-    assert stopped.release_.guarantee.status is Status.CLAIMED
+    assert stopped.release_.guarantee.status is Status.PROVED
 
 
 def test_the_weakest_guarantee_and_lowering():
@@ -269,9 +272,7 @@ def test_an_old_file_that_is_proved_stays_proved(tmp_path, rows, name):
     path = tmp_path / "model.json"
     fitted.save(path)
     assert "reason" not in json.loads(path.read_text("utf-8"))["release"]["guarantee"]
-    before = path.read_text("utf-8")
     as_written_before(path)
-    assert json.loads(path.read_text("utf-8")) == json.loads(before)
     assert load_model(path).release_.guarantee.status is Status.PROVED
 
 
@@ -344,7 +345,10 @@ def test_the_command_line_says_it_before_it_pays(folder, monkeypatch):
         assert "warning: The guarantee will be CLAIMED, not PROVED." in result.stderr
         assert "(--mechanism objective) without --intervals" in result.stderr
         content = json.loads(result.stdout)["guarantee"]
-        assert (content["status"], content["reason"]) == ("CLAIMED", DOWNGRADED["gradient-mechanisms.md#mpadmm-sensitivity"])
+        assert (content["status"], content["reason"]) == (
+            "CLAIMED",
+            DOWNGRADED["gradient-mechanisms.md#mpadmm-sensitivity"],
+        )
         assert "Reason" in run(*paid).stdout
         assert run(*FIT).stderr.count("warning") == 0
         monkeypatch.setattr(Ledger, "charge", _refuse)

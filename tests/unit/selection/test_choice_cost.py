@@ -7,7 +7,7 @@ import pytest
 
 from confide.accounting import PureEvent, as_zcdp, compose
 from confide.mechanisms import ObjectivePerturbation
-from confide.noise import Entropy, Gumbel, Laplace, assign_groups, largest, permutation
+from confide.noise import Entropy, Gumbel, Laplace, assign_groups, shuffle
 from confide.objectives import Clipped, Logistic, Poisson, Squared
 from confide.privacy import Approx, Neighbours, Pure, Zcdp
 from confide.selection import (
@@ -40,10 +40,11 @@ def test_noise_has_its_distribution(noise):
 
 def test_places_are_shuffled_and_assigned():
     entropy = Entropy.seeded(4)
-    assert sorted(permutation(100, entropy).tolist()) == list(range(100))
+    assert sorted(shuffle(100, entropy).tolist()) == list(range(100))
     own = assign_groups(40_000, 4, entropy)
     assert np.abs(np.bincount(own) - 10_000).max() < 5 * np.sqrt(7500)
-    assert largest(np.array([0, 9, 8.0]), 2, Gumbel(1e-9), entropy).tolist() == [1, 2]
+    found = choices.select_largest(np.array([0, 9, 8.0]), 2, Gumbel(1e-9), entropy)
+    assert found.tolist() == [1, 2]
 
 
 # --- what choices cost
@@ -53,7 +54,7 @@ def test_ranges_in_closed_form():
     assert choices.best_budget_kind(Approx(1, "1e-6"), 1) == Pure(1)
     assert isinstance(choices.best_budget_kind(Approx(1, "1e-6"), 50), Zcdp)
     scale = choices.score_scale(Pure(2), 4, 3.0)
-    assert scale == pytest.approx(6.0, rel=2e-4)
+    assert scale == pytest.approx(6.0, rel=3e-3)
     assert scale > 6.0
 
 
@@ -71,7 +72,7 @@ def test_ranges_in_closed_form():
 def test_noise_of_selectors_in_closed_form(selector, neighbours, scale):
     found = selector.calibrate(objective(), Pure(2), neighbours)
     expected = scale / 2 if selector.name == "exponential" else scale
-    assert found.noise.scale == pytest.approx(expected, rel=3e-3)
+    assert expected < found.noise.scale == pytest.approx(expected, rel=5e-3)
     assert found.events == (PureEvent(Fraction(2)),)
 
 

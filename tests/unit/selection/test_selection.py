@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from confide.accounting import ZcdpEvent
 from confide.data import EntryBounds, bound_entries
 from confide.data.matrix.matrix import as_matrix
+from confide.data.matrix.sums import MAX_ROWS
 from confide.data.rows.in_memory import InMemoryRows
 from confide.errors import InvalidParameter, MissingPublicBound
 from confide.mechanisms import OutputPerturbation
@@ -24,7 +26,6 @@ from confide.selection import (
     ScreeningSelector,
     SelectThenFit,
 )
-from confide.selection import choice_cost as choices
 from confide.selection.exponential import BoxScores
 from support.sparse_tables import objective, signal
 
@@ -246,14 +247,23 @@ def test_fewer_rows_than_blocks_are_refused_where_their_number_is_public():
     assert len(selector.select(free, signal(3), Entropy.seeded(0))) == 2
 
 
-def test_sums_that_doubles_cannot_hold_are_refused():
+def test_nothing_but_the_public_cap_on_rows_refuses_a_table():
     class Many:
-        count, terms = 10**9, 10**4
+        count = MAX_ROWS + 1
 
-    with pytest.raises(InvalidParameter, match="fewer"):
-        choices.check_rounding(Many, Many.terms)
-    Many.count = 10**6
-    choices.check_rounding(Many, Many.terms)
+    selectors = [ScreeningSelector(2), ExponentialSelector(2)]
+    plans = [one.calibrate(objective(), Pure(1), ADD) for one in selectors]
+    walk = FrankWolfe().calibrate(objective(), Pure(1), ADD)
+    checks = [
+        *(partial(s.check_rows, c) for s, c in zip(selectors, plans, strict=True)),
+        walk.check_rows,
+    ]
+    for check in checks:
+        with pytest.raises(InvalidParameter, match="at most 1,000,000,000"):
+            check(Many)
+    Many.count = MAX_ROWS
+    for check in checks:
+        check(Many)
 
 
 def test_a_target_without_a_bound_is_refused():

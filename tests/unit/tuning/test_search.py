@@ -1,5 +1,7 @@
 """Private search: one charge for all candidates, and only the winner leaves."""
 
+from dataclasses import dataclass, fields
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -29,10 +31,15 @@ from confide.errors import (
     MissingPublicBound,
 )
 from confide.estimators import load_model, release_hash
-from confide.mechanisms import MpAdmm, OutputPerturbation, SsAdmm
+from confide.mechanisms import Calibration, MpAdmm, OutputPerturbation, SsAdmm
 from confide.mechanisms.published import Napp
 from confide.privacy import Neighbours
-from confide.privacy.guarantee import PUBLIC_LABELS
+from confide.privacy.guarantee import (
+    ARITHMETIC,
+    ONE_ROW,
+    PUBLIC_LABELS,
+    ROW_LIMIT,
+)
 from confide.tuning import SCORES, ChunkedSearch, PrivateSearch, RandomStopping
 from confide.tuning.chunks import NO_EMPTY_CHUNK
 from confide.tuning.scores import SearchTable, score_for
@@ -89,7 +96,8 @@ def test_the_winner_promises_what_the_search_costs(rows, method):
     search = PrivateSearch(LogisticRegression(), RIDGES, Pure(2), method=method).fit(*rows)
     guarantee = search.release_.guarantee
     assert guarantee.budget == Pure(2)
-    assert guarantee.theorem == f"private-tuning.md#{method}"
+    assert guarantee.theorem == f"private-tuning.md#{method}-exact"
+    assert {ARITHMETIC, ROW_LIMIT, ONE_ROW} <= set(guarantee.assumptions)
     assert guarantee.private
     assert PUBLIC_LABELS in guarantee.assumptions
     assert (NO_EMPTY_CHUNK in guarantee.assumptions) == (method == "chunks")
@@ -132,6 +140,39 @@ def test_a_large_budget_finds_the_better_candidate(numbers, method, budget, rela
     assert search.best_index_ == 0
     assert search.score(*numbers) > 0.2
     assert str(search.release_.guarantee.neighbours) == relation
+
+
+@dataclass(frozen=True)
+class Supposing(OutputPerturbation):
+    """A mechanism with an assumption of its own."""
+
+    def calibrate(self, objective, budget, neighbours, *, copies=1):
+        found = OutputPerturbation.calibrate(
+            self, objective, budget, neighbours, copies=copies
+        )
+        return SupposingCalibration(
+            **{f.name: getattr(found, f.name) for f in fields(found)}
+        )
+
+
+@dataclass(frozen=True)
+class SupposingCalibration(Calibration):
+    @property
+    def guarantee(self):
+        return Calibration.guarantee.fget(self).assuming("the moon is full")
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_winner_assumes_what_the_losers_do(rows, method, order):
+    grid = {"mechanism": [OutputPerturbation(), Supposing()][::order]}
+    for seed in range(3):
+        search = PrivateSearch(
+            LogisticRegression(), grid, Pure(2), method=method, random_state=seed
+        ).fit(*rows)
+        assumed = search.release_.guarantee.assumptions
+        assert assumed.count("the moon is full") == 1
+        assert "the moon is full" in str(search.summary())
 
 
 def test_a_private_score_is_near_the_sum_of_losses(rows):

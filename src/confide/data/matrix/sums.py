@@ -15,12 +15,20 @@ FEW_ADDED = 1024
 MOST_ADDED = 8192
 """So many rows at most are added up one after the other."""
 MAX_ROWS = 10**9
-"""A public cap on the number of rows, which is private: what rounding may do to a sum is
-bounded for so many, whatever number there is."""
+"""A public bound on the number of rows of any table, which guarantees assume: what
+rounding does to a sum is bounded for as many, whatever number there is."""
 ROWS_OF_A_PIECE = 2048
 """So many rows are added up one after the other where sums themselves are released."""
 MOST_TERMS = 8704
 """No sum over so many rows goes through more additions, however they are stored."""
+
+SUM_ERROR = 1e-3
+"""So far a sum over rows, of terms up to 1, may be from the exact one, by rounding.
+
+A number goes through fewer than 8,450 additions, so that 10⁹·8450·2⁻⁵³ bounds what they
+lose; the rest is for the roundings of a term (docs/proofs/sparse-selection.md,
+score-rounding-exact).
+"""
 
 
 @dataclass(frozen=True, slots=True)

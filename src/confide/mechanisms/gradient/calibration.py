@@ -28,13 +28,14 @@ from confide.mechanisms.base import (
     SEVERAL_RESPONSES,
     Calibration,
     Need,
+    check_length,
     check_needs,
     check_whole,
     gaussian_shift_of,
     publish,
 )
 from confide.mechanisms.release import NoiseRecord
-from confide.mechanisms.rounding import SLACK, check_sums, trusted_radius
+from confide.mechanisms.rounding import SLACK, trusted_radius
 from confide.noise import Entropy, Gaussian
 from confide.noise.lattice import grid_for
 from confide.objectives import Objective, is_clipped
@@ -142,7 +143,7 @@ class GradientCalibration(Calibration):
 
     def check_rows(self, rows: Rows) -> None:
         """Refuse, before anything is spent, rows that cannot be added up or drawn from."""
-        check_sums(rows)
+        check_length(rows)
         if (self.rate < 1 or self.dealt) and not rows.pickable:
             raise InvalidParameter(
                 "table",

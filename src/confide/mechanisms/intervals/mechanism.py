@@ -35,7 +35,7 @@ from confide.noise import Entropy
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours
 from confide.privacy.budgets import exact
-from confide.privacy.guarantee import FEW_ROWS
+from confide.privacy.guarantee import ROW_LIMIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class IntervalCalibration(Calibration):
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the coefficients and the sums assume."""
-        return (*self.main.guarantee.assumptions, FEW_ROWS)
+        return (*self.main.guarantee.assumptions, ROW_LIMIT)
 
     def check_rows(self, rows: Rows) -> None:
         """Refuse by shape, before anything is spent."""

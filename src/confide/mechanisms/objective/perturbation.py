@@ -277,7 +277,7 @@ def perturbed_minimiser(
 
 
 def linear_term(calibration: Calibration, entropy: Entropy) -> Array:
-    """Return doubles so near to a real-valued linear term that the second noise pays for it.
+    """Return doubles near to a real-valued linear term: the second noise hides how far.
 
     A minimiser moves by 1/Λ of what the linear term does, so the distance allowed here is Λ
     times the allowance of `solver_noise_for`: docs/proofs/finite-precision.md.

@@ -34,7 +34,7 @@ from confide.noise.samplers import (
 )
 from confide.objectives import Objective, is_squared
 from confide.privacy import Neighbours
-from confide.privacy.guarantee import FEW_ROWS
+from confide.privacy.guarantee import ROW_LIMIT
 
 PAGE = "sufficient-statistics.md#"
 
@@ -55,7 +55,7 @@ class SumsCalibration(Calibration):
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the release assumes beside what its theorem always does."""
-        return (FEW_ROWS,)
+        return (ROW_LIMIT,)
 
     def check_rows(self, rows: Rows) -> None:
         """Refuse more rows than the slack covers; any table of fewer is accepted."""

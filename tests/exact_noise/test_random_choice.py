@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from confide.noise import Entropy
-from confide.noise.comparison import choose, choose_signed, exponential_coin, largest
+from confide.noise.random_choice import (
+    ExponentialWeights,
+    SignedWeights,
+    choose,
+    choose_several,
+    exponential_coin,
+    largest,
+)
 from confide.noise.real_vector import Draws, ScaledDraws, gumbel, laplace
 from confide.noise.staircase import GUMBEL, LAPLACE
 from support.exact_noise import (
@@ -108,12 +115,12 @@ def test_coins_at_the_edge_of_their_chance_fall_as_fifty_digits_say(count):
         itertools.cycle([0, 2**63, 2**64 - 1]),
         strict=False,
     ):
-        ceiling = Fraction(2) if last else Fraction(1)
+        halvings = int(exponent / 0.7)
         with mpmath.workdps(DIGITS):
-            chance = mpmath.exp(-mpmath.mpf(float(exponent))) / int(ceiling)
+            chance = mpmath.exp(-mpmath.mpf(float(exponent))) * 2**halvings
             word = int(chance * 2**64)
             script = Script([word, last])
-            found = exponential_coin(Fraction(float(exponent)), script.entropy, ceiling)
+            found = exponential_coin(Fraction(float(exponent)), script.entropy, halvings)
             digits = enumerate(script.log, start=1)
             drawn = sum(mpmath.mpf(w) / mpmath.mpf(2) ** (64 * k) for k, w in digits)
         assert len(script.log) >= 2
@@ -136,11 +143,12 @@ def test_signed_choices_follow_their_weights():
     powers = np.array([0.3, -1.0, 0.0])
     entropy = Entropy.seeded(47)
     counts = np.zeros((2, 3))
+    weights = SignedWeights(powers.copy())
     for _ in range(6_000):
-        place, sign = choose_signed(powers, entropy)
+        place, sign = weights.draw(entropy)
         counts[int(sign < 0), place] += 1
-    weights = np.exp([powers, -powers])
-    assert p_value(counts.ravel(), (weights / weights.sum()).ravel()) > FALSE_ALARM
+    expected = np.exp([powers, -powers])
+    assert p_value(counts.ravel(), (expected / expected.sum()).ravel()) > FALSE_ALARM
 
 
 @pytest.mark.parametrize("top", [50.0, 1e4, 1e15, 1e300, -1e300])
@@ -165,3 +173,92 @@ def test_a_choice_needs_a_finite_power():
     for bad in ([-math.inf, -math.inf], [0.0, math.nan], [math.inf, 0.0]):
         with pytest.raises(FloatingPointError, match="finite"):
             choose(np.array(bad), Entropy.seeded(1))
+
+
+def walk_of_powers(seed, places, moves):
+    """Yield powers that change at some places, also far up and far down."""
+    rng = np.random.default_rng(seed)
+    powers = rng.normal(size=places)
+    for move in range(moves):
+        some = rng.integers(0, places, size=1 + move % 4)
+        far = rng.choice([0.0, 1.0, 100.0, -100.0, 5e4, -5e4, -1e300])
+        powers[some] = rng.normal(size=len(some)) + far
+        yield some, powers
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_weights_that_are_kept_up_stand_below_their_powers_of_two(seed):
+    """A power of two below a weight would make its coin's chance exceed 1."""
+    steps = walk_of_powers(seed, 40, 60)
+    _, powers = next(steps)
+    weights = ExponentialWeights(powers.copy())
+    for some, powers in steps:
+        weights.update(some, powers[some])
+        weights.draw(Entropy.seeded(seed))
+        assert np.array_equal(weights._powers, powers)
+        counts = np.bincount(weights._halvings, minlength=len(weights._counts))
+        assert np.array_equal(counts, weights._counts)
+        with mpmath.workdps(DIGITS):
+            for power, halvings in zip(powers, weights._halvings.tolist(), strict=True):
+                gap = mpmath.mpf(weights._top) - mpmath.mpf(float(power))
+                assert gap / mpmath.log(2) >= halvings
+                assert halvings == 1000 or gap / mpmath.log(2) < halvings + 1 + 1e-9
+
+
+def kept_up_law(entropy, draws=4000):
+    """Draw after updates: a place twice, the top falls by far, another rises above it."""
+    weights = SignedWeights(np.array([900.0, 0.1, -0.4, 1.0]))
+    counts = np.zeros((2, 4))
+    for _ in range(draws):
+        weights.update(np.array([0, 2, 0]), np.array([-0.7, 3.0, -0.7]))
+        weights.update(np.array([2]), np.array([0.2]))
+        place, sign = weights.draw(entropy)
+        counts[int(sign < 0), place] += 1
+    powers = np.array([-0.7, 0.1, 0.2, 1.0])
+    expected = np.exp([powers, -powers])
+    return p_value(counts.ravel(), (expected / expected.sum()).ravel())
+
+
+def test_weights_that_are_kept_up_have_their_law():
+    """Chi-square over eight corners; false alarm 1e-6."""
+    assert kept_up_law(Entropy.seeded(71)) > FALSE_ALARM
+
+
+def test_powers_of_two_below_the_weights_are_seen(monkeypatch):
+    monkeypatch.setattr("confide.noise.random_choice.LOG2_OF_E", 3.0)
+    assert kept_up_law(Entropy.seeded(71)) < FALSE_ALARM
+
+
+def test_proposals_that_are_all_kept_are_seen(monkeypatch):
+    monkeypatch.setattr("confide.noise.random_choice.exponential_coin", lambda *_: True)
+    assert kept_up_law(Entropy.seeded(71)) < FALSE_ALARM
+
+
+def test_several_places_are_those_of_gumbel_noise():
+    """Chi-square over the ten pairs of five; false alarm 1e-6."""
+    powers = np.array([0.0, 1.5, -1.0, 1.4999, 0.3])
+    pairs = {pair: i for i, pair in enumerate(itertools.combinations(range(5), 2))}
+    weights = np.exp(powers)
+    expected = np.zeros(10)
+    for first, second in itertools.permutations(range(5), 2):
+        chance = weights[first] / weights.sum() * weights[second]
+        expected[pairs[tuple(sorted((first, second)))]] += chance / (
+            weights.sum() - weights[first]
+        )
+    entropy = Entropy.seeded(72)
+    by_choice, by_noise = np.zeros(10), np.zeros(10)
+    for _ in range(4000):
+        by_choice[pairs[tuple(choose_several(powers, 2, entropy).tolist())]] += 1
+        noisy = largest(powers, 2, gumbel(5, 1.0, entropy))
+        by_noise[pairs[tuple(noisy.tolist())]] += 1
+    assert p_value(by_choice, expected) > FALSE_ALARM
+    assert p_value(by_noise, expected) > FALSE_ALARM
+
+
+def test_places_far_behind_are_chosen_once_the_others_are():
+    powers = np.array([0.0, -1e300, -5e3, 8e3, -1.7e308])
+    assert choose_several(powers, 4, Entropy.seeded(73)).tolist() == [0, 1, 2, 3]
+    assert powers[3] == 8e3
+    assert choose_several(powers, 5, Entropy.seeded(73)).tolist() == [0, 1, 2, 3, 4]
+    with pytest.raises(FloatingPointError, match="finite"):
+        choose_several(powers, 6, Entropy.seeded(73))

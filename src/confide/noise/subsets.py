@@ -1,4 +1,4 @@
-"""Coins, random subsets, orders and groups with exactly the chances that they name.
+"""Coins, orders, groups and random subsets with exactly the chances that they name.
 
 docs/proofs/exact-noise.md#coins. Streams of subsets are endless; what they yield is valid
 until the next one is asked for.
@@ -55,9 +55,41 @@ def shuffle(count: int, entropy: Entropy) -> AnyArray:
             return order
 
 
-def assign(count: int, groups: int, entropy: Entropy) -> AnyArray:
+def assign_groups(count: int, groups: int, entropy: Entropy) -> AnyArray:
     """Return a group for each, every one drawn on its own and all equally likely."""
     return entropy.below(groups, count)
+
+
+def fixed_size_subsets(count: int, size: int, entropy: Entropy) -> Iterator[AnyArray]:
+    """Yield independent subsets of ``size`` places out of ``count``, all equally likely.
+
+    Places are drawn with replacement until enough different ones have come: by symmetry
+    no set of them is likelier than another. Where more than half is wanted, the places
+    that are left out are drawn instead.
+    """
+    few = min(size, count - size)
+    pool = _pool(count, few, entropy)
+    last = np.empty(count, dtype=np.int64)
+    turn = np.arange(few)
+    everything = np.arange(count)
+    while True:
+        chosen = next(pool)
+        while True:
+            # Of equal places the one that was written last stays.
+            last[chosen] = turn[: len(chosen)]
+            chosen = chosen[last[chosen] == turn[: len(chosen)]]
+            if len(chosen) == few:
+                break
+            more = entropy.below(count, few - len(chosen))
+            chosen = np.concatenate([chosen, more])
+        yield chosen if few == size else np.delete(everything, chosen)
+
+
+def _pool(count: int, size: int, entropy: Entropy) -> Iterator[AnyArray]:
+    """Yield places with replacement, ``size`` of them at a time."""
+    at_once = max(1, DRAWN_AT_ONCE // max(1, size))
+    while True:
+        yield from entropy.below(count, at_once * size).reshape(at_once, size)
 
 
 def poisson_subsets(count: int, rate: Fraction, entropy: Entropy) -> Iterator[AnyArray]:

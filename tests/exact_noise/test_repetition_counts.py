@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from confide.noise import Entropy, TruncatedNegativeBinomial, fixed_point
-from confide.noise.discrete_law import draw_repetitions, invert
+from confide.noise.repetition_counts import invert
 from support.exact_noise import DIGITS, FALSE_ALARM, FEW, MANY, Script, p_value
 
 SIZES = [pytest.param(FEW), pytest.param(MANY, marks=pytest.mark.slow)]
@@ -35,7 +35,7 @@ def chances(law, most):
 def test_repetitions_have_their_law(law):
     """Chi-square over the numbers up to 60; false alarm 1e-6."""
     entropy = Entropy.seeded(61)
-    drawn = np.array([draw_repetitions(law, entropy) for _ in range(10_000)])
+    drawn = np.array([law.draw(entropy) for _ in range(10_000)])
     counts = np.bincount(np.minimum(drawn, 61), minlength=62)[1:]
     with mpmath.workdps(DIGITS):
         expected = [float(chance) for chance in chances(law, 60)]
@@ -55,7 +55,7 @@ def test_uniforms_next_to_a_step_are_decided_as_by_fifty_digits(law, count):
         ):
             word = int(steps[place] * 2**64)
             script = Script([word, last])
-            found = draw_repetitions(law, script.entropy)
+            found = law.draw(script.entropy)
             drawn = (word + mpmath.mpf(last) / 2**64) / 2**64
             assert found == 1 + int(sum(step <= drawn for step in steps))
             assert len(script.log) >= 2
@@ -64,7 +64,7 @@ def test_uniforms_next_to_a_step_are_decided_as_by_fifty_digits(law, count):
 def test_chances_too_small_for_a_double():
     law = TruncatedNegativeBinomial(160.0, 1e-2)
     assert law.chance_of_one < 1e-310
-    drawn = [draw_repetitions(law, Entropy.seeded(seed)) for seed in range(5)]
+    drawn = [law.draw(Entropy.seeded(seed)) for seed in range(5)]
     assert 0.5 * law.mean < np.mean(drawn) < 2 * law.mean
 
 

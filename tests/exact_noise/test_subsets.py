@@ -9,8 +9,14 @@ import pytest
 
 from confide.errors import InvalidParameter
 from confide.noise import Entropy
-from confide.noise.coins import assign, coins, geometric, poisson_subsets, shuffle
 from confide.noise.staircase import EXPONENTIAL
+from confide.noise.subsets import (
+    assign_groups,
+    coins,
+    geometric,
+    poisson_subsets,
+    shuffle,
+)
 from support.exact_noise import (
     DIGITS,
     FALSE_ALARM,
@@ -68,13 +74,13 @@ def test_equal_words_are_drawn_again():
 
 
 def test_groups_are_equally_likely():
-    counts = np.bincount(assign(30_000, 7, Entropy.seeded(53)), minlength=7)
+    counts = np.bincount(assign_groups(30_000, 7, Entropy.seeded(53)), minlength=7)
     assert p_value(counts, np.full(7, 1 / 7)) > FALSE_ALARM
 
 
 def test_words_that_would_favour_a_group_are_drawn_again():
     last = 2**64 - 1
-    assert assign(1, 3, Script([last, 4]).entropy).tolist() == [1]
+    assert assign_groups(1, 3, Script([last, 4]).entropy).tolist() == [1]
 
 
 @pytest.mark.parametrize("rate", [Fraction(2, 5), Fraction(9, 10)])
