@@ -11,12 +11,13 @@ import numpy as np
 from confide._registry import Registry
 from confide._types import Array
 from confide.accounting import Event, GaussianEvent, PureEvent
+from confide.data.matrix.sums import MAX_ROWS
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter, MissingPublicBound, UnmetNeeds
 from confide.mechanisms.release import NoiseRecord, Release, RowBounds
 from confide.noise import Entropy, Gaussian, Noise, SphericalLaplace
 from confide.noise.lattice import grid_for, round_sum
-from confide.objectives import Objective, has_exact_prox
+from confide.objectives import Objective, has_exact_prox, is_hinge
 from confide.privacy import (
     Approx,
     Budget,
@@ -28,7 +29,7 @@ from confide.privacy import (
     effective_status,
     gaussian_mu,
 )
-from confide.solvers import can_certify, finest_tolerance
+from confide.solvers import TableShape, finest_share, finest_tolerance
 
 UnitNoise: TypeAlias = SphericalLaplace | Gaussian
 WHOLE = Fraction(1)
@@ -122,8 +123,8 @@ SEVERAL_RESPONSES = Need(
     "declare how many targets a record has",
 )
 PLAIN_HINGE = Need(
-    "a smooth loss, or the plain hinge with nothing but a ridge",
-    lambda objective: objective.loss.smooth or can_certify(objective),
+    "a smooth loss, or the plain hinge",
+    lambda objective: objective.loss.smooth or is_hinge(objective.loss),
     "use the huberized hinge with a small width",
 )
 
@@ -197,17 +198,58 @@ class Calibration:
         )
         return first, second
 
+    @property
+    def largest_ridge(self) -> float:
+        """The largest weight of a ridge in whatever will be solved."""
+        return float(self.objective.ridge.max())
+
     def check_rows(self, rows: Rows) -> None:
-        """Refuse by shape, before anything is spent, what no solver could certify."""
-        finest = finest_tolerance(self.objective, rows)
+        """Refuse by public shape, before anything is spent, what no solver could certify.
+
+        Where the number of rows is private it is taken to be the largest there may be.
+        """
+        check_count(rows)
+        public = self.neighbours is Neighbours.REPLACE_ONE
+        shape = TableShape.of(rows, rows.table_count if public else MAX_ROWS)
+        finest = finest_tolerance(self.objective, shape, self.largest_ridge)
         if finest > self.tolerance:
             raise InvalidParameter(
                 "tolerance",
-                f"at least {finest:.1g} for so many rows, such long rows and so small a "
-                f"ridge (l2 = {self.objective.l2:.3g}): arithmetic certifies no less",
+                f"at least {finest:.1g} for tables of this shape and this ridge "
+                f"(l2 = {self.objective.l2:.3g}): arithmetic certifies no less",
                 self.tolerance,
-                "Raise l2, or pass mechanism=ObjectivePerturbation(tolerance=...).",
+                "Raise l2, or leave the mechanism's tolerance at None.",
             )
+
+
+def check_count(rows: Rows) -> None:
+    """Refuse more rows than every guarantee assumes."""
+    if rows.count > MAX_ROWS:
+        raise InvalidParameter("table", f"of at most {MAX_ROWS:,} rows", rows.count)
+
+
+SHARE_OF_A_RECORD = 2.5e-11
+LONGEST_COEFFICIENTS = 400.0
+
+
+def solver_tolerance(objective: Objective, asked: float | None) -> float:
+    """Return how close to the exact minimiser a solver must come.
+
+    What was asked for is divided by a ridge below 1. Without that it is a share of how far
+    one record can move the minimiser, so small that the noise which pays for it does not
+    show in tables of `MAX_ROWS`; not less than arithmetic can hold of coefficients that are
+    four hundred times as long as usual; and never less than can be certified.
+    """
+    convexity = objective.strong_convexity
+    if asked is not None:
+        return asked * max(1.0, 1 / convexity)
+    shape = TableShape(MAX_ROWS, objective.dimension)
+    longest = LONGEST_COEFFICIENTS * objective.typical_norm
+    return max(
+        SHARE_OF_A_RECORD * objective.lipschitz / convexity,
+        2 * finest_share(objective, shape) * longest,
+        finest_tolerance(objective, shape),
+    )
 
 
 def checked_copies(tasks: Iterable[Rows], copies: int) -> Iterator[Rows]:

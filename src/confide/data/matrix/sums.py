@@ -15,6 +15,9 @@ FEW_ADDED = 1024
 MOST_ADDED = 8192
 """So many rows at most are added up one after the other."""
 
+MAX_ROWS = 10**9
+"""A public bound on the number of rows of any table: guarantees assume it."""
+
 
 @dataclass(frozen=True, slots=True)
 class SumShape:

@@ -31,6 +31,7 @@ from confide.mechanisms.base import (
     check_needs,
     checked_copies,
     make_release,
+    solver_tolerance,
 )
 from confide.mechanisms.objective import calibration as calibration_rules
 from confide.mechanisms.objective.calibration import Perturbation
@@ -66,14 +67,14 @@ class ObjectivePerturbation:
 
     ``analysis`` is "coupled" (log-determinant and noise bounded together), "separate"
     (each by its own maximum) or "kst" (the constants of Kifer, Smith and Thakurta).
-    ``tolerance`` is how close to the exact minimiser the solver must come; for a ridge
-    below 1 it is divided by the ridge, because arithmetic can certify no less.
+    ``tolerance`` is how close to the exact minimiser the solver must come, divided by a
+    ridge below 1; None takes a distance that no noise shows (`solver_tolerance`).
     ``coef_norm_guess`` is a public guess of ‖θ‖ from which an automatic ridge is chosen,
     None that of the objective: it affects accuracy, never privacy.
     """
 
     analysis: Analysis = "coupled"
-    tolerance: float = 1e-9
+    tolerance: float | None = None
     precision_share: Fraction = Fraction(1, 100)
     coef_norm_guess: float | None = None
 
@@ -102,7 +103,7 @@ class ObjectivePerturbation:
             raise InvalidParameter(
                 "analysis", "'coupled', 'separate' or 'kst'", self.analysis
             )
-        if not 0 < self.tolerance < math.inf:
+        if self.tolerance is not None and not 0 < self.tolerance < math.inf:
             raise InvalidParameter("tolerance", "positive", self.tolerance)
         share = exact(self.precision_share, "precision_share")
         object.__setattr__(self, "precision_share", share)
@@ -131,7 +132,7 @@ class ObjectivePerturbation:
                 "l2", "greater than 0", objective.l2, "Leave it at 'auto', or try 1."
             )
         found = self._perturbation(fixed, main, neighbours, copies)
-        tolerance = self.tolerance * max(1.0, 1 / fixed.strong_convexity)
+        tolerance = solver_tolerance(fixed, self.tolerance)
         share = budget.share(self.precision_share)
         solver_noise, event = solver_noise_for(share, tolerance, copies)
         return Calibration(
