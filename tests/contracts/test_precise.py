@@ -153,7 +153,9 @@ def exact_slope(name, margin, label):
 
 
 def exact_gradient(name, task, theta):
-    point = [mpmath.mpf(h) + mpmath.mpf(v) for h, v in zip(theta.high, theta.low, strict=True)]
+    point = [
+        mpmath.mpf(h) + mpmath.mpf(v) for h, v in zip(theta.high, theta.low, strict=True)
+    ]
     total = [r * t + b for r, t, b in zip(task.ridge, point, task.linear, strict=True)]
     for row, label in zip(task.rows.toarray(), task.rows.target, strict=True):
         entries = [mpmath.mpf(value) for value in row]
@@ -202,7 +204,9 @@ def test_wide_rows_are_cut_into_parts_whose_products_are_exact(kind):
     theta = Twofold.of(rng.normal(size=entries))
     cut = grids.of_point(theta)
     for i, j in ((0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (2, 0)):
-        exact = sum(Fraction(a) * Fraction(b) for a, b in zip(arrays[i][0], cut[j], strict=True))
+        exact = sum(
+            Fraction(a) * Fraction(b) for a, b in zip(arrays[i][0], cut[j], strict=True)
+        )
         assert Fraction(float(arrays[i][0] @ cut[j])) == exact
 
 

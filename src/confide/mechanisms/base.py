@@ -211,7 +211,7 @@ class Calibration:
         check_count(rows)
         public = self.neighbours is Neighbours.REPLACE_ONE
         shape = TableShape.of(rows, rows.table_count if public else MAX_ROWS)
-        finest = finest_tolerance(self.objective, shape, self.largest_ridge)
+        finest = least_tolerance(self.objective, shape, self.largest_ridge, LONG)
         if finest > self.tolerance:
             raise InvalidParameter(
                 "tolerance",
@@ -229,7 +229,7 @@ def check_count(rows: Rows) -> None:
 
 
 SHARE_OF_A_RECORD = 2.5e-11
-LONGEST_COEFFICIENTS = 400.0
+LONG, VERY_LONG = 20.0, 400.0
 
 
 def solver_tolerance(objective: Objective, asked: float | None) -> float:
@@ -237,19 +237,26 @@ def solver_tolerance(objective: Objective, asked: float | None) -> float:
 
     What was asked for is divided by a ridge below 1. Without that it is a share of how far
     one record can move the minimiser, so small that the noise which pays for it does not
-    show in tables of `MAX_ROWS`; not less than arithmetic can hold of coefficients that are
-    four hundred times as long as usual; and never less than can be certified.
+    show in tables of `MAX_ROWS`; and never less than can be certified, for coefficients
+    that are four hundred times as long as usual.
     """
     convexity = objective.strong_convexity
     if asked is not None:
         return asked * max(1.0, 1 / convexity)
     shape = TableShape(MAX_ROWS, objective.dimension)
-    longest = LONGEST_COEFFICIENTS * objective.typical_norm
     return max(
         SHARE_OF_A_RECORD * objective.lipschitz / convexity,
-        2 * finest_share(objective, shape) * longest,
-        finest_tolerance(objective, shape),
+        least_tolerance(objective, shape, 0.0, VERY_LONG),
     )
+
+
+def least_tolerance(
+    objective: Objective, shape: TableShape, largest_ridge: float, long: float
+) -> float:
+    """Return a tolerance that is certified, with room for so many usual lengths of θ."""
+    length = min(long * objective.typical_norm, objective.public.coef_norm)
+    share = finest_share(objective, shape, largest_ridge)
+    return max(finest_tolerance(objective, shape, largest_ridge), 2 * share * length)
 
 
 def checked_copies(tasks: Iterable[Rows], copies: int) -> Iterator[Rows]:

@@ -14,6 +14,7 @@ from confide.mechanisms.base import (
     BOUNDED_SLOPE,
     CONVEX_PENALTY,
     EXACT_PROX,
+    LONG,
     MECHANISMS,
     ONE_RESPONSE,
     PLAIN_HINGE,
@@ -21,6 +22,7 @@ from confide.mechanisms.base import (
     Need,
     check_needs,
     checked_copies,
+    least_tolerance,
     make_release,
     publish,
     scaled,
@@ -31,7 +33,7 @@ from confide.mechanisms.release import Release
 from confide.noise import Entropy
 from confide.objectives import HuberizedHinge, Objective, is_hinge
 from confide.privacy import Budget, Neighbours, Pure
-from confide.solvers import TableShape, finest_tolerance, minimise
+from confide.solvers import TableShape, minimise
 
 
 @MECHANISMS.register("output")
@@ -138,7 +140,7 @@ class OutputPerturbation:
             return solver_tolerance(objective, self.tolerance)
         shape = TableShape(MAX_ROWS, objective.dimension)
         usual = solver_tolerance(objective, USUAL_TOLERANCE)
-        return max(usual, finest_tolerance(objective, shape))
+        return max(usual, least_tolerance(objective, shape, 0.0, LONG))
 
 
 USUAL_TOLERANCE = 1e-9
