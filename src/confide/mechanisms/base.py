@@ -211,7 +211,7 @@ class Calibration:
         check_count(rows)
         public = self.neighbours is Neighbours.REPLACE_ONE
         shape = TableShape.of(rows, rows.table_count if public else MAX_ROWS)
-        finest = least_tolerance(self.objective, shape, self.largest_ridge, LONG)
+        finest = least_tolerance(self.objective, shape, self.largest_ridge)
         if finest > self.tolerance:
             raise InvalidParameter(
                 "tolerance",
@@ -229,7 +229,8 @@ def check_count(rows: Rows) -> None:
 
 
 SHARE_OF_A_RECORD = 2.5e-11
-LONG, VERY_LONG = 20.0, 400.0
+LONG = 20.0
+"""So many usual lengths of coefficients are not shortened."""
 
 
 def solver_tolerance(objective: Objective, asked: float | None) -> float:
@@ -238,7 +239,7 @@ def solver_tolerance(objective: Objective, asked: float | None) -> float:
     What was asked for is divided by a ridge below 1. Without that it is a share of how far
     one record can move the minimiser, so small that the noise which pays for it does not
     show in tables of `MAX_ROWS`; and never less than can be certified, for coefficients
-    that are four hundred times as long as usual.
+    that are twenty times as long as usual.
     """
     convexity = objective.strong_convexity
     if asked is not None:
@@ -246,15 +247,15 @@ def solver_tolerance(objective: Objective, asked: float | None) -> float:
     shape = TableShape(MAX_ROWS, objective.dimension)
     return max(
         SHARE_OF_A_RECORD * objective.lipschitz / convexity,
-        least_tolerance(objective, shape, 0.0, VERY_LONG),
+        least_tolerance(objective, shape),
     )
 
 
 def least_tolerance(
-    objective: Objective, shape: TableShape, largest_ridge: float, long: float
+    objective: Objective, shape: TableShape, largest_ridge: float = 0.0
 ) -> float:
-    """Return a tolerance that is certified, with room for so many usual lengths of θ."""
-    length = min(long * objective.typical_norm, objective.public.coef_norm)
+    """Return a tolerance that is certified, and leaves room for long coefficients."""
+    length = min(LONG * objective.typical_norm, objective.public.coef_norm)
     share = finest_share(objective, shape, largest_ridge)
     return max(finest_tolerance(objective, shape, largest_ridge), 2 * share * length)
 

@@ -14,7 +14,6 @@ from confide.mechanisms.base import (
     BOUNDED_SLOPE,
     CONVEX_PENALTY,
     EXACT_PROX,
-    LONG,
     MECHANISMS,
     ONE_RESPONSE,
     PLAIN_HINGE,
@@ -140,7 +139,7 @@ class OutputPerturbation:
             return solver_tolerance(objective, self.tolerance)
         shape = TableShape(MAX_ROWS, objective.dimension)
         usual = solver_tolerance(objective, USUAL_TOLERANCE)
-        return max(usual, least_tolerance(objective, shape, 0.0, LONG))
+        return max(usual, least_tolerance(objective, shape))
 
 
 USUAL_TOLERANCE = 1e-9

@@ -39,15 +39,17 @@ def twofold_prox(
     return _projected(constraint, _shrunk(kink, point, sharpness))
 
 
-def prox_error(kink: Kink, constraint: Constraint | None, size: int) -> float:
-    """Return how far off `twofold_prox` can be, as a share of the point's length.
-
-    Maps of other packages are those in doubles, with the rounding of a sum.
-    """
-    ours = isinstance(kink, L1 | GroupL2 | Nuclear | None) and isinstance(
+def has_twofold_prox(kink: Kink, constraint: Constraint | None) -> bool:
+    """Whether `twofold_prox` goes beyond doubles: maps of other packages do not."""
+    return isinstance(kink, L1 | GroupL2 | Nuclear | None) and isinstance(
         constraint, Box | Nonnegative | L2Ball | L1Ball | None
     )
-    return (size + 16) * (64 * TWOFOLD_UNIT if ours else DOUBLE_UNIT)
+
+
+def prox_error(kink: Kink, constraint: Constraint | None, size: int) -> float:
+    """Return how far off `twofold_prox` can be, as a share of the point's length."""
+    unit = 64 * TWOFOLD_UNIT if has_twofold_prox(kink, constraint) else DOUBLE_UNIT
+    return (size + 16) * unit
 
 
 def prox_jacobian(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from confide.data.matrix.sums import MAX_ROWS
 from confide.data.rows.in_memory import Rows
 from confide.objectives import Objective
-from confide.objectives.twofold_prox import prox_error
+from confide.objectives.twofold_prox import has_twofold_prox, prox_error
 from confide.solvers.problem import UNIT
 from confide.solvers.twofold_gradient import Rounding
 
@@ -19,6 +19,8 @@ LONGEST_LINEAR = 1e9
 chances that docs/proofs/finite-precision.md, reach, names."""
 SAFETY = 8
 """Rounding may use up an eighth of what a certificate leaves."""
+FOREIGN_MAP = 1e-6
+"""A proximal map in doubles leaves subgradients so long, in units of one record's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +45,10 @@ def finest_tolerance(
     Long coefficients aside: `finest_share` is about those. ``largest_ridge`` is the largest
     weight that a ridge may yet get.
     """
-    cost = _cost(objective, shape, 0.0, largest_ridge)
-    return SAFETY * cost / objective.strong_convexity
+    cost = SAFETY * _cost(objective, shape, 0.0, largest_ridge)
+    if not has_twofold_prox(objective.nonsmooth_part, objective.constraint):
+        cost = max(cost, FOREIGN_MAP * objective.lipschitz)
+    return cost / objective.strong_convexity
 
 
 def finest_share(
@@ -67,10 +71,11 @@ def _cost(
     rounding = Rounding.of(objective, shape.entries, coded=shape.coded)
     error = rounding.of_gradient(shape.rows, length, linear, ridge)
     kink, constraint = objective.nonsmooth_part, objective.constraint
-    if kink is None and constraint is None:
+    plain = kink is None and constraint is None
+    if plain or not has_twofold_prox(kink, constraint):
         return error
     smooth = shape.rows * objective.smoothness + ridge
     pull = shape.rows * objective.lipschitz + linear
     spread = 3 + math.sqrt(0.5 * smooth / objective.strong_convexity)
     astray = prox_error(kink, constraint, objective.dimension)
-    return error + astray * (4 * smooth * length + spread * pull)
+    return error + astray * (4 * smooth * length + spread * (pull + ridge * length))

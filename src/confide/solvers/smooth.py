@@ -34,6 +34,8 @@ PAIRS_BYTES = 2**27
 """So much memory the pairs may take where there are more than the fewest."""
 WIDEST_HESSIAN = 1500
 MOST_TRIALS = 40
+MANY_TRIALS = 2
+"""From so many trials on a line is halved until two slopes say where they vanish."""
 MOST_STALLS = 500
 SPLIT_STALLS = 40
 MUCH_NEARER = 2e-11
@@ -231,7 +233,8 @@ def advance(
         step = -memory.metric(here)
         steepness = -size
     low, high, scale = 0.0, np.inf, 1.0
-    for _ in range(MOST_TRIALS):
+    last = 0.0, steepness
+    for turn in range(MOST_TRIALS):
         trial = point + scale * step
         sweep = look(trial)
         there = sweep[0].astype(np.float64)
@@ -243,13 +246,27 @@ def advance(
         widest = min(high, 10 * scale)
         fall = steepness - slope
         secant = 0.95 * scale * steepness / fall if fall else np.inf
-        scale = float(np.clip(secant, 0.9 * low + 0.1 * widest, 0.1 * low + 0.9 * widest))
+        nearest_tenth = 0.9 * low + 0.1 * widest, 0.1 * low + 0.9 * widest
+        before, last = last, (scale, slope)
+        if turn < MANY_TRIALS:
+            scale = float(np.clip(secant, *nearest_tenth))
+            continue
+        scale = _crossing(before, last)
+        if not low < scale < widest:
+            scale = 0.5 * (low + widest) if low else 0.1 * widest
     memory.learn(scale * step, there - here)
     if remaining > 0.1 and problem.objective.dimension <= WIDEST_HESSIAN:
         hessian = problem.gradient_and_hessian(nearest(trial), double=True)[2]
         memory.metric = cholesky_metric(hessian)
         memory.pairs.clear()
     return trial, sweep
+
+
+def _crossing(one: tuple[float, float], other: tuple[float, float]) -> float:
+    """Return where a line through two slopes of one sign is 0."""
+    (start, low), (stop, high) = one, other
+    rising = low * high > 0 and (high - low) * (stop - start) > 0
+    return stop - high * (stop - start) / (high - low) if rising else np.nan
 
 
 def cholesky_metric(hessian: Array) -> Metric:

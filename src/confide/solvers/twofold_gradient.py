@@ -269,7 +269,7 @@ class Rounding:
         bits, root = leading_bits(entries), math.sqrt(entries)
         second, third = 2.0 ** (-2 * bits), 2.0 ** (-3 * bits)
         slope, margin = objective.loss.twofold_error
-        few = 4 * (2 * root + entries / 4) * second
+        few = 8 * (root + entries) * second
         few += 2 * (entries + 8) * (2 * root + entries) * third
         added = 4 * (ROWS_PER_PIECE + 8)
         added += 4 * (CELLS_PER_PIECE + 8) * CELLS_PER_PIECE if coded else 0
