@@ -17,7 +17,7 @@ FEWEST = 10
 
 
 def most_passes(seed, kinds, monkeypatch):
-    """Release from tables of several kinds; return the most sweeps over a balanced one's."""
+    """Release from several tables; return the most sweeps over those of a balanced one."""
     fit = any_fit(seed)
     usual = max(FEWEST, fit.passes("balanced", monkeypatch))
     most = max(fit.passes(kind, monkeypatch) for kind in kinds)

@@ -1,4 +1,4 @@
-"""Fits drawn at random: public settings, and tables that neighbours of ordinary ones are."""
+"""Fits drawn at random: public settings, and tables that rows may turn out to be."""
 
 import math
 from dataclasses import dataclass
