@@ -95,14 +95,14 @@ def test_other_losses_and_flat_directions_promise_nothing():
 def test_a_solver_that_stops_by_curvature_is_where_it_says(seed, monkeypatch):
     task, _ = problem(count=60_000, seed=seed)
     monkeypatch.setattr(smooth, "_worth_a_hessian", lambda *_: True)
-    found = minimise_smooth(task.objective, task.rows, task.linear, 1e-9)
+    found = minimise_smooth(task, 1e-9)
     split = []
     honest = descent.precise_gradient
     monkeypatch.setattr(
         descent, "precise_gradient", lambda *given: split.append(1) or honest(*given)
     )
     monkeypatch.setattr(smooth.CurvatureCertificate, "of", lambda *_: None)
-    again = minimise_smooth(task.objective, task.rows, task.linear, 1e-12)
+    again = minimise_smooth(task, 1e-12)
     assert found.distance <= 1e-9
     assert np.linalg.norm(found.theta - again.theta) <= 1e-10 * np.linalg.norm(found.theta)
     assert split

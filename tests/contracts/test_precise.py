@@ -17,11 +17,12 @@ from confide.objectives import (
     Poisson,
     Squared,
 )
+from confide.objectives.twofold import Twofold
 from confide.solvers import minimise, smooth
-from confide.solvers import smooth as descent
 from confide.solvers import split_gradient as precise
 from confide.solvers.problem import Problem
-from confide.solvers.split_gradient import can_split, precise_gradient
+from confide.solvers.split_gradient import precise_gradient, split_gradient
+from confide.solvers.twofold_gradient import Grids, leading_bits, on_grid, twofold_gradient
 
 LOSSES = {
     "logistic": (Logistic(), None),
@@ -75,26 +76,6 @@ def test_leading_parts_multiply_and_add_without_error():
     assert float(coarse[0] @ coarse[1]) == exact * grid[0] * grid[1]
 
 
-def test_it_spares_the_solver_extended_precision(monkeypatch):
-    task, _ = problem("logistic", count=60_000, l2=1.0)
-    widths = set()
-    honest = Problem.gradient
-
-    def watched(self, theta):
-        widths.add(theta.dtype)
-        return honest(self, theta)
-
-    monkeypatch.setattr(Problem, "gradient", watched)
-    monkeypatch.setattr(smooth.CurvatureCertificate, "of", lambda *_: None)
-    found = minimise(task.objective, task.rows, task.linear, 1e-9)
-    assert found.distance <= 1e-9
-    assert np.dtype(np.longdouble) not in widths
-    monkeypatch.setattr(descent, "can_split", lambda task: False)
-    again = minimise(task.objective, task.rows, task.linear, 1e-9)
-    assert np.dtype(np.longdouble) in widths
-    np.testing.assert_allclose(again.theta, found.theta, atol=2e-9)
-
-
 def sparse_problem(name, stretch=1.0, height=0.3, full=False, loose=False):
     """Return rows with few entries; ``full`` is one that holds all, ``loose`` long rows."""
     rng = np.random.default_rng(5)
@@ -114,7 +95,6 @@ def sparse_problem(name, stretch=1.0, height=0.3, full=False, loose=False):
 def test_sparse_rows_are_split_as_well(name, stretch, height, loose):
     task, rng = sparse_problem(name, stretch, height, loose=loose)
     theta = rng.normal(size=task.objective.dimension) / stretch
-    assert can_split(task)
     assert (task.rows.factor is not None) == loose
     found, bound = precise_gradient(task, theta)
     truth, mass = task.gradient(theta.astype(np.longdouble))
@@ -161,40 +141,95 @@ def test_the_fullest_row_counts_in_the_bounds():
     assert few.rows.sum_shape.max_entries == many.rows.sum_shape.max_entries == 31
 
 
-@pytest.mark.skipif(
-    np.finfo(np.longdouble).eps == np.finfo(np.float64).eps, reason="no extended format"
-)
-@pytest.mark.parametrize("wide", [False, True], ids=["double", "extended"])
-def test_slopes_in_the_extended_format_keep_their_bound(wide):
-    """Against logistic gradients of 60 digits, for coefficients of either format."""
-    mpmath.mp.dps = 60
-    task, rng = problem("logistic", count=300, columns=5)
-    theta = rng.normal(size=6).astype(np.longdouble)
-    theta += 1e-17 * rng.normal(size=6) if wide else 0
-    theta = theta if wide else theta.astype(float)
-    coarse, usual = precise_gradient(task, theta)
-    found, bound = precise_gradient(task, theta, goal=1e-30)
-    exact = _exact_gradient(task, theta)
-    for gradient, most in ((coarse, usual), (found, bound)):
-        gaps = [float(mpmath.mpf(g) - e) for g, e in zip(gradient, exact, strict=True)]
-        assert np.linalg.norm(gaps) <= most
-    unit = np.finfo(float).eps / 2 * np.linalg.norm(found)
-    assert bound - unit < 0.05 * (usual - unit)
+def exact_slope(name, margin, label):
+    """Return φ′ to 60 digits; the losses are those of `LOSSES`."""
+    if name == "logistic":
+        return -label / (1 + mpmath.exp(label * margin))
+    if name == "hinge":
+        return -label * min(mpmath.mpf(1), max(mpmath.mpf(0), 1.5 - label * margin))
+    if name == "huber":
+        return min(mpmath.mpf(1), max(mpmath.mpf(-1), margin - label))
+    return min(mpmath.mpf(4), max(mpmath.mpf(-4), mpmath.exp(margin) - label))
 
 
-def _exact_gradient(task, theta):
-    def number(value):
-        high = float(value)
-        return mpmath.mpf(high) + mpmath.mpf(float(value - high))
-
-    point = [number(value) for value in theta]
+def exact_gradient(name, task, theta):
+    point = [
+        mpmath.mpf(h) + mpmath.mpf(v) for h, v in zip(theta.high, theta.low, strict=True)
+    ]
     total = [r * t + b for r, t, b in zip(task.ridge, point, task.linear, strict=True)]
     for row, label in zip(task.rows.toarray(), task.rows.target, strict=True):
         entries = [mpmath.mpf(value) for value in row]
         margin = sum(x * t for x, t in zip(entries, point, strict=True))
-        slope = -label / (1 + mpmath.exp(label * margin))
+        slope = exact_slope(name, margin, mpmath.mpf(label))
         total = [t + slope * x for t, x in zip(total, entries, strict=True)]
     return total
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("stretch", [1.0, 37.0])
+@pytest.mark.parametrize("fine", [False, True], ids=["double", "twofold"])
+def test_gradients_beyond_doubles_keep_their_bound(name, stretch, fine):
+    """Against gradients of 60 digits, for coefficients of either kind."""
+    mpmath.mp.dps = 60
+    task, rng = problem(name, count=300, columns=5, stretch=stretch)
+    theta = Twofold.of(rng.normal(size=6) / stretch)
+    theta = theta + 1e-18 * rng.normal(size=6) if fine else theta
+    exact = exact_gradient(name, task, theta)
+    bounds = []
+    for gradient in (split_gradient, twofold_gradient):
+        found, bound = gradient(task, theta)
+        gaps = [
+            float(mpmath.mpf(high) + mpmath.mpf(low) - e)
+            for high, low, e in zip(found.high, found.low, exact, strict=True)
+        ]
+        assert np.linalg.norm(gaps) <= bound
+        bounds.append(bound)
+    assert bounds[1] < 1e-4 * bounds[0]
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_wide_rows_are_cut_into_parts_whose_products_are_exact(kind):
+    """More entries than fit 20 bits: the parts are shorter, and still add up to the row."""
+    rng = np.random.default_rng(7)
+    entries = 20_000
+    assert leading_bits(entries) == 19
+    assert leading_bits(100) == 20
+    row = rng.normal(size=(1, entries)) / np.sqrt(entries)
+    features = row if kind == "dense" else sparse.csr_array(row)
+    rows = bound_rows(features, np.ones(1), 2.0, 0.0)
+    grids = Grids(leading_bits(entries), 2.0, 1.0)
+    parts = grids.of_rows(rows.features)
+    arrays = [part.toarray() for part in parts]
+    np.testing.assert_array_equal(sum(arrays[1:], arrays[0]), row)
+    theta = Twofold.of(rng.normal(size=entries))
+    cut = grids.of_point(theta)
+    for i, j in ((0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (2, 0)):
+        exact = sum(
+            Fraction(a) * Fraction(b) for a, b in zip(arrays[i][0], cut[j], strict=True)
+        )
+        assert Fraction(float(arrays[i][0] @ cut[j])) == exact
+
+
+def test_numbers_on_a_grid_stay_where_they_are():
+    grid = 2.0**-20
+    values = np.random.default_rng(8).integers(-(2**20), 2**20, 1000) * grid
+    np.testing.assert_array_equal(on_grid(values, grid), values)
+
+
+def test_few_sweeps_go_beyond_doubles(monkeypatch):
+    task, _ = problem("logistic", count=60_000, l2=1.0)
+    sweeps = []
+    honest = precise.careful_gradient
+
+    def watched(task, theta, goal):
+        sweeps.append(goal)
+        return honest(task, theta, goal)
+
+    monkeypatch.setattr(precise, "careful_gradient", watched)
+    monkeypatch.setattr(smooth.CurvatureCertificate, "of", lambda *_: None)
+    found = minimise(task.objective, task.rows, task.linear, 1e-12)
+    assert found.distance <= 1e-12
+    assert 1 <= len(sweeps) <= 4
 
 
 class Counted:

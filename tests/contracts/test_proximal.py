@@ -22,6 +22,8 @@ from confide.objectives import (
     has_exact_prox,
     prox,
 )
+from confide.objectives.twofold import Twofold
+from confide.objectives.twofold_prox import prox_error, prox_jacobian, twofold_prox
 
 DIMENSION = 5
 KINKS = {
@@ -149,3 +151,36 @@ def test_a_step_of_nothing_is_a_projection(kink, constraint):
     theta = np.array([0.9, -0.2, 0.0, 3.0, -2.0])
     expected = theta if constraint is None else constraint.project(theta)
     np.testing.assert_allclose(prox(kink, constraint, theta, 0.0), expected, atol=1e-12)
+
+
+@every_pair
+@pytest.mark.parametrize("seed", range(10))
+def test_maps_beyond_doubles_agree_with_doubles_and_with_themselves(kink, constraint, seed):
+    """m = prox(z) is also prox(m + 4(z − m)) for a quarter of the sharpness."""
+    kink, constraint = KINKS[kink], CONSTRAINTS[constraint]
+    rng = np.random.default_rng(seed)
+    sharpness = float(rng.uniform(0.5, 4))
+    point = Twofold.of(1.5 * rng.normal(size=DIMENSION)) + 1e-18 * rng.normal(
+        size=DIMENSION
+    )
+    moved = twofold_prox(kink, constraint, point, sharpness)
+    plain = prox(kink, constraint, point.high, 1 / sharpness)
+    np.testing.assert_allclose(moved.high, plain, rtol=0, atol=1e-14)
+    again = twofold_prox(kink, constraint, moved + (point - moved) * 4.0, sharpness / 4)
+    gap = float(np.linalg.norm((again - moved).high))
+    assert gap <= 8 * prox_error(kink, constraint, DIMENSION) * np.linalg.norm(point.high)
+
+
+@every_pair
+@pytest.mark.parametrize("seed", range(5))
+def test_derivatives_of_maps_are_those_of_differences(kink, constraint, seed):
+    kink, constraint = KINKS[kink], CONSTRAINTS[constraint]
+    rng = np.random.default_rng(seed)
+    point, shift = 1.5 * rng.normal(size=DIMENSION), 1e-7 * rng.normal(size=DIMENSION)
+    bend = prox_jacobian(kink, constraint, point, 2.0)
+    if bend is None:
+        assert isinstance(kink, Nuclear | GroupL2)
+        return
+    ends = [prox(kink, constraint, point + sign * shift, 0.5) for sign in (1, -1)]
+    np.testing.assert_allclose(bend @ shift, (ends[0] - ends[1]) / 2, atol=1e-14)
+    np.testing.assert_allclose(bend, bend.T, atol=1e-12)

@@ -11,7 +11,6 @@ from confide.errors import ConfideError
 from confide.objectives import (
     L1,
     Box,
-    Hinge,
     HuberizedHinge,
     L1Ball,
     L2Ball,
@@ -22,11 +21,18 @@ from confide.objectives import (
     has_exact_prox,
     prox,
 )
-from confide.solvers import finest_tolerance, minimise
+from confide.objectives.twofold import Twofold
+from confide.solvers import TableShape, finest_share, finest_tolerance, minimise
 from confide.solvers.problem import Problem
 from support.plain_solvers import COUNT, DIMENSION, SLOPES, TOLERANCE, made_up
 
 WIDE = 1600
+FINEST = [
+    {},
+    {"penalty": L1(0.3)},
+    {"constraint": L2Ball(0.01)},
+    {"constraint": L1Ball(0.02)},
+]
 
 
 @pytest.mark.parametrize("l2", [20.0, 1.0])
@@ -93,42 +99,62 @@ def newton_in_extended_precision(features, target, l2):
 
 
 @pytest.mark.parametrize("penalty", [None, L1(0.0)], ids=["smooth", "composite"])
-def test_extended_precision_certifies_where_doubles_cannot(penalty, monkeypatch):
+@pytest.mark.parametrize("tolerance", [TOLERANCE, 1e-14])
+def test_distances_are_certified_that_doubles_cannot(penalty, tolerance):
     features, target = made_up(2000, 3)
     rows = bound_rows(features, target, 1.0, 0.0)
     objective = Objective(Logistic(), 3, l2=0.02, penalty=penalty)
-    precisions = set()
-    plain = Problem.gradient
-
-    def watched(self, theta):
-        precisions.add(theta.dtype)
-        return plain(self, theta)
-
-    monkeypatch.setattr(Problem, "gradient", watched)
-    for room in ("smooth", "split_gradient"):
-        monkeypatch.setattr(f"confide.solvers.{room}.can_split", lambda task: False)
-    found = minimise(objective, rows, np.zeros(3), TOLERANCE)
+    found = minimise(objective, rows, np.zeros(3), tolerance)
     reference = newton_in_extended_precision(features, target, 0.02)
-    assert np.dtype(np.longdouble) in precisions
     assert found.theta.dtype == np.float64
-    assert found.distance <= TOLERANCE
+    assert found.distance <= tolerance
     assert np.linalg.norm((found.theta - reference).astype(float)) <= found.distance
 
 
+@pytest.mark.parametrize("parts", FINEST, ids=str)
 @pytest.mark.parametrize("dimension", [1, 3, 40])
 @pytest.mark.parametrize("count", [50, 40_000])
-def test_the_finest_tolerance_can_be_certified(dimension, count, monkeypatch):
+def test_the_finest_tolerance_can_be_certified(parts, dimension, count, monkeypatch):
     """Labels that nothing explains keep every slope at a half, far from easy."""
     monkeypatch.setattr("confide.solvers.smooth.MOST_SWEEPS", 25)
     rng = np.random.default_rng(0)
     features = np.full((count, dimension), 1 / math.sqrt(dimension))
     features *= rng.choice([-1.0, 1.0], size=(count, 1))
     target = rng.choice([-1.0, 1.0], size=count)
-    objective = Objective(Logistic(), dimension, l2=1.0)
+    objective = Objective(Logistic(), dimension, 1.0 + 1e-9, l2=1.0, **parts)
     rows = bound_rows(features, target, 1.0 + 1e-9, 0.0)
-    tolerance = finest_tolerance(objective, rows)
+    tolerance = finest_tolerance(objective, TableShape.of(rows, count))
+    reach = tolerance / (2 * finest_share(objective, TableShape.of(rows)))
     found = minimise(objective, rows, np.zeros(dimension), tolerance)
     assert found.distance <= tolerance
+    assert np.linalg.norm(found.theta) <= reach * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("pull", [1e6, 1e12, 1e30])
+@pytest.mark.parametrize("parts", [{}, {"penalty": L1(0.5)}], ids=str)
+def test_a_long_linear_term_gives_a_shortened_minimiser(pull, parts):
+    """Coefficients beyond the reach lie on its sphere, towards the minimiser."""
+    features, target = made_up(400, 3)
+    rows = bound_rows(features, target, 1.0, 0.0)
+    objective = Objective(Logistic(), 3, l2=0.5, **parts)
+    direction = np.array([0.6, -0.48, 0.64])
+    tolerance = 1e-10
+    found = minimise(objective, rows, -pull * direction, tolerance)
+    reach = tolerance / (2 * finest_share(objective, TableShape.of(rows)))
+    length = min(reach, 2 * pull)
+    assert np.linalg.norm(found.theta) == pytest.approx(length, rel=1e-3)
+    assert found.distance <= tolerance
+    assert found.theta / length == pytest.approx(direction, abs=1e3 / pull + 1e-12)
+
+
+def test_a_linear_term_may_have_more_digits_than_doubles():
+    """A millionth of a unit in the last place of b moves the minimiser by 1/Λ times it."""
+    rows = bound_rows(np.zeros((1, 2)), np.ones(1), 1.0, 0.0)
+    objective = Objective(Logistic(), 2, l2=1e-6)
+    rest = np.array([2.0**-60, -(2.0**-61)])
+    b = Twofold.of(np.array([1.0, -1.0])) + rest
+    one, other = (minimise(objective, rows, linear, 1e-9).theta for linear in (b, b.high))
+    np.testing.assert_allclose(one - other, -rest / 1e-6, atol=2e-9)
 
 
 def test_rounding_bounds_the_error_of_a_gradient():
@@ -166,15 +192,6 @@ def many_rows(seed):
     features /= np.linalg.norm(features, axis=1, keepdims=True)
     score = features @ rng.normal(size=20) + 0.3 * rng.normal(size=20_000)
     return bound_rows(features, np.where(score > 0, 1.0, -1.0), 1.0 + 1e-9, 0.0)
-
-
-@pytest.mark.parametrize("seed", [0, 10, 16])
-def test_the_hinge_is_solved_on_many_rows(seed, monkeypatch):
-    """Hundreds of rows sit on the margin; few sweeps are allowed, so stalling fails."""
-    monkeypatch.setattr("confide.solvers.smooth.MOST_SWEEPS", 300)
-    objective = Objective(Hinge(), 20, row_norm=1.0 + 1e-9, l2=1.0)
-    found = minimise(objective, many_rows(seed), np.zeros(20), 1e-3)
-    assert found.distance <= 1e-3
 
 
 @pytest.mark.parametrize("width", [0.1, 0.01])

@@ -19,7 +19,7 @@ from confide.errors import InvalidParameter, MissingPublicBound, UnmetNeeds
 from confide.mechanisms.release import NoiseRecord, Release, RowBounds
 from confide.noise import Entropy, Gaussian, Noise, SphericalLaplace
 from confide.noise.lattice import grid_for, round_sum
-from confide.objectives import Objective, has_exact_prox
+from confide.objectives import Objective, has_exact_prox, is_hinge
 from confide.privacy import (
     Approx,
     Budget,
@@ -31,7 +31,7 @@ from confide.privacy import (
     effective_status,
     gaussian_mu,
 )
-from confide.solvers import can_certify, finest_tolerance
+from confide.solvers import TableShape, finest_share, finest_tolerance
 
 UnitNoise: TypeAlias = SphericalLaplace | Gaussian
 WHOLE = Fraction(1)
@@ -125,8 +125,8 @@ SEVERAL_RESPONSES = Need(
     "declare how many targets a record has",
 )
 PLAIN_HINGE = Need(
-    "a smooth loss, or the plain hinge with nothing but a ridge",
-    lambda objective: objective.loss.smooth or can_certify(objective),
+    "a smooth loss, or the plain hinge",
+    lambda objective: objective.loss.smooth or is_hinge(objective.loss),
     "use the huberized hinge with a small width",
 )
 
@@ -206,17 +206,60 @@ class Calibration:
         )
         return first, second
 
+    @property
+    def largest_ridge(self) -> float:
+        """The largest weight of a ridge in whatever will be solved."""
+        return float(self.objective.ridge.max())
+
     def check_rows(self, rows: Rows) -> None:
-        """Refuse by shape, before anything is spent, what no solver could certify."""
-        finest = finest_tolerance(self.objective, rows)
+        """Refuse by public shape, before anything is spent, what no solver could certify.
+
+        Where the number of rows is private it is taken to be the largest there may be.
+        """
+        check_length(rows)
+        public = self.neighbours is Neighbours.REPLACE_ONE
+        shape = TableShape.of(rows, rows.table_count if public else MAX_ROWS)
+        finest = least_tolerance(self.objective, shape, self.largest_ridge)
         if finest > self.tolerance:
             raise InvalidParameter(
                 "tolerance",
-                f"at least {finest:.1g} for so many rows, such long rows and so small a "
-                f"ridge (l2 = {self.objective.l2:.3g}): arithmetic certifies no less",
+                f"at least {finest:.1g} for tables of this shape and this ridge "
+                f"(l2 = {self.objective.l2:.3g}): arithmetic certifies no less",
                 self.tolerance,
-                "Raise l2, or pass mechanism=ObjectivePerturbation(tolerance=...).",
+                "Raise l2, or leave the mechanism's tolerance at None.",
             )
+
+
+SHARE_OF_A_RECORD = 2.5e-11
+LONG = 20.0
+"""So many usual lengths of coefficients are not shortened."""
+
+
+def solver_tolerance(objective: Objective, asked: float | None) -> float:
+    """Return how close to the exact minimiser a solver must come.
+
+    What was asked for is divided by a ridge below 1. Without that it is a share of how far
+    one record can move the minimiser, so small that the noise which pays for it does not
+    show in tables of `MAX_ROWS`; and never less than can be certified, for coefficients
+    that are twenty times as long as usual.
+    """
+    convexity = objective.strong_convexity
+    if asked is not None:
+        return asked * max(1.0, 1 / convexity)
+    shape = TableShape(MAX_ROWS, objective.dimension)
+    return max(
+        SHARE_OF_A_RECORD * objective.lipschitz / convexity,
+        least_tolerance(objective, shape),
+    )
+
+
+def least_tolerance(
+    objective: Objective, shape: TableShape, largest_ridge: float = 0.0
+) -> float:
+    """Return a tolerance that is certified, and leaves room for long coefficients."""
+    length = min(LONG * objective.typical_norm, objective.public.coef_norm)
+    share = finest_share(objective, shape, largest_ridge)
+    return max(finest_tolerance(objective, shape, largest_ridge), 2 * share * length)
 
 
 def checked_copies(tasks: Iterable[Rows], copies: int) -> Iterator[Rows]:

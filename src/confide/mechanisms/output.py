@@ -1,12 +1,13 @@
 """Output perturbation: minimise, then add noise to the minimiser."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from confide._types import Array
+from confide.data.matrix.sums import MAX_ROWS
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import (
@@ -20,16 +21,18 @@ from confide.mechanisms.base import (
     Need,
     check_needs,
     checked_copies,
+    least_tolerance,
     make_release,
     publish,
     scaled,
+    solver_tolerance,
     unit_noise,
 )
 from confide.mechanisms.release import Release
 from confide.noise import Entropy
-from confide.objectives import Objective
+from confide.objectives import HuberizedHinge, Objective, is_hinge
 from confide.privacy import Budget, Neighbours, Pure
-from confide.solvers import minimise
+from confide.solvers import TableShape, minimise
 
 
 @MECHANISMS.register("output")
@@ -46,13 +49,15 @@ class OutputPerturbation:
                  all other rows finds a row by the last digits
                  (docs/proofs/finite-precision.md).
 
-    ``tolerance`` is relative to the sensitivity for the hinge loss, whose minimiser is
-    certified by a duality gap, and absolute otherwise. ``noise_length`` is the expected
-    length of the noise that an automatic ridge aims at, None a quarter of a typical length
-    of the coefficients, but 5 at most.
+    ``tolerance`` is how close to the exact minimiser the solver must come, divided by a
+    ridge below 1; None is 1e-9, or what can be certified if that is more. ``noise_length``
+    is the expected length of the noise that an automatic ridge aims at, None a quarter of a
+    typical length of the coefficients, but 5 at most. The kink of the hinge is rounded off
+    within 0.01 of the margin: one record moves the minimiser no further than before, and it
+    can be certified for every table.
     """
 
-    tolerance: float = 1e-9
+    tolerance: float | None = None
     noise_length: float | None = None
 
     name: ClassVar[str] = "output"
@@ -73,8 +78,9 @@ class OutputPerturbation:
 
     def sensitivity(self, objective: Objective, neighbours: Neighbours) -> float:
         """Return how far the certified minimiser can move between neighbours."""
-        exact = neighbours.shifts * objective.lipschitz / objective.strong_convexity
-        return exact + 2 * self._tolerance(objective)
+        smooth = _rounded_off(objective)
+        exact = neighbours.shifts * smooth.lipschitz / smooth.strong_convexity
+        return exact + 2 * self._tolerance(smooth)
 
     def calibrate(
         self,
@@ -86,6 +92,7 @@ class OutputPerturbation:
     ) -> Calibration:
         """Choose noise and ridge from public facts alone."""
         check_needs(type(self).__name__, self.needs, objective)
+        objective = _rounded_off(objective)
         unit, event = unit_noise(budget, copies)
         kind = "pure" if isinstance(budget, Pure) else "gaussian"
         fixed = objective
@@ -128,12 +135,22 @@ class OutputPerturbation:
         return None
 
     def _tolerance(self, objective: Objective) -> float:
-        if objective.loss.smooth:
-            return self.tolerance * max(1.0, 1 / objective.strong_convexity)
-        return HINGE_TOLERANCE * objective.lipschitz / objective.strong_convexity
+        if self.tolerance is not None:
+            return solver_tolerance(objective, self.tolerance)
+        shape = TableShape(MAX_ROWS, objective.dimension)
+        usual = solver_tolerance(objective, USUAL_TOLERANCE)
+        return max(usual, least_tolerance(objective, shape))
 
 
-HINGE_TOLERANCE = 1e-3
+USUAL_TOLERANCE = 1e-9
+HINGE_WIDTH = 0.01
+
+
+def _rounded_off(objective: Objective) -> Objective:
+    """Return an objective whose loss has no kink: the hinge gets a narrow parabola."""
+    if not is_hinge(objective.loss):
+        return objective
+    return replace(objective, loss=HuberizedHinge(HINGE_WIDTH))
 
 
 def _one(calibration: Calibration, rows: Rows, entropy: Entropy) -> Array:

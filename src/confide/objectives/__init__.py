@@ -13,20 +13,22 @@ from confide.objectives.constraints import (
     prox,
 )
 from confide.objectives.families import NORMAL_NODES, Family
+from confide.objectives.hinge_losses import (
+    Hinge,
+    HuberizedHinge,
+    SmoothedHinge,
+    is_hinge,
+)
 from confide.objectives.losses import (
     LOSSES,
     MODELS,
-    Hinge,
-    HuberizedHinge,
     Logistic,
     Loss,
     LossTraits,
     Poisson,
     PublicBounds,
-    SmoothedHinge,
     Squared,
     curvature_bound,
-    is_hinge,
     is_logistic,
 )
 from confide.objectives.objective import (

@@ -15,6 +15,7 @@ from confide.objectives.losses import (
     Targets,
     target_bound,
 )
+from confide.objectives.twofold import Twofold
 
 USUAL_CLIP = 0.5
 """Where linear regression cuts slopes off, for targets in [−1, 1]: most residuals are
@@ -74,6 +75,15 @@ class Clipped(LossTraits):
         """Return φ′."""
         with np.errstate(over="ignore"):
             return np.clip(self.loss.slope(eta, y), -self.bound, self.bound)
+
+    @property
+    def twofold_error(self) -> tuple[float, float]:  # type: ignore[override]
+        """What `twofold_slope` may lose: as the loss."""
+        return self.loss.twofold_error
+
+    def twofold_slope(self, eta: Twofold, y: AnyArray) -> Twofold:
+        """Return φ′ beyond doubles."""
+        return self.loss.twofold_slope(eta, y).clip(-self.bound, self.bound)
 
     def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
         """Return φ″: 0 where the slope is cut off."""

@@ -21,8 +21,10 @@ from scipy.special import expit
 
 from confide._registry import Registry
 from confide._types import AnyArray
-from confide.errors import InvalidParameter, MissingPublicBound
+from confide.errors import MissingPublicBound
 from confide.objectives.families import Classes, Counts, Family, Numbers
+from confide.objectives.tabulated import EXP_ERROR, TANH_ERROR, exp_of, tanh_of_half
+from confide.objectives.twofold import TWOFOLD_UNIT, Twofold
 
 Targets: TypeAlias = Literal["signs", "numbers", "counts"]
 
@@ -119,6 +121,20 @@ class Loss(Protocol):
         """Return κ for slopes in [0, A]."""
         ...
 
+    @property
+    def twofold_error(self) -> tuple[float, float]:
+        """What `twofold_slope` may lose of the numbers that enter, and of a margin."""
+        ...
+
+    def twofold_slope(self, eta: Twofold, y: AnyArray) -> Twofold:
+        """Return φ′ beyond doubles."""
+        ...
+
+
+EXTENDED_UNIT = float(np.finfo(np.longdouble).eps) / 2
+ARITHMETIC = (16 * TWOFOLD_UNIT, 2 * TWOFOLD_UNIT)
+"""What slopes lose that need nothing but arithmetic."""
+
 
 class LossTraits:
     """What most losses have in common; a loss overrides what it knows better."""
@@ -128,6 +144,13 @@ class LossTraits:
     quadratic: ClassVar[bool] = False
     canonical: ClassVar[bool] = False
     polynomial: ClassVar[tuple[float, float] | None] = None
+    twofold_error: ClassVar[tuple[float, float]] = (4 * EXTENDED_UNIT, EXTENDED_UNIT)
+
+    def twofold_slope(self: "Loss", eta: Twofold, y: AnyArray) -> Twofold:
+        """Return φ′ beyond doubles, as far as the extended format goes."""
+        slope = self.slope(eta.high.astype(np.longdouble) + eta.low, y)
+        high = slope.astype(np.float64)
+        return Twofold(high, (slope - high).astype(np.float64))
 
     def curvature_from_slope(
         self: "Loss", slope: AnyArray, eta: AnyArray, y: AnyArray
@@ -157,6 +180,7 @@ class Logistic(LossTraits):
 
     canonical: ClassVar[bool] = True
     polynomial: ClassVar[tuple[float, float] | None] = (0.25, 0.5)
+    twofold_error: ClassVar[tuple[float, float]] = (TANH_ERROR / 2, 0.0)
 
     targets: ClassVar[Targets] = "signs"
     monotone: ClassVar[bool] = True
@@ -175,6 +199,10 @@ class Logistic(LossTraits):
         slope -= y
         slope *= 0.5
         return slope
+
+    def twofold_slope(self, eta: Twofold, y: AnyArray) -> Twofold:
+        """Return φ′ beyond doubles."""
+        return (tanh_of_half(eta) - y).scaled(0.5)
 
     def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
         """Return φ″ = p(1 − p)."""
@@ -207,133 +235,6 @@ class Logistic(LossTraits):
         return slope * (1 - slope)
 
 
-@LOSSES.register("huberized-hinge")
-@MODELS.register("svm")
-@dataclass(frozen=True, slots=True)
-class HuberizedHinge(LossTraits):
-    """The hinge with a parabola of half-width h around its kink; z = yη, y = ±1."""
-
-    width: float = 0.5
-    targets: ClassVar[Targets] = "signs"
-    monotone: ClassVar[bool] = True
-    smooth: ClassVar[bool] = True
-    slope_of_peak_curvature: ClassVar[float] = math.inf
-    family: ClassVar[Family] = Classes()
-
-    def __post_init__(self) -> None:
-        if not 0 < self.width < math.inf:
-            raise InvalidParameter("width", "positive", self.width)
-
-    def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ."""
-        short = 1 - y * eta
-        inside = (self.width + np.clip(short, -self.width, self.width)) ** 2
-        return inside / (4 * self.width) + np.maximum(short - self.width, 0)
-
-    def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ′."""
-        short = 1 - y * eta
-        return -y * np.clip((short + self.width) / (2 * self.width), 0, 1)
-
-    def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ″."""
-        return (np.abs(1 - y * eta) <= self.width) / (2 * self.width)
-
-    def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
-        """Return the margin where the slope has this value."""
-        part = -y * slope
-        margin = y * (1 + self.width - 2 * self.width * part)
-        return np.where(part < 0, y * np.inf, np.where(part > 1, -y * np.inf, margin))
-
-    def slope_bound(self, public: PublicBounds) -> float:
-        """Return A = 1."""
-        return 1.0
-
-    def max_curvature(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
-        """Return 1/(2h) whatever the slope."""
-        return np.full_like(slope, 1 / (2 * self.width))
-
-
-@LOSSES.register("smoothed-hinge")
-@dataclass(frozen=True, slots=True)
-class SmoothedHinge(LossTraits):
-    """0 above z = 1, a parabola (1 − z)²/2 down to z = 0, the line ½ − z below."""
-
-    targets: ClassVar[Targets] = "signs"
-    monotone: ClassVar[bool] = True
-    smooth: ClassVar[bool] = True
-    slope_of_peak_curvature: ClassVar[float] = math.inf
-
-    def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ."""
-        z = y * eta
-        return np.clip(1 - z, 0, 1) ** 2 / 2 + np.maximum(-z, 0)
-
-    def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ′."""
-        return -y * np.clip(1 - y * eta, 0, 1)
-
-    def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ″."""
-        z = y * eta
-        return ((z >= 0) & (z <= 1)).astype(np.asarray(eta).dtype)
-
-    def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
-        """Return the margin where the slope has this value."""
-        part = -y * slope
-        return np.where(
-            part < 0, y * np.inf, np.where(part > 1, -y * np.inf, y * (1 - part))
-        )
-
-    def slope_bound(self, public: PublicBounds) -> float:
-        """Return A = 1."""
-        return 1.0
-
-    def max_curvature(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
-        """Return 1 whatever the slope."""
-        return np.full_like(slope, 1.0)
-
-
-@LOSSES.register("hinge")
-@dataclass(frozen=True, slots=True)
-class Hinge(LossTraits):
-    """max(0, 1 − yη) for y = ±1: no curvature, so output perturbation only."""
-
-    targets: ClassVar[Targets] = "signs"
-    monotone: ClassVar[bool] = True
-    smooth: ClassVar[bool] = False
-    slope_of_peak_curvature: ClassVar[float] = math.inf
-
-    def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ."""
-        return np.maximum(1 - y * eta, 0)
-
-    def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return the subgradient that is 0 at the kink."""
-        return -y * (y * eta < 1)
-
-    def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return 0, which is the curvature away from the kink."""
-        return np.zeros_like(eta)
-
-    def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
-        """Return the kink for slopes strictly between, ±inf outside."""
-        part = -y * slope
-        return np.where(
-            part < 0,
-            y * np.inf,
-            np.where(part > 1, -y * np.inf, y * np.ones_like(part)),
-        )
-
-    def slope_bound(self, public: PublicBounds) -> float:
-        """Return A = 1."""
-        return 1.0
-
-    def max_curvature(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
-        """Return infinity: the slope jumps."""
-        return np.full_like(slope, np.inf)
-
-
 @LOSSES.register("squared")
 @MODELS.register("linear")
 @dataclass(frozen=True, slots=True)
@@ -342,6 +243,7 @@ class Squared(LossTraits):
 
     quadratic: ClassVar[bool] = True
     polynomial: ClassVar[tuple[float, float] | None] = (1.0, 1.0)
+    twofold_error: ClassVar[tuple[float, float]] = ARITHMETIC
 
     targets: ClassVar[Targets] = "numbers"
     monotone: ClassVar[bool] = False
@@ -355,6 +257,10 @@ class Squared(LossTraits):
 
     def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
         """Return φ′."""
+        return eta - y
+
+    def twofold_slope(self, eta: Twofold, y: AnyArray) -> Twofold:
+        """Return φ′ beyond doubles."""
         return eta - y
 
     def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
@@ -391,6 +297,7 @@ class Poisson(LossTraits):
     """exp(η) − yη for counts 0 <= y <= B."""
 
     canonical: ClassVar[bool] = True
+    twofold_error: ClassVar[tuple[float, float]] = (EXP_ERROR, 0.0)
 
     targets: ClassVar[Targets] = "counts"
     monotone: ClassVar[bool] = False
@@ -405,6 +312,10 @@ class Poisson(LossTraits):
     def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
         """Return φ′."""
         return np.exp(eta) - y
+
+    def twofold_slope(self, eta: Twofold, y: AnyArray) -> Twofold:
+        """Return φ′ beyond doubles."""
+        return exp_of(eta) - y
 
     def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
         """Return φ″."""
@@ -458,8 +369,3 @@ def target_bound(public: PublicBounds, loss: str) -> float:
 def is_logistic(loss: Loss) -> bool:
     """Whether a loss is the logistic one, not clipped: it has theorems of its own."""
     return isinstance(loss, Logistic)
-
-
-def is_hinge(loss: Loss) -> bool:
-    """Whether a loss is the plain hinge: it has a solver of its own."""
-    return isinstance(loss, Hinge)

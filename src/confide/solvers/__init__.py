@@ -1,6 +1,14 @@
 """Solvers: they know nothing of privacy and certify how close they came."""
 
-from confide.solvers.dispatch import can_certify, finest_tolerance, minimise
+from confide.solvers.dispatch import can_certify, minimise
+from confide.solvers.precision import TableShape, finest_share, finest_tolerance
 from confide.solvers.problem import Solution
 
-__all__ = ["Solution", "can_certify", "finest_tolerance", "minimise"]
+__all__ = [
+    "Solution",
+    "TableShape",
+    "can_certify",
+    "finest_share",
+    "finest_tolerance",
+    "minimise",
+]

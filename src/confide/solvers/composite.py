@@ -5,7 +5,8 @@ penalty and the constraint by an accelerated proximal method, which costs no swe
 last proximal step is exact and hands over a subgradient w of penalty and constraint at
 the new point θ, so v = ∇f(θ) + w is a subgradient of the whole objective there and
 ‖θ − θ*‖ <= ‖v‖/Λ. A step that brings ‖v‖ to a quarter of the least so far is taken as it
-is, which can happen but a few times; of any other the length is searched for.
+is, which can happen but a few times; of any other the length is searched for. Where doubles
+are in the way of a certificate, `refine` ends what they began.
 """
 
 from collections.abc import Callable
@@ -15,24 +16,22 @@ import numpy as np
 from scipy.linalg import eigh
 
 from confide._types import Array
-from confide.data.rows.in_memory import InMemoryRows, Rows
-from confide.errors import NotSolved
-from confide.objectives import L1, Objective, prox
-from confide.solvers.problem import Problem, Solution, longest
+from confide.data.rows.in_memory import InMemoryRows
+from confide.objectives import L1, Box, Nonnegative, Objective, prox
+from confide.solvers.problem import UNIT, Problem, Solution, longest
+from confide.solvers.refinement import refine, refine_by_gradients
 from confide.solvers.smooth import WIDEST_HESSIAN
-from confide.solvers.split_gradient import careful_gradient
+from confide.solvers.split_gradient import precise_gradient
 
-MOST_OUTER = 2000
+MOST_OUTER = 300
 MOST_TRIALS = 30
-MOST_INNER = 200_000
+MOST_INNER = 20_000
 SMALLEST_SAMPLE = 4000
 
 
-def minimise_composite(
-    objective: Objective, rows: Rows, linear: Array, tolerance: float
-) -> Solution:
+def minimise_composite(problem: Problem, tolerance: float) -> Solution:
     """Return a point within ``tolerance`` of the minimiser over the constraint."""
-    problem = Problem(objective, rows, linear, objective.ridge)
+    objective, rows = problem.objective, problem.rows
     start = prox(
         objective.nonsmooth_part, objective.constraint, np.zeros(objective.dimension), 0.0
     )
@@ -61,14 +60,19 @@ def _proximal_newton(problem: Problem, theta: Array, tolerance: float) -> Soluti
         point, normal = _accelerated(objective, model.slope, theta, steepest, accuracy)
         ahead, mass = problem.gradient(point)
         residual = float(np.linalg.norm(ahead + normal))
-        floor = problem.rounding(point, mass)
+        plain = floor = problem.rounding(point, mass)
         if floor > goal / 2 and (residual <= goal / 2 or residual > before / 4):
-            careful, floor = careful_gradient(problem, point, goal)
-            ahead = careful.astype(np.float64)
-        normal, slack = _subgradient(objective, point, ahead, normal, steepest)
+            if problem.weight != 1:
+                return Solution(point, np.inf)
+            ahead, floor = precise_gradient(problem, point, goal)
+        normal, slack = _subgradient(problem, point, ahead, normal, steepest)
         residual = longest(ahead + normal)
-        if residual + floor + slack <= goal:
-            return Solution(point, (residual + floor + slack) / convexity)
+        distance = (residual + floor + slack) / convexity
+        if distance <= problem.allowed(tolerance, point):
+            return Solution(point, distance)
+        blurred = plain + slack
+        if blurred > goal / 2 and residual <= 2 * blurred and problem.weight == 1:
+            return refine(problem, point, hessian, tolerance)
         if np.isfinite(least) and residual <= least / 4:
             scale, gradient, theta = 1.0, ahead, point
         else:
@@ -79,7 +83,9 @@ def _proximal_newton(problem: Problem, theta: Array, tolerance: float) -> Soluti
             gradient, _, hessian = problem.gradient_and_hessian(theta, double=True)
             steepest = _largest_eigenvalue(hessian)
         before, least = residual, min(least, residual)
-    raise NotSolved("the composite solver could not certify its answer")
+    if problem.weight != 1:
+        return Solution(theta, np.inf)
+    return refine(problem, theta, hessian, tolerance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +118,8 @@ def _accelerated(
         pushed = ahead - descent / steepest
         moved = prox(kink, constraint, pushed, 1 / steepest)
         gap = ahead - moved
-        if 2 * steepest * float(np.linalg.norm(gap)) <= accuracy:
+        blur = UNIT * (float(np.linalg.norm(pushed)) + float(np.linalg.norm(moved)))
+        if 2 * steepest * float(np.linalg.norm(gap)) <= max(accuracy, 2 * steepest * blur):
             break
         if float(gap @ (moved - point)) > 0:
             speed = 1.0
@@ -166,17 +173,20 @@ def _first_order(problem: Problem, theta: Array, tolerance: float) -> Solution:
         if np.linalg.norm(there - descent) > steepest * np.linalg.norm(gap) * 1.0001:
             steepest *= 2
             continue
-        floor = problem.rounding(moved, mass)
+        plain = floor = problem.rounding(moved, mass)
         left = steepest * (pushed - moved)
-        normal, slack = _subgradient(objective, moved, there, left, steepest)
+        normal, slack = _subgradient(problem, moved, there, left, steepest)
         residual = longest(there + normal)
         if residual <= goal / 2 < floor:
-            careful, floor = careful_gradient(problem, moved, goal)
-            near = careful.astype(np.float64)
-            normal, slack = _subgradient(objective, moved, near, left, steepest)
+            near, floor = precise_gradient(problem, moved, goal)
+            normal, slack = _subgradient(problem, moved, near, left, steepest)
             residual = longest(near + normal)
-        if residual + floor + slack <= goal:
-            return Solution(moved, (residual + floor + slack) / convexity)
+        distance = (residual + floor + slack) / convexity
+        if distance <= problem.allowed(tolerance, moved):
+            return Solution(moved, distance)
+        blurred = plain + slack
+        if blurred > goal / 2 and residual <= 2 * blurred:
+            return refine_by_gradients(problem, moved, steepest, tolerance)
         if float(gap @ (moved - point)) > 0:
             speed = 1.0
         faster = (1 + np.sqrt(1 + 4 * speed**2)) / 2
@@ -184,29 +194,34 @@ def _first_order(problem: Problem, theta: Array, tolerance: float) -> Solution:
         ahead = moved + push * (moved - point)
         descent = there if push == 0 else problem.gradient(ahead)[0]
         point, speed = moved, faster
-    raise NotSolved("the first-order solver could not certify its answer")
+    return refine_by_gradients(problem, point, steepest, tolerance)
 
 
 def _subgradient(
-    objective: Objective, point: Array, gradient: Array, normal: Array, steepest: float
+    problem: Problem, point: Array, gradient: Array, normal: Array, steepest: float
 ) -> tuple[Array, float]:
     """Return a subgradient of penalty and constraint, and how wrong rounding makes it.
 
     The l1 norm has one that is known by signs alone, and where a coefficient is 0 the one
     that cancels most of the gradient. Elsewhere it is what the proximal step left over,
-    which a rounding of the point moves by the curvature times as much, and its own
-    roundings by a few units of its length.
+    at a point next to the one that rounding made of it.
     """
-    unit = float(np.finfo(np.float64).eps)
-    kink = objective.nonsmooth_part
-    if isinstance(kink, L1) and objective.constraint is None:
+    objective = problem.objective
+    kink, constraint = objective.nonsmooth_part, objective.constraint
+    if isinstance(kink, L1) and constraint is None:
         weight = np.broadcast_to(np.asarray(kink.weight), point.shape)
         inside = np.clip(-gradient, -weight, weight)
         found = np.where(point == 0, inside, weight * np.sign(point))
-        return found, unit * float(np.linalg.norm(found))
-    units = 3 if kink is None or isinstance(kink, L1) else 3 + point.size
-    moved = steepest * float(np.linalg.norm(point))
-    return normal, unit * (moved + units * float(np.linalg.norm(normal)))
+        return found, 2 * UNIT * float(np.linalg.norm(found))
+    pushed = float(np.linalg.norm(point + normal / steepest))
+    exact = kink is None and isinstance(constraint, Box | Nonnegative)
+    astray = 0.0 if exact else UNIT * PROX_UNITS * (point.size + 8) * pushed
+    blur = 4 * UNIT * float(np.linalg.norm(normal))
+    return normal, astray * problem.astray_cost(steepest) + blur
+
+
+PROX_UNITS = 4
+"""What a proximal map in doubles may lose, in units for every coefficient and eight."""
 
 
 def _rise(objective: Objective, theta: Array, point: Array) -> float:

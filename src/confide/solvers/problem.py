@@ -16,6 +16,9 @@ from confide._types import AnyArray, Array
 from confide.data.matrix.sums import MOST_ADDED, SumShape
 from confide.data.rows.in_memory import Block, Rows
 from confide.objectives import Objective, curvature_bound, is_logistic
+from confide.objectives.twofold import Twofold
+
+UNIT = 2.0**-53
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,9 @@ class Problem:
     """The smooth part of an objective over private rows, with its linear term.
 
     ``weight`` multiplies the sum of losses: a subsample stands for all rows.
-    ``sum_shape`` is that of the rows, found once.
+    ``sum_shape`` is that of the rows, found once. ``rest`` is what doubles lack of the
+    linear term. ``share`` is how close the answer must come where coefficients are very
+    long, as a share of their length.
     """
 
     objective: Objective
@@ -39,10 +44,16 @@ class Problem:
     linear: Array
     ridge: Array
     weight: float = 1.0
+    rest: Array | float = 0.0
+    share: float = 4 * UNIT
     sum_shape: SumShape = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sum_shape", self.rows.sum_shape)
+
+    def allowed(self, tolerance: float, point: AnyArray | Twofold) -> float:
+        """Return how far from the minimiser a point may be."""
+        return max(tolerance, self.share * float(np.linalg.norm(nearest(point))))
 
     def gradient(self, theta: AnyArray) -> tuple[AnyArray, float]:
         """Return ∇f(θ) and a bound on Σ|φ′|, summed in the precision of θ."""
@@ -78,6 +89,18 @@ class Problem:
         gradient = self.weight * total + self.ridge * theta + self.linear
         return gradient, mass, self.weight * gram + np.diag(self.ridge)
 
+    def value(self, theta: AnyArray) -> float:
+        """Return f(θ), rounded as it comes."""
+        loss = self.objective.loss
+
+        def part(block: Block) -> tuple[Any, ...]:
+            losses = loss.value(block.margin(theta), block.target)
+            return (float(losses.sum(dtype=np.float64)),)
+
+        point = theta.astype(np.float64)
+        outside = float(point @ (0.5 * self.ridge * point + self.linear))
+        return self.weight * float(self.rows.sum(part, theta.dtype)[0]) + outside
+
     def diagonal(self, theta: Array) -> Array:
         """Return the diagonal of ∇²f(θ)."""
         loss = self.objective.loss
@@ -103,23 +126,20 @@ class Problem:
         outside = float(np.linalg.norm(self.linear)) + float(self.ridge.max()) * length
         return unit * (objective.row_norm * (slopes + margins) + 4 * outside)
 
-    def careful_rounding(self, theta: AnyArray) -> float:
-        """Return the bound of `rounding` from each row's own length, at a sweep's cost."""
-        unit = float(np.finfo(theta.dtype).eps) / 2
-        objective = self.objective
-        terms, entries = self.sum_shape.terms, self.sum_shape.entries
-        bend = curvature_bound(objective.loss, objective.public)
-        size = np.abs(theta.astype(np.float64))
+    def astray_cost(self, sharpness: float) -> float:
+        """Return by how much a gradient is off for every unit that a point is.
 
-        def part(block: Block) -> tuple[Any, ...]:
-            margin = block.margin(theta.astype(np.float64))
-            slope = np.abs(objective.loss.slope(margin, block.target))
-            reach = (entries + 3) * block.absolute().margin(size)
-            error = terms * slope + 4 * slope_scale(objective) + bend * reach
-            return (float(block.lengths() @ error),)
+        The point is one next to a proximal one, whose subgradient is known up to
+        ``sharpness`` times their distance (docs/proofs/finite-precision.md, astray).
+        """
+        convexity = self.objective.strong_convexity
+        smooth = self.rows.count * self.objective.smoothness + float(self.ridge.max())
+        return sharpness + 2 * convexity + math.sqrt(0.5 * smooth * convexity)
 
-        outside = np.linalg.norm(self.linear) + np.linalg.norm(self.ridge * size)
-        return unit * (float(self.rows.sum(part)[0]) + 4 * float(outside))
+
+def nearest(point: AnyArray | Twofold) -> Array:
+    """Return the nearest vector of doubles."""
+    return point.high if isinstance(point, Twofold) else point.astype(np.float64)
 
 
 def longest(vector: AnyArray) -> float:

@@ -18,9 +18,15 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from confide._types import AnyArray, Array
 from confide.data.rows.in_memory import InMemoryRows, Rows
 from confide.errors import NotSolved
-from confide.objectives import Objective
-from confide.solvers.problem import CurvatureCertificate, Problem, Solution, longest
-from confide.solvers.split_gradient import can_split, precise_gradient
+from confide.objectives.twofold import Twofold
+from confide.solvers.problem import (
+    CurvatureCertificate,
+    Problem,
+    Solution,
+    longest,
+    nearest,
+)
+from confide.solvers.split_gradient import precise_gradient
 
 MOST_SWEEPS = 10_000
 FEWEST_PAIRS, MOST_PAIRS = 12, 50
@@ -28,6 +34,8 @@ PAIRS_BYTES = 2**27
 """So much memory the pairs may take where there are more than the fewest."""
 WIDEST_HESSIAN = 1500
 MOST_TRIALS = 40
+MANY_TRIALS = 2
+"""From so many trials on a line is halved until two slopes say where they vanish."""
 MOST_STALLS = 500
 SPLIT_STALLS = 40
 MUCH_NEARER = 2e-11
@@ -38,7 +46,10 @@ Metric: TypeAlias = Callable[[Array], Array]
 GradientAndError: TypeAlias = tuple[AnyArray, float]
 """A gradient, and a bound on the length of its rounding error."""
 
-GradientFunction: TypeAlias = Callable[[AnyArray], GradientAndError]
+Point: TypeAlias = AnyArray | Twofold
+"""Coefficients in doubles, or beyond."""
+
+GradientFunction: TypeAlias = Callable[[Any], GradientAndError]
 """Computes a gradient in some arithmetic."""
 
 
@@ -61,6 +72,10 @@ class StoppingRule:
             return gradient, self.floor(problem, point, mass)
 
         return plain
+
+    def look_closely(self, problem: Problem) -> GradientFunction:
+        """Return gradients in the arithmetic that this length needs."""
+        return lambda point: precise_gradient(problem, point, self.length)
 
     def floor(self, problem: Problem, point: AnyArray, mass: float) -> float:
         """Return what rounding can hide."""
@@ -107,14 +122,13 @@ def descend(
     metric: Metric,
 ) -> Solution:
     """Take quasi-Newton steps until the gradient certifies the distance."""
-    memory, plain = LbfgsMemory.of(metric, len(theta)), goal.look(problem)
-    look, point, patience = plain, theta, _patience(problem)
-    best, stalled, before = np.inf, 0, 0.0
+    memory, look = LbfgsMemory.of(metric, len(theta)), goal.look(problem)
+    point: Point = theta
+    best, stalled, before, patience = np.inf, 0, 0.0, _patience(problem)
     for _ in range(MOST_SWEEPS):
         gradient, floor = sweep
-        bound = longest(gradient)
-        split = look is not plain
-        if bound <= goal.length / 2 < floor and not split:
+        bound, fine = longest(gradient), isinstance(point, Twofold)
+        if bound <= goal.length / 2 < floor and not fine:
             bound, floor = _with_split_gradient(problem, goal, point, (bound, floor))
         found = _certified(problem, goal, point, (bound, floor))
         if found is not None:
@@ -123,14 +137,10 @@ def descend(
             break
         best, stalled = (bound, 0) if bound < best / 2 else (best, stalled + 1)
         if not goal.certified and stalled > SPLIT_STALLS:
-            return Solution(point.astype(np.float64), np.inf)
-        if split and (stalled > SPLIT_STALLS or floor > goal.length / 2):
-            look, point = plain, point.astype(np.longdouble)
-            sweep, best, stalled = look(point), np.inf, 0
-            continue
-        if floor > goal.length / 2 and point.dtype != np.longdouble:
+            return Solution(nearest(point), np.inf)
+        if floor > goal.length / 2 and not fine:
             if bound <= goal.length / 2 or stalled > patience:
-                look, point = _in_higher_precision(problem, goal, plain, point)
+                look, point = goal.look_closely(problem), Twofold.of(point)
                 sweep, best, stalled = look(point), np.inf, 0
                 continue
             promised = bound**2 <= before * goal.length / 8
@@ -143,7 +153,7 @@ def descend(
 
 
 def _certified(
-    problem: Problem, goal: StoppingRule, point: AnyArray, sweep: tuple[float, float]
+    problem: Problem, goal: StoppingRule, point: Point, sweep: tuple[float, float]
 ) -> Solution | None:
     """Return a point if its gradient is short enough, by the ridge or by the curvature.
 
@@ -151,14 +161,16 @@ def _certified(
     another order then ends at the same point for all purposes.
     """
     bound, floor = sweep
-    if _rounded(problem, point, bound + floor) <= goal.length:
-        return _solved(problem, point, bound + floor)
-    if goal.bend is None or not goal.certified or point.dtype != np.float64:
+    convexity = problem.objective.strong_convexity
+    allowed = problem.allowed(goal.length / convexity, point)
+    distance = _rounded(problem, point, bound + floor)
+    if distance <= allowed * convexity:
+        return Solution(nearest(point), distance / convexity)
+    if goal.bend is None or not goal.certified or isinstance(point, Twofold):
         return None
     distance = goal.bend.distance(point, bound + floor)
     near = MUCH_NEARER * float(np.linalg.norm(point))
-    enough = distance * problem.objective.strong_convexity <= goal.length
-    if enough and goal.bend.distance(point, bound) <= near:
+    if distance <= allowed and goal.bend.distance(point, bound) <= near:
         return Solution(point, distance)
     return None
 
@@ -172,26 +184,13 @@ def _patience(problem: Problem) -> int:
     return 3 if problem.objective.dimension <= WIDEST_HESSIAN else 20
 
 
-def _in_higher_precision(
-    problem: Problem, goal: StoppingRule, plain: GradientFunction, point: AnyArray
-) -> tuple[GradientFunction, AnyArray]:
-    """Return the next better arithmetic, and the point as it needs it."""
-    wide = point.astype(np.longdouble)
-    if can_split(problem):
-        return lambda theta: precise_gradient(problem, theta, goal.length), wide
-    return plain, wide
-
-
 def _with_split_gradient(
-    problem: Problem, goal: StoppingRule, point: AnyArray, found: tuple[float, float]
+    problem: Problem, goal: StoppingRule, point: Point, found: tuple[float, float]
 ) -> tuple[float, float]:
     """Return the gradient's length and rounding again, from more careful arithmetic."""
-    if point.dtype == np.longdouble:
-        return found[0], problem.careful_rounding(point)
-    if can_split(problem):
-        exact, error = precise_gradient(problem, point, goal.length)
-        if longest(exact) + error <= goal.length:
-            return longest(exact), error
+    exact, error = precise_gradient(problem, point, goal.length)
+    if longest(exact) + error <= goal.length:
+        return longest(exact), error
     return found
 
 
@@ -199,41 +198,31 @@ def _last_step(
     problem: Problem,
     goal: StoppingRule,
     memory: LbfgsMemory,
-    point: AnyArray,
+    point: Point,
     gradient: AnyArray,
 ) -> Solution | None:
     """Try a step that promises to be the last one, and certify it at once."""
-    if not can_split(problem):
-        return None
-    trial = point.astype(np.longdouble) + memory.direction(gradient)
+    trial = Twofold.of(point) + memory.direction(gradient)
     exact, error = precise_gradient(problem, trial, goal.length)
-    bound = longest(exact) + error
-    if _rounded(problem, trial, bound) > goal.length:
-        return None
-    return _solved(problem, trial, bound)
+    return _certified(problem, goal, trial, (longest(exact), error))
 
 
-def _rounded(problem: Problem, point: AnyArray, bound: float) -> float:
-    """Add what it costs to round a point in extended format to doubles in the end."""
-    if point.dtype == np.float64:
+def _rounded(problem: Problem, point: Point, bound: float) -> float:
+    """Add what it costs to round a point beyond doubles to doubles in the end."""
+    if not isinstance(point, Twofold):
         return bound
-    length = float(np.linalg.norm(point.astype(np.float64)))
+    length = float(np.linalg.norm(point.high))
     unit = float(np.finfo(np.float64).eps)
     return bound + unit * length * problem.objective.strong_convexity
-
-
-def _solved(problem: Problem, point: AnyArray, bound: float) -> Solution:
-    distance = _rounded(problem, point, bound) / problem.objective.strong_convexity
-    return Solution(point.astype(np.float64), distance)
 
 
 def advance(
     problem: Problem,
     memory: LbfgsMemory,
-    point: AnyArray,
+    point: Any,
     gradient: AnyArray,
     look: GradientFunction,
-) -> tuple[AnyArray, GradientAndError]:
+) -> tuple[Any, GradientAndError]:
     """Take one quasi-Newton step; its length is found from gradients along it."""
     here = gradient.astype(np.float64)
     step = memory.direction(here)
@@ -244,7 +233,8 @@ def advance(
         step = -memory.metric(here)
         steepness = -size
     low, high, scale = 0.0, np.inf, 1.0
-    for _ in range(MOST_TRIALS):
+    last = 0.0, steepness
+    for turn in range(MOST_TRIALS):
         trial = point + scale * step
         sweep = look(trial)
         there = sweep[0].astype(np.float64)
@@ -256,13 +246,27 @@ def advance(
         widest = min(high, 10 * scale)
         fall = steepness - slope
         secant = 0.95 * scale * steepness / fall if fall else np.inf
-        scale = float(np.clip(secant, 0.9 * low + 0.1 * widest, 0.1 * low + 0.9 * widest))
+        nearest_tenth = 0.9 * low + 0.1 * widest, 0.1 * low + 0.9 * widest
+        before, last = last, (scale, slope)
+        if turn < MANY_TRIALS:
+            scale = float(np.clip(secant, *nearest_tenth))
+            continue
+        scale = _crossing(before, last)
+        if not low < scale < widest:
+            scale = 0.5 * (low + widest) if low else 0.1 * widest
     memory.learn(scale * step, there - here)
     if remaining > 0.1 and problem.objective.dimension <= WIDEST_HESSIAN:
-        hessian = problem.gradient_and_hessian(trial.astype(np.float64), double=True)[2]
+        hessian = problem.gradient_and_hessian(nearest(trial), double=True)[2]
         memory.metric = cholesky_metric(hessian)
         memory.pairs.clear()
     return trial, sweep
+
+
+def _crossing(one: tuple[float, float], other: tuple[float, float]) -> float:
+    """Return where a line through two slopes of one sign is 0."""
+    (start, low), (stop, high) = one, other
+    rising = low * high > 0 and (high - low) * (stop - start) > 0
+    return stop - high * (stop - start) / (high - low) if rising else np.nan
 
 
 def cholesky_metric(hessian: Array) -> Metric:
@@ -285,6 +289,7 @@ def diagonal_metric(problem: Problem, theta: Array) -> Metric:
 
 
 MOST_NEWTON_STEPS = 50
+SHORTEST_STEP = 1e-12
 SMALLEST_SAMPLE = 1024
 ROWS_PER_COLUMN = 12
 GROWTH = 12
@@ -294,9 +299,7 @@ MOST_SAMPLE_STEPS = 30
 
 
 def minimise_smooth(
-    objective: Objective,
-    rows: Rows,
-    linear: Array,
+    problem: Problem,
     tolerance: float,
     start: Array | None = None,
     *,
@@ -306,7 +309,7 @@ def minimise_smooth(
 
     Without ``certify`` rounding is left out of account and a stall is good enough.
     """
-    problem = Problem(objective, rows, linear, objective.ridge)
+    objective, rows = problem.objective, problem.rows
     goal = StoppingRule(tolerance * objective.strong_convexity, certify)
     look = goal.look(problem)
     if objective.dimension > WIDEST_HESSIAN:
@@ -392,13 +395,20 @@ def _newton(
         promise = -float(gradient @ step)
         if promise <= enough:
             return theta + step, metric
-        scale = 1.0
+        scale, height = 1.0, np.nan
         while True:
             trial = theta + scale * step
             gradient, _, hessian = level.gradient_and_hessian(trial.astype(dtype))
             slope = float(gradient @ step)
-            if slope <= 0.5 * promise or scale < 1e-4:
+            if slope <= 0 or scale < SHORTEST_STEP:
                 break
+            if slope <= 0.5 * promise:
+                if np.isnan(height):
+                    height = level.value(theta.astype(dtype))
+                if level.value(trial.astype(dtype)) <= height:
+                    break
+                scale *= 0.1
+                continue
             scale *= max(0.1, promise / (promise + slope))
         theta, metric = trial, cholesky_metric(hessian)
     return theta, metric

@@ -4,7 +4,7 @@ Features, coefficients and slopes are split into a leading part on a coarse grid
 small rest. Products of leading parts fit a double with room for their sums, so their inner
 products are exact in whatever order they are added; everything else is smaller by 2⁻²⁰.
 What is left is the rounding of one margin and one slope per row. Where even that is too
-much for so many rows, these two are computed in the extended format.
+much for so many rows, `twofold_gradient` goes further.
 """
 
 import math
@@ -22,87 +22,79 @@ from confide.data.matrix.matrix import Matrix
 from confide.data.matrix.sums import (
     MOST_ADDED,
     Partial,
-    SumShape,
-    addition_depth,
     pairwise_sum,
 )
 from confide.data.rows.in_memory import Block, Rows
-from confide.objectives import Objective, curvature_bound
+from confide.objectives import curvature_bound
+from confide.objectives.twofold import Twofold
 from confide.solvers.problem import Problem, slope_scale
+from confide.solvers.twofold_gradient import twofold_gradient, written_out
 
 LEADING_BITS = 20
 """Leading bits: 2·20 for a product and 13 for a sum of 8192 of them fill a double."""
-
-ROWS_PER_SPLIT = 1024
-"""So many rows at most are added up at once where there are very many."""
 
 Numbers: TypeAlias = Dense | Csr
 Pieces: TypeAlias = tuple[Numbers, Numbers, Numbers | None]
 """Numbers, their leading parts and the rest, None if it is known to be zero."""
 
 
-def can_split(problem: Problem) -> bool:
-    """Whether rows hold few enough entries for exact inner products."""
-    return problem.weight == 1.0 and splits(problem.rows, problem.sum_shape.entries)
-
-
-def splits(rows: Rows, entries: int) -> bool:
-    """Whether rows with at most this number of entries are split."""
-    scaled = rows.layout.scalable or not rows.shortened
-    return scaled and entries <= MOST_ADDED
-
-
 def precise_gradient(
-    problem: Problem, theta: AnyArray, goal: float = math.inf
+    problem: Problem, theta: Array | Twofold, goal: float = math.inf
 ) -> tuple[Array, float]:
-    """Return ∇f(θ) and a bound on the length of its error; θ may be in extended format.
+    """Return ∇f(θ), rounded to doubles, and a bound on the length of its error.
 
-    Where slopes in doubles would cost more than half the ``goal`` they are computed in the
-    extended format.
+    Where slopes in doubles would cost more than half the ``goal``, or rows hold too many
+    entries for exact inner products, nothing is left to doubles.
     """
-    extended = _Rounding.of(problem, extended=False).slopes(problem) > goal / 2
+    found, error = careful_gradient(problem, theta, goal)
+    unit = float(np.finfo(np.float64).eps) / 2
+    return found.high, error + unit * float(np.linalg.norm(found.high))
+
+
+def careful_gradient(
+    problem: Problem, theta: Array | Twofold, goal: float
+) -> tuple[Twofold, float]:
+    """Return what `precise_gradient` does before it is rounded."""
+    rows = problem.rows
+    few = problem.sum_shape.entries <= MOST_ADDED and not written_out(rows)
+    if few and _Rounding.of(problem).slopes(problem) <= goal / 2:
+        found, error = split_gradient(problem, Twofold.of(theta))
+        if error <= goal / 2:
+            return found, error
+    return twofold_gradient(problem, theta)
+
+
+def split_gradient(problem: Problem, theta: Twofold) -> tuple[Twofold, float]:
+    """Return ∇f(θ) and a bound on the length of its error, with slopes in doubles."""
     objective, rows = problem.objective, problem.rows
     loss, longest, steepest = objective.loss, objective.row_norm, objective.slope_bound
-    point = _Point.of(rows, theta)
-    most = _rows_of_a_piece(problem.sum_shape, extended=extended)
+    exact = _wide(theta.high) + theta.low
+    point = _Point.of(rows, exact)
 
     def part(block: Block) -> Partial:
         groups = tuple(group.unpacked() for group in block.features.groups)
         pieces = _split(block.features.number_columns(block.factor), longest)
-        margin = point.margin(pieces, groups, extended=extended)
+        margin = point.margin(pieces, groups)
         slope = loss.slope(margin, block.target)
-        strong = _leading(slope.astype(np.float64, copy=False), steepest)
-        weak = (slope - strong).astype(np.float64, copy=False)
+        strong = _leading(slope, steepest)
+        weak = slope - strong
         cells = (_wide(g.cell_sums(strong)) + g.cell_sums(weak) for g in groups)
         whole = _wide(strong.sum()) + weak.sum()
         total = _weighted_sum(pieces, strong, weak)
         return float(np.abs(margin).sum()), whole, total, *cells
 
     def whole(block: Block) -> Partial:
-        return pairwise_sum(map(part, block.pieces(most)))
+        return pairwise_sum(map(part, block.pieces(problem.sum_shape.rows_added)))
 
     size, last, total, *cells = rows.sum(whole)
     if cells:
         total = _sum_over_columns(rows.layout, total, cells)
     if rows.height:
         total = np.append(total, np.longdouble(rows.height) * last)
-    wide: AnyArray = total + problem.ridge * _wide(theta) + problem.linear
-    found: Array = wide.astype(np.float64)
-    unit = float(np.finfo(np.float64).eps) / 2
-    error = _Rounding.of(problem, extended=extended).of_gradient(problem, theta, size)
-    return found, error + unit * float(np.linalg.norm(found))
-
-
-def _rows_of_a_piece(shape: SumShape, *, extended: bool) -> int:
-    return min(shape.rows_added, ROWS_PER_SPLIT) if extended else shape.rows_added
-
-
-def careful_gradient(problem: Problem, theta: Array, goal: float) -> tuple[AnyArray, float]:
-    """Return what `precise_gradient` does, from long doubles where rows do not split."""
-    if can_split(problem):
-        return precise_gradient(problem, theta, goal)
-    wide = _wide(theta)
-    return problem.gradient(wide)[0], problem.careful_rounding(wide)
+    wide: AnyArray = total + problem.ridge * exact + (_wide(problem.linear) + problem.rest)
+    high = wide.astype(np.float64)
+    found = Twofold(high, (wide - high).astype(np.float64))
+    return found, _Rounding.of(problem).of_gradient(problem, theta.high, size)
 
 
 def _sum_over_columns(layout: Matrix, numbers: AnyArray, cells: list[AnyArray]) -> AnyArray:
@@ -145,10 +137,8 @@ class _Point:
         fine = (wide - coarse).astype(np.float64)
         return cls(slopes, coarse, fine, tuple(_on_one_grid(known)))
 
-    def margin(
-        self, pieces: Pieces, groups: tuple[CodedGroup, ...], *, extended: bool
-    ) -> AnyArray:
-        """Return ⟨x, θ⟩ with the intercept, rounded once, to doubles or extended format."""
+    def margin(self, pieces: Pieces, groups: tuple[CodedGroup, ...]) -> Array:
+        """Return ⟨x, θ⟩ with the intercept, rounded once."""
         _, lead, rest = pieces
         total = lead @ self.coarse
         small = lead @ self.fine
@@ -159,7 +149,7 @@ class _Point:
         after = total + known
         back = after - total
         small += (total - (after - back)) + (known - back)
-        return (_wide(after) if extended else after) + small
+        return np.asarray(after + small)
 
     def _known(self, groups: tuple[CodedGroup, ...]) -> tuple[Array, Array]:
         if not groups:
@@ -217,28 +207,19 @@ class _Rounding:
     outer: float
 
     @classmethod
-    def of(cls, problem: Problem, *, extended: bool) -> "_Rounding":
-        shape = problem.sum_shape
-        return cls.of_rows(problem.rows, shape, shape.entries, extended=extended)
-
-    @classmethod
-    def of_rows(
-        cls, rows: Rows, shape: SumShape, entries: int, *, extended: bool
-    ) -> "_Rounding":
-        """Return them for sums of a shape and rows with at most a number of entries."""
-        layout = rows.layout
+    def of(cls, problem: Problem) -> "_Rounding":
+        """Return them for sums of the problem's shape."""
+        shape, layout = problem.sum_shape, problem.rows.layout
         cells = joint_cells(layout.groups)
         looked_up = layout.sum_shape.entries + 2 if layout.groups else 1
-        added = _rows_of_a_piece(shape, extended=extended)
-        depth = shape.depth + addition_depth(-(-shape.rows_added // added))
         unit = float(np.finfo(np.float64).eps) / 2
         fine = float(np.finfo(np.longdouble).eps) / 2
-        rest = 2.0**-LEADING_BITS * (math.sqrt(entries) + 1)
+        rest = 2.0**-LEADING_BITS * (math.sqrt(shape.entries) + 1)
         return cls(
-            4 * fine + unit * rest if extended else 4 * unit,
-            fine if extended else unit,
-            4 * unit * (entries + 4) * rest + fine * looked_up,
-            unit * (added + 3) * rest + fine * (depth + cells + 10),
+            4 * unit,
+            unit,
+            4 * unit * (shape.entries + 4) * rest + fine * looked_up,
+            unit * (shape.rows_added + 3) * rest + fine * (shape.depth + cells + 10),
         )
 
     def slopes(self, problem: Problem) -> float:
@@ -246,10 +227,10 @@ class _Rounding:
         objective = problem.objective
         return self.slope * slope_scale(objective) * problem.rows.count * objective.row_norm
 
-    def of_gradient(self, problem: Problem, theta: AnyArray, margins: float) -> float:
+    def of_gradient(self, problem: Problem, theta: Array, margins: float) -> float:
         """Bound the error; ``margins`` is the sum of |⟨x, θ⟩| over the rows."""
         objective, count = problem.objective, problem.rows.count
-        length = float(np.linalg.norm(theta.astype(np.float64)))
+        length = float(np.linalg.norm(theta))
         bend = curvature_bound(objective.loss, objective.public)
         reach = objective.row_norm * length
         per_row = bend * self.inner * reach + self.outer * objective.slope_bound
@@ -259,28 +240,3 @@ class _Rounding:
         )
         extended = float(np.finfo(np.longdouble).eps) / 2
         return 1.001 * (whole + self.slopes(problem)) + 4 * extended * outside
-
-
-def finest_length(objective: Objective, rows: Rows) -> float:
-    """Return how short a gradient can be certified for this many rows.
-
-    It depends on the shape of the table and on public facts alone: a mechanism can refuse
-    before it spends anything, and a solver never fails because of what the rows say.
-    """
-    bend = curvature_bound(objective.loss, objective.public)
-    bend = bend if np.isfinite(bend) else 1.0
-    scale, steep = slope_scale(objective), objective.slope_bound
-    unit = float(np.finfo(np.longdouble).eps)
-    shape = rows.sum_shape
-    entries = shape.max_entries
-    margins = bend * (entries + 3) * WIDEST_MARGIN
-    per_row = unit * (steep * shape.terms + 4 * scale + margins)
-    if splits(rows, entries):
-        cost = _Rounding.of_rows(rows, shape, entries, extended=True)
-        margin = bend * (cost.margin + cost.inner) * WIDEST_MARGIN
-        per_row = min(per_row, 2 * (cost.slope * scale + cost.outer * steep + margin))
-    return float(rows.count * per_row * objective.row_norm)
-
-
-WIDEST_MARGIN = 100.0
-"""A margin that no sensible model exceeds; e^100 to one."""

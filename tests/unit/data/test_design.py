@@ -31,7 +31,7 @@ from confide.errors import InvalidData, PrivacyLeak
 from confide.objectives import Logistic, Objective
 from confide.solvers import split_gradient as precise
 from confide.solvers.problem import Problem
-from confide.solvers.split_gradient import can_split, precise_gradient
+from confide.solvers.split_gradient import precise_gradient
 
 LABELS = Target("y", labels=("no", "yes"))
 WIDE = tuple(f"w{i}" for i in range(400))
@@ -148,13 +148,16 @@ def test_the_split_gradient_keeps_its_bound(kind, height):
     assert np.linalg.norm(found - other) <= 2 * bound
 
 
-def test_the_split_gradient_leaves_shortened_designs_alone():
-    compact, _ = both("mixed")
-    rows = bound_rows(compact, np.ones(3000), 0.5, 0.0)
-    objective = Objective(Logistic(), rows.dimension, 0.5, 1.0)
-    zeros = np.zeros(rows.dimension)
+def test_shortened_designs_are_written_out_for_a_gradient_beyond_doubles():
+    rows, plain = (bound_rows(one, np.ones(3000), 0.5, 0.1) for one in both("mixed"))
+    objective = Objective(Logistic(), rows.dimension, 0.6, 1.0)
+    theta = np.random.default_rng(3).normal(size=rows.dimension)
     assert rows.factor is not None
-    assert not can_split(Problem(objective, rows, zeros, objective.ridge))
+    found, other = (
+        precise_gradient(Problem(objective, one, theta, objective.ridge), theta)
+        for one in (rows, plain)
+    )
+    assert np.linalg.norm(found[0] - other[0]) <= found[1] + other[1]
 
 
 def test_one_long_row_does_not_spoil_the_splitting_of_the_others(monkeypatch):

@@ -42,6 +42,7 @@ class AdaptiveCalibration(Calibration):
     known.
     """
 
+    mechanism: "AdaptiveObjectivePerturbation"
     first: Calibration = field(kw_only=True)
     alone: Budget | None = field(kw_only=True)
     precise: Fraction = field(kw_only=True)
@@ -53,6 +54,12 @@ class AdaptiveCalibration(Calibration):
             for one in self.first.records(added_to)
         ]
         return (*Calibration.records(self, added_to), *before)
+
+    @property
+    def largest_ridge(self) -> float:
+        """The largest weight that the first look can give a coefficient's ridge."""
+        most = 2 * self.mechanism.cap * float(_asked(self.objective).max())
+        return max(float(self.objective.ridge.max()), most)
 
     def check_rows(self, rows: Rows) -> None:
         """Refuse by shape, before anything is spent, what no solver could certify."""
@@ -133,7 +140,7 @@ class AdaptiveObjectivePerturbation:
     cap: float = 100.0
     typical: float | None = None
     centred: bool = True
-    tolerance: float = 1e-9
+    tolerance: float | None = None
     precision_share: Fraction = Fraction(1, 100)
     coef_norm_guess: float | None = None
 

@@ -75,7 +75,7 @@ class AdmmObjectivePerturbation:
 
     turns: int = 10
     rho: float | None = None
-    tolerance: float = 1e-9
+    tolerance: float | None = None
     precision_share: Fraction = Fraction(1, 100)
     coef_norm_guess: float = 20.0
     ridge: float = 1.0

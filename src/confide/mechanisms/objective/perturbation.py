@@ -32,6 +32,7 @@ from confide.mechanisms.base import (
     checked_copies,
     make_release,
     publish,
+    solver_tolerance,
 )
 from confide.mechanisms.objective import calibration as calibration_rules
 from confide.mechanisms.objective.calibration import Perturbation
@@ -39,6 +40,7 @@ from confide.mechanisms.release import Release
 from confide.noise import Entropy, Gaussian, Noise, SphericalLaplace
 from confide.noise.lattice import approximate
 from confide.objectives import Objective, check_guess, is_logistic
+from confide.objectives.twofold import Twofold
 from confide.privacy import (
     Approx,
     Budget,
@@ -68,14 +70,14 @@ class ObjectivePerturbation:
 
     ``analysis`` is "coupled" (log-determinant and noise bounded together), "separate"
     (each by its own maximum) or "kst" (the constants of Kifer, Smith and Thakurta).
-    ``tolerance`` is how close to the exact minimiser the solver must come; for a ridge
-    below 1 it is divided by the ridge, because arithmetic can certify no less.
+    ``tolerance`` is how close to the exact minimiser the solver must come, divided by a
+    ridge below 1; None takes a distance that no noise shows (`solver_tolerance`).
     ``coef_norm_guess`` is a public guess of ‖θ‖ from which an automatic ridge is chosen,
     None that of the objective: it affects accuracy, never privacy.
     """
 
     analysis: Analysis = "coupled"
-    tolerance: float = 1e-9
+    tolerance: float | None = None
     precision_share: Fraction = Fraction(1, 100)
     coef_norm_guess: float | None = None
 
@@ -104,7 +106,7 @@ class ObjectivePerturbation:
             raise InvalidParameter(
                 "analysis", "'coupled', 'separate' or 'kst'", self.analysis
             )
-        if not 0 < self.tolerance < math.inf:
+        if self.tolerance is not None and not 0 < self.tolerance < math.inf:
             raise InvalidParameter("tolerance", "positive", self.tolerance)
         share = exact(self.precision_share, "precision_share")
         object.__setattr__(self, "precision_share", share)
@@ -133,7 +135,7 @@ class ObjectivePerturbation:
                 "l2", "greater than 0", objective.l2, "Leave it at 'auto', or try 1."
             )
         found = self._perturbation(fixed, main, neighbours, copies)
-        tolerance = self.tolerance * max(1.0, 1 / fixed.strong_convexity)
+        tolerance = solver_tolerance(fixed, self.tolerance)
         share = budget.share(self.precision_share)
         solver_noise, event = solver_noise_for(share, tolerance, copies)
         return Calibration(
@@ -276,8 +278,8 @@ def perturbed_minimiser(
     return _restore_zeros(objective, noised, solver_noise)
 
 
-def linear_term(calibration: Calibration, entropy: Entropy) -> Array:
-    """Return doubles near to a real-valued linear term: the second noise hides how far.
+def linear_term(calibration: Calibration, entropy: Entropy) -> Twofold:
+    """Return numbers near to a real-valued linear term: the second noise hides how far.
 
     A minimiser moves by 1/Λ of what the linear term does, so the distance allowed here is Λ
     times the allowance of `solver_noise_for`: docs/proofs/finite-precision.md.
@@ -286,7 +288,7 @@ def linear_term(calibration: Calibration, entropy: Entropy) -> Array:
     allowed = LINEAR_SHARE * calibration.tolerance * objective.strong_convexity
     noise = calibration.noise.sample(objective.dimension, entropy)
     found = approximate(noise, allowed)
-    return found.value + found.rest
+    return Twofold.sum_of(found.value, found.rest)
 
 
 def solver_noise_for(budget: Budget, tolerance: float, copies: int) -> tuple[Noise, Event]:

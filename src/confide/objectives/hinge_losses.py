@@ -1,0 +1,164 @@
+"""Hinge losses of one record: with its kink, and with a parabola in place of it."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from confide._types import AnyArray
+from confide.errors import InvalidParameter
+from confide.objectives.families import Classes, Family
+from confide.objectives.losses import (
+    ARITHMETIC,
+    LOSSES,
+    MODELS,
+    Loss,
+    LossTraits,
+    PublicBounds,
+    Targets,
+)
+from confide.objectives.twofold import Twofold
+
+
+@LOSSES.register("huberized-hinge")
+@MODELS.register("svm")
+@dataclass(frozen=True, slots=True)
+class HuberizedHinge(LossTraits):
+    """The hinge with a parabola of half-width h around its kink; z = yη, y = ±1."""
+
+    width: float = 0.5
+    targets: ClassVar[Targets] = "signs"
+    monotone: ClassVar[bool] = True
+    smooth: ClassVar[bool] = True
+    slope_of_peak_curvature: ClassVar[float] = math.inf
+    twofold_error: ClassVar[tuple[float, float]] = ARITHMETIC
+    family: ClassVar[Family] = Classes()
+
+    def __post_init__(self) -> None:
+        if not 0 < self.width < math.inf:
+            raise InvalidParameter("width", "positive", self.width)
+
+    def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ."""
+        short = 1 - y * eta
+        inside = (self.width + np.clip(short, -self.width, self.width)) ** 2
+        return inside / (4 * self.width) + np.maximum(short - self.width, 0)
+
+    def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ′."""
+        short = 1 - y * eta
+        return -y * np.clip((short + self.width) / (2 * self.width), 0, 1)
+
+    def twofold_slope(self, eta: Twofold, y: AnyArray) -> Twofold:
+        """Return φ′ beyond doubles."""
+        ahead = Twofold.sum_of(1.0, self.width) - eta.scaled(y)
+        return (ahead / (2 * self.width)).clip(0.0, 1.0).scaled(-y)
+
+    def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ″."""
+        return (np.abs(1 - y * eta) <= self.width) / (2 * self.width)
+
+    def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
+        """Return the margin where the slope has this value."""
+        part = -y * slope
+        margin = y * (1 + self.width - 2 * self.width * part)
+        return np.where(part < 0, y * np.inf, np.where(part > 1, -y * np.inf, margin))
+
+    def slope_bound(self, public: PublicBounds) -> float:
+        """Return A = 1."""
+        return 1.0
+
+    def max_curvature(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
+        """Return 1/(2h) whatever the slope."""
+        return np.full_like(slope, 1 / (2 * self.width))
+
+
+@LOSSES.register("smoothed-hinge")
+@dataclass(frozen=True, slots=True)
+class SmoothedHinge(LossTraits):
+    """0 above z = 1, a parabola (1 − z)²/2 down to z = 0, the line ½ − z below."""
+
+    targets: ClassVar[Targets] = "signs"
+    monotone: ClassVar[bool] = True
+    smooth: ClassVar[bool] = True
+    slope_of_peak_curvature: ClassVar[float] = math.inf
+    twofold_error: ClassVar[tuple[float, float]] = ARITHMETIC
+
+    def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ."""
+        z = y * eta
+        return np.clip(1 - z, 0, 1) ** 2 / 2 + np.maximum(-z, 0)
+
+    def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ′."""
+        return -y * np.clip(1 - y * eta, 0, 1)
+
+    def twofold_slope(self, eta: Twofold, y: AnyArray) -> Twofold:
+        """Return φ′ beyond doubles."""
+        return (1 - eta.scaled(y)).clip(0.0, 1.0).scaled(-y)
+
+    def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ″."""
+        z = y * eta
+        return ((z >= 0) & (z <= 1)).astype(np.asarray(eta).dtype)
+
+    def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
+        """Return the margin where the slope has this value."""
+        part = -y * slope
+        return np.where(
+            part < 0, y * np.inf, np.where(part > 1, -y * np.inf, y * (1 - part))
+        )
+
+    def slope_bound(self, public: PublicBounds) -> float:
+        """Return A = 1."""
+        return 1.0
+
+    def max_curvature(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
+        """Return 1 whatever the slope."""
+        return np.full_like(slope, 1.0)
+
+
+@LOSSES.register("hinge")
+@dataclass(frozen=True, slots=True)
+class Hinge(LossTraits):
+    """max(0, 1 − yη) for y = ±1: no curvature, so output perturbation only."""
+
+    targets: ClassVar[Targets] = "signs"
+    monotone: ClassVar[bool] = True
+    smooth: ClassVar[bool] = False
+    slope_of_peak_curvature: ClassVar[float] = math.inf
+
+    def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ."""
+        return np.maximum(1 - y * eta, 0)
+
+    def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return the subgradient that is 0 at the kink."""
+        return -y * (y * eta < 1)
+
+    def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return 0, which is the curvature away from the kink."""
+        return np.zeros_like(eta)
+
+    def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
+        """Return the kink for slopes strictly between, ±inf outside."""
+        part = -y * slope
+        return np.where(
+            part < 0,
+            y * np.inf,
+            np.where(part > 1, -y * np.inf, y * np.ones_like(part)),
+        )
+
+    def slope_bound(self, public: PublicBounds) -> float:
+        """Return A = 1."""
+        return 1.0
+
+    def max_curvature(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
+        """Return infinity: the slope jumps."""
+        return np.full_like(slope, np.inf)
+
+
+def is_hinge(loss: Loss) -> bool:
+    """Whether a loss is the plain hinge: it has a solver of its own."""
+    return isinstance(loss, Hinge)

@@ -1,0 +1,160 @@
+"""Numbers as unevaluated sums of two doubles: about 106 bits, in any processor's doubles.
+
+Sums and products of doubles have errors that are doubles themselves and can be computed
+(two-sum, and two-product by splitting). A `Twofold` keeps them. What its operations lose is
+proved in docs/proofs/finite-precision.md, twofold.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from confide._types import Array
+
+TWOFOLD_UNIT = 2.0**-102
+"""What a sum, a product, a quotient or a square root of twofold numbers may lose of its
+size."""
+SPLITTER = 2.0**27 + 1
+
+
+def two_sum(one: Array, other: Array) -> tuple[Array, Array]:
+    """Return the rounded sum and its error."""
+    total = one + other
+    back = total - one
+    return total, (one - (total - back)) + (other - back)
+
+
+def two_product(one: Array, other: Array) -> tuple[Array, Array]:
+    """Return the rounded product and its error."""
+    total = one * other
+    lead, rest = _halves(one)
+    high, low = _halves(other)
+    error = ((lead * high - total) + lead * low + rest * high) + rest * low
+    return total, error
+
+
+def _halves(value: Array) -> tuple[Array, Array]:
+    pushed = SPLITTER * value
+    lead = pushed - (pushed - value)
+    return lead, value - lead
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Twofold:
+    """``high`` is the double nearest to the number, ``low`` what it leaves over."""
+
+    high: Array
+    low: Array
+
+    __array_ufunc__ = None
+    """An array next to a twofold number leaves the operation to it."""
+
+    @classmethod
+    def of(cls, value: Any) -> "Twofold":
+        """Return a number, or a vector of them, in this form."""
+        if isinstance(value, Twofold):
+            return value
+        high = np.asarray(value, np.float64)
+        return cls(high, np.zeros_like(high))
+
+    @classmethod
+    def sum_of(cls, high: Any, low: Any) -> "Twofold":
+        """Return the sum of two doubles."""
+        return cls(*two_sum(np.asarray(high), np.asarray(low)))
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are."""
+        return int(self.high.size)
+
+    def __getitem__(self, places: Any) -> "Twofold":
+        return Twofold(self.high[places], self.low[places])
+
+    def __add__(self, other: Any) -> "Twofold":
+        if not isinstance(other, Twofold):
+            high, error = two_sum(self.high, np.asarray(other))
+            return Twofold(*_normal(high, error + self.low))
+        more = other
+        high, error = two_sum(self.high, more.high)
+        low, rest = two_sum(self.low, more.low)
+        high, error = _normal(high, error + low)
+        return Twofold(*_normal(high, error + rest))
+
+    __radd__ = __add__
+
+    def __neg__(self) -> "Twofold":
+        return Twofold(-self.high, -self.low)
+
+    def __sub__(self, other: Any) -> "Twofold":
+        return self + -other
+
+    def __rsub__(self, other: Any) -> "Twofold":
+        return -self + other
+
+    def __mul__(self, other: Any) -> "Twofold":
+        more = Twofold.of(other)
+        high, error = two_product(self.high, more.high)
+        return Twofold(
+            *_normal(high, error + (self.high * more.low + self.low * more.high))
+        )
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> "Twofold":
+        more = Twofold.of(other)
+        first = self.high / more.high
+        left = self - more * first
+        second = left.high / more.high
+        left = left - more * second
+        return Twofold(*_normal(first, second)) + left.high / more.high
+
+    def scaled(self, factor: Any) -> "Twofold":
+        """Return a product with powers of two, or their negatives: it is exact."""
+        return Twofold(self.high * factor, self.low * factor)
+
+    def __abs__(self) -> "Twofold":
+        return self.scaled(np.where(self.high < 0, -1.0, 1.0))
+
+    def root(self) -> "Twofold":
+        """Return the square root, by one of Newton's steps from the double."""
+        start = np.sqrt(self.high)
+        safe = np.where(start > 0, start, 1.0)
+        square = Twofold(*two_product(start, start))
+        return Twofold(*_normal(start, (self - square).high / (2 * safe)))
+
+    def total(self) -> "Twofold":
+        """Return the sum over the first axis, two by two."""
+        left = self
+        if not len(left.high):
+            return Twofold.of(np.zeros(left.high.shape[1:]))
+        while (count := len(left.high)) > 1:
+            half = count // 2
+            pairs = left[:half] + left[half : 2 * half]
+            odd = left[2 * half :]
+            left = Twofold(
+                np.concatenate([pairs.high, odd.high]), np.concatenate([pairs.low, odd.low])
+            )
+        return left[0]
+
+    def norm(self) -> "Twofold":
+        """Return the Euclidean length."""
+        return (self * self).total().root()
+
+    def clip(self, lower: Any, upper: Any) -> "Twofold":
+        """Return these numbers, or the end of an interval that they lie beyond."""
+        low, high = (self - lower).high >= 0, (self - upper).high <= 0
+        return self.where(low, lower).where(high, upper)
+
+    def where(self, chosen: Any, other: Any) -> "Twofold":
+        """Return these numbers where they are chosen, others elsewhere."""
+        more = Twofold.of(other)
+        return Twofold(
+            np.where(chosen, self.high, more.high), np.where(chosen, self.low, more.low)
+        )
+
+
+def _normal(high: Array, low: Array) -> tuple[Array, Array]:
+    """Return the same sum with the larger part rounded to nearest."""
+    total = high + low
+    return total, low - (total - high)

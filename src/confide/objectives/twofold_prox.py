@@ -1,0 +1,278 @@
+"""Proximal maps of penalty and constraint beyond doubles, and how they move.
+
+They are the maps of `prox` with twofold numbers: a solver's certificate multiplies what a
+map rounds by the curvature of all rows, which is more than doubles can bear
+(docs/proofs/finite-precision.md, twofold-prox).
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from confide._types import Array
+from confide.objectives.constraints import (
+    Box,
+    Constraint,
+    Kink,
+    L1Ball,
+    L2Ball,
+    Nonnegative,
+    prox,
+)
+from confide.objectives.penalties import L1, GroupL2, Nuclear
+from confide.objectives.twofold import TWOFOLD_UNIT, Twofold
+
+MOST_ROUNDS = 100
+DOUBLE_UNIT = 2.0**-53
+
+
+def twofold_prox(
+    kink: Kink, constraint: Constraint | None, point: Twofold, sharpness: float
+) -> Twofold:
+    """Return the minimiser of r(u) + ½·sharpness·‖u − point‖² over the constraint."""
+    if isinstance(kink, GroupL2) and isinstance(constraint, Nonnegative):
+        return _shrunk(kink, _projected(constraint, point), sharpness)
+    if isinstance(kink, GroupL2) and isinstance(constraint, Box):
+        return _group_in_box(kink, constraint, point, sharpness)
+    if isinstance(kink, GroupL2) and isinstance(constraint, L1Ball):
+        return _group_in_l1_ball(kink, constraint, point, sharpness)
+    return _projected(constraint, _shrunk(kink, point, sharpness))
+
+
+def has_twofold_prox(kink: Kink, constraint: Constraint | None) -> bool:
+    """Whether `twofold_prox` goes beyond doubles: maps of other packages do not."""
+    return isinstance(kink, L1 | GroupL2 | Nuclear | None) and isinstance(
+        constraint, Box | Nonnegative | L2Ball | L1Ball | None
+    )
+
+
+def prox_error(kink: Kink, constraint: Constraint | None, size: int) -> float:
+    """Return how far off `twofold_prox` can be, as a share of the point's length."""
+    unit = 64 * TWOFOLD_UNIT if has_twofold_prox(kink, constraint) else DOUBLE_UNIT
+    return (size + 16) * unit
+
+
+def prox_jacobian(
+    kink: Kink, constraint: Constraint | None, point: Array, sharpness: float
+) -> Array | None:
+    """Return the derivative of the map, on one side where there are two; None: unknown."""
+    if isinstance(kink, Nuclear):
+        return None
+    if isinstance(kink, GroupL2) and isinstance(constraint, Box | L1Ball):
+        return None
+    if isinstance(kink, GroupL2) and isinstance(constraint, Nonnegative):
+        inner = _projection_jacobian(constraint, point)
+        return _shrinkage_jacobian(kink, constraint.project(point), sharpness) @ inner
+    inner = _shrinkage_jacobian(kink, point, sharpness)
+    near = point if kink is None else kink.prox(point, 1 / sharpness)
+    return _projection_jacobian(constraint, near) @ inner
+
+
+def _shrunk(kink: Kink, point: Twofold, sharpness: float) -> Twofold:
+    if kink is None:
+        return point
+    if isinstance(kink, L1):
+        return _soft(point, Twofold.of(kink.weight) / sharpness)
+    if isinstance(kink, GroupL2):
+        return _grouped(kink, point, sharpness)
+    if isinstance(kink, Nuclear):
+        return _low_rank(kink, point, sharpness)
+    return Twofold.of(kink.prox(point.high, 1 / sharpness))
+
+
+def _projected(constraint: Constraint | None, point: Twofold) -> Twofold:
+    if constraint is None:
+        return point
+    if isinstance(constraint, Box):
+        return point.clip(constraint.lower, constraint.upper)
+    if isinstance(constraint, Nonnegative):
+        return point.where(point.high > 0, 0.0)
+    if isinstance(constraint, L2Ball):
+        length = point.norm()
+        outside = (length - constraint.size).high > 0
+        return point * (Twofold.of(constraint.size) / length) if outside else point
+    if isinstance(constraint, L1Ball):
+        return _in_l1_ball(constraint, point)
+    return Twofold.of(constraint.project(point.high))
+
+
+def _soft(point: Twofold, level: Twofold) -> Twofold:
+    sign = np.where(point.high < 0, -1.0, 1.0)
+    left = abs(point) - level
+    return left.where(left.high > 0, 0.0).scaled(sign)
+
+
+def _in_l1_ball(ball: L1Ball, point: Twofold) -> Twofold:
+    """Soft-threshold by a level that rises until it meets the ball."""
+    lengths = abs(point)
+    if (lengths.total() - ball.size).high <= 0:
+        return point
+    above = lengths.high > 0
+    for _ in range(point.size + 1):
+        level = (lengths[above].total() - ball.size) / float(above.sum())
+        still = above & ((lengths - level).high > 0)
+        if still.sum() == above.sum() or not still.any():
+            break
+        above = still
+    return _soft(point, level)
+
+
+def _grouped(kink: GroupL2, point: Twofold, sharpness: float) -> Twofold:
+    high, low = point.high.copy(), point.low.copy()
+    for group, weight in kink.levels():
+        found = _shortened(point[group], Twofold.of(weight) / sharpness)
+        high[group], low[group] = found.high, found.low
+    return Twofold(high, low)
+
+
+def _shortened(point: Twofold, level: Twofold) -> Twofold:
+    length = point.norm()
+    if (length - level).high <= 0:
+        return Twofold.of(np.zeros(point.size))
+    return point * ((length - level) / length)
+
+
+def _group_in_box(kink: GroupL2, box: Box, point: Twofold, sharpness: float) -> Twofold:
+    found = _projected(box, point)
+    rough = prox(kink, box, point.high, 1 / sharpness)
+    high, low = found.high.copy(), found.low.copy()
+    for group, weight in kink.levels():
+        level, inside = Twofold.of(weight) / sharpness, point[group]
+
+        def moved(
+            length: Twofold, inside: Twofold = inside, level: Twofold = level
+        ) -> Twofold:
+            return _projected(box, inside * (length / (length + level)))
+
+        def excess(length: Twofold, moved: Callable[[Twofold], Twofold] = moved) -> Twofold:
+            return moved(length).norm() / length - 1.0
+
+        start = float(np.linalg.norm(rough[group]))
+        here = moved(_root(excess, start)) if start else Twofold.of(np.zeros(len(group)))
+        high[group], low[group] = here.high, here.low
+    return Twofold(high, low)
+
+
+def _group_in_l1_ball(
+    kink: GroupL2, ball: L1Ball, point: Twofold, sharpness: float
+) -> Twofold:
+    def shrunk(level: Twofold) -> Twofold:
+        return _grouped(kink, _soft(point, level), sharpness)
+
+    def excess(level: Twofold) -> Twofold:
+        return abs(shrunk(level)).total() - ball.size
+
+    free = Twofold.of(0.0)
+    if excess(free).high <= 0:
+        return shrunk(free)
+    found = prox(kink, ball, point.high, 1 / sharpness)
+    largest = int(np.abs(found).argmax())
+    gone = float(np.abs(point.high[largest]))
+    return shrunk(_bisected(excess, 0.0, gone))
+
+
+def _root(excess: Callable[[Twofold], Twofold], start: float) -> Twofold:
+    """Return a root next to one in doubles, by secants."""
+    before, here = Twofold.of(start * (1 - 1e-9)), Twofold.of(start)
+    behind, now = excess(before), excess(here)
+    for _ in range(8):
+        change = now - behind
+        if now.high == 0 or change.high == 0:
+            break
+        before, here = here, here - now * ((here - before) / change)
+        behind, now = now, excess(here)
+    return here
+
+
+def _bisected(excess: Callable[[Twofold], Twofold], low: float, high: float) -> Twofold:
+    """Return the root of a falling function: doubles by halving, then secants."""
+    for _ in range(MOST_ROUNDS):
+        middle = low + 0.5 * (high - low)
+        if not low < middle < high:
+            break
+        low, high = (middle, high) if excess(Twofold.of(middle)).high > 0 else (low, middle)
+    return _root(excess, high)
+
+
+def _low_rank(kink: Nuclear, point: Twofold, sharpness: float) -> Twofold:
+    """Soft-threshold singular values: u·h(uᵀu) with h(s) = (1 − level/√s)₊.
+
+    Right singular vectors in doubles, made orthonormal, leave uᵀu diagonal up to a small
+    rest; h of the sum is h of the diagonal and divided differences times the rest.
+    """
+    rows, columns = kink.shape
+    count = rows * columns
+    level = Twofold.of(kink.weight) / sharpness
+    matrix = point[:count]
+    wide = Twofold(matrix.high.reshape(kink.shape), matrix.low.reshape(kink.shape))
+    flip = rows < columns
+    wide = _transposed(wide) if flip else wide
+    basis = Twofold.of(np.linalg.svd(wide.high, full_matrices=True)[2].T)
+    for _ in range(2):
+        excess = _times(_transposed(basis), basis) - np.eye(basis.high.shape[0])
+        basis = basis - _times(basis, excess * 0.5)
+    turned = _times(wide, basis)
+    inner = _times(_transposed(turned), turned)
+    size = inner.high.shape[0]
+    spread = inner[np.arange(size), np.arange(size)]
+    root = spread.where(spread.high > 0, 0.0).root()
+    keep = (root - level).high > 0
+    share = ((root - level) / root.where(keep, 1.0)).where(keep, 0.0)
+    gap = spread.high[:, None] - spread.high
+    alike = np.abs(gap) <= 1e-12 * np.maximum(spread.high[:, None], spread.high)
+    bend = np.where(keep, 0.5 * level.high / np.maximum(root.high, 1e-300) ** 3, 0.0)
+    differences = np.where(
+        alike,
+        np.maximum(bend[:, None], bend),
+        (share.high[:, None] - share.high) / np.where(alike, 1.0, gap),
+    )
+    rest = inner.high * differences
+    np.fill_diagonal(rest, 0.0)
+    function = Twofold.of(rest) + Twofold(np.diag(share.high), np.diag(share.low))
+    found = _times(_times(turned, function), _transposed(basis))
+    found = _transposed(found) if flip else found
+    return Twofold(
+        np.concatenate([found.high.ravel(), point.high[count:]]),
+        np.concatenate([found.low.ravel(), point.low[count:]]),
+    )
+
+
+def _transposed(matrix: Twofold) -> Twofold:
+    return Twofold(matrix.high.T, matrix.low.T)
+
+
+def _times(one: Twofold, other: Twofold) -> Twofold:
+    left = Twofold(one.high.T[:, :, None], one.low.T[:, :, None])
+    return (left * Twofold(other.high[:, None, :], other.low[:, None, :])).total()
+
+
+def _shrinkage_jacobian(kink: Kink, point: Array, sharpness: float) -> Array:
+    if isinstance(kink, L1):
+        level = np.broadcast_to(np.asarray(kink.weight) / sharpness, point.shape)
+        return np.diag((np.abs(point) > level).astype(float))
+    whole = np.eye(point.size)
+    if isinstance(kink, GroupL2):
+        for group, weight in kink.levels():
+            length = float(np.linalg.norm(point[group]))
+            share = weight / sharpness / length if length else 1.0
+            unit = point[group] / (length or 1.0)
+            kept = (1 - share) * np.eye(len(group)) + share * np.outer(unit, unit)
+            whole[np.ix_(group, group)] = kept if share < 1 else 0.0
+    return whole
+
+
+def _projection_jacobian(constraint: Constraint | None, point: Array) -> Array:
+    if isinstance(constraint, Box):
+        inside = (point > constraint.lower) & (point < constraint.upper)
+        return np.diag(inside.astype(float))
+    if isinstance(constraint, Nonnegative):
+        return np.diag((point > 0).astype(float))
+    length = float(np.linalg.norm(point))
+    if isinstance(constraint, L2Ball) and length > constraint.size:
+        unit = point / length
+        return constraint.size / length * (np.eye(point.size) - np.outer(unit, unit))
+    if isinstance(constraint, L1Ball) and np.abs(point).sum() > constraint.size:
+        kept = constraint.project(point)
+        sign = np.sign(kept)
+        return np.diag(np.abs(sign)) - np.outer(sign, sign) / max(1.0, np.abs(sign).sum())
+    return np.eye(point.size)

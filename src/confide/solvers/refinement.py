@@ -1,0 +1,210 @@
+"""The last steps of a composite solver, in arithmetic beyond doubles.
+
+The outer method is the same: a quadratic model of the smooth part is minimised together
+with penalty and constraint. Here coefficients, gradients and proximal maps are twofold, and
+the model is minimised by Newton steps on the equation θ = prox(θ − slope), which are taken
+where they help, and by accelerated proximal steps elsewhere.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, eigh, solve
+
+from confide._types import Array
+from confide.errors import NotSolved
+from confide.objectives import Objective
+from confide.objectives.twofold import TWOFOLD_UNIT, Twofold
+from confide.objectives.twofold_prox import prox_error, prox_jacobian, twofold_prox
+from confide.solvers.problem import UNIT, Problem, Solution, longest, nearest
+from confide.solvers.split_gradient import careful_gradient
+
+MOST_REFINEMENTS = 100
+MOST_MODEL_STEPS = 20_000
+MOST_HALVINGS = 8
+STEPS_IN_A_ROW = 50
+"""So many accelerated steps pass before a Newton step is tried again."""
+
+
+def refine(
+    problem: Problem,
+    start: Array,
+    hessian: Array,
+    tolerance: float,
+) -> Solution:
+    """Return a point within ``tolerance`` of the minimiser, from one that is close."""
+    goal = tolerance * problem.objective.strong_convexity
+    theta, best, stalls = Twofold.of(start), np.inf, 0
+    gradient, _ = careful_gradient(problem, theta, goal)
+    for _ in range(MOST_REFINEMENTS):
+        model = _Model.of(problem, theta, gradient, hessian)
+        accuracy = 0.02 * max(goal, min(best, model.residual(theta)) * 1e-3)
+        step = model.minimise(accuracy)
+        ahead, floor = careful_gradient(problem, step.point, goal)
+        found, residual = _certified(problem, step, (ahead, floor), tolerance)
+        if found is not None:
+            return found
+        if residual < best / 2:
+            theta, gradient, best, stalls = step.point, ahead, residual, 0
+            continue
+        theta = theta + (step.point - theta) * 0.5**stalls
+        stalls = (stalls + 1) % MOST_HALVINGS
+        hessian = problem.gradient_and_hessian(nearest(theta), double=True)[2]
+        gradient, _ = careful_gradient(problem, theta, goal)
+    raise NotSolved("the composite solver could not certify its answer")
+
+
+def refine_by_gradients(
+    problem: Problem, start: Array, sharpness: float, tolerance: float
+) -> Solution:
+    """Return what `refine` does by accelerated proximal steps, without a Hessian."""
+    goal = tolerance * problem.objective.strong_convexity
+    point = ahead = Twofold.of(start)
+    descent, _ = careful_gradient(problem, ahead, goal)
+    speed, flat = 1.0, np.zeros((0, 0))
+    for _ in range(MOST_MODEL_STEPS):
+        step = _Model(problem.objective, ahead, descent, flat, sharpness).one_step(ahead)
+        there, floor = careful_gradient(problem, step.point, goal)
+        gap = (ahead - step.point).high
+        if longest((there - descent).high) > sharpness * np.linalg.norm(gap) * 1.01:
+            sharpness *= 2
+        found, _ = _certified(problem, step, (there, floor), tolerance)
+        if found is not None:
+            return found
+        if float(gap @ (step.point - point).high) > 0:
+            speed = 1.0
+        faster = (1 + np.sqrt(1 + 4 * speed**2)) / 2
+        push = (speed - 1) / faster
+        ahead = step.point + (step.point - point) * push
+        descent = there if push == 0 else careful_gradient(problem, ahead, goal)[0]
+        point, speed = step.point, faster
+    raise NotSolved("the first-order solver could not certify its answer")
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A proximal point, a subgradient of penalty and constraint there, and their blur."""
+
+    point: Twofold
+    normal: Twofold
+    astray: float
+    sharpness: float
+
+
+def _certified(
+    problem: Problem, step: _Step, sweep: tuple[Twofold, float], tolerance: float
+) -> tuple[Solution | None, float]:
+    """Return the point of a step if it is close enough, and how long a subgradient is."""
+    gradient, floor = sweep
+    residual = longest((gradient + step.normal).high)
+    slack = step.astray * problem.astray_cost(step.sharpness)
+    slack += 8 * TWOFOLD_UNIT * float(np.linalg.norm(step.normal.high))
+    distance = (residual + floor + slack) / problem.objective.strong_convexity
+    distance += 2 * UNIT * float(np.linalg.norm(step.point.high))
+    if distance <= problem.allowed(tolerance, step.point):
+        return Solution(nearest(step.point), distance), residual
+    return None, residual
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """The quadratic model of the smooth part around a point."""
+
+    objective: Objective
+    theta: Twofold
+    gradient: Twofold
+    hessian: Array
+    sharpness: float
+
+    @classmethod
+    def of(
+        cls, problem: Problem, theta: Twofold, gradient: Twofold, hessian: Array
+    ) -> "_Model":
+        """Take the largest eigenvalue of the Hessian as the inverse of a step."""
+        last = hessian.shape[0] - 1
+        top = eigh(hessian, eigvals_only=True, subset_by_index=[last, last])
+        return cls(problem.objective, theta, gradient, hessian, 1.0001 * float(top[0]))
+
+    @property
+    def error(self) -> float:
+        """How far off the proximal map can be, as a share of what it is given."""
+        objective = self.objective
+        return prox_error(
+            objective.nonsmooth_part, objective.constraint, objective.dimension
+        )
+
+    def residual(self, point: Twofold) -> float:
+        """Return how long the model's subgradient is at a point, or about so."""
+        moved = self._prox(self._pushed(point))
+        return self.sharpness * float(np.linalg.norm((point - moved).high))
+
+    def one_step(self, point: Twofold) -> _Step:
+        """Return where one proximal step leads."""
+        pushed = self._pushed(point)
+        moved = self._prox(pushed)
+        astray = self.error * float(np.linalg.norm(pushed.high))
+        return _Step(moved, (pushed - moved) * self.sharpness, astray, self.sharpness)
+
+    def minimise(self, accuracy: float) -> _Step:
+        """Return the minimiser of the model with penalty and constraint."""
+        point, speed, ahead = self.theta, 1.0, self.theta
+        pushed = self._pushed(ahead)
+        moved = self._prox(pushed)
+        for step in range(MOST_MODEL_STEPS):
+            gap = (ahead - moved).high
+            blur = 2 * self.error * float(np.linalg.norm(pushed.high))
+            if 2 * self.sharpness * float(np.linalg.norm(gap)) <= max(
+                accuracy, 2 * self.sharpness * blur
+            ):
+                break
+            if step % STEPS_IN_A_ROW < 2:
+                newer = self._newton(ahead, pushed, gap)
+                if newer is not None:
+                    point, ahead, speed = newer, newer, 1.0
+                    pushed = self._pushed(ahead)
+                    moved = self._prox(pushed)
+                    continue
+            if float(gap @ (moved - point).high) > 0:
+                speed = 1.0
+            faster = (1 + np.sqrt(1 + 4 * speed**2)) / 2
+            ahead = moved + (moved - point) * ((speed - 1) / faster)
+            point, speed = moved, faster
+            pushed = self._pushed(ahead)
+            moved = self._prox(pushed)
+        return self.one_step(ahead)
+
+    def _newton(self, ahead: Twofold, pushed: Twofold, gap: Array) -> Twofold | None:
+        """Return where a Newton step leads if it halves what is left, and again if so."""
+        constraint = self.objective.constraint
+        found = None
+        size = float(np.linalg.norm(gap))
+        for _ in range(STEPS_IN_A_ROW):
+            bend = prox_jacobian(
+                self.objective.nonsmooth_part, constraint, pushed.high, self.sharpness
+            )
+            if bend is None:
+                return None
+            system = np.eye(len(gap)) - bend + bend @ self.hessian / self.sharpness
+            try:
+                ahead = ahead - solve(system, gap)
+            except LinAlgError:
+                return found
+            pushed = self._pushed(ahead)
+            gap = (ahead - self._prox(pushed)).high
+            left = float(np.linalg.norm(gap))
+            if not left < size / 2:
+                return found
+            size, found = left, ahead
+        return found
+
+    def _pushed(self, point: Twofold) -> Twofold:
+        slope = self.gradient
+        if self.hessian.size:
+            slope = slope + self.hessian @ (point - self.theta).high
+        return point - slope / self.sharpness
+
+    def _prox(self, pushed: Twofold) -> Twofold:
+        objective = self.objective
+        return twofold_prox(
+            objective.nonsmooth_part, objective.constraint, pushed, self.sharpness
+        )

@@ -1,0 +1,297 @@
+"""A gradient beyond doubles: as good as exact for a thousand million rows.
+
+Features, coefficients and slopes are cut into parts on ever finer grids. Products of parts
+fit a double with room for their sums, so these are exact in whatever order they are added,
+and what is left is smaller by 2⁻⁴⁰ and more. Sums over rows are carried as two doubles. The
+proof is docs/proofs/finite-precision.md, twofold-gradient.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from confide._types import Array
+from confide.data.matrix.category_tables import CodedGroup
+from confide.data.matrix.csr import Csr
+from confide.data.matrix.dense import Dense
+from confide.data.matrix.matrix import Matrix, as_matrix
+from confide.data.matrix.sums import Partial, pairwise_sum
+from confide.data.rows.in_memory import Block, Rows
+from confide.objectives import Objective, curvature_bound
+from confide.objectives.twofold import TWOFOLD_UNIT, Twofold, two_sum
+from confide.solvers.problem import UNIT, Problem, slope_scale
+
+ROWS_PER_PIECE = 4096
+"""So many rows at most are added up at once."""
+CELLS_PER_PIECE = 128
+"""So many cells of a table of categories are."""
+DOUBLE_BITS = 53
+MOST_LEADING_BITS = 20
+
+Numbers: TypeAlias = Dense | Csr
+
+
+def twofold_gradient(problem: Problem, theta: Array | Twofold) -> tuple[Twofold, float]:
+    """Return ∇f(θ) and a bound on the length of its error."""
+    objective, rows = problem.objective, problem.rows
+    loss = objective.loss
+    grids = Grids.of(problem)
+    layout = Dense(rows.layout.toarray()) if written_out(rows) else rows.layout
+    point = _Point.of(layout, rows.height, Twofold.of(theta), grids)
+
+    def part(block: Block) -> Partial:
+        features = block.features
+        if not layout.groups and features.groups:
+            features = Dense(features.toarray())
+        groups = tuple(group.unpacked() for group in features.groups)
+        parts = grids.of_rows(features.number_columns(block.factor))
+        slope = loss.twofold_slope(point.margin(parts, groups), block.target)
+        weights = grids.of_slopes(slope)
+        cells = (_add_up(map(group.cell_sums, weights)) for group in groups)
+        constant = _add_up(weight.sum() for weight in weights)
+        return constant, weighted_sum(parts, weights), *cells
+
+    def whole(block: Block) -> Partial:
+        return pairwise_sum(map(part, block.pieces(ROWS_PER_PIECE)))
+
+    last, total, *cells = rows.sum(whole)
+    if cells:
+        total = _over_columns(layout, total, cells, grids)
+    if rows.height:
+        last = last * rows.height
+        total = Twofold(np.append(total.high, last.high), np.append(total.low, last.low))
+    linear = Twofold.sum_of(problem.linear, problem.rest)
+    found = total + Twofold.of(theta) * problem.ridge + linear
+    length = float(np.linalg.norm(Twofold.of(theta).high))
+    rounding = Rounding.of(objective, problem.sum_shape.entries, coded=bool(cells))
+    outside = float(np.linalg.norm(linear.high)), float(problem.ridge.max())
+    return found, rounding.of_gradient(rows.count, length, *outside)
+
+
+def written_out(rows: Rows) -> bool:
+    """Whether rows are shortened codes: these have to be written out to be cut."""
+    return rows.shortened and not rows.layout.scalable
+
+
+@dataclass(frozen=True, slots=True)
+class Grids:
+    """How numbers are cut: bits of a part, and what no entry or slope exceeds."""
+
+    bits: int
+    longest: float
+    steepest: float
+
+    @classmethod
+    def of(cls, problem: Problem) -> "Grids":
+        """Return those for the rows of a problem."""
+        objective = problem.objective
+        bits = leading_bits(problem.sum_shape.entries)
+        return cls(bits, objective.row_norm, objective.slope_bound)
+
+    def of_rows(self, numbers: Numbers) -> list[Numbers]:
+        """Return four parts of every entry; fewer where the others are known to be 0."""
+        parts: list[Numbers] = []
+        left: Numbers | None = numbers
+        for power in range(3):
+            if left is None:
+                break
+            grid = self._grid(self.longest, power)
+            lead, left = left.split(partial(on_grid, grid=grid))
+            parts.append(lead)
+        return parts if left is None else [*parts, left]
+
+    def of_slopes(self, slope: Twofold) -> list[Array]:
+        """Return three parts of every slope."""
+        return self.cut(slope, self.steepest, 3)
+
+    def of_point(self, theta: Twofold) -> list[Array]:
+        """Return four parts of every coefficient."""
+        return self.cut(theta, float(np.abs(theta.high).max(initial=0.0)), 4)
+
+    def cut(self, value: Twofold, largest: float, count: int) -> list[Array]:
+        """Return so many parts of numbers that are no larger than the largest."""
+        parts, high, low = [], value.high, value.low
+        for power in range(count - 1):
+            lead = on_grid(high, self._grid(largest, power))
+            parts.append(lead)
+            high = high - lead
+            if power == 1:
+                high, low = high + low, np.zeros_like(low)
+        return [*parts, high]
+
+    def _grid(self, largest: float, power: int) -> float:
+        if largest == 0:
+            return 1.0
+        top = math.ceil(math.log2(largest))
+        return 2.0 ** (top - (power + 1) * self.bits - power)
+
+
+def leading_bits(entries: int) -> int:
+    """Return how many bits parts may have for sums of so many products to be exact."""
+    terms = max(entries, ROWS_PER_PIECE)
+    room = DOUBLE_BITS - (terms - 1).bit_length()
+    return min(MOST_LEADING_BITS, room // 2)
+
+
+def on_grid(values: Array, grid: float) -> Array:
+    """Round to multiples of a power of two, by adding and taking away."""
+    anchor = 1.5 * 2.0**52 * grid
+    return (values + anchor) - anchor
+
+
+def weighted_sum(parts: Sequence[Numbers], weights: Sequence[Array]) -> Twofold:
+    """Return Σ wᵢxᵢ from the parts of both: those of the first two orders are exact."""
+    sums = [part.weighted_sum(np.column_stack(weights)) for part in parts]
+    total = Twofold.of(sums[0][:, 0])
+    total = total + sums[0][:, 1]
+    small = sums[0][:, 2]
+    if len(parts) > 1:
+        total = total + sums[1][:, 0]
+        small = small + (sums[1][:, 1] + sums[1][:, 2])
+    for rest in sums[2:]:
+        small = small + rest.sum(axis=1)
+    return total + small
+
+
+def _add_up(sums: Iterable[Any]) -> Twofold:
+    first, second, rest = sums
+    return Twofold.sum_of(first, second) + rest
+
+
+def _over_columns(
+    layout: Matrix, numbers: Twofold, cells: list[Twofold], grids: Grids
+) -> Twofold:
+    """Return sums over rows from those of numbers and of cells."""
+    high, low = np.zeros((2, layout.shape[1]))
+    high[layout.places], low[layout.places] = numbers.high, numbers.low
+    for group, counts in zip(layout.groups, cells, strict=True):
+        found = _table_sum(group, counts, grids)
+        high[group.places], low[group.places] = found.high, found.low
+    return Twofold(high, low)
+
+
+def _table_sum(group: CodedGroup, counts: Twofold, grids: Grids) -> Twofold:
+    """Return Σ over cells of their counts times what they mean, some cells at a time."""
+    table = as_matrix(group.table)
+    total = Twofold.of(np.zeros(table.shape[1]))
+    for start in range(0, table.shape[0], CELLS_PER_PIECE):
+        lines = slice(start, start + CELLS_PER_PIECE)
+        some = counts[lines]
+        largest = float(np.abs(some.high).max(initial=0.0))
+        total = total + weighted_sum(
+            grids.of_rows(table[lines]),  # type: ignore[arg-type]
+            grids.cut(some, largest, 3),
+        )
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """Coefficients in parts; those of categories are added up beforehand.
+
+    ``known`` holds such sums, and the intercept's share, in two parts: the leading ones
+    lie on one grid and add up without error.
+    """
+
+    parts: list[Array]
+    known: tuple[tuple[Array, Array], ...]
+
+    @classmethod
+    def of(cls, layout: Matrix, height: float, theta: Twofold, grids: Grids) -> "_Point":
+        slopes = theta[:-1] if height else theta
+        last = theta[-1:] * height
+        known = [last]
+        parts = grids.of_point(slopes)
+        sums = [
+            _margin(
+                grids.of_rows(as_matrix(group.table)),  # type: ignore[arg-type]
+                [part[group.places] for part in parts],
+            )
+            for group in layout.groups
+        ]
+        if sums:
+            known = [sums[0] + last if height else sums[0], *sums[1:]]
+        largest = max(float(np.abs(some.high).max(initial=0.0)) for some in known)
+        grid = 2.0 ** (math.ceil(math.log2(largest)) - 40) if largest else 1.0
+        leads = [on_grid(some.high, grid) for some in known]
+        rests = [
+            (some.high - lead) + some.low for some, lead in zip(known, leads, strict=True)
+        ]
+        chosen = [part[layout.places] for part in parts]
+        return cls(chosen, tuple(zip(leads, rests, strict=True)))
+
+    def margin(self, parts: Sequence[Numbers], groups: tuple[CodedGroup, ...]) -> Twofold:
+        """Return ⟨x, θ⟩ with the intercept."""
+        known, tails = self._known(groups)
+        found = _margin(parts, self.parts) + known
+        return Twofold(found.high, found.low + tails)
+
+    def _known(self, groups: tuple[CodedGroup, ...]) -> tuple[Array, Array]:
+        if not groups:
+            return self.known[0]
+        known, tails = np.zeros((2, len(groups[0].cells)))
+        for group, (leads, rests) in zip(groups, self.known, strict=True):
+            known += leads.take(group.cells)
+            tails += rests.take(group.cells)
+        return known, tails
+
+
+def _margin(parts: Sequence[Numbers], theta: Sequence[Array]) -> Twofold:
+    """Return ⟨x, θ⟩ from the parts of both: those of the first two orders are exact."""
+    orders = np.column_stack(theta)
+    products = [np.ascontiguousarray((part @ orders).T) for part in parts]
+    high, low = two_sum(products[0][0], products[0][1])
+    small = products[0][2] + products[0][3]
+    if len(products) > 1:
+        high, error = two_sum(high, products[1][0])
+        low += error
+    for place, found in enumerate(products[1:], 1):
+        small += found[max(0, 2 - place) :].sum(axis=0)
+    return Twofold.sum_of(high, low + small)
+
+
+@dataclass(frozen=True, slots=True)
+class Rounding:
+    """What rounding can cost, for rows with at most a number of entries."""
+
+    objective: Objective
+    slope: float
+    margin: float
+    outer: float
+
+    @classmethod
+    def of(cls, objective: Objective, entries: int, *, coded: bool) -> "Rounding":
+        """Count the roundings; ``coded`` is whether rows hold categories as cells."""
+        bits, root = leading_bits(entries), math.sqrt(entries)
+        second, third = 2.0 ** (-2 * bits), 2.0 ** (-3 * bits)
+        slope, margin = objective.loss.twofold_error
+        few = 8 * (root + entries) * second
+        few += 2 * (entries + 8) * (2 * root + entries) * third
+        added = 4 * (ROWS_PER_PIECE + 8)
+        added += 4 * (CELLS_PER_PIECE + 8) * CELLS_PER_PIECE if coded else 0
+        return cls(
+            objective,
+            slope,
+            margin + UNIT * few + 64 * UNIT**2,
+            UNIT * added * second * (root + 1) + CARRIED * TWOFOLD_UNIT,
+        )
+
+    def of_gradient(self, count: int, length: float, linear: float, ridge: float) -> float:
+        """Bound the error for so many rows, coefficients, linear term and ridge so long."""
+        objective = self.objective
+        bend = curvature_bound(objective.loss, objective.public)
+        per_row = (
+            self.slope * slope_scale(objective)
+            + bend * self.margin * objective.row_norm * length
+            + self.outer * objective.slope_bound
+        )
+        outside = 4 * TWOFOLD_UNIT * (linear + ridge * length)
+        return 1.01 * (count * per_row * objective.row_norm + outside)
+
+
+CARRIED = 2.0**14
+"""So many additions of twofold numbers follow one another at most."""
