@@ -31,6 +31,7 @@ from confide.privacy import (
     effective_status,
     gaussian_mu,
 )
+from confide.privacy.guarantee import SHORT_NOISE
 from confide.solvers import TableShape, finest_share, finest_tolerance
 
 UnitNoise: TypeAlias = SphericalLaplace | Gaussian
@@ -185,7 +186,8 @@ class Calibration:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the release assumes beside what its theorem always does."""
-        return ()
+        perturbs = self.solver_noise is not None
+        return (SHORT_NOISE,) if perturbs and self.objective.constraint is not None else ()
 
     @property
     def takes_count_as_public(self) -> bool:

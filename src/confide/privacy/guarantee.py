@@ -102,6 +102,10 @@ ARITHMETIC = (
     "the run"
 )
 ROW_LIMIT = "at most 1,000,000,000 rows"
+SHORT_NOISE = (
+    "a linear term no longer than a billion gradients (a longer one has a chance below "
+    "1e-2000, whatever the rows)"
+)
 EXACT = "-exact"
 """How theorems end that cover what is published to its last digit."""
 ONE_ROW = "one row per person"

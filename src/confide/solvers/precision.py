@@ -15,8 +15,8 @@ from confide.solvers.problem import UNIT
 from confide.solvers.twofold_gradient import Rounding
 
 LONGEST_LINEAR = 1e9
-"""So many times the longest gradient of one record a linear term is long at most, but for
-chances that docs/proofs/finite-precision.md, reach, names."""
+"""How many times the longest gradient of one record a linear term may be, where
+coefficients are confined (docs/proofs/finite-precision.md, publication)."""
 SAFETY = 8
 """Rounding may use up an eighth of what a certificate leaves."""
 FOREIGN_MAP = 1e-6

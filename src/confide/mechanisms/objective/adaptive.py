@@ -152,8 +152,8 @@ class AdaptiveObjectivePerturbation:
     )
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
     theorems: ClassVar[tuple[str, ...]] = (
-        PAGE + "adaptive-looks",
-        PAGE + "adaptive-sum",
+        PAGE + "adaptive-looks-exact",
+        PAGE + "adaptive-sum-exact",
         *ObjectivePerturbation.theorems,
     )
 
@@ -202,7 +202,7 @@ class AdaptiveObjectivePerturbation:
             second.objective,
             budget,
             neighbours,
-            PAGE + ("adaptive-looks" if looks.alone else "adaptive-sum"),
+            PAGE + ("adaptive-looks-exact" if looks.alone else "adaptive-sum-exact"),
             second.noise,
             second.solver_noise,
             second.tolerance,

@@ -89,7 +89,7 @@ class AdmmObjectivePerturbation:
     )
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
     theorems: ClassVar[tuple[str, ...]] = (
-        PAGE + "admm-objective",
+        PAGE + "admm-objective-exact",
         *ObjectivePerturbation.theorems,
     )
 
@@ -139,7 +139,7 @@ class AdmmObjectivePerturbation:
             fixed,
             budget,
             neighbours,
-            PAGE + "admm-objective",
+            PAGE + "admm-objective-exact",
             inner.noise,
             inner.solver_noise,
             inner.tolerance,

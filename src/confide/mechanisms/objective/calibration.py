@@ -31,6 +31,7 @@ from confide.errors import InvalidParameter
 from confide.noise import Gaussian, Noise, SphericalLaplace
 from confide.objectives import Objective, is_logistic
 from confide.privacy import Approx, Neighbours, Pure, Zcdp, gaussian_mu
+from confide.privacy.guarantee import EXACT
 
 SLOPE_CELLS = 512
 NORMAL_KNOTS = 160
@@ -126,6 +127,13 @@ def _envelope(heights: Array, slopes: Array, knots: Array) -> Array:
 
 
 PAGE = "objective-perturbation.md#"
+
+
+def _theorem(name: str) -> str:
+    """Return the theorem about what is published, whose noise this one is about."""
+    return PAGE + name + EXACT
+
+
 CACHE_SIZE = 256
 """Repeated fits with the same public facts search for their noise once."""
 
@@ -154,7 +162,7 @@ def pure(
         raise too_little_ridge(objective, each)
     theorem = "objective-pure" if coupled else "objective-separate"
     return Perturbation(
-        SphericalLaplace(1 / rate), PAGE + theorem, PureEvent(budget.epsilon)
+        SphericalLaplace(1 / rate), _theorem(theorem), PureEvent(budget.epsilon)
     )
 
 
@@ -175,11 +183,11 @@ def approx(
     if coupled and is_logistic(objective.loss):
         if objective.strong_convexity >= 2 * least**2:
             shift = GaussianEvent(mu * math.sqrt(copies))
-            return Perturbation(Gaussian(least), PAGE + "objective-logistic", shift)
+            return Perturbation(Gaussian(least), _theorem("objective-logistic"), shift)
         enough = objective.row_norm**2 / (epsilon + mu**2 / 2)
         alone = copies == 1 and neighbours is Neighbours.ADD_REMOVE
         if alone and objective.strong_convexity >= enough:
-            return Perturbation(Gaussian(least), PAGE + "objective-logistic", event)
+            return Perturbation(Gaussian(least), _theorem("objective-logistic"), event)
     if objective.strong_convexity <= _least_ridge(objective, epsilon / copies):
         raise too_little_ridge(objective, epsilon / copies)
     if neighbours is Neighbours.REPLACE_ONE:
@@ -194,7 +202,7 @@ def approx(
         sigma = smallest_scale(cost, delta, least)
     except OverflowError:
         raise too_little_ridge(objective, epsilon / copies) from None
-    return Perturbation(Gaussian(sigma), PAGE + theorem, event)
+    return Perturbation(Gaussian(sigma), _theorem(theorem), event)
 
 
 @lru_cache(maxsize=CACHE_SIZE)
@@ -216,12 +224,12 @@ def zcdp(
         and objective.strong_convexity >= 2 * least**2
     ):
         shift = GaussianEvent(math.sqrt(2 * float(budget.rho)))
-        return Perturbation(Gaussian(least), PAGE + "objective-logistic", shift)
+        return Perturbation(Gaussian(least), _theorem("objective-logistic"), shift)
     found: list[Perturbation] = []
     rate = pure_rate(objective, math.sqrt(2 * rho), neighbours, coupled=coupled)
     if rate > 0:
         theorem = "objective-pure" if coupled else "objective-separate"
-        found.append(Perturbation(SphericalLaplace(1 / rate), PAGE + theorem, event))
+        found.append(Perturbation(SphericalLaplace(1 / rate), _theorem(theorem), event))
     if coupled and objective.strong_convexity > _least_ridge(objective, rho):
         curve, theorem = _zcdp_curve(objective, neighbours)
         try:
@@ -229,7 +237,7 @@ def zcdp(
         except OverflowError:
             pass
         else:
-            found.append(Perturbation(Gaussian(sigma), PAGE + theorem, event))
+            found.append(Perturbation(Gaussian(sigma), _theorem(theorem), event))
     if not found:
         raise too_little_ridge(objective, math.sqrt(2 * rho))
     return min(found, key=lambda one: one.noise.expected_norm(objective.dimension))
@@ -246,7 +254,7 @@ def kst(objective: Objective, budget: Pure | Approx) -> Perturbation:
             objective.strong_convexity,
             "Raise l2 or use analysis='coupled'.",
         )
-    theorem = PAGE + "objective-separate"
+    theorem = _theorem("objective-separate")
     if isinstance(budget, Pure):
         noise = SphericalLaplace(2 * objective.lipschitz / epsilon)
         return Perturbation(noise, theorem, PureEvent(budget.epsilon))

@@ -50,7 +50,7 @@ from confide.privacy import (
     gaussian_mu,
 )
 from confide.privacy.budgets import exact
-from confide.solvers import minimise
+from confide.solvers import LONGEST_LINEAR, minimise
 
 Analysis = Literal["coupled", "separate", "kst"]
 
@@ -91,14 +91,15 @@ class ObjectivePerturbation:
     )
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
     theorems: ClassVar[tuple[str, ...]] = (
-        "objective-perturbation.md#objective-pure",
-        "objective-perturbation.md#objective-logistic",
-        "objective-perturbation.md#objective-gaussian-add-remove",
-        "objective-perturbation.md#objective-gaussian-replace-one",
-        "objective-perturbation.md#objective-joint",
-        "objective-perturbation.md#objective-separate",
+        "objective-perturbation.md#objective-pure-exact",
+        "objective-perturbation.md#objective-logistic-exact",
+        "objective-perturbation.md#objective-gaussian-add-remove-exact",
+        "objective-perturbation.md#objective-gaussian-replace-one-exact",
+        "objective-perturbation.md#objective-joint-exact",
+        "objective-perturbation.md#objective-separate-exact",
         "objective-perturbation.md#objective-nonsmooth",
         "finite-precision.md#finite-precision",
+        "finite-precision.md#publication",
     )
 
     def __post_init__(self) -> None:
@@ -135,6 +136,7 @@ class ObjectivePerturbation:
                 "l2", "greater than 0", objective.l2, "Leave it at 'auto', or try 1."
             )
         found = self._perturbation(fixed, main, neighbours, copies)
+        _check_length(fixed, found.noise)
         tolerance = solver_tolerance(fixed, self.tolerance)
         share = budget.share(self.precision_share)
         solver_noise, event = solver_noise_for(share, tolerance, copies)
@@ -254,6 +256,29 @@ class ObjectivePerturbation:
             effort, bounds=(0.02, 8.0), method="bounded", options={"xatol": 0.05}
         )
         return unit * math.exp(float(best.x))
+
+
+MEAN_LENGTHS = 1e4
+"""How many times as long as usual a linear term may be under a constraint."""
+
+
+def _check_length(objective: Objective, noise: Noise) -> None:
+    """Refuse budgets whose linear terms may outgrow what is certified in a constraint.
+
+    docs/proofs/finite-precision.md#publication.
+    """
+    usual = noise.expected_norm(objective.dimension)
+    if objective.constraint is None or (
+        MEAN_LENGTHS * usual <= LONGEST_LINEAR * objective.lipschitz
+    ):
+        return
+    raise InvalidParameter(
+        "budget",
+        "large enough for a linear term that is at most 100,000 times as long as the "
+        "gradient of one record",
+        f"one that makes it {usual / objective.lipschitz:.2g} times as long",
+        "Raise the budget, or leave out the constraint (coef_norm).",
+    )
 
 
 LINEAR_SHARE = 0.125

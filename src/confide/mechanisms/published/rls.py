@@ -20,6 +20,7 @@ from confide.mechanisms.base import (
     check_needs,
     checked_copies,
     make_release,
+    publish,
 )
 from confide.mechanisms.objective.perturbation import perturbed_minimiser, solver_noise_for
 from confide.mechanisms.release import Release
@@ -107,7 +108,7 @@ class RlsObjective:
     )
     default_neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE
     theorems: ClassVar[tuple[str, ...]] = (
-        "objective-perturbation.md#objective-separate",
+        "objective-perturbation.md#objective-separate-exact",
         "finite-precision.md#finite-precision",
     )
 
@@ -142,7 +143,7 @@ class RlsObjective:
             fixed,
             budget,
             neighbours,
-            "objective-perturbation.md#objective-separate",
+            "objective-perturbation.md#objective-separate-exact",
             SphericalLaplace(1 / rate),
             solver_noise,
             tolerance,
@@ -194,8 +195,8 @@ class RlsOut:
     )
     default_neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE
     theorems: ClassVar[tuple[str, ...]] = (
-        "output-perturbation.md#output-pure",
-        "output-perturbation.md#output-rls",
+        "output-perturbation.md#output-pure-exact",
+        "output-perturbation.md#output-rls-exact",
     )
 
     def __post_init__(self) -> None:
@@ -232,7 +233,7 @@ class RlsOut:
             fixed,
             budget,
             neighbours,
-            "output-perturbation.md#output-rls",
+            "output-perturbation.md#output-rls-exact",
             SphericalLaplace(self.sensitivity(fixed, neighbours) / epsilon),
             None,
             self._tolerance(fixed),
@@ -253,7 +254,7 @@ class RlsOut:
         objective = calibration.objective
         origin = np.zeros(objective.dimension)
         exact = minimise(objective, rows, origin, calibration.tolerance).theta
-        noised = exact + calibration.noise.draw(objective.dimension, entropy)
+        noised = publish(exact, calibration.noise, entropy)
         if self.constants == "published" or objective.constraint is None:
             return noised
         return objective.constraint.project(noised)

@@ -105,7 +105,9 @@ class Napp:
     name: ClassVar[str] = "napp"
     needs: ClassVar[tuple[Need, ...]] = (SMOOTH_LOSS, BOUNDED_SLOPE, NO_PENALTY)
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
-    theorems: ClassVar[tuple[str, ...]] = ("objective-perturbation.md#objective-separate",)
+    theorems: ClassVar[tuple[str, ...]] = (
+        "objective-perturbation.md#objective-separate-exact",
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "share", exact(self.share, "share"))
