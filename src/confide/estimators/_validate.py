@@ -229,7 +229,8 @@ def label_codes(y: Any, count: int, classes: tuple[Any, ...]) -> AnyArray:
     ):
         return level_codes(y, classes, "the target y")
     column = _label_column(y, count)
-    if count and column.dtype == object and all(isinstance(v, str) for v in column):
+    kinds = set(map(type, column)) if column.dtype == object else set()
+    if kinds and all(issubclass(kind, str) for kind in kinds):
         check_levels_of_type(classes, "the target y", text=True)
     whole = all(isinstance(label, int) for label in classes)
     if len(classes) == 2 and whole and column.dtype.kind in "iu":

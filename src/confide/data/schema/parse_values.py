@@ -245,7 +245,8 @@ def _distinct(values: Any, what: str) -> tuple[AnyArray, Sequence[Any]]:
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column.cat.codes.to_numpy(), column.cat.categories.tolist()
     try:
-        if column.dtype == object:
+        kinds = set(map(type, column)) if column.dtype == object else set()
+        if any(issubclass(kind, np.generic) for kind in kinds):
             column = pd.Series([_own_type(value) for value in column], dtype=object)
         # An array: an index would look for a type that all values have in common.
         codes, found = cast("Any", pd.factorize)(column.array)
