@@ -15,10 +15,11 @@ from scipy.linalg import eigh_tridiagonal
 from scipy.special import gammaln, log_ndtr, ndtr, ndtri
 
 from confide._registry import Registry
-from confide._types import Array
+from confide._types import AnyArray, Array
 from confide.errors import InvalidParameter
 from confide.noise import real_vector
 from confide.noise.entropy import Entropy
+from confide.noise.random_choice import choose_several, largest
 from confide.noise.real_vector import RealVector, check_scale
 
 MIXTURE_NODES = 64
@@ -100,6 +101,10 @@ class Laplace:
     ) -> RealVector:
         """Draw one vector of real numbers, every one stretched."""
         return real_vector.laplace(dimension, self.scale * stretch, entropy)
+
+    def largest(self, scores: Array, count: int, entropy: Entropy) -> AnyArray:
+        """Return the places, in rising order, of the largest scores once noise is added."""
+        return largest(scores, count, self.sample(len(scores), entropy))
 
     def draw(self, dimension: int, entropy: Entropy) -> Array:
         """Draw one vector."""
@@ -255,6 +260,13 @@ class Gumbel:
     ) -> RealVector:
         """Draw one vector of real numbers, every one stretched."""
         return real_vector.gumbel(dimension, self.scale * stretch, entropy)
+
+    def largest(self, scores: Array, count: int, entropy: Entropy) -> AnyArray:
+        """Return the places, in rising order, of the largest scores once noise is added.
+
+        These are choices by exponential weights, each from the places that are left.
+        """
+        return choose_several(scores / self.scale, count, entropy)
 
     def draw(self, dimension: int, entropy: Entropy) -> Array:
         """Draw one vector: −scale·log E with E exponential, fine-grained for large ones."""

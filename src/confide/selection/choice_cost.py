@@ -8,18 +8,12 @@ varies by at most ε₀ over all outcomes. It is then ε₀-DP and ε₀²/8-zCD
 import math
 from typing import assert_never
 
-from confide._types import AnyArray, Array
 from confide.data.matrix.sums import SUM_ERROR
 from confide.errors import InvalidParameter
 from confide.noise import (
-    Entropy,
     Gaussian,
-    Gumbel,
-    Laplace,
     Noise,
     SphericalLaplace,
-    choose_several,
-    largest,
 )
 from confide.objectives import Objective
 from confide.privacy import Approx, Budget, Pure, Zcdp, approx_to_zcdp
@@ -70,18 +64,6 @@ def sum_noise(budget: Pure | Zcdp, reach: float, times: int) -> Noise:
             return Gaussian(widened * math.sqrt(times / (2 * float(rho))))
         case _:
             assert_never(budget)
-
-
-def select_largest(
-    scores: Array, count: int, noise: Gumbel | Laplace, entropy: Entropy
-) -> AnyArray:
-    """Return the places, in rising order, of the largest scores once noise is added.
-
-    With Gumbel noise these are choices by exponential weights from those that are left.
-    """
-    if isinstance(noise, Gumbel):
-        return choose_several(scores / noise.scale, count, entropy)
-    return largest(scores, count, noise.sample(len(scores), entropy))
 
 
 def check_size(size: int, objective: Objective) -> None:

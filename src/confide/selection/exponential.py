@@ -30,7 +30,6 @@ from confide.selection.choice_cost import (
     best_budget_kind,
     check_size,
     score_scale,
-    select_largest,
 )
 
 Oracle: TypeAlias = Callable[[Array], tuple[float, Array]]
@@ -262,7 +261,7 @@ class ExponentialSelector:
         gap = GAP * loss_range(objective, _margin(objective, self.size, self.radius))
         scores = BoxScores(objective, self.radius, gap)
         supports, losses = scores.of_all(rows, self.size)
-        return supports[int(select_largest(-losses, 1, calibration.noise, entropy)[0])]
+        return supports[int(calibration.noise.largest(-losses, 1, entropy)[0])]
 
 
 def support_width(

@@ -26,7 +26,6 @@ from confide.selection.choice_cost import (
     best_budget_kind,
     check_size,
     score_scale,
-    select_largest,
 )
 
 
@@ -199,7 +198,7 @@ class SampleAggregateSelector:
             warnings.simplefilter("ignore")
             ballots = rows.map_subsets(parts, partial(self.ballot, columns=columns))
         votes = np.bincount(np.concatenate(ballots), minlength=columns).astype(np.float64)
-        return select_largest(votes, self.size, calibration.noise, entropy).tolist()
+        return calibration.noise.largest(votes, self.size, entropy).tolist()
 
     def partition(
         self, rows: Rows, neighbours: Neighbours, entropy: Entropy

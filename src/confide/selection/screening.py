@@ -29,7 +29,6 @@ from confide.selection.choice_cost import (
     best_budget_kind,
     check_size,
     score_scale,
-    select_largest,
     sum_noise,
 )
 
@@ -108,7 +107,7 @@ class ScreeningSelector:
         scores = column_scores(calibration.objective, rows, mean)
         noise = calibration.noise
         widened = replace(noise, scale=noise.scale * (1 + abs(mean)))
-        return select_largest(scores, self.size, widened, entropy).tolist()
+        return widened.largest(scores, self.size, entropy).tolist()
 
 
 def score_width(bound: float, neighbours: Neighbours) -> float:

@@ -31,7 +31,7 @@ from confide.mechanisms.base import (
     publish,
 )
 from confide.mechanisms.rounding import SLACK, is_long, trusted_radius
-from confide.noise import Entropy, Gumbel, Noise, largest
+from confide.noise import Entropy, Gumbel, Noise
 from confide.objectives import Objective, curvature_bound
 from confide.privacy import Budget, Neighbours
 from confide.selection.base import PAGE, bounds_of, entry_bounds
@@ -182,8 +182,7 @@ class HardThresholding:
             slopes = _gradient(objective, rows, theta, trusted)
             pull = np.clip((steep - ridge) * theta, -farthest, farthest)
             ranks = np.abs(pull - slopes)[:columns]
-            drawn = calibration.scores.sample(columns, entropy)
-            support = largest(ranks, self.size, drawn).tolist()
+            support = calibration.scores.largest(ranks, self.size, entropy).tolist()
             kept = [*support, *range(columns, objective.dimension)]
             steepest = np.array([bend(few, rows.columns(support))])
             noisy = publish(steepest, calibration.bend, entropy, MAX_ROWS)[0]

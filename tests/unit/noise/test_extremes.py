@@ -26,7 +26,6 @@ from confide.privacy import Neighbours, Pure
 from confide.selection import (
     ExponentialSelector,
 )
-from confide.selection.choice_cost import select_largest
 from confide.tuning.chunks import choice_powers
 from confide.tuning.scores import score_for
 
@@ -79,14 +78,14 @@ def test_nothing_is_drawn_where_weights_are_no_numbers(powers, noise):
     with pytest.raises(FloatingPointError, match="finite"):
         choose(np.array(powers), Entropy.seeded(1))
     with pytest.raises(FloatingPointError, match="finite"):
-        select_largest(np.array(powers), 1, noise, Entropy.seeded(1))
+        noise.largest(np.array(powers), 1, Entropy.seeded(1))
 
 
 @pytest.mark.parametrize("noise", [Gumbel(1.0), Laplace(1.0)], ids=str)
 @pytest.mark.parametrize("far", FAR)
 def test_the_largest_are_found_however_far_scores_are_apart(far, noise):
     scores = np.array([0.0, far, -far, far])
-    assert select_largest(scores, 2, noise, Entropy.seeded(2)).tolist() == [1, 3]
+    assert noise.largest(scores, 2, Entropy.seeded(2)).tolist() == [1, 3]
 
 
 @pytest.mark.parametrize("kind", [Gumbel, Laplace, Gaussian, SphericalLaplace])

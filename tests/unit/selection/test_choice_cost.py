@@ -43,7 +43,7 @@ def test_places_are_shuffled_and_assigned():
     assert sorted(shuffle(100, entropy).tolist()) == list(range(100))
     own = assign_groups(40_000, 4, entropy)
     assert np.abs(np.bincount(own) - 10_000).max() < 5 * np.sqrt(7500)
-    found = choices.select_largest(np.array([0, 9, 8.0]), 2, Gumbel(1e-9), entropy)
+    found = Gumbel(1e-9).largest(np.array([0, 9, 8.0]), 2, entropy)
     assert found.tolist() == [1, 2]
 
 
