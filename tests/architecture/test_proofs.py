@@ -164,8 +164,8 @@ def test_what_is_put_together_is_worth_its_weakest_part():
 @pytest.mark.parametrize(
     ("mechanism", "status"),
     [
-        (RlsOut(100), Status.CLAIMED),
-        (RlsOut(100, constants="published"), Status.CLAIMED),
+        (RlsOut(100), Status.PROVED),
+        (RlsOut(100, constants="published"), Status.PROVED),
         (RlsOut(100, oracle=True), Status.REFUTED),
         (RlsObjective(100), Status.PROVED),
     ],

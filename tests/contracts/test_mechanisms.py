@@ -24,6 +24,7 @@ from confide.mechanisms import (
     SsAdmm,
     SufficientStatistics,
 )
+from confide.mechanisms.objective.perturbation import LINEAR_SHARE
 from confide.mechanisms.published import RlsObjective, RlsOut
 from confide.mechanisms.published.mpadmm import PUBLISHED_RHO, PublishedMpAdmm
 from confide.noise import Entropy, Gaussian, SphericalLaplace
@@ -181,7 +182,7 @@ def test_the_tolerance_of_the_solver_is_paid_for():
     assert coarse.sensitivity(objective, Neighbours.ADD_REMOVE) == pytest.approx(0.2)
     paid = ObjectivePerturbation(tolerance=1e-7, precision_share=Fraction(1, 4))
     found = paid.calibrate(objective, Pure(2), Neighbours.ADD_REMOVE, copies=3)
-    assert found.solver_noise.scale == pytest.approx(3 * 2e-7 / 0.5)
+    assert found.solver_noise.scale == pytest.approx(3 * 2e-7 * (1 + LINEAR_SHARE) / 0.5)
     assert found.events == (PureEvent(Fraction(3, 2)), PureEvent(Fraction(1, 2)))
 
 

@@ -6,7 +6,15 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from confide.noise import NOISES, Entropy, Gaussian, Gumbel, Laplace, SphericalLaplace
+from confide.noise import (
+    NOISES,
+    DoubleVector,
+    Entropy,
+    Gaussian,
+    Gumbel,
+    Laplace,
+    SphericalLaplace,
+)
 from confide.testing import check_noise
 
 CENTRED = {"laplace": True, "spherical-laplace": True, "gaussian": True, "gumbel": False}
@@ -117,6 +125,11 @@ FAULTS = {
         {"log_density": lambda self, q, p: -q / (2 * self.scale**2)},
         "integrate to 1",
     ),
+    "samples of another scale": (
+        Gaussian,
+        {"sample": lambda self, p, e: Gaussian(1.2 * self.scale).sample(p, e)},
+        "must have the deviation",
+    ),
     "chances of another scale": (
         Gaussian,
         {"chance_below": lambda self, x: Gaussian.chance_below(self, 0.9 * x)},
@@ -163,6 +176,9 @@ def test_an_honest_noise_from_elsewhere_passes():
         def draw(self, dimension, entropy: Entropy):
             parts = entropy.uniform(3 * dimension).reshape(3, dimension) - 0.5
             return 2 * self.scale * parts.sum(axis=0)
+
+        def sample(self, dimension, entropy: Entropy, stretch=1.0):
+            return DoubleVector(stretch * self.draw(dimension, entropy), self.scale)
 
         def expected_norm(self, dimension):
             return self.scale * np.sqrt(dimension)

@@ -15,6 +15,7 @@ from confide.data.matrix.dense import Dense
 from confide.data.matrix.sums import (
     MAX_ROWS,
     ROWS_OF_A_PIECE,
+    SumShape,
     addition_depth,
     rows_in_cache,
 )
@@ -34,6 +35,8 @@ MOST_TERMS = 4300
 BEFORE = 9
 LINKS = 3 * 40
 """Additions of the sum of a piece of a table in fewer than 2⁴⁰ pieces and parts."""
+
+SHORT = SumShape(1, 1, 1, 1, 1)
 
 
 def coded(sizes, numbers):
@@ -161,9 +164,9 @@ def test_only_the_cap_on_rows_refuses_a_table(mechanism):
     budget = Pure(1) if mechanism.name == "functional" else Approx(1, "1e-6")
     found = mechanism.calibrate(squares(2), budget, ADD)
     assert ROW_LIMIT in found.guarantee.assumptions
-    found.check_rows(SimpleNamespace(count=MAX_ROWS))
+    found.check_rows(SimpleNamespace(count=MAX_ROWS, sum_shape=SHORT))
     with pytest.raises(InvalidParameter, match="at most 1,000,000,000 rows"):
-        found.check_rows(SimpleNamespace(count=MAX_ROWS + 1))
+        found.check_rows(SimpleNamespace(count=MAX_ROWS + 1, sum_shape=SHORT))
 
 
 @pytest.mark.parametrize(("norm", "bound"), [(1e-80, 1.0), (1e80, 1.0), (1e-5, 1e-150)])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from confide.data import bound_rows
-from confide.data.matrix.sums import MAX_ROWS
+from confide.data.matrix.sums import MAX_ROWS, SumShape
 from confide.errors import InvalidParameter
 from confide.mechanisms.intervals import moments
 from confide.mechanisms.intervals.moments import (
@@ -204,6 +204,7 @@ def test_sums_of_doubles_stay_within_the_slack():
 
 def test_nothing_but_the_public_cap_on_rows_refuses_a_table():
     class Many:
+        sum_shape = SumShape(1, 1, 1, 1, 1)
         count = MAX_ROWS
 
     calibration = calibrated(objective("logistic"), Pure(1), ADD)

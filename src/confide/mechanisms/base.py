@@ -248,11 +248,8 @@ def solver_tolerance(objective: Objective, asked: float | None) -> float:
     convexity = objective.strong_convexity
     if asked is not None:
         return asked * max(1.0, 1 / convexity)
-    shape = TableShape(MAX_ROWS, objective.dimension)
-    return max(
-        SHARE_OF_A_RECORD * objective.lipschitz / convexity,
-        least_tolerance(objective, shape),
-    )
+    share = SHARE_OF_A_RECORD * objective.lipschitz / convexity
+    return max(share, certain_tolerance(objective))
 
 
 def least_tolerance(
@@ -262,6 +259,12 @@ def least_tolerance(
     length = min(LONG * objective.typical_norm, objective.public.coef_norm)
     share = finest_share(objective, shape, largest_ridge)
     return max(finest_tolerance(objective, shape, largest_ridge), 2 * share * length)
+
+
+def certain_tolerance(objective: Objective) -> float:
+    """Return what is certified of every table, with room for the rounding of bounds."""
+    shape = TableShape(MAX_ROWS, objective.dimension)
+    return (1 + 1e-9) * least_tolerance(objective, shape)
 
 
 def checked_copies(tasks: Iterable[Rows], copies: int) -> Iterator[Rows]:
@@ -308,7 +311,7 @@ def publish(
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Piece:
+class Summand:
     """A private vector, a public bound on its entries, and how its noise is stretched."""
 
     centre: Array
@@ -317,7 +320,7 @@ class Piece:
 
 
 def publish_together(
-    pieces: Sequence[Piece], noise: Noise, entropy: Entropy
+    pieces: Sequence[Summand], noise: Noise, entropy: Entropy
 ) -> list[Array]:
     """Return private vectors with one noise vector, each rounded to a lattice of its own.
 

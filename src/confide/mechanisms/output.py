@@ -7,7 +7,6 @@ from typing import ClassVar
 import numpy as np
 
 from confide._types import Array
-from confide.data.matrix.sums import MAX_ROWS
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import (
@@ -19,9 +18,9 @@ from confide.mechanisms.base import (
     PLAIN_HINGE,
     Calibration,
     Need,
+    certain_tolerance,
     check_needs,
     checked_copies,
-    least_tolerance,
     make_release,
     publish,
     scaled,
@@ -32,7 +31,7 @@ from confide.mechanisms.release import Release
 from confide.noise import Entropy
 from confide.objectives import HuberizedHinge, Objective, is_hinge
 from confide.privacy import Budget, Neighbours, Pure
-from confide.solvers import TableShape, minimise
+from confide.solvers import minimise
 
 
 @MECHANISMS.register("output")
@@ -52,9 +51,9 @@ class OutputPerturbation:
     ``tolerance`` is how close to the exact minimiser the solver must come, divided by a
     ridge below 1; None is 1e-9, or what can be certified if that is more. ``noise_length``
     is the expected length of the noise that an automatic ridge aims at, None a quarter of a
-    typical length of the coefficients, but 5 at most. The kink of the hinge is rounded off
-    within 0.01 of the margin: one record moves the minimiser no further than before, and it
-    can be certified for every table.
+    typical length of the coefficients, but 5 at most. The corner of the hinge is rounded
+    off within 0.001 of the margin: one record moves the minimiser no further than before,
+    and it can be certified for every table.
     """
 
     tolerance: float | None = None
@@ -73,7 +72,6 @@ class OutputPerturbation:
         "output-perturbation.md#output-sensitivity",
         "output-perturbation.md#output-pure-exact",
         "output-perturbation.md#output-gaussian-exact",
-        "output-perturbation.md#output-joint",
     )
 
     def sensitivity(self, objective: Objective, neighbours: Neighbours) -> float:
@@ -137,13 +135,12 @@ class OutputPerturbation:
     def _tolerance(self, objective: Objective) -> float:
         if self.tolerance is not None:
             return solver_tolerance(objective, self.tolerance)
-        shape = TableShape(MAX_ROWS, objective.dimension)
         usual = solver_tolerance(objective, USUAL_TOLERANCE)
-        return max(usual, least_tolerance(objective, shape))
+        return max(usual, certain_tolerance(objective))
 
 
 USUAL_TOLERANCE = 1e-9
-HINGE_WIDTH = 0.01
+HINGE_WIDTH = 0.001
 
 
 def _rounded_off(objective: Objective) -> Objective:

@@ -7,6 +7,7 @@ from confide.noise.random_choice import (
     choose_several,
     largest,
 )
+from confide.noise.real_vector import DoubleVector
 from confide.noise.repetition_counts import TruncatedNegativeBinomial
 from confide.noise.samplers import (
     NOISES,
@@ -28,6 +29,7 @@ from confide.noise.subsets import (
 
 __all__ = [
     "NOISES",
+    "DoubleVector",
     "Entropy",
     "Gaussian",
     "Generator",

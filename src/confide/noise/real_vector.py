@@ -75,6 +75,27 @@ class RealVector(Protocol):
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
+class DoubleVector:
+    """Numbers that are doubles, for noises that know no more of theirs."""
+
+    values: Array
+    least_scale: float
+
+    @property
+    def radii(self) -> Array:
+        """No number is away from its double."""
+        return np.zeros(len(self.values))
+
+    def __getitem__(self, part: slice) -> "DoubleVector":
+        return DoubleVector(self.values[part], self.least_scale)
+
+    def enclose(self, index: int, level: int) -> Interval:
+        """Return the number twice."""
+        exact = Fraction(float(self.values[index]))
+        return exact, exact
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Draws:
     """Independent numbers from one law, with ``known`` for those that took more words."""
 

@@ -20,6 +20,7 @@ from confide.testing._expect import expect
 FALSE_ALARM = 1e-6
 DIMENSIONS = (1, 4)
 VECTORS = 20_000
+SAMPLES = 5_000
 VECTORS_ABOVE = 1500
 FARTHEST = 60.0
 """In deviations: beyond it no noise has a chance that a double notices."""
@@ -45,6 +46,7 @@ def check_noise(noise: Noise, *, centred: bool = True) -> None:
         _check_source(noise, dimension)
         vectors = _draws(noise, dimension)
         _check_moments(noise, vectors, centred=centred)
+        _check_moments(noise, _samples(noise, dimension), centred=centred)
         if is_round:
             _check_round(cast("RoundNoise", noise), vectors)
 
@@ -52,6 +54,11 @@ def check_noise(noise: Noise, *, centred: bool = True) -> None:
 def _draws(noise: Noise, dimension: int) -> Array:
     entropy = Entropy.seeded(0)
     return np.array([noise.draw(dimension, entropy) for _ in range(VECTORS)])
+
+
+def _samples(noise: Noise, dimension: int) -> Array:
+    entropy = Entropy.seeded(0)
+    return np.array([noise.sample(dimension, entropy).values for _ in range(SAMPLES)])
 
 
 def _check_source(noise: Noise, dimension: int) -> None:

@@ -235,7 +235,8 @@ def test_the_plain_hinge_runs(mechanism):
     target = Objective(Hinge(), WIDTH, 1.0, 4.0)
     calibration = mechanism.calibrate(target, RICH, ADD)
     found = calibration.release([rows], Entropy.seeded(1)).value
-    exact = minimise(target, rows, np.zeros(WIDTH), 1e-2).theta
+    narrow = replace(target, loss=HuberizedHinge(1e-3))
+    exact = minimise(narrow, rows, np.zeros(WIDTH), 1e-2).theta
 
     def value(theta):
         (total,) = rows.sum(lambda b: (target.loss.value(b.margin(theta), b.target).sum(),))

@@ -19,6 +19,7 @@ from confide.estimators import (
     model_names,
 )
 from confide.mechanisms import ObjectivePerturbation
+from confide.mechanisms.objective.perturbation import LINEAR_SHARE
 from confide.objectives import MODELS, HuberizedHinge
 from confide.objectives.families import Classes
 from confide.planning import compare_mechanisms, make_plan, plan_curve, plot_plan
@@ -155,7 +156,7 @@ def test_the_small_second_noise_counts_where_it_is_not_small():
     exact, blurred = (
         make_plan(10**6, 5, Pure(1), mechanism=m) for m in ("objective", loose)
     )
-    second = 2e-3 / 0.01 * math.sqrt(7)
+    second = 2e-3 * (1 + LINEAR_SHARE) / 0.01 * math.sqrt(7)
     expected = math.hypot(exact.privacy_error, second)
     assert blurred.privacy_error == pytest.approx(expected, rel=1e-6)
 

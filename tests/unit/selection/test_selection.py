@@ -10,7 +10,7 @@ import pytest
 from confide.accounting import ZcdpEvent
 from confide.data import EntryBounds, bound_entries
 from confide.data.matrix.matrix import as_matrix
-from confide.data.matrix.sums import MAX_ROWS
+from confide.data.matrix.sums import MAX_ROWS, SumShape
 from confide.data.rows.in_memory import InMemoryRows
 from confide.errors import InvalidParameter, MissingPublicBound
 from confide.mechanisms import OutputPerturbation
@@ -249,6 +249,7 @@ def test_fewer_rows_than_blocks_are_refused_where_their_number_is_public():
 
 def test_nothing_but_the_public_cap_on_rows_refuses_a_table():
     class Many:
+        sum_shape = SumShape(1, 1, 1, 1, 1)
         count = MAX_ROWS + 1
 
     selectors = [ScreeningSelector(2), ExponentialSelector(2)]

@@ -21,7 +21,7 @@ from confide.mechanisms.base import (
     CURVED_LOSS,
     SMOOTH_PENALTY,
     Need,
-    Piece,
+    Summand,
     UnitNoise,
     check_length,
     check_needs,
@@ -183,10 +183,10 @@ def add_noise(
     (noise,) = noises(calibration, length)
     stretch, weight = symmetric_stretch(size), calibration.weight
     most = largest_sums(calibration.objective, length)
-    pieces = [Piece(upper_entries(curvature), most[0], stretch)]
+    pieces = [Summand(upper_entries(curvature), most[0], stretch)]
     if weight:
         wider = stretch * (ABOVE / weight)
-        pieces.append(Piece(upper_entries(scatter), most[1], wider))
+        pieces.append(Summand(upper_entries(scatter), most[1], wider))
     noisy = [as_symmetric(u, size) for u in publish_together(pieces, noise, entropy)]
     spread = noise.deviation(len(pieces) * len(stretch))
     if not weight:

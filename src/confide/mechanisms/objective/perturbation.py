@@ -38,7 +38,7 @@ from confide.mechanisms.objective import calibration as calibration_rules
 from confide.mechanisms.objective.calibration import Perturbation
 from confide.mechanisms.release import Release
 from confide.noise import Entropy, Gaussian, Noise, SphericalLaplace
-from confide.noise.lattice import approximate
+from confide.noise.lattice import FARTHEST, approximate
 from confide.objectives import Objective, check_guess, is_logistic
 from confide.objectives.twofold import Twofold
 from confide.privacy import (
@@ -281,6 +281,8 @@ def _check_length(objective: Objective, noise: Noise) -> None:
     )
 
 
+LEAST_NOISE = 2.0**14 / FARTHEST
+"""A second noise is never smaller: its lattice would end before coefficients do."""
 LINEAR_SHARE = 0.125
 """What the linear term may be off, as a share of the solver's own tolerance."""
 ZERO_BELOW = 10.0
@@ -325,7 +327,8 @@ def solver_noise_for(budget: Budget, tolerance: float, copies: int) -> tuple[Noi
     reach = 2 * tolerance * (1 + LINEAR_SHARE)
     match budget:
         case Pure(epsilon=epsilon):
-            return SphericalLaplace(reach * copies / float(epsilon)), PureEvent(epsilon)
+            scale = max(reach * copies / float(epsilon), LEAST_NOISE)
+            return SphericalLaplace(scale), PureEvent(epsilon)
         case Approx(epsilon=epsilon, delta=delta):
             mu = gaussian_mu(float(epsilon), float(delta))
             event: Event = GaussianEvent(mu)
@@ -334,7 +337,7 @@ def solver_noise_for(budget: Budget, tolerance: float, copies: int) -> tuple[Noi
             event = ZcdpEvent(rho)
         case _:
             assert_never(budget)
-    return Gaussian(reach * math.sqrt(copies) / mu), event
+    return Gaussian(max(reach * math.sqrt(copies) / mu, LEAST_NOISE)), event
 
 
 def _free_logistic_ridge(

@@ -16,7 +16,7 @@ from confide.data.rows.in_memory import Block, Rows, sum_in_pieces
 from confide.mechanisms.base import (
     Calibration,
     Need,
-    Piece,
+    Summand,
     check_length,
     publish_together,
 )
@@ -145,8 +145,8 @@ def publish_pair(
     gram, moment = statistics
     upper, noised = publish_together(
         [
-            Piece(upper_entries(gram), reach.gram, stretch[0]),
-            Piece(moment, reach.moment, stretch[1]),
+            Summand(upper_entries(gram), reach.gram, stretch[0]),
+            Summand(moment, reach.moment, stretch[1]),
         ],
         noise,
         entropy,
