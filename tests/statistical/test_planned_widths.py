@@ -16,7 +16,7 @@ from confide.estimators import LinearRegression, LinearSVC, LogisticRegression
 from confide.planning import make_plan
 from confide.privacy import Approx, Pure, Zcdp
 
-FITS = 7
+FITS = 15
 ESTIMATORS = {"logistic": LogisticRegression, "linear": LinearRegression, "svm": LinearSVC}
 BOUNDS = {"logistic": {}, "svm": {}, "linear": {"target_bound": 10.0}}
 
