@@ -94,7 +94,7 @@ def test_other_losses_and_flat_directions_promise_nothing():
 @pytest.mark.parametrize("seed", range(3))
 def test_a_solver_that_stops_by_curvature_is_where_it_says(seed, monkeypatch):
     task, _ = problem(count=60_000, seed=seed)
-    monkeypatch.setattr(smooth, "_worth_a_hessian", lambda *_: True)
+    monkeypatch.setattr(smooth, "_worth_a_hessian", lambda *_, hidden: True)
     found = minimise_smooth(task, 1e-9)
     split = []
     honest = descent.precise_gradient

@@ -233,6 +233,7 @@ class Calibration:
 
 
 SHARE_OF_A_RECORD = 2.5e-11
+LARGEST_GROWTH = 40.0
 LONG = 20.0
 """So many usual lengths of coefficients are not shortened."""
 
@@ -242,14 +243,17 @@ def solver_tolerance(objective: Objective, asked: float | None) -> float:
 
     What was asked for is divided by a ridge below 1. Without that it is a share of how far
     one record can move the minimiser, so small that the noise which pays for it does not
-    show in tables of `MAX_ROWS`; and never less than can be certified, for coefficients
-    that are twenty times as long as usual.
+    show in tables of `MAX_ROWS`. A ridge beyond the curvature of a few records moves
+    coefficients by more than that noise does: the share grows with it, up to a limit. It
+    is never less than can be certified, for coefficients twenty times as long as usual.
     """
     convexity = objective.strong_convexity
     if asked is not None:
         return asked * max(1.0, 1 / convexity)
-    share = SHARE_OF_A_RECORD * objective.lipschitz / convexity
-    return max(share, certain_tolerance(objective))
+    few = 4 * objective.smoothness
+    share = SHARE_OF_A_RECORD * min(max(1.0, convexity / few), LARGEST_GROWTH)
+    found = share * objective.lipschitz / min(convexity, few)
+    return max(found, certain_tolerance(objective))
 
 
 def least_tolerance(

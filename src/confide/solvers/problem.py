@@ -183,6 +183,12 @@ class CurvatureCertificate:
             return None
         return cls(centre, least, objective.row_norm)
 
+    def length(self, point: Array, distance: float) -> float:
+        """Return a length of the gradient that shows that the minimiser is so near."""
+        moved = self.reach * float(np.linalg.norm(point - self.centre))
+        share = -math.expm1(-0.99 * self.reach * distance)
+        return min(share, 0.49) * self.least * math.exp(-min(moved, 50.0)) / self.reach
+
     def distance(self, point: Array, length: float) -> float:
         """Bound the distance from the minimiser where the gradient has this length."""
         moved = self.reach * float(np.linalg.norm(point - self.centre))

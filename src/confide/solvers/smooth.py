@@ -16,10 +16,12 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from confide._types import AnyArray, Array
-from confide.data.rows.in_memory import InMemoryRows, Rows
+from confide.data.rows.in_memory import InMemoryRows
 from confide.errors import NotSolved
+from confide.objectives import is_logistic
 from confide.objectives.twofold import Twofold
 from confide.solvers.problem import (
+    UNIT,
     CurvatureCertificate,
     Problem,
     Solution,
@@ -33,6 +35,7 @@ FEWEST_PAIRS, MOST_PAIRS = 12, 50
 PAIRS_BYTES = 2**27
 """So much memory the pairs may take where there are more than the fewest."""
 WIDEST_HESSIAN = 1500
+WIDEST_CERTIFICATE = 80
 MOST_TRIALS = 40
 MANY_TRIALS = 2
 """From so many trials on a line is halved until two slopes say where they vanish."""
@@ -75,7 +78,14 @@ class StoppingRule:
 
     def look_closely(self, problem: Problem) -> GradientFunction:
         """Return gradients in the arithmetic that this length needs."""
-        return lambda point: precise_gradient(problem, point, self.length)
+        return lambda point: precise_gradient(problem, point, self.enough(problem, point))
+
+    def enough(self, problem: Problem, point: "Point") -> float:
+        """Return how short a gradient must be here, by the ridge or by the curvature."""
+        if self.bend is None or not self.certified:
+            return self.length
+        distance = self.length / problem.objective.strong_convexity
+        return max(self.length, self.bend.length(nearest(point), distance))
 
     def floor(self, problem: Problem, point: AnyArray, mass: float) -> float:
         """Return what rounding can hide."""
@@ -128,7 +138,8 @@ def descend(
     for _ in range(MOST_SWEEPS):
         gradient, floor = sweep
         bound, fine = longest(gradient), isinstance(point, Twofold)
-        if bound <= goal.length / 2 < floor and not fine:
+        enough = goal.enough(problem, point)
+        if bound <= enough / 2 < floor and not fine:
             bound, floor = _with_split_gradient(problem, goal, point, (bound, floor))
         found = _certified(problem, goal, point, (bound, floor))
         if found is not None:
@@ -138,12 +149,12 @@ def descend(
         best, stalled = (bound, 0) if bound < best / 2 else (best, stalled + 1)
         if not goal.certified and stalled > SPLIT_STALLS:
             return Solution(nearest(point), np.inf)
-        if floor > goal.length / 2 and not fine:
-            if bound <= goal.length / 2 or stalled > patience:
+        if floor > enough / 2 and not fine:
+            if bound <= enough / 2 or stalled > patience:
                 look, point = goal.look_closely(problem), Twofold.of(point)
                 sweep, best, stalled = look(point), np.inf, 0
                 continue
-            promised = bound**2 <= before * goal.length / 8
+            promised = bound**2 <= before * enough / 8
             last = promised and _last_step(problem, goal, memory, point, gradient)
             if last:
                 return last
@@ -166,12 +177,13 @@ def _certified(
     distance = _rounded(problem, point, bound + floor)
     if distance <= allowed * convexity:
         return Solution(nearest(point), distance / convexity)
-    if goal.bend is None or not goal.certified or isinstance(point, Twofold):
+    if goal.bend is None or not goal.certified:
         return None
-    distance = goal.bend.distance(point, bound + floor)
-    near = MUCH_NEARER * float(np.linalg.norm(point))
-    if distance <= allowed and goal.bend.distance(point, bound) <= near:
-        return Solution(point, distance)
+    theta = nearest(point)
+    length = float(np.linalg.norm(theta))
+    distance = goal.bend.distance(theta, bound + floor) + 2 * UNIT * length
+    if distance <= allowed and goal.bend.distance(theta, bound) <= MUCH_NEARER * length:
+        return Solution(theta, distance)
     return None
 
 
@@ -188,8 +200,9 @@ def _with_split_gradient(
     problem: Problem, goal: StoppingRule, point: Point, found: tuple[float, float]
 ) -> tuple[float, float]:
     """Return the gradient's length and rounding again, from more careful arithmetic."""
-    exact, error = precise_gradient(problem, point, goal.length)
-    if longest(exact) + error <= goal.length:
+    enough = goal.enough(problem, point)
+    exact, error = precise_gradient(problem, point, enough)
+    if longest(exact) + error <= enough:
         return longest(exact), error
     return found
 
@@ -203,7 +216,7 @@ def _last_step(
 ) -> Solution | None:
     """Try a step that promises to be the last one, and certify it at once."""
     trial = Twofold.of(point) + memory.direction(gradient)
-    exact, error = precise_gradient(problem, trial, goal.length)
+    exact, error = precise_gradient(problem, trial, goal.enough(problem, trial))
     return _certified(problem, goal, trial, (longest(exact), error))
 
 
@@ -309,7 +322,7 @@ def minimise_smooth(
 
     Without ``certify`` rounding is left out of account and a stall is good enough.
     """
-    objective, rows = problem.objective, problem.rows
+    objective = problem.objective
     goal = StoppingRule(tolerance * objective.strong_convexity, certify)
     look = goal.look(problem)
     if objective.dimension > WIDEST_HESSIAN:
@@ -321,19 +334,25 @@ def minimise_smooth(
         return descend(problem, goal, start, sweep, cholesky_metric(hessian))
     theta, metric, sample = _approach(problem)
     sweep = look(theta)
-    if _worth_a_hessian(objective.dimension, sample, rows):
+    hidden = sweep[1] > goal.length / 2
+    if _worth_a_hessian(problem, sample, hidden=hidden):
         theta, sweep, metric, bend = _sharpen(problem, goal, theta, sweep, metric)
         goal = replace(goal, bend=bend)
     return descend(problem, goal, theta, sweep, metric)
 
 
-def _worth_a_hessian(dimension: int, sample: int, rows: Rows) -> bool:
+def _worth_a_hessian(problem: Problem, sample: int, *, hidden: bool) -> bool:
     """Whether one Hessian of all rows saves more sweeps than it costs.
 
     A metric from a sample contracts the error by about √(p/sample) in every sweep; with a
     Hessian of all rows three more sweeps are enough. It costs little next to reading rows
-    anew from where they lie, or to a last gradient that certifies very many of them.
+    anew from where they lie, or to a last gradient that certifies very many of them: where
+    the rounding of doubles hides what the ridge alone would certify (``hidden``), the
+    curvature of the rows often certifies it without one.
     """
+    rows, dimension = problem.rows, problem.objective.dimension
+    if hidden and is_logistic(problem.objective.loss) and dimension <= WIDEST_CERTIFICATE:
+        return True
     if sample == rows.count:
         return False
     sweeps = 1.5 + 20 / max(0.1, 0.5 * np.log(sample / dimension))
