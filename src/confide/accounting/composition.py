@@ -43,14 +43,14 @@ def compose(events: Sequence[Event], delta: Number) -> Approx:
     if len(shifts) == len(parts):
         return _at(gaussian_epsilon(round_up(math.hypot(*shifts)), small), small)
     if not any(isinstance(e, ZcdpEvent) or _too_fine(e, small) for e in parts):
-        return _at(losses_epsilon(parts, round_down(small)), small)
+        return _at(_by_losses(parts, small), small)
     rough = [e for e in parts if isinstance(e, ApproxEvent)]
     smooth = [e for e in parts if not isinstance(e, ApproxEvent)]
     if not rough:
         return _at(_by_renyi(smooth, round_down(small)), small)
     half = small / 2
     return _at(_by_renyi(smooth, round_down(half)), half) + _at(
-        losses_epsilon(rough, round_down(half)), half
+        _by_losses(rough, half), half
     )
 
 
@@ -101,7 +101,18 @@ def _rounded_up(bound: LossBound, step: float) -> Losses:
     top = float(bound.values[-1]) + bound.slope * reach
     above = bound.chance_above(step * np.arange(math.ceil(top / step) + 1.0))
     masses = np.append(1.0, above[:-1]) - above
-    return Losses(step, 0, np.maximum(masses, 0.0), float(above[-1]))
+    masses = np.maximum(masses, 0.0)
+    return Losses(step, 0, masses, float(above[-1]), bound.loss_error(top + step))
+
+
+def _by_losses(events: Sequence[KnownEvent], delta: Fraction) -> float:
+    """Return epsilon by losses on a lattice, or by adding up where that is less."""
+    known = [e for e in events if isinstance(e, PureEvent | ApproxEvent)]
+    spent = sum((e.delta for e in known if isinstance(e, ApproxEvent)), Fraction(0))
+    added = math.inf
+    if len(known) == len(events) and spent <= delta:
+        added = round_up(sum((e.epsilon for e in known), Fraction(0)))
+    return min(added, losses_epsilon(events, round_down(delta)))
 
 
 def _by_renyi(events: Sequence[KnownEvent], delta: float) -> float:

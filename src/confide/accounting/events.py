@@ -41,7 +41,7 @@ class GaussianEvent:
 
     def for_group(self, rows: int) -> "GaussianEvent":
         """Return what it is for so many rows: shifts add (Dong, Roth and Su 2022, 2.14)."""
-        return GaussianEvent(round_up(rows * self.mu))
+        return GaussianEvent(round_up(rows * Fraction(self.mu)))
 
 
 @EVENTS.register("approx")
@@ -107,9 +107,8 @@ class SubsampledGaussianEvent:
         k times as far (docs/proofs/noisy-gradients.md, subsampled-gaussian).
         """
         rate = min(Fraction(1), rows * self.rate)
-        return SubsampledGaussianEvent(
-            round_down(self.multiplier / rows), rate, self.steps, self.sampling
-        )
+        multiplier = round_down(Fraction(self.multiplier) / rows)
+        return SubsampledGaussianEvent(multiplier, rate, self.steps, self.sampling)
 
     @property
     def full(self) -> GaussianEvent | None:

@@ -95,16 +95,19 @@ class LossBound:
     def chance_above(self, losses: Array) -> Array:
         """Return P(M > loss) for losses in rising order, rounded up.
 
-        Losses are lowered by more than what the place of a loss can be off by.
+        It is that of a loss larger by `loss_error` at most.
         """
-        lowered = losses - MARGIN * (losses + self._largest)
-        reach = self.knots[-1] + (lowered - self.values[-1]) / self.slope
-        inside = lowered <= self.values[-1]
-        within = _last_place(self.knots, self.values, np.minimum(lowered, self.values[-1]))
+        reach = self.knots[-1] + (losses - self.values[-1]) / self.slope
+        inside = losses <= self.values[-1]
+        within = _last_place(self.knots, self.values, np.minimum(losses, self.values[-1]))
         reach = np.where(inside, within, reach)
         chance = ndtr(-reach) * (2 if self.folded else 1)
         chance = chance * (1 + FUNCTION_ERROR * (2 + 2 * reach**2))
-        return np.where(lowered < self.values[0], 1.0, np.minimum(chance, 1.0))
+        return np.where(losses < self.values[0], 1.0, np.minimum(chance, 1.0))
+
+    def loss_error(self, most: float) -> float:
+        """Bound what the place of a loss can be off by, as a loss, up to ``most``."""
+        return MARGIN * (most + self._largest)
 
 
 def gaussian_shift(mu: float, *, offset: float = 0.0, folded: bool = False) -> LossBound:

@@ -131,7 +131,7 @@ def epsilon_for(
     small = float(exact(delta, "delta"))
     if not 0 < small < 1:
         raise InvalidParameter("delta", "between 0 and 1", delta)
-    return _epsilon(event, round_down(small), _checked(method), FINE)
+    return _epsilon(event, round_down(exact(delta, "delta")), _checked(method), FINE)
 
 
 def _epsilon(
@@ -169,8 +169,8 @@ def _resolved(method: Method, event: SubsampledGaussianEvent, delta: float) -> M
     if method == "pld" and not trusted:
         raise InvalidParameter(
             "method",
-            f"'renyi' for a delta below {smallest_delta(event.steps):.1e}, which rounding "
-            "errors of loss distributions would drown",
+            f"'renyi' for a delta below {smallest_delta(event.steps):.1e}: the tails of a "
+            "loss distribution are beyond doubles there",
             method,
         )
     if method == "renyi-general" and event.sampling == "poisson":

@@ -3,6 +3,7 @@
 docs/proofs/rounding.md says which errors the margins cover.
 """
 
+import math
 from fractions import Fraction
 
 MARGIN = 2.0**-42
@@ -12,10 +13,19 @@ FUNCTION_ERROR = 2.0**-48
 
 
 def round_up(value: float | Fraction) -> float:
-    """Return a double above the exact value of a positive expression."""
+    """Return a double above an exact fraction, or above what a positive double stands for.
+
+    A fraction is known exactly; a double is what an expression was evaluated to.
+    """
+    if isinstance(value, Fraction):
+        near = float(value)
+        return near if near >= value else math.nextafter(near, math.inf)
     return float(value) * (1 + MARGIN)
 
 
 def round_down(value: float | Fraction) -> float:
-    """Return a double below the exact value of a positive expression."""
+    """Return a double below an exact fraction, or below what a positive double stands for."""
+    if isinstance(value, Fraction):
+        near = float(value)
+        return near if near <= value else math.nextafter(near, 0.0)
     return float(value) * (1 - MARGIN)
