@@ -137,13 +137,17 @@ class LossSum:
         return math.fsum(times * one.log_moment(power) for one, times in self.parts)
 
     def _best(self, cost: Callable[[float, float], float]) -> float:
-        """Return the power of the best Chernoff bound; any would do."""
+        """Return the power whose bound on delta is best; any would do.
+
+        (1 − e^{ε−loss})₊ is at most e^{power·(loss−ε)}·(1 + p)⁻¹·(p/(1 + p))^p, p = power.
+        """
         deviation = math.sqrt(sum(n * _variance(one) for one, n in self.parts))
         unit = 1 / max(deviation, self.step)
 
         def at(log_power: float) -> float:
             power = unit * math.exp(log_power)
-            return cost(power, self.log_moment(power))
+            part = power * math.log(power / (1 + power)) - math.log1p(power)
+            return cost(power, self.log_moment(power) + part)
 
         found = minimize_scalar(
             at, bounds=(-7.0, 7.0), method="bounded", options={"xatol": 0.01}
@@ -191,7 +195,7 @@ class _Tilted:
         for one, times in total.parts:
             places = one.places
             log = one.log_moment(power)
-            exponents = power * step * places - log
+            exponents = np.where(one.masses > 0, power * step * places - log, 0.0)
             tilted = one.masses * np.exp(exponents)
             folded = np.bincount(places % count, tilted, count)
             found = rfft(folded)
@@ -241,13 +245,16 @@ class _Window:
         strides = [unit * part for part in (2.0, 4.0, 8.0, 16.0)]
         ups = [(total.log_moment(power + t) - here + NEGLIGIBLE) / t for t in strides]
         downs = [(here - total.log_moment(power - t) - NEGLIGIBLE) / t for t in strides]
-        last = math.ceil(min(ups) / step)
-        first = math.floor(max(downs) / step)
-        last = min(last, sum(n * int(one.places[-1]) for one, n in total.parts))
-        first = max(first, sum(n * one.first for one, n in total.parts))
+        end = sum(n * int(one.places[-1]) for one, n in total.parts)
+        last = min(math.ceil(min(ups) / step), end)
+        first = max(
+            math.floor(max(downs) / step), sum(n * one.first for one, n in total.parts)
+        )
         count = 1 << max(1, math.ceil(math.log2(last - first + 1)))
-        end = (first + count - 1) * step
-        return cls(first, count, _chance_above(total, end, [power + t for t in strides]))
+        if first + count > end:
+            return cls(first, count, 0.0)
+        top, powers = (first + count - 1) * step, [power + t for t in strides]
+        return cls(first, count, _chance_above(total, top, powers))
 
 
 def _chance_above(total: LossSum, end: float, powers: Sequence[float]) -> float:

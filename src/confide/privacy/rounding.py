@@ -13,9 +13,9 @@ FUNCTION_ERROR = 2.0**-48
 
 
 def round_up(value: float | Fraction) -> float:
-    """Return a double above an exact fraction, or above what a positive double stands for.
+    """Return a double above an exact fraction, or above what a double stands for.
 
-    A fraction is known exactly; a double is what an expression was evaluated to.
+    A fraction is known exactly; a double is a positive expression, evaluated.
     """
     if isinstance(value, Fraction):
         near = float(value)
@@ -24,7 +24,7 @@ def round_up(value: float | Fraction) -> float:
 
 
 def round_down(value: float | Fraction) -> float:
-    """Return a double below an exact fraction, or below what a positive double stands for."""
+    """Return a double below an exact fraction, or below what a double stands for."""
     if isinstance(value, Fraction):
         near = float(value)
         return near if near <= value else math.nextafter(near, 0.0)
