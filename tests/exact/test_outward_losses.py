@@ -33,10 +33,11 @@ from confide.privacy import (
     gaussian_delta,
     gaussian_epsilon,
     gaussian_mu,
+    gaussian_profile,
+    rounding,
     zcdp_to_approx,
 )
 from confide.privacy import budgets as budget_rules
-from confide.privacy import gaussian_profile, rounding
 from support.fifty_digits import (
     DIGITS,
     bound_delta,
@@ -125,7 +126,9 @@ BOUNDS = {
     "folded": gaussian_shift(0.8, folded=True),
     "offset": gaussian_shift(0.02, offset=0.3),
     "pieces": PIECES,
-    "folded pieces": LossBound(np.array([0.0, 1.0]), np.array([0.1, 0.4]), 0.5, folded=True),
+    "folded pieces": LossBound(
+        np.array([0.0, 1.0]), np.array([0.1, 0.4]), 0.5, folded=True
+    ),
 }
 every_bound = pytest.mark.parametrize("bound", BOUNDS.values(), ids=BOUNDS)
 
@@ -220,7 +223,9 @@ SUMS = [
 ]
 
 
-@pytest.mark.parametrize("parts", SUMS, ids=lambda parts: "+".join(str(n) for _, n in parts))
+@pytest.mark.parametrize(
+    "parts", SUMS, ids=lambda parts: "+".join(str(n) for _, n in parts)
+)
 @pytest.mark.parametrize("part", [0.05, 0.3, 0.7, 0.95])
 def test_a_sum_of_losses_pays_for_its_own_error(parts, part):
     most = sum(times * float(one.step * one.places[-1]) for one, times in parts)
@@ -327,7 +332,8 @@ MUTATIONS = {
         budget_rules,
         {"FUNCTION_ERROR": 0.0, "round_up": float, "round_down": float},
         lambda: any(
-            exact_conversion(approx_to_zcdp(e, d).rho, Fraction(d)) > number(Fraction(str(e)))
+            exact_conversion(approx_to_zcdp(e, d).rho, Fraction(d))
+            > number(Fraction(str(e)))
             for e in (1e-6, 0.1, 3.0, 50.0)
             for d in DELTAS
         ),
@@ -343,7 +349,12 @@ MUTATIONS = {
     ),
     "sums without the error of their transforms": (
         loss_sums,
-        {"STAGE_ERROR": 0.0, "PRODUCT_ERROR": 0.0, "FUNCTION_ERROR": 0.0, "round_up": float},
+        {
+            "STAGE_ERROR": 0.0,
+            "PRODUCT_ERROR": 0.0,
+            "FUNCTION_ERROR": 0.0,
+            "round_up": float,
+        },
         lambda: any(
             sum_share(parts, place) < 1
             for parts in SUMS[1:]

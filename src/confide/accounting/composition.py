@@ -33,6 +33,7 @@ from confide.privacy.rounding import FUNCTION_ERROR, round_down, round_up
 
 DEVIATIONS = 38.5
 """Beyond so many standard deviations a normal tail is below every double."""
+MOST_CELLS = 400_000
 
 
 def compose(events: Sequence[Event], delta: Number) -> Approx:
@@ -91,18 +92,23 @@ def copies_delta(bound: LossBound, copies: int, epsilon: float) -> float:
 
 def sum_delta(bounds: Sequence[LossBound], copies: int, epsilon: float) -> float:
     """Return delta for the sum of independent losses, ``copies`` under every bound."""
-    step = 1e-4 * epsilon
+    step = max(1e-4 * epsilon, *(_top(bound) / MOST_CELLS for bound in bounds))
     return LossSum(tuple((_rounded_up(one, step), copies) for one in bounds)).delta(epsilon)
 
 
 def _rounded_up(bound: LossBound, step: float) -> Losses:
     """Return a loss bound on a lattice, rounded up."""
-    reach = DEVIATIONS + abs(float(bound.knots[-1]))
-    top = float(bound.values[-1]) + bound.slope * reach
+    top = _top(bound)
     above = bound.chance_above(step * np.arange(math.ceil(top / step) + 1.0))
     masses = np.append(1.0, above[:-1]) - above
     masses = np.maximum(masses, 0.0)
     return Losses(step, 0, masses, float(above[-1]), bound.loss_error(top + step))
+
+
+def _top(bound: LossBound) -> float:
+    """Return a loss that is exceeded with no chance that a double could hold."""
+    reach = DEVIATIONS + abs(float(bound.knots[-1]))
+    return float(bound.values[-1]) + bound.slope * reach
 
 
 def _by_losses(events: Sequence[KnownEvent], delta: Fraction) -> float:
