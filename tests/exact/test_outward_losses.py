@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.fft import rfft
+from scipy.special import log_ndtr, ndtr
 
 from confide.accounting import (
     ApproxEvent,
@@ -20,12 +22,14 @@ from confide.accounting import (
     compose,
     copies_delta,
     gaussian_shift,
+    sampled_renyi,
     sharp_renyi,
 )
 from confide.accounting import loss_bound as loss_bounds
 from confide.accounting import loss_sum as loss_sums
 from confide.accounting.loss_lattice import lattice_step, losses_epsilon, sum_of_events
 from confide.accounting.loss_sum import Losses, LossSum
+from confide.errors import InvalidParameter
 from confide.privacy import (
     Approx,
     Zcdp,
@@ -192,7 +196,8 @@ def exact_sum_delta(parts, epsilon):
     """Convolve masses as fractions, and return the exact delta."""
     law, infinite = {0: Fraction(1)}, Fraction(0)
     for one, times in parts:
-        masses = {int(p): Fraction(float(m)) for p, m in zip(one.places, one.masses) if m}
+        pairs = zip(one.places.tolist(), one.masses.tolist(), strict=True)
+        masses = {place: Fraction(mass) for place, mass in pairs if mass}
         infinite += times * Fraction(one.infinite)
         for _ in range(times):
             fresh = {}
@@ -379,3 +384,51 @@ def test_without_outward_rounding_a_claim_breaks(mutation, monkeypatch):
 
 def test_budgets_of_tiny_deltas_are_certified_or_refused():
     assert shift_is_safe(1.0, Approx(1, "1e-300").delta)
+    with pytest.raises(InvalidParameter, match="delta must be between 1e-300 and 1"):
+        Approx(1, "1e-301")
+
+
+def exact_divergence(order, multiplier, rate):
+    """Return D_α of one Poisson batch."""
+    mu, rate, order = 1 / number(multiplier), number(rate), number(order)
+
+    def power(z):
+        ratio = 1 - rate + rate * mpmath.exp(mu * z - mu**2 / 2)
+        return ratio**order * mpmath.npdf(z)
+
+    ends = [-16, 0, *(order * mu * part for part in (0.5, 1)), order * mu + 16]
+    total = mpmath.quad(power, sorted(ends))
+    return mpmath.log(total) / (order - 1)
+
+
+@pytest.mark.parametrize("order", [1.02, 2.0, 9.5, 120.0])
+@pytest.mark.parametrize(("multiplier", "rate"), [(0.6, 0.01), (2.0, 1e-3), (1.0, 0.5)])
+def test_divergences_of_batches_are_above_their_integrals(order, multiplier, rate):
+    exact = exact_divergence(order, multiplier, rate)
+    found = number(sampled_renyi(order, multiplier, rate, "poisson"))
+    assert exact <= found <= exact * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("place", [-37.0, -9.3, -1.0, -0.2, 0.0, 0.7, 6.0])
+def test_library_functions_are_as_good_as_margins_assume(place):
+    unit = mpmath.mpf(rounding.FUNCTION_ERROR)
+    for x in np.linspace(place, place + 0.3, 60):
+        tail = mpmath.ncdf(number(x))
+        log = mpmath.log(tail) if x < 0 else mpmath.log1p(-mpmath.ncdf(-number(x)))
+        assert abs(number(ndtr(x)) - tail) <= unit / 4 * (1 + number(x) ** 2) * tail
+        assert abs(number(log_ndtr(x)) - log) <= unit / 4 * abs(log) * (1 + number(x) ** 2)
+
+
+@pytest.mark.parametrize("bits", [3, 8, 11])
+def test_transforms_are_as_good_as_their_stages_allow(bits):
+    count = 1 << bits
+    masses = np.linspace(1.0, 2.0, count) ** 7
+    masses /= masses.sum()
+    found = rfft(masses)
+    for place in range(0, count // 2 + 1, max(1, count // 64)):
+        turn = -2 * mpmath.pi * place / count
+        exact = mpmath.fsum(
+            number(mass) * mpmath.expj(turn * k) for k, mass in enumerate(masses)
+        )
+        error = abs(mpmath.mpc(complex(found[place])) - exact)
+        assert error <= loss_sums.STAGE_ERROR / 4 * bits

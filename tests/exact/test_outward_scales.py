@@ -13,7 +13,6 @@ from confide.accounting import (
     ZcdpEvent,
     event_of,
 )
-from confide.errors import InvalidParameter
 from confide.mechanisms import MECHANISMS, ObjectivePerturbation, OutputPerturbation
 from confide.mechanisms.base import unit_noise
 from confide.mechanisms.intervals.moments import ROUNDING_SLACK
@@ -38,7 +37,7 @@ from support.fifty_digits import DIGITS, number
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 BUDGETS = (
     *(Pure(e) for e in ("1e-6", "0.1", "1.3", "50")),
-    *(Approx(e, d) for e in ("1e-6", "0.3", "50") for d in ("1e-300", "1e-7", "0.4")),
+    *(Approx(e, d) for e in ("1e-6", "0.3", "50") for d in ("1e-290", "1e-7", "0.4")),
     *(Zcdp(r) for r in ("1e-12", "0.003", "0.7", "400")),
 )
 GAUSSIAN = tuple(budget for budget in BUDGETS if not isinstance(budget, Pure))
@@ -177,18 +176,11 @@ def test_noisy_gradients_of_all_rows(budget, relation):
 
 @every_budget
 @every_relation
-@pytest.mark.parametrize("ridge", [None, 1e6])
 @pytest.mark.parametrize("loss", [Logistic(), CLIPPED], ids=["logistic", "huber"])
-def test_the_second_noise_of_objective_perturbation(budget, relation, ridge, loss):
-    try:
-        found = ObjectivePerturbation().calibrate(
-            line(loss, 3, 1.0, ridge), budget, relation, copies=2
-        )
-    except InvalidParameter as refusal:
-        assert refusal.name in ("l2", "delta", "epsilon", "rho")
-        return
+def test_the_second_noise_of_objective_perturbation(budget, relation, loss):
+    found = ObjectivePerturbation().calibrate(line(loss, 3, 1.0, None), budget, relation)
     exact = 2 * number(found.tolerance) * (1 + number(LINEAR_SHARE))
-    assert TIGHT <= used(found.solver_noise, exact, 2, found.events[1]) <= 1
+    assert TIGHT <= used(found.solver_noise, exact, 1, found.events[1]) <= 1
     assert within(budget.share(ObjectivePerturbation().precision_share), found.events[1:])
 
 

@@ -154,8 +154,8 @@ def rho_of_curve(divergences: Array, bound: LossBound) -> float:
 
     (α − 1)D_α is convex in α and 1/(α(α − 1)) is too, so between two orders D_α/α exceeds
     the larger of its ends by a factor of at most 1 + (t + 1/t − 2)/4, t being the ratio of
-    α(α − 1) there. Below the first order D_α does not grow; beyond the last one a closed
-    form counts.
+    α(α − 1) there. Below any order D_α is not larger, so that the curve may be followed
+    from the best one on; beyond the last one a closed form counts.
     """
     last = float(ORDERS[-1])
     start = float(np.interp(0.0, bound.knots, bound.values))
@@ -164,7 +164,8 @@ def rho_of_curve(divergences: Array, bound: LossBound) -> float:
     product = ORDERS * (ORDERS - 1)
     ratio = product[1:] / product[:-1]
     inside = np.maximum(ends[1:], ends[:-1]) * (1 + (ratio + 1 / ratio - 2) / 4)
-    return round_up(max(float(divergences[0]), float(inside.max()), tail))
+    onwards = np.maximum.accumulate(inside[::-1])[::-1]
+    return round_up(max(float(np.maximum(divergences[:-1], onwards).min()), tail))
 
 
 def approx_delta(orders: Array, divergences: Array, epsilon: float) -> float:

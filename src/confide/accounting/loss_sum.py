@@ -24,6 +24,8 @@ STAGE_ERROR = 16 * UNIT
 PRODUCT_ERROR = 4 * UNIT
 """What a product of complex numbers can be off by, relatively."""
 LEAST = 2.0**-1022
+LARGEST_LOG = 750.0
+"""No logarithm of a mass is larger."""
 NEGLIGIBLE = 50.0
 """Minus the logarithm of the tilted chance that may be outside a window."""
 
@@ -48,13 +50,14 @@ class Losses:
         return self.first + np.arange(len(self.masses))
 
     @cached_property
-    def _logs(self) -> Array:
+    def logs(self) -> Array:
+        """The logarithms of the masses."""
         with np.errstate(divide="ignore"):
             return np.log(self.masses)
 
     def log_moment(self, power: float) -> float:
         """Return log Σ mass·e^{power·loss}, as doubles see it."""
-        return float(logsumexp(self._logs + power * self.step * self.places))
+        return float(logsumexp(self.logs + power * self.step * self.places))
 
 
 def spread_losses(
@@ -196,7 +199,7 @@ class _Tilted:
             places = one.places
             log = one.log_moment(power)
             exponents = np.where(one.masses > 0, power * step * places - log, 0.0)
-            tilted = one.masses * np.exp(exponents)
+            tilted = np.exp(one.logs + exponents)
             folded = np.bincount(places % count, tilted, count)
             found = rfft(folded)
             near = np.abs(found) + stage * (1 + FUNCTION_ERROR)
@@ -205,7 +208,7 @@ class _Tilted:
                 size = size * near**times
             ratio = ratio + times * stage / near
             shift += times * log
-            lost += times * (2 + float(np.abs(exponents).max()) + abs(log))
+            lost += times * (LARGEST_LOG + float(np.abs(exponents).max()) + abs(log))
         number = sum(times for _, times in total.parts)
         wrong = size * (ratio + PRODUCT_ERROR * number + stage)
         error = 4 / count * float(wrong.sum()) + LEAST

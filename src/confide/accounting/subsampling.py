@@ -15,7 +15,7 @@ REACH_DEVIATIONS = 13.0
 """How far beyond the tilted mean the integrals go, in standard deviations."""
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
 RELATIVE_SLACK = 1e-10
-"""What integrals are rounded up by, relatively; they are good to 1e-13."""
+"""What integrals are rounded up by, relatively, beside the rounding of their terms."""
 LARGEST_ORDER = 4096
 
 
@@ -31,7 +31,10 @@ def sampled_renyi(order: float, multiplier: float, rate: float, how: Sampling) -
     with np.errstate(divide="ignore"):
         logs = np.log(weights) + excess(ratios, order) - points**2 / 2
     total = float(logsumexp(logs)) - 0.5 * math.log(2 * math.pi)
-    return float(np.logaddexp(0.0, total + RELATIVE_SLACK)) / (order - 1)
+    size = order * np.abs(ratios).max() + (points**2).max()
+    size += 1 / ((order - 1) * rate * min(1.0, mu))
+    total += RELATIVE_SLACK + FUNCTION_ERROR * float(size)
+    return float(np.logaddexp(0.0, total)) / (order - 1) * (1 + FUNCTION_ERROR)
 
 
 def general_renyi(orders: Array, multiplier: float, rate: float) -> Array:
