@@ -13,7 +13,6 @@ from functools import cached_property
 import numpy as np
 from scipy.fft import irfft, rfft
 from scipy.optimize import brentq, minimize_scalar
-from scipy.special import logsumexp
 
 from confide._types import AnyArray, Array
 from confide.privacy.rounding import FUNCTION_ERROR, round_up
@@ -57,7 +56,9 @@ class Losses:
 
     def log_moment(self, power: float) -> float:
         """Return log Σ mass·e^{power·loss}, as doubles see it."""
-        return float(logsumexp(self.logs + power * self.step * self.places))
+        logs = self.logs + (power * self.step) * self.places
+        most = float(logs.max())
+        return most + math.log(float(np.exp(logs - most).sum()))
 
 
 def spread_losses(
