@@ -6,6 +6,7 @@ dominate random batches; docs/proofs/rounding.md#lattice covers the arithmetic.
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -30,6 +31,8 @@ MOST_CELLS = 30_000
 """More of them change epsilon by less than 2e-4 of itself."""
 LOST_PART = 1e-4
 """The part of delta that may be spent on losses beyond the lattice."""
+LARGEST_LOSS = 700.0
+"""From here on losses are moved to the upper end of their cell."""
 LEAST_CHANCE = 1e-300
 """Chances below this are not told apart."""
 WHOLE_EVENT = 1e-4
@@ -125,51 +128,114 @@ def _randomised_response(epsilon: Fraction, delta: Fraction, step: float) -> Los
 def _sampled(mu: float, rate: float, lost: float, step: float) -> Both:
     """Return losses of the pair N(0, 1) mixed with N(mu, 1), and N(0, 1)."""
     far = -float(ndtri(lost))
-    places, cuts = _cuts(mu, rate, step, (-far, mu + far))
-    rounding, excess = _errors(mu, rate, step * places, cuts)
-    above = ndtr(-cuts), (1 - rate) * ndtr(-cuts) + rate * ndtr(mu - cuts)
-    below = ndtr(cuts), (1 - rate) * ndtr(cuts) + rate * ndtr(cuts - mu)
-    first, last = int(places[0]), int(places[-1])
-    present = spread_losses(step, first, (above[1], above[0]), rounding, excess)
-    turned = below[0][::-1], below[1][::-1]
-    return present, spread_losses(step, -last, turned, rounding[::-1], excess)
+    cells = _Cells.of(mu, rate, step, (-far, mu + far))
+    cuts, share, excess = cells.cuts, cells.rounding, cells.excess
+    mixed = (1 - rate) * ndtr(-cuts) + rate * ndtr(mu - cuts)
+    first, last = int(cells.places[0]), int(cells.places[-1])
+    forth, back = cells.gains
+    below = ndtr(cuts)[::-1]
+    return (
+        spread_losses(step, first, mixed, gains=forth, wrong=share * mixed, excess=excess),
+        spread_losses(
+            step, -last, below, gains=back[::-1], wrong=share[::-1] * below, excess=excess
+        ),
+    )
 
 
 def _symmetric(mu: float, rate: float, lost: float, step: float) -> Losses:
     """Return losses of the pair that dominates batches without replacement."""
     far = -float(ndtri(lost))
-    places, cuts = _cuts(mu, rate, step, (mu / 2, mu + far))
-    places, cuts = places[places >= 0], cuts[places >= 0]
-    rounding, excess = _errors(mu, rate, step * places, cuts)
-    plain, mixed = ndtr(-cuts), (1 - rate) * ndtr(-cuts) + rate * ndtr(mu - cuts)
+    cells = _Cells.of(mu, rate, step, (mu / 2, mu + far))
+    plain = ndtr(-cells.cuts)
+    mixed = (1 - rate) * plain + rate * ndtr(mu - cells.cuts)
     above = np.concatenate([1 - plain[:0:-1], mixed])
-    other = np.concatenate([1 - mixed[:0:-1], plain])
-    both = np.concatenate([rounding[:0:-1], rounding])
-    return spread_losses(step, -int(places[-1]), (above, other), both, excess)
+    forth, back = cells.gains
+    still = (1 - rate) * max(0.0, 1 - 2 * float(plain[0])) + FUNCTION_ERROR
+    back[0] += still * -math.expm1(-step)
+    gains = np.concatenate([back[::-1], forth])
+    wrong = np.concatenate([cells.rounding[:0:-1], cells.rounding]) * above
+    first = -int(cells.places[-1])
+    return spread_losses(step, first, above, gains=gains, wrong=wrong, excess=cells.excess)
 
 
-def _cuts(
-    mu: float, rate: float, step: float, ends: tuple[float, float]
-) -> tuple[AnyArray, Array]:
-    """Return places between the losses at two ends, and where the losses are these.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cells:
+    """Places of losses log(1 − q + q·e^{μz−μ²/2}) between two ends of z, and their cuts.
 
-    No loss is as low as log(1 − rate): the cut of what is not above that is at −∞.
+    No loss is as low as log(1 − q): the cut of what is not above that is at −∞.
     """
-    low, high = _losses(np.array(ends), mu, rate) / step
-    places = np.arange(math.floor(low), math.ceil(high) + 1)
-    losses = step * places
-    if rate < 1:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            losses = np.log(np.expm1(losses) + rate) - math.log(rate)
-    return places, np.nan_to_num(losses / mu + mu / 2, nan=-np.inf, neginf=-np.inf)
+
+    mu: float
+    rate: float
+    places: AnyArray
+    losses: Array
+    cuts: Array
+
+    @classmethod
+    def of(cls, mu: float, rate: float, step: float, ends: tuple[float, float]) -> "_Cells":
+        low, high = _losses(np.array(ends), mu, rate) / step
+        first = math.floor(low) if ends[0] < mu / 2 else 0
+        places = np.arange(first, math.ceil(high) + 1)
+        losses = step * places.astype(np.float64)
+        powers = losses
+        if rate < 1:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                near = np.log(np.expm1(np.minimum(losses, 1.0)) + rate)
+                far = losses + np.log1p((rate - 1) * np.exp(-np.maximum(losses, 0.0)))
+            powers = np.where(losses < 1, near, far) - math.log(rate)
+        cuts = np.nan_to_num(powers / mu + mu / 2, nan=-np.inf, neginf=-np.inf)
+        return cls(mu, rate, places, losses, cuts)
+
+    @property
+    def rounding(self) -> Array:
+        """What chances of tails at the cuts can be off by, relatively."""
+        return FUNCTION_ERROR * (2 + 2 * self._size**2 + 2 * self.mu**2)
+
+    @property
+    def excess(self) -> float:
+        """How far the loss at a cut can be from the place that it is the cut of."""
+        found = 2 + 2 * self.mu * self._size + 2 * self.mu**2
+        if self.rate < 1:
+            found *= np.abs(np.expm1(-self.losses)) + self.rate * np.exp(-self.losses)
+        return FUNCTION_ERROR * float(np.max(found))
+
+    @property
+    def gains(self) -> tuple[Array, Array]:
+        """What goes up in every cell, with the record and without, times 1 − e^{−step}.
+
+        Of the excess of one chance over e^{loss} times the other only parts of size q are
+        left when what is common to both is taken away.
+        """
+        rate, excess, share = self.rate, self.excess, self.rounding
+        plain, plain_wrong = _between(self.cuts, share)
+        moved, moved_wrong = _between(self.cuts - self.mu, share)
+        small = FUNCTION_ERROR * (2 + np.abs(self.losses))
+        low = np.minimum(self.losses[:-1], LARGEST_LOSS)
+        forth = rate * moved - (np.expm1(low) + rate) * plain
+        size = np.abs(np.expm1(low)) + rate
+        forth += rate * moved_wrong + size * (plain_wrong + small[:-1] * plain)
+        forth += (small[:-1] + excess) * rate * moved + excess * plain
+        forth[self.losses[:-1] >= LARGEST_LOSS] = np.inf
+        high = np.maximum(self.losses[1:], -LARGEST_LOSS)
+        odds = np.exp(-high)
+        back = (rate * odds - np.expm1(-high)) * plain - rate * odds * moved
+        size = np.abs(np.expm1(-high)) + rate * odds
+        back += rate * odds * (moved_wrong + small[1:] * moved)
+        back += size * (plain_wrong + small[1:] * plain) + 2 * excess * plain
+        back[self.losses[1:] <= -LARGEST_LOSS] = np.inf
+        return forth, back
+
+    @property
+    def _size(self) -> Array:
+        return np.where(np.isfinite(self.cuts), np.abs(self.cuts), 0.0)
 
 
-def _errors(mu: float, rate: float, losses: Array, cuts: Array) -> tuple[Array, float]:
-    """Bound what chances are off by, and how far the loss at a cut is from its place."""
-    size = np.where(np.isfinite(cuts), np.abs(cuts), 0.0)
-    part = (np.abs(np.expm1(losses)) + rate) * np.exp(-losses) if rate < 1 else 1.0
-    excess = FUNCTION_ERROR * np.max(part * (2 + 2 * mu * size + 2 * mu**2))
-    return FUNCTION_ERROR * (2 + 2 * size**2 + 2 * mu**2), float(excess)
+def _between(cuts: Array, share: Array) -> tuple[Array, Array]:
+    """Return normal masses between neighbouring cuts, and what they can be off by."""
+    low, high = cuts[:-1], cuts[1:]
+    right = low > 0
+    most, least = ndtr(np.where(right, -low, high)), ndtr(np.where(right, -high, low))
+    return most - least, np.maximum(share[:-1], share[1:]) * (most + least)
 
 
 def _losses(z: Array, mu: float, rate: float) -> Array:

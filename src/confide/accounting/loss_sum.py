@@ -62,33 +62,21 @@ class Losses:
 
 
 def spread_losses(
-    step: float,
-    first: int,
-    chances: tuple[Array, Array],
-    rounding: Array,
-    excess: float,
+    step: float, first: int, above: Array, *, gains: Array, wrong: Array, excess: float
 ) -> Losses:
     """Return losses on the lattice of a pair that is no harder to attack.
 
-    ``chances`` are those of a loss above place ``first`` + k, under either distribution,
-    each off by a share ``rounding`` at most; losses are known to within ``excess``. What
-    is between two places is moved to both so that either chance of the cell stays, and
-    what is not certain is moved upwards.
+    ``above`` are the chances of a loss above place ``first`` + k, off by ``wrong`` at most;
+    losses are known to within ``excess``. Losses between two places are moved to both so
+    that the chances of the cell under either distribution stay. ``gains`` is what the upper
+    end gets, times 1 − e^{−step}, rounded up.
     """
-    above, other = chances
-    losses = step * (first + np.arange(len(above)))[:-1]
-    inside = np.maximum(above[:-1] - above[1:], 0.0)
-    odds = np.exp(losses)
-    doubt = odds * (other[:-1] - other[1:])
-    raised = inside - doubt + doubt * (FUNCTION_ERROR * (2 + np.abs(losses)) + excess)
-    wrong = rounding * above
-    raised += wrong[:-1] + wrong[1:]
-    raised += odds * ((rounding * other)[:-1] + (rounding * other)[1:])
-    raised *= (1 + FUNCTION_ERROR) / -math.expm1(-step)
+    inside = np.maximum(above[:-1] - above[1:], 0.0) + wrong[:-1] + wrong[1:]
+    raised = gains * (1 + FUNCTION_ERROR) / -math.expm1(-step)
     most = np.minimum(above + wrong, 1.0)
     at_least = most.copy()
     at_least[0] = 1.0
-    at_least[1:] += np.clip(raised, 0.0, inside + wrong[:-1] + wrong[1:])
+    at_least[1:] += np.clip(raised, 0.0, inside)
     at_least = np.minimum(np.maximum.accumulate(at_least[::-1])[::-1], 1.0)
     masses = at_least - np.append(at_least[1:], most[-1])
     return Losses(step, first, np.maximum(masses, 0.0), float(most[-1]), excess)
@@ -229,7 +217,7 @@ class _Tilted:
         kept = over > 0
         with np.errstate(over="ignore"):
             parts = np.exp(self.logs[kept]) * -np.expm1(-over[kept])
-        return round_up(float(parts.sum()) + self.beyond)
+            return round_up(float(parts.sum()) + self.beyond)
 
 
 @dataclass(frozen=True, slots=True)
