@@ -29,6 +29,9 @@ FINE, COARSE = 48.0, 6.0
 """Lattice points per standard deviation of one step's loss."""
 MOST_CELLS = 30_000
 """More of them change epsilon by less than 2e-4 of itself."""
+MOST_PLACES = 1_000_000
+"""No lattice has many more."""
+DEVIATIONS = 40.0
 LOST_PART = 1e-4
 """The part of delta that may be spent on losses beyond the lattice."""
 LARGEST_LOSS = 700.0
@@ -91,7 +94,21 @@ def losses_epsilon(
 ) -> float:
     """Return epsilon at delta for all events together, rounded up."""
     step = min(lattice_step(event, per_deviation=per_deviation) for event in events)
+    step = max(step, *(_span(event) / MOST_PLACES for event in events))
     return max(one.epsilon(delta) for one in sum_of_events(events, delta, step))
+
+
+def _span(event: KnownEvent) -> float:
+    """Return about how far apart the losses of an event are."""
+    match event:
+        case GaussianEvent(mu):
+            return mu * (mu + 2 * DEVIATIONS)
+        case SubsampledGaussianEvent():
+            return (1 / event.multiplier + 2 * DEVIATIONS) / event.multiplier
+        case PureEvent(epsilon) | ApproxEvent(epsilon, _):
+            return 2 * float(epsilon)
+        case ZcdpEvent():
+            raise AssertionError(event)
 
 
 def _losses_of(event: KnownEvent, lost: float, step: float) -> Both:
@@ -197,7 +214,7 @@ class _Cells:
         found = 2 + 2 * self.mu * self._size + 2 * self.mu**2
         if self.rate < 1:
             found *= np.abs(np.expm1(-self.losses)) + self.rate * np.exp(-self.losses)
-        return FUNCTION_ERROR * float(np.max(found))
+        return FUNCTION_ERROR * float(np.max(found, where=self.cuts > -np.inf, initial=0.0))
 
     @property
     def gains(self) -> tuple[Array, Array]:
@@ -214,7 +231,7 @@ class _Cells:
         forth = rate * moved - (np.expm1(low) + rate) * plain
         size = np.abs(np.expm1(low)) + rate
         forth += rate * moved_wrong + size * (plain_wrong + small[:-1] * plain)
-        forth += (small[:-1] + excess) * rate * moved + excess * plain
+        forth += (small[:-1] + 2 * excess) * rate * moved + 2 * excess * plain
         forth[self.losses[:-1] >= LARGEST_LOSS] = np.inf
         high = np.maximum(self.losses[1:], -LARGEST_LOSS)
         odds = np.exp(-high)
