@@ -12,7 +12,7 @@ import pytest
 
 from confide.accounting import epsilon_for, sampled_renyi
 from confide.accounting.events import SubsampledGaussianEvent
-from confide.accounting.subsampling import FINE, lattice_step, sampled_losses
+from confide.accounting.loss_lattice import FINE, lattice_step, sum_of_events
 
 BATCH, ROWS = 3, 10
 RATE = Fraction(BATCH, ROWS)
@@ -150,10 +150,10 @@ def test_divergences_of_real_pairs_are_below_the_bound(how, multiplier, order):
 @every_way
 def test_the_whole_profile_is_above_the_true_one(how):
     event = SubsampledGaussianEvent(1.0, RATE, 1, how)
-    losses = sampled_losses(event, 1e-6, lattice_step(event, per_deviation=FINE))
+    losses = sum_of_events((event,), 1e-6, lattice_step(event, per_deviation=FINE))
     for epsilon in np.linspace(0.0, 3.0, 13):
         true = max(one_step_delta(pair, REACH[how], epsilon) for pair in PAIRS[how])
-        claimed = losses.get_delta_for_epsilon(epsilon)
+        claimed = max(one.delta(epsilon) for one in losses)
         assert true <= claimed * (1 + 1e-6) + 1e-9
         assert claimed <= true * 1.02 + 1e-6
 

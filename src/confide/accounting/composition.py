@@ -1,8 +1,8 @@
 """What several releases cost together, by the tightest accounting that covers them.
 
-Gaussian events compose in closed form. A mixture without zCDP goes through privacy-loss
-distributions, one with zCDP through Renyi divergences; both come from dp-accounting. The
-events may depend on each other's outputs, but their parameters may not.
+Gaussian events compose in closed form. A mixture without zCDP goes through losses on a
+lattice, one with zCDP through Renyi divergences. The events may depend on each other's
+outputs, but their parameters may not. Every number is rounded up: docs/proofs/rounding.md.
 """
 
 import math
@@ -23,20 +23,17 @@ from confide.accounting.events import (
     known_event,
 )
 from confide.accounting.loss_bound import LossBound
-from confide.accounting.subsampling import (
-    FINE,
-    lattice_step,
-    rounding,
-    sampled_losses,
-    sampled_renyi,
-    smallest_delta,
-)
+from confide.accounting.loss_lattice import losses_epsilon, smallest_delta
+from confide.accounting.loss_sum import Losses, LossSum
+from confide.accounting.subsampling import best_epsilon, sampled_renyi
 from confide.errors import InvalidParameter
 from confide.privacy import gaussian_epsilon, zcdp_to_approx
 from confide.privacy.budgets import Approx, Number, Pure, Zcdp, exact
+from confide.privacy.rounding import FUNCTION_ERROR, round_down, round_up
 
-WHOLE_EVENT = 1e-4
-"""How far a pure epsilon may be rounded up in a mixture."""
+DEVIATIONS = 38.5
+"""Beyond so many standard deviations a normal tail is below every double."""
+MOST_CELLS = 400_000
 
 
 def compose(events: Sequence[Event], delta: Number) -> Approx:
@@ -45,16 +42,16 @@ def compose(events: Sequence[Event], delta: Number) -> Approx:
     parts = [_whole(known_event(event)) for event in events]
     shifts = [e.mu for e in parts if isinstance(e, GaussianEvent)]
     if len(shifts) == len(parts):
-        return _at(gaussian_epsilon(math.hypot(*shifts), float(small)), small)
+        return _at(gaussian_epsilon(round_up(math.hypot(*shifts)), small), small)
     if not any(isinstance(e, ZcdpEvent) or _too_fine(e, small) for e in parts):
-        return _at(_by_loss_distribution(parts, float(small)), small)
+        return _at(_by_losses(parts, small), small)
     rough = [e for e in parts if isinstance(e, ApproxEvent)]
     smooth = [e for e in parts if not isinstance(e, ApproxEvent)]
     if not rough:
-        return _at(_by_renyi(smooth, float(small)), small)
+        return _at(_by_renyi(smooth, round_down(small)), small)
     half = small / 2
-    return _at(_by_renyi(smooth, float(half)), half) + _at(
-        _by_loss_distribution(rough, float(half)), half
+    return _at(_by_renyi(smooth, round_down(half)), half) + _at(
+        _by_losses(rough, half), half
     )
 
 
@@ -75,7 +72,7 @@ def as_zcdp(events: Sequence[Event]) -> Zcdp | None:
                 total += mu**2 / 2
             case ApproxEvent() | SubsampledGaussianEvent():
                 return None
-    return Zcdp(repr(total * (1 + 1e-12)))
+    return Zcdp(repr(round_up(total)))
 
 
 def as_pure(events: Sequence[Event]) -> Pure | None:
@@ -95,91 +92,51 @@ def copies_delta(bound: LossBound, copies: int, epsilon: float) -> float:
 
 def sum_delta(bounds: Sequence[LossBound], copies: int, epsilon: float) -> float:
     """Return delta for the sum of independent losses, ``copies`` under every bound."""
-    step = 1e-4 * epsilon
-    first, *others = (_rounded_up(bound, step) for bound in bounds)
-    for other in others:
-        first = first.compose(other)
-    return float(first.self_compose(copies).get_delta_for_epsilon(epsilon))
+    step = max(1e-4 * epsilon, *(_top(bound) / MOST_CELLS for bound in bounds))
+    return LossSum(tuple((_rounded_up(one, step), copies) for one in bounds)).delta(epsilon)
 
 
-def _rounded_up(bound: LossBound, step: float) -> Any:
-    from dp_accounting.pld import privacy_loss_distribution as pld
-
-    top = bound.values[-1] + bound.slope * max(0.0, 9.5 - bound.knots[-1])
-    lattice = np.arange(0, math.ceil(top / step) + 1)
-    below = bound.chance_below(lattice * step)
-    masses = np.diff(below, prepend=0.0)
-    kept = np.flatnonzero(masses > 0)
-    return pld.PrivacyLossDistribution.create_from_rounded_probability(
-        dict(zip(lattice[kept].tolist(), masses[kept].tolist(), strict=True)),
-        infinity_mass=max(0.0, 1.0 - float(below[-1])),
-        value_discretization_interval=step,
-    )
+def _rounded_up(bound: LossBound, step: float) -> Losses:
+    """Return a loss bound on a lattice, rounded up."""
+    top = _top(bound)
+    above = bound.chance_above(step * np.arange(math.ceil(top / step) + 1.0))
+    masses = np.append(1.0, above[:-1]) - above
+    masses = np.maximum(masses, 0.0)
+    return Losses(step, 0, masses, float(above[-1]), bound.loss_error(top + step))
 
 
-def _by_loss_distribution(events: Sequence[KnownEvent], delta: float) -> float:
-    from dp_accounting.pld import common
-    from dp_accounting.pld import privacy_loss_distribution as pld
-
-    sampled = [e for e in events if isinstance(e, SubsampledGaussianEvent)]
-    step = min(map(_fineness, events))
-    delta -= sum(rounding(e.steps) for e in sampled)
-
-    def one(event: KnownEvent) -> Any:
-        match event:
-            case GaussianEvent(mu):
-                return pld.from_gaussian_mechanism(
-                    1 / mu, value_discretization_interval=step
-                )
-            case SubsampledGaussianEvent():
-                return sampled_losses(event, delta, step)
-            case PureEvent(epsilon):
-                known = common.DifferentialPrivacyParameters(float(epsilon), 0.0)
-            case ApproxEvent(epsilon, slack):
-                known = common.DifferentialPrivacyParameters(float(epsilon), float(slack))
-            case _:
-                raise AssertionError(event)
-        return pld.from_privacy_parameters(known, value_discretization_interval=step)
-
-    total = pld.identity(value_discretization_interval=step)
-    for event in events:
-        total = total.compose(one(event))
-    return float(total.get_epsilon_for_delta(delta))
+def _top(bound: LossBound) -> float:
+    """Return a loss that is exceeded with no chance that a double could hold."""
+    reach = DEVIATIONS + abs(float(bound.knots[-1]))
+    return float(bound.values[-1]) + bound.slope * reach
 
 
-def _fineness(event: KnownEvent) -> float:
-    """Return a distance of lattice points at which rounding costs next to nothing.
-
-    Normal losses keep their means between points, so points are a part of a deviation
-    apart; the loss of a pure event is rounded up as a whole.
-    """
-    match event:
-        case GaussianEvent(mu):
-            return mu / FINE
-        case SubsampledGaussianEvent():
-            return lattice_step(event)
-        case _:
-            return WHOLE_EVENT
+def _by_losses(events: Sequence[KnownEvent], delta: Fraction) -> float:
+    """Return epsilon by losses on a lattice, or by adding up where that is less."""
+    known = [e for e in events if isinstance(e, PureEvent | ApproxEvent)]
+    spent = sum((e.delta for e in known if isinstance(e, ApproxEvent)), Fraction(0))
+    added = math.inf
+    if len(known) == len(events) and spent <= delta:
+        added = round_up(sum((e.epsilon for e in known), Fraction(0)))
+    return min(added, losses_epsilon(events, round_down(delta)))
 
 
 def _by_renyi(events: Sequence[KnownEvent], delta: float) -> float:
-    from dp_accounting import rdp
-
     sampled = [e for e in events if isinstance(e, SubsampledGaussianEvent)]
     orders = 1 + np.geomspace(1e-2, 1e3 if sampled else 1e4, 100 if sampled else 600)
     line = as_zcdp(events)
     divergences = np.zeros_like(orders)
     for event in events:
         if isinstance(event, PureEvent):
-            divergences += _randomised_response_renyi(float(event.epsilon), orders)
+            divergences += _randomised_response_renyi(round_up(event.epsilon), orders)
         elif isinstance(event, SubsampledGaussianEvent):
             divergences += _sampled_curve(event, orders)
         else:
             single = as_zcdp([event])
-            divergences += float(single.rho) * orders if single else np.inf
-    epsilon = float(rdp.compute_epsilon(orders, divergences, delta)[0])
+            divergences += round_up(single.rho) * orders if single else np.inf
+    epsilon = best_epsilon(orders, divergences, delta)
     if line is not None:
-        epsilon = min(epsilon, float(zcdp_to_approx(line, delta).epsilon))
+        epsilon = min(epsilon, round_up(zcdp_to_approx(line, delta).epsilon))
     return epsilon
 
 
@@ -209,7 +166,8 @@ def _randomised_response_renyi(epsilon: float, orders: Any) -> Any:
     total = np.logaddexp(
         orders * heads + (1 - orders) * tails, orders * tails + (1 - orders) * heads
     )
-    return np.minimum(total / (orders - 1), epsilon)
+    total += FUNCTION_ERROR * (1 + orders * (2 + epsilon))
+    return np.minimum(total / (orders - 1) * (1 + FUNCTION_ERROR), epsilon)
 
 
 def _at(epsilon: float, delta: Any) -> Approx:

@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, TypeAlias, assert_never, get_args, ge
 from confide._registry import Registry
 from confide.errors import InvalidParameter
 from confide.privacy.budgets import Approx, Budget, Pure, Zcdp, group_delta
+from confide.privacy.rounding import round_down, round_up
 
 Sampling: TypeAlias = Literal["poisson", "without-replacement"]
 SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
@@ -40,7 +41,7 @@ class GaussianEvent:
 
     def for_group(self, rows: int) -> "GaussianEvent":
         """Return what it is for so many rows: shifts add (Dong, Roth and Su 2022, 2.14)."""
-        return GaussianEvent(rows * self.mu)
+        return GaussianEvent(round_up(rows * Fraction(self.mu)))
 
 
 @EVENTS.register("approx")
@@ -106,16 +107,15 @@ class SubsampledGaussianEvent:
         k times as far (docs/proofs/noisy-gradients.md, subsampled-gaussian).
         """
         rate = min(Fraction(1), rows * self.rate)
-        return SubsampledGaussianEvent(
-            self.multiplier / rows, rate, self.steps, self.sampling
-        )
+        multiplier = round_down(Fraction(self.multiplier) / rows)
+        return SubsampledGaussianEvent(multiplier, rate, self.steps, self.sampling)
 
     @property
     def full(self) -> GaussianEvent | None:
         """The one Gaussian shift that all steps together are when nothing is left out."""
         if self.rate < 1:
             return None
-        return GaussianEvent(math.sqrt(self.steps) / self.multiplier)
+        return GaussianEvent(round_up(math.sqrt(self.steps) / self.multiplier))
 
 
 KnownEvent: TypeAlias = (
@@ -201,7 +201,7 @@ def _read(kind: Any, value: Any) -> Any:
 def gaussian_part(events: Sequence[Event]) -> tuple[float, bool]:
     """Return the squared shift of the Gaussian events, and whether there are no others."""
     shifts = [event.mu for event in events if isinstance(event, GaussianEvent)]
-    return sum(mu**2 for mu in shifts), len(shifts) == len(events)
+    return round_up(sum(mu**2 for mu in shifts)), len(shifts) == len(events)
 
 
 def group_events(events: tuple[Event, ...], rows_per_person: int) -> tuple[Event, ...]:
@@ -225,4 +225,4 @@ def whole_shift(events: Sequence[Event]) -> float | None:
                 shifts.append(mu)
             case _:
                 return None
-    return math.hypot(*shifts) if shifts else None
+    return round_up(math.hypot(*shifts)) if shifts else None

@@ -13,6 +13,7 @@ from scipy.special import log_ndtr, logsumexp, ndtr
 
 from confide._types import Array
 from confide.errors import InvalidParameter
+from confide.privacy.rounding import FUNCTION_ERROR, MARGIN, round_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,10 @@ class LossBound:
         return pieces
 
     def delta(self, epsilon: float) -> float:
-        """Return E(1 − e^{ε−M})₊, for any real epsilon."""
+        """Return E(1 − e^{ε−M})₊ for any real epsilon, rounded up.
+
+        A difference of two chances may be off by a part of both, which is added.
+        """
         lefts, rights, offsets, slopes = self._pieces()
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             starts = np.where(
@@ -52,38 +56,58 @@ class LossBound:
             )
             starts = np.minimum(starts, rights)
             shift = epsilon - offsets + slopes**2 / 2
-            above = _log_between(starts + slopes, rights + slopes)
-            total = np.exp(_log_between(starts, rights)) - np.exp(shift + above)
-        total = np.where(starts < rights, np.maximum(total, 0.0), 0.0)
-        return float(total.sum()) * (2 if self.folded else 1)
+            near, near_top = _log_between(starts, rights)
+            far, far_top = _log_between(starts + slopes, rights + slopes)
+            total = np.exp(near) - np.exp(shift + far)
+            size = 1 + abs(epsilon) + np.abs(offsets) + self._largest + slopes**2
+            error = np.exp(near_top) * (size - near_top)
+            error += np.exp(shift + far_top) * (size - far_top)
+        total = np.maximum(total, 0.0) + FUNCTION_ERROR * error
+        total = np.where(starts < rights, total, 0.0)
+        return round_up(float(total.sum()) * (2 if self.folded else 1))
 
-    def log_moments(self, powers: Array) -> Array:
-        """Return log E e^{k·M} for every power k."""
+    @property
+    def _largest(self) -> float:
+        """The largest number that enters the line of a piece."""
+        steepest = max(self.slope, 0.0)
+        return float(np.max(np.abs(self.values)) + steepest * np.max(np.abs(self.knots)))
+
+    def log_moments(self, powers: Array, error: float = FUNCTION_ERROR) -> Array:
+        """Return log E e^{k·M} for every power k, rounded up.
+
+        Every term is moved by a share ``error`` of all that enters it; down if negative.
+        """
         lefts, rights, offsets, slopes = self._pieces()
         shift = np.multiply.outer(powers, slopes)
-        parts = (
-            np.multiply.outer(powers, offsets)
-            + shift**2 / 2
-            + _log_between(lefts - shift, rights - shift)
-        )
+        line = np.multiply.outer(powers, offsets)
+        inside, top = _log_between(lefts - shift, rights - shift)
+        size = 1 + np.abs(line) + np.abs(powers)[:, None] * self._largest + shift**2 - top
+        with np.errstate(invalid="ignore"):
+            lost = np.where(np.isfinite(inside), np.exp(top - inside), 0.0)
+        parts = line + shift**2 / 2 + inside + error * size * (1 + lost)
         total = logsumexp(parts, axis=-1) + (math.log(2) if self.folded else 0.0)
         return np.asarray(total)
 
     def renyi(self, orders: Array) -> Array:
         """Bound the Renyi divergences of these orders."""
-        return self.log_moments(orders - 1) / (orders - 1)
+        return self.log_moments(orders - 1) / (orders - 1) * (1 + FUNCTION_ERROR)
 
-    def chance_below(self, losses: Array) -> Array:
-        """Return P(M <= loss) for losses in rising order."""
+    def chance_above(self, losses: Array) -> Array:
+        """Return P(M > loss) for losses in rising order, rounded up.
+
+        It is that of a loss larger by `loss_error` at most.
+        """
         reach = self.knots[-1] + (losses - self.values[-1]) / self.slope
         inside = losses <= self.values[-1]
-        reach = np.where(
-            inside,
-            _last_place(self.knots, self.values, np.minimum(losses, self.values[-1])),
-            reach,
-        )
-        chance = 2 * ndtr(reach) - 1 if self.folded else ndtr(reach)
-        return np.where(losses < self.values[0], 0.0, np.maximum(chance, 0.0))
+        within = _last_place(self.knots, self.values, np.minimum(losses, self.values[-1]))
+        reach = np.where(inside, within, reach)
+        chance = ndtr(-reach) * (2 if self.folded else 1)
+        chance = chance * (1 + FUNCTION_ERROR * (2 + 2 * reach**2))
+        return np.where(losses < self.values[0], 1.0, np.minimum(chance, 1.0))
+
+    def loss_error(self, most: float) -> float:
+        """Bound what the place of a loss can be off by, as a loss, up to ``most``."""
+        return MARGIN * (most + self._largest)
 
 
 def gaussian_shift(mu: float, *, offset: float = 0.0, folded: bool = False) -> LossBound:
@@ -101,15 +125,17 @@ def sharp_renyi(forth: LossBound, back: LossBound, orders: Array) -> Array:
     """
     plain = forth.renyi(orders)
     exponent = np.minimum((orders - 1) * plain, 500.0)
-    least, most = forth.log_moments(-np.ones(1)), back.log_moments(-np.ones(1))
+    least = forth.log_moments(-np.ones(1))
+    most = back.log_moments(-np.ones(1), -FUNCTION_ERROR)
     total = (
         np.exp(exponent)
         + (orders - 1) * np.exp(least)
         + np.exp(back.log_moments(-orders))
         - orders * np.exp(most)
     )
-    rounding = 1e-14 * (orders + np.exp(exponent))
+    rounding = FUNCTION_ERROR * (orders + (1 + exponent) * np.exp(exponent))
     sharp = np.log(np.maximum(total + rounding, 1.0)) / (orders - 1)
+    sharp *= 1 + FUNCTION_ERROR
     return np.where(exponent < 500, np.minimum(plain, sharp), plain)
 
 
@@ -128,8 +154,8 @@ def rho_of_curve(divergences: Array, bound: LossBound) -> float:
 
     (α − 1)D_α is convex in α and 1/(α(α − 1)) is too, so between two orders D_α/α exceeds
     the larger of its ends by a factor of at most 1 + (t + 1/t − 2)/4, t being the ratio of
-    α(α − 1) there. Below the first order D_α does not grow; beyond the last one a closed
-    form counts.
+    α(α − 1) there. Below any order D_α is not larger, so that the curve may be followed
+    from the best one on; beyond the last one a closed form counts.
     """
     last = float(ORDERS[-1])
     start = float(np.interp(0.0, bound.knots, bound.values))
@@ -138,13 +164,16 @@ def rho_of_curve(divergences: Array, bound: LossBound) -> float:
     product = ORDERS * (ORDERS - 1)
     ratio = product[1:] / product[:-1]
     inside = np.maximum(ends[1:], ends[:-1]) * (1 + (ratio + 1 / ratio - 2) / 4)
-    return max(float(divergences[0]), float(inside.max()), tail)
+    onwards = np.maximum.accumulate(inside[::-1])[::-1]
+    return round_up(max(float(np.maximum(divergences[:-1], onwards).min()), tail))
 
 
 def approx_delta(orders: Array, divergences: Array, epsilon: float) -> float:
-    """Return the best delta that Renyi divergences of some orders give at epsilon."""
-    logs = (orders - 1) * (divergences - epsilon + np.log1p(-1 / orders)) - np.log(orders)
-    return float(np.exp(min(0.0, float(logs.min()))))
+    """Return the best delta that Renyi divergences give at epsilon, rounded up."""
+    part, size = np.log1p(-1 / orders), divergences + abs(epsilon)
+    logs = (orders - 1) * (divergences - epsilon + part) - np.log(orders)
+    logs += FUNCTION_ERROR * (2 + (orders - 1) * (size - part) + np.log(orders))
+    return min(1.0, round_up(math.exp(min(0.0, float(logs.min())))))
 
 
 def _last_place(knots: Array, values: Array, losses: Array) -> Array:
@@ -157,15 +186,18 @@ def _last_place(knots: Array, values: Array, losses: Array) -> Array:
     return np.asarray(knots[low] + part * (knots[high] - knots[low]))
 
 
-def _log_between(low: Array, high: Array) -> Array:
-    """Return log(Φ(high) − Φ(low)) without cancellation in either tail."""
+def _log_between(low: Array, high: Array) -> tuple[Array, Array]:
+    """Return log(Φ(high) − Φ(low)) without cancellation in either tail.
+
+    The second value is the logarithm of the tail that the difference was taken from.
+    """
     flip = low > 0
     near = np.where(flip, -low, high)
     far = np.where(flip, -high, low)
     top, bottom = log_ndtr(near), log_ndtr(far)
     with np.errstate(divide="ignore", invalid="ignore"):
         inside = top + np.log1p(-np.exp(np.minimum(bottom - top, 0.0)))
-    return np.where(high > low, inside, -np.inf)
+    return np.where(high > low, inside, -np.inf), top
 
 
 PROFILE_CELLS = 64
@@ -197,9 +229,12 @@ def gaussian_left(
 
 
 def _total(grid: Array, heights: Array, epsilon: float, mu: float) -> float:
-    below = ndtr((grid - epsilon + mu**2 / 2) / mu)
-    masses = np.diff(below, append=1.0)
-    return float(below[0] + masses @ heights)
+    """Return a bound on the profile of both together, rounded up."""
+    places = (grid - epsilon + mu**2 / 2) / mu
+    below = np.append(ndtr(places), 1.0)
+    error = FUNCTION_ERROR * (1 + np.append(places**2, 1.0)) * below
+    total = below[0] + error[0] + (np.diff(below) + error[1:]) @ heights
+    return round_up(float(total))
 
 
 SMALLEST_RHO = 1e-20

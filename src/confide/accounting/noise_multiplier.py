@@ -17,17 +17,22 @@ import numpy as np
 from scipy.optimize import brentq
 
 from confide.accounting.events import KnownEvent, Sampling, SubsampledGaussianEvent
+from confide.accounting.loss_lattice import COARSE, FINE, losses_epsilon, smallest_delta
 from confide.accounting.subsampling import (
-    COARSE,
-    FINE,
     best_order_epsilon,
     general_renyi,
-    losses_epsilon,
     sampled_renyi,
-    smallest_delta,
 )
 from confide.errors import InvalidParameter, MixedBudgets
-from confide.privacy import Approx, Neighbours, Zcdp, gaussian_epsilon, gaussian_mu
+from confide.privacy import (
+    Approx,
+    Neighbours,
+    Zcdp,
+    gaussian_epsilon,
+    gaussian_mu,
+    round_down,
+    round_up,
+)
 from confide.privacy.budgets import Number, exact
 
 Method: TypeAlias = Literal["best", "gaussian", "pld", "renyi", "renyi-general"]
@@ -93,7 +98,7 @@ def multiplier_for(
                 "small for small orders alone, so rho is what it would be without "
                 "sampling. Use Approx(epsilon, delta), or all rows in every step (rate 1)."
             )
-        return math.sqrt(steps / (2 * float(budget.rho))) * (1 + 1e-12)
+        return round_up(math.sqrt(steps / (2 * budget.rho)))
     if not isinstance(budget, Approx):
         raise InvalidParameter(
             "budget",
@@ -101,7 +106,8 @@ def multiplier_for(
             budget,
             "Gaussian noise has no pure guarantee.",
         )
-    return _calibrated(float(budget.epsilon), float(budget.delta), probe, _checked(method))
+    epsilon, delta = round_down(budget.epsilon), round_down(budget.delta)
+    return _calibrated(epsilon, delta, probe, _checked(method))
 
 
 def epsilon_for(
@@ -125,7 +131,7 @@ def epsilon_for(
     small = float(exact(delta, "delta"))
     if not 0 < small < 1:
         raise InvalidParameter("delta", "between 0 and 1", delta)
-    return _epsilon(event, small, _checked(method), FINE)
+    return _epsilon(event, round_down(exact(delta, "delta")), _checked(method), FINE)
 
 
 def _epsilon(
@@ -137,9 +143,9 @@ def _epsilon(
         return min(sampled, _epsilon(event, delta, "gaussian", fineness))
     match _resolved(method, event, delta):
         case "gaussian":
-            return gaussian_epsilon(math.sqrt(steps) / multiplier, delta)
+            return gaussian_epsilon(round_up(math.sqrt(steps) / multiplier), delta)
         case "pld":
-            return losses_epsilon(event, delta, per_deviation=fineness)
+            return losses_epsilon((event,), delta, per_deviation=fineness)
         case "renyi":
             return best_order_epsilon(
                 lambda order: (
@@ -150,7 +156,7 @@ def _epsilon(
         case _:
             orders = GENERAL_ORDERS
             costs = steps * general_renyi(orders, multiplier, rate)
-            return float((costs - math.log(delta) / (orders - 1)).min())
+            return round_up(float((costs - math.log(delta) / (orders - 1)).min()))
 
 
 def _resolved(method: Method, event: SubsampledGaussianEvent, delta: float) -> Method:
@@ -163,8 +169,8 @@ def _resolved(method: Method, event: SubsampledGaussianEvent, delta: float) -> M
     if method == "pld" and not trusted:
         raise InvalidParameter(
             "method",
-            f"'renyi' for a delta below {smallest_delta(event.steps):.1e}, which rounding "
-            "errors of loss distributions would drown",
+            f"'renyi' for a delta below {smallest_delta(event.steps):.1e}: the tails of a "
+            "loss distribution are beyond doubles there",
             method,
         )
     if method == "renyi-general" and event.sampling == "poisson":
@@ -190,7 +196,7 @@ def _calibrated(
 
         return excess
 
-    full = math.sqrt(probe.steps) / gaussian_mu(epsilon, delta)
+    full = round_up(math.sqrt(probe.steps) / gaussian_mu(epsilon, delta))
     chosen = _resolved(method, probe, delta)
     if chosen == "gaussian":
         return full

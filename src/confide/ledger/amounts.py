@@ -30,6 +30,7 @@ from confide.privacy import (
     gaussian_delta,
     group_delta,
     pure_to_zcdp,
+    round_down,
     zcdp_to_approx,
 )
 
@@ -283,8 +284,5 @@ def _replaced_delta(budget: Approx, events: Sequence[Event]) -> Fraction:
     if pure is not None and pure.epsilon <= budget.epsilon:
         known.append(budget.delta)
     if shift is not None:
-        # As in `gaussian_mu`, the shift bears the rounding.
-        twice = 2 * (shift * (1 + 1e-10) + 1e-14)
-        exact = gaussian_delta(float(2 * budget.epsilon), twice)
-        known.append(Fraction(repr(exact)))
+        known.append(Fraction(gaussian_delta(round_down(2 * budget.epsilon), 2 * shift)))
     return max(budget.delta, min(known))

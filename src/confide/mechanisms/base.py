@@ -30,6 +30,8 @@ from confide.privacy import (
     Zcdp,
     effective_status,
     gaussian_mu,
+    round_down,
+    round_up,
 )
 from confide.privacy.guarantee import SHORT_NOISE
 from confide.solvers import TableShape, finest_share, finest_tolerance
@@ -47,25 +49,27 @@ def unit_noise(
     """
     if isinstance(budget, Pure):
         part = budget.share(share).epsilon
-        return SphericalLaplace(copies / float(part)), PureEvent(part)
-    mu = gaussian_shift_of(budget) * math.sqrt(float(share))
-    return Gaussian(math.sqrt(copies) / mu), GaussianEvent(mu)
+        return SphericalLaplace(round_up(copies / part)), PureEvent(part)
+    mu = gaussian_shift_of(budget)
+    if share < 1:
+        mu = round_down(mu * math.sqrt(share))
+    return Gaussian(round_up(math.sqrt(copies) / mu)), GaussianEvent(mu)
 
 
 def gaussian_shift_of(budget: Approx | Zcdp) -> float:
-    """Return the largest shift of a unit normal that a budget allows."""
+    """Return the largest shift of a unit normal that a budget allows, rounded down."""
     match budget:
         case Approx(epsilon=epsilon, delta=delta):
-            return gaussian_mu(float(epsilon), float(delta))
+            return gaussian_mu(epsilon, delta)
         case Zcdp(rho=rho):
-            return math.sqrt(2 * float(rho))
+            return round_down(math.sqrt(2 * rho))
         case _:
             assert_never(budget)
 
 
 def scaled(noise: UnitNoise, reach: float) -> UnitNoise:
     """Return the noise that hides a shift of length ``reach``."""
-    return replace(noise, scale=noise.scale * reach)
+    return replace(noise, scale=round_up(noise.scale * reach))
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from confide.mechanisms.base import (
 from confide.mechanisms.release import Release
 from confide.noise import Entropy
 from confide.objectives import HuberizedHinge, Objective, is_hinge
-from confide.privacy import Budget, Neighbours, Pure
+from confide.privacy import Budget, Neighbours, Pure, round_up
 from confide.solvers import minimise
 
 
@@ -78,7 +78,7 @@ class OutputPerturbation:
         """Return how far the certified minimiser can move between neighbours."""
         smooth = _rounded_off(objective)
         exact = neighbours.shifts * smooth.lipschitz / smooth.strong_convexity
-        return exact + 2 * self._tolerance(smooth)
+        return round_up(exact + 2 * self._tolerance(smooth))
 
     def calibrate(
         self,

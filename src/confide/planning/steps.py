@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from confide.accounting import Method, epsilon_for, multiplier_for, sampling_for
-from confide.accounting.subsampling import smallest_delta
+from confide.accounting.loss_lattice import smallest_delta
 from confide.errors import InvalidParameter
 from confide.privacy import Approx, Budget, Guarantee, Neighbours, Status, Zcdp
 from confide.privacy.budgets import exact

@@ -7,14 +7,16 @@ from confide.privacy.budgets import (
     Zcdp,
     approx_to_zcdp,
     check_budget,
-    gaussian_delta,
-    gaussian_epsilon,
-    gaussian_mu,
     group_delta,
     pure_to_approx,
     pure_to_zcdp,
     row_budget,
     zcdp_to_approx,
+)
+from confide.privacy.gaussian_profile import (
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_mu,
 )
 from confide.privacy.guarantee import (
     COMPOSED,
@@ -28,10 +30,12 @@ from confide.privacy.guarantee import (
     warn_if_claimed,
     weakest,
 )
+from confide.privacy.rounding import FUNCTION_ERROR, round_down, round_up
 
 __all__ = [
     "COMPOSED",
     "DOWNGRADED",
+    "FUNCTION_ERROR",
     "Approx",
     "Budget",
     "Guarantee",
@@ -49,6 +53,8 @@ __all__ = [
     "group_delta",
     "pure_to_approx",
     "pure_to_zcdp",
+    "round_down",
+    "round_up",
     "row_budget",
     "shortfall",
     "warn_if_claimed",

@@ -6,10 +6,10 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Any, ClassVar, Self, TypeAlias, assert_never
 
-from scipy.optimize import brentq, minimize_scalar
-from scipy.special import log_ndtr, ndtr
+from scipy.optimize import minimize_scalar
 
 from confide.errors import InvalidParameter, MixedBudgets
+from confide.privacy.rounding import FUNCTION_ERROR, round_down, round_up
 
 Number: TypeAlias = int | float | str | Fraction | Decimal
 
@@ -167,13 +167,13 @@ def pure_to_zcdp(budget: Pure) -> Zcdp:
 
 def zcdp_to_approx(budget: Zcdp, delta: Number) -> Approx:
     """Best Renyi order of the conversion by Canonne, Kamath and Steinke (2020)."""
-    epsilon = _renyi_line_epsilon(float(budget.rho), _check_delta(delta))
-    return Approx(repr(max(epsilon * (1 + 1e-12), 1e-12)), delta)
+    epsilon = _renyi_line_epsilon(round_up(budget.rho), _check_delta(delta))
+    return Approx(repr(max(round_up(epsilon), 1e-12)), delta)
 
 
 def approx_to_zcdp(epsilon: Number, delta: Number) -> Zcdp:
     """Return the largest rho whose zCDP implies (epsilon, delta), rounded down."""
-    goal, small = float(exact(epsilon, "epsilon")), _check_delta(delta)
+    goal, small = round_down(exact(epsilon, "epsilon")), _check_delta(delta)
     low, high = 0.0, 1.0
     while _renyi_line_epsilon(high, small) <= goal:
         low, high = high, 2 * high
@@ -183,79 +183,35 @@ def approx_to_zcdp(epsilon: Number, delta: Number) -> Zcdp:
             low = middle
         else:
             high = middle
-    return Zcdp(repr(low))
+    return Zcdp(repr(round_down(low)))
 
 
 def _check_delta(delta: Number) -> float:
     small = exact(delta, "delta")
     if not 0 < small < 1:
         raise InvalidParameter("delta", "between 0 and 1", delta)
-    return float(small)
+    return round_down(small)
 
 
 def _renyi_line_epsilon(rho: float, delta: float) -> float:
     """Smallest epsilon over orders alpha when the Renyi divergence is rho·alpha.
 
-    Every order gives a valid epsilon, so an imperfect minimum is still sound.
+    Every order gives a valid epsilon, so an imperfect minimum is still sound. What the
+    terms are off is added.
     """
 
     def at(log_excess: float) -> float:
         alpha = 1 + math.exp(log_excess)
-        return (
-            rho * alpha
-            + math.log1p(-1 / alpha)
-            - (math.log(delta) + math.log(alpha)) / (alpha - 1)
-        )
+        line, part = rho * alpha, math.log1p(-1 / alpha)
+        tail, odds = -math.log(delta) / (alpha - 1), math.log(alpha) / (alpha - 1)
+        size = line - part + tail + odds + 1 / (alpha - 1)
+        return line + part + tail - odds + FUNCTION_ERROR * size
 
     guess = 0.5 * math.log(math.log(1 / delta) / rho)
     best = minimize_scalar(
         at, bounds=(guess - 4, guess + 4), method="bounded", options={"xatol": 1e-10}
     )
     return max(0.0, float(best.fun))
-
-
-def gaussian_delta(epsilon: float, mu: float) -> float:
-    """Return Φ(−ε/μ + μ/2) − e^ε Φ(−ε/μ − μ/2), stable in the far tail."""
-    if mu <= 0:
-        return max(0.0, -math.expm1(epsilon))
-    if epsilon < 0:
-        return float(ndtr(mu / 2 - epsilon / mu)) - math.exp(epsilon) * float(
-            ndtr(-mu / 2 - epsilon / mu)
-        )
-    upper = float(log_ndtr(mu / 2 - epsilon / mu))
-    lower = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
-    return math.exp(upper) * -math.expm1(min(lower - upper, 0.0))
-
-
-def gaussian_epsilon(mu: float, delta: float) -> float:
-    """Return the smallest epsilon at which a mu-GDP release is (epsilon, delta)-DP."""
-    if gaussian_delta(0.0, mu) <= delta:
-        return 0.0
-    high = 1.0
-    while gaussian_delta(high, mu) > delta:
-        high *= 2
-    epsilon = brentq(
-        lambda e: gaussian_delta(e, mu) - delta, 0.0, high, xtol=1e-15 * high, rtol=1e-14
-    )
-    return float(epsilon) * (1 + 1e-10) + 1e-14 * high
-
-
-def gaussian_mu(epsilon: float, delta: float) -> float:
-    """Return the largest mu for which mu-GDP implies (epsilon, delta)-DP."""
-    low = high = 1.0
-    while gaussian_delta(epsilon, high) <= delta:
-        high *= 2
-    while gaussian_delta(epsilon, low) > delta:
-        low /= 2
-    mu = brentq(
-        lambda m: gaussian_delta(epsilon, m) - delta,
-        low,
-        high,
-        xtol=1e-14 * low,
-        rtol=1e-14,
-    )
-    rounding = max(1e-10, 1e-14 / mu)
-    return float(mu) * (1 - rounding)
 
 
 LARGEST_EXPONENT = 700

@@ -28,6 +28,7 @@ from confide.privacy import (
     Zcdp,
     approx_to_zcdp,
     gaussian_mu,
+    round_down,
 )
 from confide.selection.base import Selector, SelectorCalibration
 
@@ -52,11 +53,11 @@ def fit_beside_selection(
     """
     precise = mechanism.precision_share
     main = budget.share(1 - precise)
-    epsilon, delta = float(main.epsilon), float(main.delta)
+    epsilon, delta = round_down(main.epsilon), round_down(main.delta)
     selection = approx_to_zcdp(main.epsilon, main.delta).share(share)
-    left = Approx(repr(epsilon * math.sqrt(1 - share)), main.delta)
+    left = Approx(repr(float(main.epsilon) * math.sqrt(1 - share)), main.delta)
     alone = mechanism.calibrate(objective, left, neighbours, copies=copies)
-    mu = gaussian_mu(epsilon, delta) / math.sqrt(copies)
+    mu = gaussian_mu(main.epsilon, main.delta) / math.sqrt(copies)
 
     def cost(sigma: float) -> float:
         curve = copies * divergences(alone.objective, sigma, neighbours)

@@ -16,7 +16,15 @@ from confide.noise import (
     SphericalLaplace,
 )
 from confide.objectives import Objective
-from confide.privacy import Approx, Budget, Pure, Zcdp, approx_to_zcdp
+from confide.privacy import (
+    Approx,
+    Budget,
+    Pure,
+    Zcdp,
+    approx_to_zcdp,
+    round_down,
+    round_up,
+)
 
 ROUNDING = 2 * SUM_ERROR
 """Widths and sensitivities are widened by this share: it pays for sums of doubles."""
@@ -28,9 +36,9 @@ def range_per_choice(budget: Pure | Zcdp, choices: int) -> float:
     """Return the range that each of so many choices may have."""
     match budget:
         case Pure(epsilon=epsilon):
-            return float(epsilon) / choices
+            return round_down(epsilon / choices)
         case Zcdp(rho=rho):
-            return math.sqrt(8 * float(rho) / choices)
+            return round_down(math.sqrt(8 * rho / choices))
         case _:
             assert_never(budget)
 
@@ -51,7 +59,7 @@ def score_scale(
     budget: Pure | Zcdp, choices: int, width: float, rounding: float = ROUNDING
 ) -> float:
     """Return the Gumbel scale for scores whose changes differ by at most ``width``."""
-    return (1 + rounding) * width / range_per_choice(budget, choices)
+    return round_up((1 + rounding) * width / range_per_choice(budget, choices))
 
 
 def sum_noise(budget: Pure | Zcdp, reach: float, times: int) -> Noise:
@@ -59,9 +67,9 @@ def sum_noise(budget: Pure | Zcdp, reach: float, times: int) -> Noise:
     widened = (1 + ROUNDING) * reach
     match budget:
         case Pure(epsilon=epsilon):
-            return SphericalLaplace(widened * times / float(epsilon))
+            return SphericalLaplace(round_up(widened * times / float(epsilon)))
         case Zcdp(rho=rho):
-            return Gaussian(widened * math.sqrt(times / (2 * float(rho))))
+            return Gaussian(round_up(widened * math.sqrt(times / (2 * rho))))
         case _:
             assert_never(budget)
 

@@ -19,7 +19,7 @@ from confide.errors import InvalidParameter
 from confide.mechanisms.base import check_whole
 from confide.noise import Entropy, Gumbel, Laplace, assign_groups, shuffle
 from confide.objectives import Objective
-from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp
+from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp, round_down
 from confide.selection.base import PAGE, SELECTORS, SelectorCalibration
 from confide.selection.choice_cost import (
     OUTWARD,
@@ -234,6 +234,6 @@ def _as_pure(budget: Budget) -> Pure:
         case Approx(epsilon=epsilon):
             return Pure(epsilon)
         case Zcdp(rho=rho):
-            return Pure(repr(math.sqrt(2 * float(rho)) * (1 - 1e-12)))
+            return Pure(repr(round_down(math.sqrt(2 * rho))))
         case _:
             assert_never(budget)

@@ -13,7 +13,7 @@ import numpy as np
 from confide._types import AnyArray, Array
 from confide.errors import InvalidData, InvalidParameter
 from confide.noise import Entropy, assign_groups, choose, shuffle
-from confide.privacy import Budget, Neighbours, Zcdp, row_budget
+from confide.privacy import Budget, Neighbours, Zcdp, round_down, row_budget
 from confide.tuning.base import PAGE, SearchResult
 from confide.tuning.scores import TOTAL_ERROR, Score, SearchTable
 
@@ -91,10 +91,8 @@ class ChunkedSearch:
             must = f"fewer than {MOST_CHUNKS}, each of which needs rows of its own"
             raise InvalidParameter("number of candidates", must, candidates)
         row = row_budget(budget, rows_per_person)
-        log_range = (
-            math.sqrt(8 * float(row.rho)) if isinstance(row, Zcdp) else float(row.epsilon)
-        )
-        return ChunkPlan(budget, candidates + 1, log_range)
+        exact = math.sqrt(8 * row.rho) if isinstance(row, Zcdp) else row.epsilon
+        return ChunkPlan(budget, candidates + 1, round_down(exact))
 
 
 def chunks_of(

@@ -19,13 +19,21 @@ from confide.data.matrix.sums import MAX_ROWS
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import publish
 from confide.noise import Entropy, Gaussian, Laplace, TruncatedNegativeBinomial
-from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp, row_budget
+from confide.privacy import (
+    Approx,
+    Budget,
+    Neighbours,
+    Pure,
+    Zcdp,
+    round_down,
+    round_up,
+    row_budget,
+)
 from confide.privacy.budgets import exact
 from confide.tuning.base import PAGE, SearchResult
 from confide.tuning.scores import TOTAL_ERROR, Score, SearchTable
 
 RUNS_PER_CANDIDATE = 4
-ROUNDING_FACTOR = 1 - 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +59,8 @@ class StoppingPlan:
         """
         reach = bound * (1 + 4 * TOTAL_ERROR)
         if isinstance(self.score_budget, Pure):
-            return Laplace(reach / float(self.score_budget.epsilon))
-        return Gaussian(reach / math.sqrt(2 * float(self.score_budget.rho)))
+            return Laplace(round_up(reach / float(self.score_budget.epsilon)))
+        return Gaussian(round_up(reach / math.sqrt(2 * self.score_budget.rho)))
 
     def run(
         self,
@@ -150,10 +158,10 @@ class RandomStopping:
     @staticmethod
     def _zcdp_run(budget: Approx, law: TruncatedNegativeBinomial) -> Zcdp:
         rho = rho_of_one_run(
-            float(budget.epsilon),
-            float(budget.delta),
+            round_down(budget.epsilon),
+            round_down(budget.delta),
             shape=law.shape,
             gamma=law.gamma,
             mean=law.mean,
         )
-        return Zcdp(repr(rho * ROUNDING_FACTOR))
+        return Zcdp(repr(round_down(rho)))

@@ -108,8 +108,9 @@ def test_moments_are_the_integrals_that_they_claim(bound):
 def test_chances_are_those_of_the_loss(bound):
     levels = np.array([0.0, 0.05, 0.15, 0.35, 0.4, 0.7, 1.5, 4.0])
     places = np.array([last_place(bound, level) for level in levels])
-    exact = np.maximum(2 * ndtr(places) - 1, 0) if bound.folded else ndtr(places)
-    np.testing.assert_allclose(bound.chance_below(levels), exact, rtol=1e-12, atol=1e-12)
+    exact = np.minimum(2 * ndtr(-places), 1) if bound.folded else ndtr(-places)
+    np.testing.assert_allclose(bound.chance_above(levels), exact, rtol=1e-11, atol=1e-12)
+    assert (bound.chance_above(levels) >= exact * (1 - 1e-14)).all()
 
 
 @pytest.mark.parametrize("mu", [0.05, 0.7, 3.0])

@@ -29,7 +29,9 @@ def test_methods_follow_from_rate_relation_and_delta():
     assert sampled.methods() == ("pld", "renyi")
     replaced = StepsPlan.of(BUDGET, 5, "0.1", "replace-one")
     assert replaced.methods() == ("pld", "renyi", "renyi-general")
-    tiny = StepsPlan.of(Approx(1, "1e-40"), 5, "0.1", "add-remove")
+    small = StepsPlan.of(Approx(1, "1e-40"), 5, "0.1", "add-remove")
+    assert small.methods() == ("pld", "renyi")
+    tiny = StepsPlan.of(Approx(1, "1e-297"), 5, "0.1", "add-remove")
     assert tiny.methods() == ("renyi",)
 
 

@@ -39,7 +39,7 @@ from confide.mechanisms.rounding import SLACK, trusted_radius
 from confide.noise import Entropy, Gaussian
 from confide.noise.lattice import grid_for
 from confide.objectives import Objective, is_clipped
-from confide.privacy import Approx, Budget, Neighbours, Pure
+from confide.privacy import Approx, Budget, Neighbours, Pure, round_down, round_up
 from confide.privacy.budgets import exact
 
 RIDGE_SHARE = 0.1
@@ -189,11 +189,11 @@ def calibrate_gradients(
     turns, rate = settings.steps * copies, settings.rate
     counted, beside = None, 0.0
     if neighbours is Neighbours.ADD_REMOVE:
-        beside = shift * math.sqrt(settings.count_share)
-        counted = Gaussian(1 / beside)
+        beside = round_down(shift * math.sqrt(settings.count_share))
+        counted = Gaussian(round_up(1 / beside))
     event: Event
     if rate == 1:
-        left = math.sqrt(shift**2 - beside**2)
+        left = shift if counted is None else _rest(shift, settings.count_share)
         multiplier, event = math.sqrt(settings.weight * turns) / left, GaussianEvent(left)
     else:
         if not isinstance(budget, Approx):
@@ -214,7 +214,7 @@ def calibrate_gradients(
         budget,
         neighbours,
         settings.theorem,
-        Gaussian(multiplier * (neighbours.shifts + slack) * clip),
+        Gaussian(round_up(multiplier * (neighbours.shifts + slack) * clip)),
         None,
         math.inf,
         (event,) if counted is None else (event, GaussianEvent(beside)),
@@ -228,6 +228,11 @@ def calibrate_gradients(
         return found
     ridge = settings.ridge or RIDGE_SHARE / found.total_step
     return replace(found, objective=objective.with_l2(ridge))
+
+
+def _rest(shift: float, share: Fraction) -> float:
+    """Return what a share of the squared shift leaves of the shift."""
+    return round_down(shift * math.sqrt(1 - share))
 
 
 @lru_cache(maxsize=256)

@@ -33,6 +33,8 @@ from confide.privacy import (
     Zcdp,
     gaussian_epsilon,
     gaussian_mu,
+    round_down,
+    round_up,
 )
 
 Variant: TypeAlias = Literal["tight", "model-based", "published"]
@@ -135,7 +137,7 @@ def _choose_share(task: _Task, budget: Budget, rows: int | None) -> Fraction:
         return UNKNOWN_ROWS_SHARES[type(budget)]
     main = task.spending(budget)
     if isinstance(budget, Approx):
-        mu = gaussian_mu(float(budget.epsilon), float(budget.delta))
+        mu = gaussian_mu(budget.epsilon, budget.delta)
         budget = Zcdp(repr(mu**2 / 2))
     percents = range(10, 36)
     costs = [_cost(main, Fraction(one, 100), budget, rows) for one in percents]
@@ -199,7 +201,7 @@ def _as_published(
         log = math.log(1 / float(budget.delta))
         epsilon = float(budget.epsilon)
         root = epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))
-        return mechanism, Zcdp(repr(root**2 * (1 - 1e-12)))
+        return mechanism, Zcdp(repr(round_down(root**2)))
     return mechanism, budget
 
 
@@ -216,7 +218,7 @@ def _divide(
     """
     if isinstance(budget, Approx):
         delta = float(budget.delta)
-        whole = gaussian_mu(float(budget.epsilon), delta)
+        whole = gaussian_mu(budget.epsilon, budget.delta)
         first = gaussian_epsilon(whole * math.sqrt(float(part)), delta)
         found = _by_shift(task, budget, part, first) if first > LEAST_EPSILON else None
         if found is not None:
@@ -228,15 +230,16 @@ def _by_shift(
     task: _Task, budget: Approx, part: Fraction, first: float
 ) -> tuple[Calibration, Budget, tuple[Event, ...]] | None:
     """Give the coefficients epsilon ``first`` at the whole delta, the moments a shift."""
-    whole = gaussian_mu(float(budget.epsilon), float(budget.delta))
+    whole = gaussian_mu(budget.epsilon, budget.delta)
     main = task.spending(Approx(repr(first), budget.delta))
     spent, alone = gaussian_part(main.events)
-    if alone and whole**2 > spent:
-        return main, _as_zcdp(whole**2 - spent), ()
+    spent = round_up(spent)
+    if alone and round_down(whole**2) > spent:
+        return main, _as_zcdp(round_down(whole**2) - spent), ()
     left = _beside(task, main, budget, whole * math.sqrt(float(1 - part)))
-    if left**2 > spent:
+    if round_down(left**2) > spent:
         joint = (ApproxEvent(budget.epsilon, budget.delta),)
-        return main, _as_zcdp(left**2 - spent), joint
+        return main, _as_zcdp(round_down(left**2) - spent), joint
     return None
 
 
@@ -246,9 +249,9 @@ def _beside(task: _Task, main: Calibration, budget: Approx, most: float) -> floa
     profile = task.mechanism.profile(main) if task.copies == 1 else None
     if profile is None:
         return 0.0
-    epsilon, delta = float(budget.epsilon), float(budget.delta)
-    return gaussian_left(profile, epsilon, delta * (1 - 1e-9), 1.5 * most)
+    epsilon, delta = round_down(budget.epsilon), round_down(budget.delta)
+    return gaussian_left(profile, epsilon, delta, 1.5 * most)
 
 
 def _as_zcdp(squared_shift: float) -> Zcdp:
-    return Zcdp(repr(squared_shift / 2 * (1 - 1e-9)))
+    return Zcdp(repr(round_down(squared_shift / 2)))

@@ -38,6 +38,7 @@ from confide.privacy import (
     Neighbours,
     approx_to_zcdp,
     gaussian_mu,
+    round_down,
 )
 
 
@@ -126,8 +127,8 @@ def _together(task: TwoFitSpec, budget: Approx, share: Fraction) -> TwoFits:
     cut = _cut(task, budget, share)
     precise = task.look.precision_share
     main = budget.share(1 - precise)
-    epsilon, delta = float(main.epsilon), float(main.delta)
-    whole = gaussian_mu(epsilon, delta) / math.sqrt(task.copies)
+    epsilon, delta = round_down(main.epsilon), round_down(main.delta)
+    whole = gaussian_mu(main.epsilon, main.delta) / math.sqrt(task.copies)
     scales = [
         task.neighbours.shifts * task.final.lipschitz / (whole * math.sqrt(float(part)))
         for part in (share, 1 - share)

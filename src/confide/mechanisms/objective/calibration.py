@@ -30,8 +30,17 @@ from confide.accounting import (
 from confide.errors import InvalidParameter
 from confide.noise import Gaussian, Noise, SphericalLaplace
 from confide.objectives import Objective, is_logistic
-from confide.privacy import Approx, Neighbours, Pure, Zcdp, gaussian_mu
+from confide.privacy import (
+    Approx,
+    Neighbours,
+    Pure,
+    Zcdp,
+    gaussian_mu,
+    round_down,
+    round_up,
+)
 from confide.privacy.guarantee import EXACT
+from confide.privacy.rounding import MARGIN
 
 SLOPE_CELLS = 512
 NORMAL_KNOTS = 160
@@ -55,7 +64,7 @@ def log_det(objective: Objective, *, coupled: bool = True) -> LogDet:
     ratio /= objective.strong_convexity
     peak = objective.loss.slope_of_peak_curvature
     if not (coupled and objective.loss.monotone and math.isfinite(peak)):
-        worst = math.log1p(objective.smoothness / objective.strong_convexity)
+        worst = round_up(math.log1p(objective.smoothness / objective.strong_convexity))
         return LogDet(np.array([0.0, steepest]), np.array([worst, worst]))
     grid = np.linspace(0.0, steepest, SLOPE_CELLS + 1)
     height = np.log1p(objective.loss.max_curvature(grid, objective.public) * ratio)
@@ -66,7 +75,7 @@ def log_det(objective: Objective, *, coupled: bool = True) -> LogDet:
     lefts[-1] = height[-2]
     rights[-1] = height[-2] + chord[-2] * (grid[-1] - grid[-2])
     slopes = np.concatenate([grid[:-1], grid[1:]])
-    return LogDet(slopes, np.concatenate([lefts, rights]))
+    return LogDet(slopes, np.concatenate([lefts, rights]) + MARGIN * height.max())
 
 
 def pure_rate(
@@ -74,25 +83,25 @@ def pure_rate(
 ) -> float:
     """Return the largest rate γ of spherical Laplace noise; 0 if there is none."""
     if coupled and is_logistic(objective.loss):
-        enough = neighbours.shifts * objective.row_norm**2 / epsilon
+        enough = round_up(neighbours.shifts * objective.row_norm**2 / epsilon)
         if objective.strong_convexity >= enough:
-            return epsilon / (neighbours.shifts * objective.row_norm)
+            return round_down(epsilon / (neighbours.shifts * objective.row_norm))
     points = log_det(objective, coupled=coupled)
     reach = points.slopes * objective.row_norm
     if neighbours is Neighbours.REPLACE_ONE:
         reach = reach + objective.lipschitz
-    left = epsilon - points.heights
+    left = round_down(epsilon) - points.heights
     if left.min() <= 0:
         return 0.0
     with np.errstate(divide="ignore"):
-        return float(np.min(left / reach)) * (1 - 1e-12)
+        return round_down(np.min(left / reach))
 
 
 def gaussian_bounds(
     objective: Objective, sigma: float, *, coupled: bool = True
 ) -> tuple[LossBound, LossBound]:
     """Return loss bounds for Gaussian noise: record in the numerator, and not in it."""
-    mu = objective.lipschitz / sigma
+    mu = round_up(objective.lipschitz / sigma)
     folded = not objective.loss.monotone
     absent = gaussian_shift(mu, folded=folded)
     points = log_det(objective, coupled=coupled)
@@ -108,11 +117,11 @@ def gaussian_bounds(
 
 def replace_one_bound(objective: Objective, sigma: float) -> LossBound:
     """Return W(z) of objective-gaussian-replace-one: for Renyi divergences only."""
-    mu = objective.lipschitz / sigma
+    mu = round_up(objective.lipschitz / sigma)
     points = log_det(objective)
     folded = not objective.loss.monotone
     if len(points.slopes) == 2:
-        start = float(points.heights[0]) + 2 * mu**2
+        start = round_up(float(points.heights[0]) + 2 * mu**2)
         return LossBound(np.zeros(1), np.array([start]), 2 * mu, folded)
     reach = points.slopes * objective.row_norm / sigma
     ripe = objective.row_norm * sigma / objective.strong_convexity
@@ -123,7 +132,8 @@ def replace_one_bound(objective: Objective, sigma: float) -> LossBound:
 
 def _envelope(heights: Array, slopes: Array, knots: Array) -> Array:
     values = np.max(heights[:, None] + slopes[:, None] * knots[None, :], axis=0)
-    return np.maximum.accumulate(values)
+    size = float(np.max(heights) + np.max(slopes) * np.max(np.abs(knots)))
+    return np.maximum.accumulate(values) + MARGIN * size
 
 
 PAGE = "objective-perturbation.md#"
@@ -162,7 +172,7 @@ def pure(
         raise too_little_ridge(objective, each)
     theorem = "objective-pure" if coupled else "objective-separate"
     return Perturbation(
-        SphericalLaplace(1 / rate), _theorem(theorem), PureEvent(budget.epsilon)
+        SphericalLaplace(round_up(1 / rate)), _theorem(theorem), PureEvent(budget.epsilon)
     )
 
 
@@ -176,15 +186,16 @@ def approx(
     coupled: bool,
 ) -> Perturbation:
     """Gaussian noise for (epsilon, delta)."""
-    epsilon, delta = float(budget.epsilon), float(budget.delta)
+    epsilon, delta = round_down(budget.epsilon), round_down(budget.delta)
     event = ApproxEvent(budget.epsilon, budget.delta)
-    mu = gaussian_mu(epsilon, delta) / math.sqrt(copies)
-    least = neighbours.shifts * objective.lipschitz / mu
+    shift = gaussian_mu(budget.epsilon, budget.delta)
+    least = round_up(neighbours.shifts * objective.lipschitz * math.sqrt(copies) / shift)
     if coupled and is_logistic(objective.loss):
-        if objective.strong_convexity >= 2 * least**2:
-            shift = GaussianEvent(mu * math.sqrt(copies))
-            return Perturbation(Gaussian(least), _theorem("objective-logistic"), shift)
-        enough = objective.row_norm**2 / (epsilon + mu**2 / 2)
+        if objective.strong_convexity >= round_up(2 * least**2):
+            whole = GaussianEvent(shift)
+            return Perturbation(Gaussian(least), _theorem("objective-logistic"), whole)
+        ratio = objective.row_norm / least
+        enough = round_up(objective.row_norm**2 / (epsilon + ratio**2 / 2))
         alone = copies == 1 and neighbours is Neighbours.ADD_REMOVE
         if alone and objective.strong_convexity >= enough:
             return Perturbation(Gaussian(least), _theorem("objective-logistic"), event)
@@ -215,21 +226,23 @@ def zcdp(
     coupled: bool,
 ) -> Perturbation:
     """Gaussian noise, or spherical Laplace noise where that is shorter."""
-    rho = float(budget.rho) / copies
+    rho = round_down(budget.rho / copies)
     event = ZcdpEvent(budget.rho)
-    least = neighbours.shifts * objective.lipschitz / math.sqrt(2 * rho)
+    shift = round_down(math.sqrt(2 * budget.rho))
+    least = round_up(neighbours.shifts * objective.lipschitz * math.sqrt(copies) / shift)
     if (
         coupled
         and is_logistic(objective.loss)
-        and objective.strong_convexity >= 2 * least**2
+        and objective.strong_convexity >= round_up(2 * least**2)
     ):
-        shift = GaussianEvent(math.sqrt(2 * float(budget.rho)))
-        return Perturbation(Gaussian(least), _theorem("objective-logistic"), shift)
+        whole = GaussianEvent(shift)
+        return Perturbation(Gaussian(least), _theorem("objective-logistic"), whole)
     found: list[Perturbation] = []
     rate = pure_rate(objective, math.sqrt(2 * rho), neighbours, coupled=coupled)
     if rate > 0:
         theorem = "objective-pure" if coupled else "objective-separate"
-        found.append(Perturbation(SphericalLaplace(1 / rate), _theorem(theorem), event))
+        noise = SphericalLaplace(round_up(1 / rate))
+        found.append(Perturbation(noise, _theorem(theorem), event))
     if coupled and objective.strong_convexity > _least_ridge(objective, rho):
         curve, theorem = _zcdp_curve(objective, neighbours)
         try:
@@ -247,7 +260,7 @@ def kst(objective: Objective, budget: Pure | Approx) -> Perturbation:
     """Noise by the constants of Kifer, Smith and Thakurta, under add-remove."""
     epsilon = float(budget.epsilon)
     enough = 2 * objective.smoothness / epsilon
-    if objective.strong_convexity < enough * (1 - 1e-12):
+    if objective.strong_convexity < round_down(enough):
         raise InvalidParameter(
             "l2",
             f"at least {enough:.6g} for analysis='kst' at this budget",
@@ -256,11 +269,12 @@ def kst(objective: Objective, budget: Pure | Approx) -> Perturbation:
         )
     theorem = _theorem("objective-separate")
     if isinstance(budget, Pure):
-        noise = SphericalLaplace(2 * objective.lipschitz / epsilon)
+        noise = SphericalLaplace(round_up(round_up(2 * objective.lipschitz / epsilon)))
         return Perturbation(noise, theorem, PureEvent(budget.epsilon))
     delta = float(budget.delta)
     sigma = objective.lipschitz * math.sqrt(8 * math.log(2 / delta) + 4 * epsilon) / epsilon
-    return Perturbation(Gaussian(sigma), theorem, ApproxEvent(budget.epsilon, budget.delta))
+    noise_event = ApproxEvent(budget.epsilon, budget.delta)
+    return Perturbation(Gaussian(round_up(sigma)), theorem, noise_event)
 
 
 def profile(
@@ -283,12 +297,11 @@ def profile(
         by_renyi = approx_delta(ORDERS, curve, epsilon)
         if copies > 1:
             return by_renyi
-        by_group = min(
-            present.delta(part * epsilon)
-            + math.exp(part * epsilon) * absent.delta((1 - part) * epsilon)
-            for part in _PARTS
-        )
-        return min(by_renyi, by_group)
+        return min(by_renyi, *(chained(part * epsilon, epsilon) for part in _PARTS))
+
+    def chained(part: float, epsilon: float) -> float:
+        rest = absent.delta(round_down(epsilon - part))
+        return round_up(present.delta(part) + math.exp(part) * rest)
 
     return replaced
 

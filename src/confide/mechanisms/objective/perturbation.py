@@ -30,6 +30,7 @@ from confide.mechanisms.base import (
     Need,
     check_needs,
     checked_copies,
+    gaussian_shift_of,
     make_release,
     publish,
     solver_tolerance,
@@ -47,7 +48,7 @@ from confide.privacy import (
     Neighbours,
     Pure,
     Zcdp,
-    gaussian_mu,
+    round_up,
 )
 from confide.privacy.budgets import exact
 from confide.solvers import LONGEST_LINEAR, minimise
@@ -327,17 +328,16 @@ def solver_noise_for(budget: Budget, tolerance: float, copies: int) -> tuple[Noi
     reach = 2 * tolerance * (1 + LINEAR_SHARE)
     match budget:
         case Pure(epsilon=epsilon):
-            scale = max(reach * copies / float(epsilon), LEAST_NOISE)
+            scale = max(round_up(reach * copies / float(epsilon)), LEAST_NOISE)
             return SphericalLaplace(scale), PureEvent(epsilon)
-        case Approx(epsilon=epsilon, delta=delta):
-            mu = gaussian_mu(float(epsilon), float(delta))
-            event: Event = GaussianEvent(mu)
+        case Approx():
+            event: Event = GaussianEvent(gaussian_shift_of(budget))
         case Zcdp(rho=rho):
-            mu = math.sqrt(2 * float(rho))
             event = ZcdpEvent(rho)
         case _:
             assert_never(budget)
-    return Gaussian(max(reach * math.sqrt(copies) / mu, LEAST_NOISE)), event
+    scale = round_up(reach * math.sqrt(copies) / gaussian_shift_of(budget))
+    return Gaussian(max(scale, LEAST_NOISE)), event
 
 
 def _free_logistic_ridge(

@@ -27,7 +27,7 @@ from confide.mechanisms.release import Release
 from confide.mechanisms.statistics.sums import BOUNDED_TARGET, NO_PENALTY
 from confide.noise import Entropy, SphericalLaplace
 from confide.objectives import L2Ball, Objective, Squared, is_squared
-from confide.privacy import Budget, Neighbours, Pure, Status
+from confide.privacy import Budget, Neighbours, Pure, Status, round_down, round_up
 from confide.solvers import minimise
 
 Constants = Literal["tight", "published"]
@@ -129,10 +129,10 @@ class RlsObjective:
         epsilon = float(main.epsilon) / copies
         fixed = in_a_ball(objective, self.rows, self.radius, self.penalty, epsilon)
         ridge = fixed.strong_convexity
-        left = epsilon - 2 * math.log1p(fixed.smoothness / ridge) if ridge > 0 else 0.0
+        left = _left(epsilon, fixed) if ridge > 0 else 0.0
         if left <= 0:
             fixed = fixed.with_l2(fixed.smoothness / math.expm1(epsilon / 4))
-            left = epsilon / 2
+            left = _left(epsilon, fixed)
         rate = left / (neighbours.shifts * fixed.lipschitz)
         tolerance = self.tolerance * max(1.0, 1 / fixed.strong_convexity)
         solver_noise, event = solver_noise_for(
@@ -144,7 +144,7 @@ class RlsObjective:
             budget,
             neighbours,
             "objective-perturbation.md#objective-separate-exact",
-            SphericalLaplace(1 / rate),
+            SphericalLaplace(round_up(1 / rate)),
             solver_noise,
             tolerance,
             (PureEvent(main.epsilon), event),
@@ -158,6 +158,12 @@ class RlsObjective:
         paid = checked_copies(tasks, calibration.copies)
         values = [perturbed_minimiser(calibration, rows, entropy) for rows in paid]
         return make_release(calibration, values, entropy, "linear term")
+
+
+def _left(epsilon: float, fixed: Objective) -> float:
+    """Return what the determinant leaves of epsilon to the noise."""
+    spent = 2 * math.log1p(fixed.smoothness / fixed.strong_convexity)
+    return round_down(epsilon) - round_up(spent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +240,7 @@ class RlsOut:
             budget,
             neighbours,
             "output-perturbation.md#output-rls-exact",
-            SphericalLaplace(self.sensitivity(fixed, neighbours) / epsilon),
+            SphericalLaplace(round_up(self.sensitivity(fixed, neighbours) / epsilon)),
             None,
             self._tolerance(fixed),
             (PureEvent(check_pure(budget).epsilon),),

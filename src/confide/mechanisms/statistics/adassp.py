@@ -44,7 +44,15 @@ from confide.mechanisms.statistics.sums import (
 from confide.noise import Entropy, Gaussian
 from confide.noise.samplers import ABOVE
 from confide.objectives import Objective
-from confide.privacy import Approx, Budget, Neighbours, Pure, gaussian_delta
+from confide.privacy import (
+    Approx,
+    Budget,
+    Neighbours,
+    Pure,
+    gaussian_delta,
+    round_down,
+    round_up,
+)
 from confide.privacy.budgets import exact
 
 EIGENVALUE = "smallest eigenvalue"
@@ -146,11 +154,12 @@ class AdaSsp:
     ) -> "_Noises":
         weight = balanced_weight(objective)
         root = math.sqrt(copies)
-        rest = shift * math.sqrt(1 - float(self.share))
-        sums = root * pair_sensitivity(objective, weight, neighbours) / rest
+        rest = shift * math.sqrt(1 - self.share)
+        sums = round_up(root * pair_sensitivity(objective, weight, neighbours) / rest)
         alone = root * eigenvalue_sensitivity(objective)
-        alone /= shift * math.sqrt(float(self.share))
-        return _Noises(Gaussian(sums), Gaussian(sums / weight), Gaussian(alone), shift)
+        alone = round_up(alone / (shift * math.sqrt(self.share)))
+        moment = Gaussian(round_up(sums / weight))
+        return _Noises(Gaussian(sums), moment, Gaussian(alone), shift)
 
     def _most(self, sums: Gaussian, size: int) -> float:
         """Return what the largest eigenvalue of the noise rarely exceeds."""
@@ -205,9 +214,9 @@ def _published(
             "published",
         )
     each = float(budget.epsilon) / 3
-    unit = copies * math.sqrt(math.log(6 / float(budget.delta))) / each
-    shift = math.sqrt(3 * copies) / unit
-    if gaussian_delta(float(budget.epsilon), shift) > float(budget.delta):
+    unit = round_up(copies * math.sqrt(math.log(6 / float(budget.delta))) / each)
+    shift = round_up(math.sqrt(3 * copies) / unit)
+    if gaussian_delta(round_down(budget.epsilon), shift) > budget.delta:
         raise InvalidParameter(
             "constants", "'tight' for so large a budget: the rule fails there", "published"
         )

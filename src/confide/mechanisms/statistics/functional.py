@@ -36,7 +36,7 @@ from confide.mechanisms.statistics.sums import (
 )
 from confide.noise import Entropy, Laplace
 from confide.objectives import Objective, is_squared
-from confide.privacy import Budget, Neighbours, Pure
+from confide.privacy import Budget, Neighbours, Pure, round_up
 
 Constants = Literal["tight", "published"]
 RIDGE = 4.0
@@ -117,7 +117,8 @@ class FunctionalMechanism:
                 budget,
                 "Or use mechanism='ssp'.",
             )
-        scale = copies * self.sensitivity(objective, neighbours) / float(budget.epsilon)
+        reach = copies * self.sensitivity(objective, neighbours)
+        scale = round_up(reach / float(budget.epsilon))
         noise = Laplace(scale)
         check_scales(objective, noise, DIAGONAL)
         fixed = objective

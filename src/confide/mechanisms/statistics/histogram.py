@@ -33,9 +33,8 @@ from confide.mechanisms.statistics.sums import (
     within,
 )
 from confide.noise import Entropy, Laplace
-from confide.noise.samplers import ABOVE
 from confide.objectives import Objective
-from confide.privacy import Budget, Neighbours, Pure
+from confide.privacy import Budget, Neighbours, Pure, round_up
 
 Centres: TypeAlias = tuple[tuple[float, ...], ...]
 """The centres of the cells of some neighbouring columns; a row belongs to the nearest."""
@@ -115,7 +114,7 @@ class ProjectedHistogram:
         if columns != objective.dimension:
             must = f"for all {objective.dimension} columns, the intercept's included"
             raise InvalidParameter("blocks", must, f"for {columns}")
-        noise = Laplace(ABOVE * copies * neighbours.shifts / float(budget.epsilon))
+        noise = Laplace(round_up(copies * neighbours.shifts / budget.epsilon))
         fixed = objective
         if objective.l2 is None:
             spread = math.sqrt(2 * self.cells) * noise.scale

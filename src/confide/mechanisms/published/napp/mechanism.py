@@ -45,7 +45,15 @@ from confide.noise import (
     SphericalLaplace,
 )
 from confide.objectives import Objective
-from confide.privacy import Approx, Budget, Neighbours, Pure, Status, Zcdp
+from confide.privacy import (
+    Approx,
+    Budget,
+    Neighbours,
+    Pure,
+    Status,
+    Zcdp,
+    round_up,
+)
 from confide.privacy.budgets import exact
 
 Solver = Literal["reweighting", "convex"]
@@ -307,6 +315,6 @@ class Napp:
 def _published_noise(lipschitz: float, part: float, budget: Pure | Approx) -> Noise:
     """Return Eq. 4, drawn correctly: the radius of the spherical Laplace is Gamma(p)."""
     if isinstance(budget, Pure):
-        return SphericalLaplace(lipschitz / part)
+        return SphericalLaplace(round_up(lipschitz / part))
     variance = 2 * (part - math.log(float(budget.delta))) / part**2
-    return Gaussian(lipschitz * math.sqrt(variance))
+    return Gaussian(round_up(lipschitz * math.sqrt(variance)))
