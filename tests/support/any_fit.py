@@ -118,29 +118,23 @@ class AnyFit:
 def _shaped(features, score, norm, kind):
     """Return features of a kind."""
     first = np.arange(features.shape[1]) == 0
-    match kind:
-        case "one row, one label" | "one row, both labels":
-            return np.repeat(features[:1], len(features), axis=0)
-        case "separated":
-            return np.where(first, np.sign(score)[:, None] * norm / 2, features)
-        case "two corners":
-            return first * norm * np.sign(score)[:, None]
-        case "zeros":
-            return np.zeros_like(features)
-        case "one axis":
-            return np.where(first, features, 0.0)
-        case "tiny":
-            return 1e-160 * features
-        case "far too long":
-            return 1e12 * features
-        case "as long as doubles are":
-            return features / np.abs(features).max() * 1.7e308
-        case "as short as doubles are":
-            return 5e-324 * np.sign(features)
-        case "one row too many":
-            far = np.where(np.arange(features.shape[1]) % 2, 1e300, -1e-300)
-            return np.vstack([features[:-1], far])
-    return features
+    signs = np.sign(score)[:, None]
+    same = np.repeat(features[:1], len(features), axis=0)
+    far = np.where(np.arange(features.shape[1]) % 2, 1e300, -1e-300)
+    kinds = {
+        "one row, one label": lambda: same,
+        "one row, both labels": lambda: same,
+        "separated": lambda: np.where(first, signs * norm / 2, features),
+        "two corners": lambda: first * norm * signs,
+        "zeros": lambda: np.zeros_like(features),
+        "one axis": lambda: np.where(first, features, 0.0),
+        "tiny": lambda: 1e-160 * features,
+        "far too long": lambda: 1e12 * features,
+        "as long as doubles are": lambda: features / np.abs(features).max() * 1.7e308,
+        "as short as doubles are": lambda: 5e-324 * np.sign(features),
+        "one row too many": lambda: np.vstack([features[:-1], far]),
+    }
+    return kinds[kind]() if kind in kinds else features
 
 
 def any_fit(seed):
