@@ -197,7 +197,7 @@ def test_entries_are_clipped_to_a_bound(pair, bound):
     matrix, rows = pair
     found = matrix.clipped(bound).toarray()
     assert np.abs(found).max(initial=0.0) <= bound
-    np.testing.assert_allclose(found, np.clip(rows, -bound, bound), rtol=1e-7)
+    np.testing.assert_allclose(found, np.clip(rows, -bound, bound), rtol=2e-7)
 
 
 @given(matrices(1))
@@ -354,14 +354,16 @@ def test_lengths_neither_underflow_nor_overflow_whatever_other_rows_hold(rows, k
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize(
-    ("value", "words"), [(math.nan, "NaN"), (math.inf, "infinity"), (1e200, "too large")]
-)
+@pytest.mark.parametrize(("value", "words"), [(math.nan, "NaN"), (math.inf, "infinity")])
 def test_what_is_not_finite_is_explained(kind, value, words):
     matrix = as_matrix(kind(np.array([[1.0, value]])))
-    with pytest.raises(InvalidData, match=words) as caught:
+    with pytest.raises(InvalidData, match=words):
         matrix.refuse_infinite()
-    assert "1e+200" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_what_is_finite_is_not_refused(kind):
+    as_matrix(kind(np.array([[1.0, 1.7e308]]))).refuse_infinite()
 
 
 @given(matrices())

@@ -1,6 +1,7 @@
 """scikit-learn's own estimator checks, on instances that a budget makes accurate."""
 
 import pytest
+from sklearn.base import is_classifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from confide import (
@@ -64,10 +65,19 @@ DECLARED = {
 CHUNKS = {"check_fit2d_1sample": "one row has no three chunks, and the message says so"}
 
 
+PRIVATE_COUNT = {
+    "check_estimators_empty_data_messages": (
+        "under add-remove neighbours the number of rows is private: noise is released"
+    ),
+}
+
+
 def expected_failures(estimator):
     if getattr(estimator, "method", None) == "chunks":
         return CHUNKS
-    return DECLARED if getattr(estimator, "classes", None) else {}
+    declared = DECLARED if getattr(estimator, "classes", None) else {}
+    reads = isinstance(estimator, MultiResponseRegression) or is_classifier(estimator)
+    return declared | ({} if reads and not declared else PRIVATE_COUNT)
 
 
 @pytest.mark.slow

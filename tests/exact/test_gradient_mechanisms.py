@@ -177,6 +177,19 @@ def test_the_corrected_sensitivity_of_x_is_attained():
     assert 2 * C * noises.reach(STEP, float(N)) == pytest.approx(moved)
 
 
+@pytest.mark.parametrize("averaged", [0, 0.4, 1])
+@pytest.mark.parametrize("penalty", [None, L1(0.5)], ids=str)
+def test_noise_on_three_vectors_leaves_the_same_mean_as_on_gradients(averaged, penalty):
+    rows = table([[1.0, 0.0], [0.1, 0.2], [-0.3, 0.9]], [1.0, -1.0, 1.0])
+    target = Objective(Logistic(), 2, 1.0, 0.1, penalty)
+    admm = Admm(target, RHO, averaged)
+    exact = clipped_gradient(target.loss, rows, C)
+    sizes = [1.0, 2.0, 0.5, 1.0, 1.5]
+    noises = ThreeNoises(admm, Gaussian(1e-150))
+    found = noises.run(exact, sizes, 3.0, Entropy.seeded(0))
+    assert found == pytest.approx(admm.run(exact, sizes, 3.0), rel=1e-12)
+
+
 def test_the_published_sensitivity_is_refuted_for_steps_above_one():
     """x after one step alone has δ(1) = 0.432 where 10⁻⁵ was claimed."""
     mechanism = PublishedMpAdmm(

@@ -35,6 +35,9 @@ from confide.objectives import (
 from confide.privacy import Approx, Neighbours, Pure, Zcdp
 
 MOST_ROWS = 10**6
+USUAL_ROWS = 20_000
+LARGE_SHARE = 0.3
+"""So many of the fits may have as many rows as `MOST_ROWS`, the others `USUAL_ROWS`."""
 TABLES = (
     "balanced",
     "one label",
@@ -46,6 +49,9 @@ TABLES = (
     "one axis",
     "tiny",
     "far too long",
+    "as long as doubles are",
+    "as short as doubles are",
+    "one row too many",
 )
 
 
@@ -58,6 +64,13 @@ class AnyFit:
     height: float
     seed: int
 
+    def nothing(self):
+        """Return a table of zeros, for what is refused by shape."""
+        width = self.calibration.objective.dimension - bool(self.height)
+        return bound_rows(
+            np.zeros((self.count, width)), np.zeros(self.count), 1.0, self.height
+        )
+
     def rows(self, kind):
         """Return a table of a kind, bounded as the objective asks."""
         rng = np.random.default_rng(self.seed)
@@ -67,22 +80,12 @@ class AnyFit:
         features = rng.normal(size=(self.count, width))
         features *= norm / np.maximum(np.linalg.norm(features, axis=1), 1e-9)[:, None]
         score = features @ rng.normal(size=width) * 3 / norm + rng.normal(size=self.count)
-        if kind.startswith("one row"):
-            features[:] = features[0]
-        elif kind == "separated":
-            features[:, 0] = np.sign(score) * norm / 2
-        elif kind == "two corners":
-            features[:] = 0
-            features[:, 0] = norm * np.sign(score)
-        elif kind == "zeros":
-            features[:] = 0
-        elif kind == "one axis":
-            features[:, 1:] = 0
-        elif kind == "tiny":
-            features *= 1e-160
-        elif kind == "far too long":
-            features *= 1e12
-        return bound_rows(features, self._target(kind, score), norm, self.height)
+        return bound_rows(
+            _shaped(features, score, norm, kind),
+            self._target(kind, score),
+            norm,
+            self.height,
+        )
 
     def _target(self, kind, score):
         objective = self.calibration.objective
@@ -112,14 +115,41 @@ class AnyFit:
         return len(seen)
 
 
+def _shaped(features, score, norm, kind):
+    """Return features of a kind."""
+    first = np.arange(features.shape[1]) == 0
+    signs = np.sign(score)[:, None]
+    same = np.repeat(features[:1], len(features), axis=0)
+    far = np.where(np.arange(features.shape[1]) % 2, 1e300, -1e-300)
+    kinds = {
+        "one row, one label": lambda: same,
+        "one row, both labels": lambda: same,
+        "separated": lambda: np.where(first, signs * norm / 2, features),
+        "two corners": lambda: first * norm * signs,
+        "zeros": lambda: np.zeros_like(features),
+        "one axis": lambda: np.where(first, features, 0.0),
+        "tiny": lambda: 1e-160 * features,
+        "far too long": lambda: 1e12 * features,
+        "as long as doubles are": lambda: features / np.abs(features).max() * 1.7e308,
+        "as short as doubles are": lambda: 5e-324 * np.sign(features),
+        "one row too many": lambda: np.vstack([features[:-1], far]),
+    }
+    return kinds[kind]() if kind in kinds else features
+
+
 def any_fit(seed):
-    """Return the fit of a seed; settings that no theorem covers are drawn again."""
+    """Return the fit of a seed.
+
+    Settings that no theorem covers, or that are refused for their shape, are drawn again.
+    """
     for turn in range(1000):
         rng = np.random.default_rng((seed, turn))
         try:
-            return _drawn(rng, seed)
+            found = _drawn(rng, seed)
+            found.calibration.check_rows(found.nothing())
         except InvalidParameter:
             continue
+        return found
     raise AssertionError
 
 
@@ -157,7 +187,8 @@ def _drawn(rng, seed):
     relation = [Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE][rng.integers(2)]
     copies = int(rng.choice([1, 1, 1, 2]))
     calibration = mechanism.calibrate(objective, budget, relation, copies=copies)
-    count = int(10 ** rng.uniform(0, math.log10(MOST_ROWS)))
+    most = MOST_ROWS if rng.uniform() < LARGE_SHARE else min(USUAL_ROWS, MOST_ROWS)
+    count = int(10 ** rng.uniform(0, math.log10(most)))
     return AnyFit(calibration, count, height * stretch, seed)
 
 

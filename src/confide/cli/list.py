@@ -11,9 +11,9 @@ import confide
 from confide.cli.output import AsJson, console, print_json, print_note
 
 ABOUT_STATUS = (
-    "PROVED: what is published is covered to its last digit. CLAIMED: the theorem is "
-    "proved for real numbers, and noise in double precision falls short of it: the last "
-    "digits may give a row away. docs/proofs/finite-precision.md"
+    "PROVED: what is published, intervals included, is proved to its last digit. "
+    "CLAIMED: the theorem is proved for real numbers, and noise in double precision falls "
+    "short of it: the last digits may give a row away. docs/proofs/finite-precision.md"
 )
 KINDS: Mapping[str, Callable[[], Iterable[tuple[str, ...]]]] = {
     "mechanisms": lambda: _mechanism_lines(by_package(confide.mechanisms.MECHANISMS)),

@@ -37,7 +37,6 @@ OPTIONS = {
 _PHRASES = (
     (r"Leave it at 'auto', or try", "Leave it out, or try"),
     (r"\b(mechanism|model|neighbours|earlier)='([\w-]+)'", r"--\1 \2"),
-    (r"\bwithout intervals is PROVED", "without --intervals is PROVED"),
     (r" or coef_norm\b|, coef_norm\b|, or set classes\b", ""),
     (r"set target_bound \([^)]*\), or declare", "declare"),
     (r"\b(slope|target)_bound\b", r"--\1-bound"),

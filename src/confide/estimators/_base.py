@@ -54,7 +54,7 @@ from confide.estimators._summary import (
     selection_facts,
 )
 from confide.estimators._target import TargetInfo, TargetRule, TargetSpec
-from confide.estimators._validate import read_features, read_number
+from confide.estimators._validate import read_features, read_number, refuse_empty
 from confide.inference import Coefficient, IntervalTable, Summary
 from confide.ledger import Charge, Ledger
 from confide.mechanisms import MECHANISMS, Intervals, Mechanism, Release, WithIntervals
@@ -158,7 +158,8 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _read(self, spec: FitSpec, X: Any, y: Any) -> Reading:
         """Read a table and remember its columns, as scikit-learn does."""
-        reading = reading_of(spec, X, y, partial(validate_data, self, reset=True))
+        check = partial(validate_data, self, reset=True, ensure_min_samples=0)
+        reading = reading_of(spec, X, y, check)
         self.n_features_in_ = reading.width
         if isinstance(reading, InParts) and spec.schema is None:
             if hasattr(self, "feature_names_in_"):
@@ -290,7 +291,9 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         if self.schema is not None:
             X = read_table(X, self.schema, target=False)
         check = partial(validate_data, self, reset=False)
-        return margins.of(read_features(X, self.schema, check))
+        features = read_features(X, self.schema, check)
+        refuse_empty(features.shape[0])
+        return margins.of(features)
 
     def _feature_names(self) -> tuple[str, ...]:
         if self.schema is not None:

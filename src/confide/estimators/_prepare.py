@@ -36,7 +36,7 @@ from confide.estimators._validate import (
 from confide.ledger import Charge, Ledger
 from confide.mechanisms import Calibration, Release
 from confide.noise import Entropy
-from confide.privacy import Guarantee, row_budget
+from confide.privacy import Guarantee, Neighbours, row_budget
 
 PartedTable: TypeAlias = FileTable | DaskTable
 Check: TypeAlias = Callable[..., Any]
@@ -162,15 +162,12 @@ class InParts:
         prepare = PrepareChunk(self.split, self.task.read, bounding, self.width)
         split = self.split
         sources = self.table.sources(split.schema, target=not split.beside)
-        refuse_empty(len(sources))
         parts: Parts
         if self.table.cluster is None:
             parts = Stream(sources, prepare, self.table.expected)
         else:
             parts = ClusterParts.of(self.table.cluster, sources, prepare)
-        rows = PartitionedRows.over(parts, bounding.height, self.width)
-        refuse_empty(rows.table_count)
-        return rows
+        return PartitionedRows.over(parts, bounding.height, self.width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +264,6 @@ def _look_in_parts(
         sources = table.targets()
     else:
         sources = table.sources(split.schema, only=split.target)
-    refuse_empty(len(sources))
     look = LabelsOfChunk(split.target)
     if table.cluster is None:
         found = [look(piece) for source in sources for piece in source.read()]
@@ -352,7 +348,8 @@ def prepare(spec: FitSpec, reading: Reading, *, target_in_table: bool) -> Prepar
     """Calibrate and bound the rows: whatever can be refused is refused here.
 
     With intervals the number of rows is a public fact that their budget depends on, so rows
-    are bounded first; otherwise the calibration comes first.
+    are bounded first; otherwise the calibration comes first. A table may be empty where the
+    number of rows is private, and without a target in any row: noise is released.
     """
     task = reading.task
     objective = spec.objective(task, reading.width)
@@ -367,6 +364,8 @@ def prepare(spec: FitSpec, reading: Reading, *, target_in_table: bool) -> Prepar
     if target_in_table and calibration.takes_count_as_public:
         check_count_is_public(spec.schema)
     rows = reading.enclose(spec.bounding) if rows is None else rows
+    if spec.neighbours is Neighbours.REPLACE_ONE:
+        refuse_empty(rows.table_count)
     calibration.check_rows(rows)
     return PreparedFit(spec, task, calibration, coded_rows(rows, task.codings))
 

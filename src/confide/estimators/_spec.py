@@ -17,6 +17,7 @@ from confide.data import (
     bound_rows,
 )
 from confide.data.matrix.matrix import Matrix
+from confide.data.rows.entry_bounds import length_beside
 from confide.errors import InvalidParameter
 from confide.estimators._target import TargetRule, TargetSpec
 from confide.ledger import Ledger
@@ -74,7 +75,7 @@ class Bounding:
     def norm(self, columns: int) -> float:
         """Return how long a row can be, the constant column included."""
         longest = self.row_norm if self.entries is None else self.entries.norm(columns)
-        return float(np.hypot(longest, self.height))
+        return length_beside(longest, self.height)
 
     @property
     def known(self) -> EntryBounds | None:

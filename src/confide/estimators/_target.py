@@ -112,13 +112,17 @@ class ClassRule:
 
 @dataclass(frozen=True, slots=True)
 class RangeRule:
-    """Numbers around an origin, brought to [−1, 1]; bounds are in those units."""
+    """Numbers around an origin, brought to [−1, 1]; bounds are in those units.
+
+    ``clamped`` is whether a schema says that infinite numbers count as the largest.
+    """
 
     unit: float
     origin: float
     loss: Loss
     coef_norm: float | None = None
     largest_coef: float | None = None
+    clamped: bool = False
     seeks_labels: ClassVar[bool] = False
 
     def look(self, y: Any, count: int) -> TargetInfo:
@@ -129,7 +133,7 @@ class RangeRule:
         """Return the loss of a target within ±1."""
         return TargetSpec(
             self.loss,
-            ScaledTarget(self.origin, self.unit),
+            ScaledTarget(self.origin, self.unit, self.clamped),
             target_bound=1.0,
             coef_norm=self.coef_norm,
             largest_coef=self.largest_coef,
@@ -138,11 +142,12 @@ class RangeRule:
 
 @dataclass(frozen=True, slots=True)
 class CountRule:
-    """Counts from 0 to a public bound."""
+    """Counts from 0 to a public bound; ``clamped`` as in `RangeRule`."""
 
     most: float
     loss: Loss
     coef_norm: float | None
+    clamped: bool = False
     seeks_labels: ClassVar[bool] = False
 
     def look(self, y: Any, count: int) -> TargetInfo:
@@ -151,7 +156,7 @@ class CountRule:
 
     def spec(self, found: TargetInfo) -> TargetSpec:
         """Return the loss of counts up to the bound."""
-        read = ClippedCounts(self.most)
+        read = ClippedCounts(self.most, self.clamped)
         return TargetSpec(self.loss, read, target_bound=self.most, coef_norm=self.coef_norm)
 
 
@@ -205,10 +210,13 @@ class ScaledTarget:
 
     origin: float
     unit: float
+    clamped: bool = False
 
     def __call__(self, y: Any, count: int) -> Array:
         """Read a column of numbers."""
-        target = (read_numbers(y, count) - self.origin) / self.unit
+        with np.errstate(over="ignore"):
+            target = read_numbers(y, count, clamped=self.clamped) - self.origin
+            target /= self.unit
         return np.clip(target, -1.0, 1.0, out=target)
 
 
@@ -217,10 +225,11 @@ class ClippedCounts:
     """Counts from 0 to a bound."""
 
     most: float
+    clamped: bool = False
 
     def __call__(self, y: Any, count: int) -> Array:
         """Read a column of counts."""
-        return np.clip(read_numbers(y, count), 0.0, self.most)
+        return np.clip(read_numbers(y, count, clamped=self.clamped), 0.0, self.most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +242,9 @@ class ScaledTargets:
         """Read a table of numbers; one column alone becomes a plain vector."""
         table = as_table(y)
         target = np.column_stack([read_numbers(column, count) for column in table.T])
-        np.clip(target / self.bound, -1.0, 1.0, out=target)
+        with np.errstate(over="ignore"):
+            target /= self.bound
+        np.clip(target, -1.0, 1.0, out=target)
         return target[:, 0] if target.shape[1] == 1 else target
 
 

@@ -75,9 +75,7 @@ def read_features(X: Any, schema: Schema | None, check: Callable[..., Any]) -> M
     ``check`` is scikit-learn's, for an estimator that may remember the columns.
     """
     if schema is not None:
-        matrix = schema.compact_design(X)
-        refuse_empty(matrix.shape[0])
-        return matrix
+        return schema.compact_design(X)
     return read_matrix(X, check)
 
 
@@ -123,8 +121,11 @@ def _numbers_of(cells: AnyArray) -> Array:
     return read
 
 
-def read_target(y: Any, count: int) -> AnyArray:
-    """Return a one-dimensional target of the right length, with nothing missing."""
+def read_target(y: Any, count: int, *, clamped: bool = False) -> AnyArray:
+    """Return a one-dimensional target of the right length, with nothing missing.
+
+    Infinity is refused, as scikit-learn does, unless what is too large will be clamped.
+    """
     if y is None:
         raise InvalidData(
             "fit requires y to be passed, but the target y is None. Call fit(X, y), or "
@@ -149,7 +150,7 @@ def read_target(y: Any, count: int) -> AnyArray:
         raise InvalidData(
             "the target y must hold numbers or labels; it holds dates or durations."
         )
-    if column.dtype.kind == "f" and np.isinf(column).any():
+    if column.dtype.kind == "f" and not clamped and np.isinf(column).any():
         raise _infinite_target()
     if column.dtype.kind not in "biu" and _has_missing(column):
         raise InvalidData(
@@ -159,16 +160,17 @@ def read_target(y: Any, count: int) -> AnyArray:
     return column
 
 
-def read_numbers(y: Any, count: int) -> Array:
-    """Return a target of finite numbers."""
-    column = read_target(y, count)
+def read_numbers(y: Any, count: int, *, clamped: bool = False) -> Array:
+    """Return a target of numbers, finite ones unless what is too large will be clamped."""
+    column = read_target(y, count, clamped=clamped)
     numeric = column.dtype.kind in "biuf"
-    target = column.astype(np.float64) if numeric else cells_as_numbers(column)
-    if target is None:
+    with np.errstate(over="ignore"):
+        target = column.astype(np.float64) if numeric else cells_as_numbers(column)
+    if target is None or np.isnan(target).any():
         raise InvalidData(
             "the target y must hold numbers; an entry is not one. Convert it first."
         )
-    if not np.isfinite(target).all():
+    if not clamped and not np.isfinite(target).all():
         raise _infinite_target()
     return target
 

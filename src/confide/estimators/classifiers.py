@@ -107,8 +107,8 @@ class LogisticRegression(_PrivateClassifier):
         "objective" (default), "output", "adaptive"; driven by gradients "momentum",
         "ssadmm", "mpadmm", "sgd", "dp-admm"; "admm-objective"; or a configured mechanism;
         for few of many columns `confide.selection.SelectThenFit`, which bounds entries
-        instead of rows. `confide list mechanisms` says which are PROVED. The others, and
-        every fit with intervals, are CLAIMED: `ClaimedGuarantee` warns of it before
+        instead of rows. All of them are PROVED, also with intervals. Where a guarantee is
+        CLAIMED, as that of "mpadmm-published" is, `ClaimedGuarantee` warns of it before
         anything is charged or drawn.
     l2 : "auto" or float
         Ridge Λ of the sum objective, intercept included; "auto" chooses from the budget.

@@ -111,7 +111,8 @@ class LinearRegression(_PrivateRegressor):
     def _rule(self) -> RangeRule:
         unit, origin = self._units()
         radius = None if self.coef_norm is None else float(self.coef_norm) / unit
-        return RangeRule(unit, origin, self._loss(), radius)
+        clamped = self.schema is not None
+        return RangeRule(unit, origin, self._loss(), radius, clamped=clamped)
 
     def predict(self, X: Any) -> Array:
         """Return the predicted target of every row, within the declared range."""
@@ -173,7 +174,7 @@ class PoissonRegression(_PrivateRegressor):
         if self.slope_bound is not None:
             loss = Clipped(loss, float(self.slope_bound))
         radius = None if self.coef_norm is None else float(self.coef_norm)
-        return CountRule(most, loss, radius)
+        return CountRule(most, loss, radius, clamped=self.schema is not None)
 
     def _most(self) -> float:
         """Return the largest count; a range of counts begins at 0."""

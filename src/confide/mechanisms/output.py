@@ -44,9 +44,6 @@ class OutputPerturbation:
     Private      rows and targets, and under add-remove their number.
     Sensitivity  L/Λ under add-remove, 2L/Λ under replace-one, plus 2·tolerance.
     Proof        docs/proofs/output-perturbation.md
-    Status       CLAIMED: the noise is added last and in doubles, and an attacker who knows
-                 all other rows finds a row by the last digits
-                 (docs/proofs/finite-precision.md).
 
     ``tolerance`` is how close to the exact minimiser the solver must come, divided by a
     ridge below 1; None is 1e-9, or what can be certified if that is more. ``noise_length``

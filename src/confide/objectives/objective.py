@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from confide._types import Array
-from confide.data.rows.entry_bounds import EntryBounds
+from confide.data.rows.entry_bounds import EntryBounds, length_beside
 from confide.errors import InvalidParameter
 from confide.objectives.clipped_loss import is_squared
 from confide.objectives.constraints import Constraint, L2Ball
@@ -112,7 +112,9 @@ class Objective:
         # Squares of very long or very short rows are no doubles.
         whole = math.sqrt(self.row_norm - self.height)
         whole *= math.sqrt(self.row_norm + self.height)
-        return whole if self.entries is None else min(whole, self.entries.norm(count))
+        if self.entries is None:
+            return whole
+        return min(whole * (1 + 2.0**-50), self.entries.norm(count))
 
     def restricted_to(self, count: int) -> "Objective":
         """Return the objective of any so many columns, and of the constant one.
@@ -122,7 +124,7 @@ class Objective:
         return replace(
             self,
             dimension=count + bool(self.height),
-            row_norm=math.hypot(self.row_norm_of(count), self.height),
+            row_norm=length_beside(self.row_norm_of(count), self.height),
             penalty=None
             if self.penalty is None
             else restrict_penalty(self.penalty, count, self.columns, bool(self.height)),

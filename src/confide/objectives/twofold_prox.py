@@ -220,7 +220,7 @@ def _low_rank(kink: Nuclear, point: Twofold, sharpness: float) -> Twofold:
     share = ((root - level) / root.where(keep, 1.0)).where(keep, 0.0)
     gap = spread.high[:, None] - spread.high
     alike = np.abs(gap) <= 1e-12 * np.maximum(spread.high[:, None], spread.high)
-    bend = np.where(keep, 0.5 * level.high / np.maximum(root.high, 1e-300) ** 3, 0.0)
+    bend = np.where(keep, 0.5 * level.high / np.where(keep, root.high, 1.0) ** 3, 0.0)
     differences = np.where(
         alike,
         np.maximum(bend[:, None], bend),

@@ -207,8 +207,8 @@ def weakest(*parts: Guarantee) -> Guarantee:
 
 
 INSTEAD = (
-    "Objective perturbation (mechanism='objective') without intervals is PROVED, where it "
-    "applies, for noise of real numbers, and no such attack on it is known."
+    "Mechanisms that are PROVED, as objective perturbation (mechanism='objective') is, "
+    "publish exact roundings."
 )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from confide.privacy import Budget, Guarantee, Neighbours, Status
+from confide.privacy.guarantee import IDEAL_NOISE
 from confide.reporting.format import markdown
 from confide.reporting.summary import Summary
 from confide.reporting.text import (
@@ -74,11 +75,11 @@ NOT_PROTECTED = (
     Item(
         "Running time, memory use, error messages, access to the machine.", "Side channels."
     ),
-    Item(
-        "The proofs are about real numbers; the last digits of double-precision noise are "
-        "not covered.",
-        "Floating point.",
-    ),
+)
+LAST_DIGITS = Item(
+    "The proof is about real numbers; the last digits of double-precision noise are not "
+    "covered.",
+    "Floating point.",
 )
 INTENDED = (
     Item(
@@ -143,6 +144,7 @@ def card_sections(
     proved = guarantee.status is Status.PROVED
     against = (*AGAINST, *(() if proved else (IF_TRUE,))) if holds else AGAINST_NOBODY
     assumed = ("It assumes:",) if words.assumptions else ()
+    ideal = (LAST_DIGITS,) if IDEAL_NOISE in guarantee.assumptions else ()
     sections = [
         Section("Model", items=tuple(map(Item, _model_lines(summary, dataset, version)))),
         Section(
@@ -153,7 +155,7 @@ def card_sections(
         ),
         *_intervals(summary),
         Section("Against whom", items=against),
-        Section("What is not protected", items=NOT_PROTECTED),
+        Section("What is not protected", items=(*NOT_PROTECTED, *ideal)),
         Section("Intended use", items=INTENDED if holds else NOT_INTENDED),
         Section("How to cite the guarantee", paragraphs=(citation(guarantee, version),)),
     ]

@@ -158,17 +158,21 @@ class BoxScores:
         reach = size * self.radius**2
         steps = math.ceil(math.sqrt(2 * bend * reach / self.gap))
         theta = carry = ahead = np.zeros(size)
+        value, _ = oracle(theta)
         for k in range(steps):
             share = 2 / (k + 2)
-            _, gradient = oracle(theta + share * (ahead - theta))
+            between = theta + share * (ahead - theta)
+            _, gradient = oracle(np.clip(between, -self.radius, self.radius))
             moved = ahead - gradient / (share * bend)
             ahead = np.clip(moved, -self.radius, self.radius)
             step = share * (ahead - theta) + carry
             before, theta = theta, theta + step
             carry = step - (theta - before)
-            if self._bound(theta, oracle(theta)[1]) <= self.gap:
+            inside = np.clip(theta, -self.radius, self.radius)
+            value, gradient = oracle(inside)
+            if self._bound(inside, gradient) <= self.gap:
                 break
-        return oracle(np.clip(theta, -self.radius, self.radius))[0]
+        return value
 
     def _curvature(self, size: int) -> float:
         """Return the largest eigenvalue of one record's Hessian on a support."""

@@ -28,8 +28,8 @@ class SearchPlan(Protocol):
         """What one fit may spend."""
         ...
 
-    def check_rows(self, count: int, neighbours: Neighbours) -> tuple[str, ...]:
-        """Refuse a table of the wrong size; return what the guarantee then assumes."""
+    def check_rows(self, count: int, neighbours: Neighbours) -> None:
+        """Refuse a table of the wrong size, where that is public."""
         ...
 
     def smallest_part(self, count: int) -> int:

@@ -17,11 +17,7 @@ from confide.privacy import Budget, Neighbours, Zcdp, round_down, row_budget
 from confide.tuning.base import PAGE, SearchResult
 from confide.tuning.scores import TOTAL_ERROR, Score, SearchTable
 
-ROWS_PER_CHUNK = 40
-"""A record joins any of c chunks: of 40·c records none joins a given one e^−40 of times."""
 MOST_CHUNKS = 2000
-NO_EMPTY_CHUNK = "no chunk of the search is empty by chance (odds below 1e-14)"
-ENOUGH_ROWS = "it is publicly known that the table has {} rows or more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +32,17 @@ class ChunkPlan:
     chunks: int
     log_range: float
 
-    def check_rows(self, count: int, neighbours: Neighbours) -> tuple[str, ...]:
-        """Refuse tables that could leave a chunk empty."""
-        private = neighbours is Neighbours.ADD_REMOVE
-        least = self.chunks * (ROWS_PER_CHUNK if private else 1)
-        if count < least:
+    def check_rows(self, count: int, neighbours: Neighbours) -> None:
+        """Refuse fewer rows than chunks where their number is public.
+
+        Where it is private chunks may be empty: noise is released from them.
+        """
+        if neighbours is Neighbours.REPLACE_ONE and count < self.chunks:
             raise InvalidData(
-                f"a search over {self.chunks - 1} candidates in chunks needs {least} rows "
-                "or more, so that no chunk is empty; the table has fewer. Try fewer "
-                "candidates, or method='random-stopping'."
+                f"a search over {self.chunks - 1} candidates in chunks needs {self.chunks} "
+                "rows or more under replace-one neighbours, one for every chunk; the table "
+                "has fewer. Try fewer candidates, or method='random-stopping'."
             )
-        return (NO_EMPTY_CHUNK, ENOUGH_ROWS.format(least)) if private else ()
 
     def smallest_part(self, count: int) -> int:
         """Return how many rows the smallest of equal chunks has."""

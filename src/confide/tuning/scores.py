@@ -18,7 +18,7 @@ from confide._registry import Registry
 from confide._types import AnyArray, Array
 from confide.data import Schema, read_table
 from confide.data.matrix.sums import MAX_ROWS
-from confide.data.schema.parse_values import as_cells
+from confide.data.schema.parse_values import as_cells, cells_as_numbers
 from confide.errors import InvalidData, InvalidParameter, MissingPublicBound
 
 
@@ -59,6 +59,13 @@ class SearchTable:
         return SearchTable(
             rows, None if self.target is None else self.target[places], self.schema
         )
+
+    @property
+    def kept(self) -> "SearchTable":
+        """The rows to judge by: where a schema drops rows without a target, the others."""
+        if self.target is not None or self.schema is None:
+            return self
+        return SearchTable(self.schema.kept(self.features), None, self.schema)
 
     def rehearse(self, model: Any) -> Any:
         """Return what a fit on all rows would promise, or raise what it would refuse."""
@@ -106,9 +113,10 @@ class Score:
 
     def total(self, model: Any, table: SearchTable) -> float:
         """Return the sum over a table, correctly rounded."""
-        if not table.count:
+        judges = table.kept
+        if not judges.count:
             return 0.0
-        losses = self.losses(model, table.features, table.actual)
+        losses = self.losses(model, judges.features, judges.actual)
         kept = np.clip(np.where(np.isnan(losses), self.bound, losses), 0.0, self.bound)
         return math.fsum(kept)
 
@@ -175,8 +183,14 @@ def deviance(estimator: Any) -> Score:
 def _error(
     model: Any, features: Any, actual: AnyArray, lower: float, upper: float
 ) -> Array:
-    seen = np.clip(np.asarray(actual, dtype=np.float64), lower, upper)
+    seen = np.clip(_numbers(actual), lower, upper)
     return seen - np.clip(model.predict(features), lower, upper)
+
+
+def _numbers(actual: AnyArray) -> Array:
+    """Read a target as a fit does: numbers beyond doubles are infinite."""
+    read = cells_as_numbers(actual) if actual.dtype == object else None
+    return actual.astype(np.float64) if read is None else read
 
 
 def _range(estimator: Any, name: str) -> tuple[float, float]:

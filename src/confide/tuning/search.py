@@ -111,15 +111,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         ]
         promises = [model.rehearse(X, y) for model in models]
         guarantee = _common([promise.guarantee for promise in promises])
-        if schema is not None and y is None and schema.target.missing == "drop":
-            raise InvalidParameter(
-                "missing of the target",
-                '"refuse" in a search, for a chunk may be left without a target',
-                "drop",
-                "Leave out the rows without a target first.",
-            )
         table = SearchTable.of(X, y, schema)
-        assumed = plan.check_rows(table.count, guarantee.neighbours)
+        plan.check_rows(table.count, guarantee.neighbours)
         labels = promises[0].labels
         if labels is not None:
             for model in models:
@@ -131,7 +124,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 part.rehearse(model)
         whole = replace(guarantee, budget=budget, theorem=method.theorem, assumptions=())
         parts = assumptions_of([whole, *(promise.guarantee for promise in promises)])
-        assumed = (*(line for line in parts if line != ONE_ROW), *assumed)
+        assumed = tuple(line for line in parts if line != ONE_ROW)
         warn_if_claimed(whole, callers=2)
         seed = self.random_state
         entropy = Entropy.of(self.estimator.random_state if seed is None else seed)

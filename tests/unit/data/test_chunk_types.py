@@ -138,10 +138,13 @@ def test_files_without_a_row_group_are_empty_tables(tmp_path: Path) -> None:
     kinds = arrow.schema([("age", arrow.float64()), ("y", arrow.int64())])
     parquet.ParquetWriter(folder / "0.parquet", kinds).close()
     schema = Schema((Number("age", 0, 1),), Target("y", labels=(0, 1)))
-    with pytest.raises(InvalidData, match="it is empty"):
-        LogisticRegression(Pure(1), schema=schema).fit(folder)
-    with pytest.raises(InvalidData, match="it is empty"):
-        LogisticRegression(Pure(1), classes=(0, 1)).fit(folder, "y")
+    for model, named in (
+        (LogisticRegression(Pure(1), schema=schema), None),
+        (LogisticRegression(Pure(1), classes=(0, 1)), "y"),
+    ):
+        assert np.isfinite(model.fit(folder, named).coef_).all()
+        with pytest.raises(InvalidData, match="it is empty"):
+            model.set_params(neighbours="replace-one").fit(folder, named)
 
 
 def test_a_date_that_pandas_cannot_hold_is_not_quoted(tmp_path: Path) -> None:

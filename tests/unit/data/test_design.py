@@ -134,8 +134,9 @@ def test_a_sample_of_its_rows_is_that_of_the_dense_design(kind, stride):
 def test_the_split_gradient_keeps_its_bound(kind, height):
     rng = np.random.default_rng(3)
     target = np.sign(rng.normal(size=20_000))
-    rows, plain = (bound_rows(design, target, 1.0, height) for design in both(kind, 20_000))
-    objective = Objective(Logistic(), rows.dimension, float(np.hypot(1, height)), 1.0)
+    norm = 1 + 1e-9
+    rows, plain = (bound_rows(one, target, norm, height) for one in both(kind, 20_000))
+    objective = Objective(Logistic(), rows.dimension, float(np.hypot(norm, height)), 1.0)
     linear = rng.normal(size=rows.dimension)
     task = Problem(objective, rows, linear, objective.ridge)
     theta = 5 * rng.normal(size=rows.dimension)

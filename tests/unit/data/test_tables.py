@@ -149,7 +149,6 @@ BAD_FILES = {
     "quote without end": (f'age,y\n1,"{WORD}\n2,no\n', "must be a table|empty|table"),
     "nothing": ("", "column names"),
     "blank": ("\n\n", "column names"),
-    "no rows": ("age,y\n", "empty"),
     "missing refused": ("age,y,must\n1,no,3\n1,no,\n", "column 'must'"),
 }
 

@@ -6,9 +6,17 @@ import mpmath
 import numpy as np
 import pytest
 
-from confide.objectives import Clipped, HuberizedHinge, Logistic, Poisson, Squared
+from confide.objectives import (
+    Clipped,
+    HuberizedHinge,
+    Logistic,
+    Nuclear,
+    Poisson,
+    Squared,
+)
 from confide.objectives.tabulated import EXP_ERROR, TANH_ERROR, exp_of, tanh_of_half
 from confide.objectives.twofold import TWOFOLD_UNIT, Twofold, two_product, two_sum
+from confide.objectives.twofold_prox import twofold_prox
 
 COUNT = 2000
 
@@ -119,3 +127,11 @@ def test_slopes_beyond_doubles_round_to_slopes(loss):
     fine = loss.twofold_slope(Twofold.of(eta), label)
     np.testing.assert_allclose(fine.high, loss.slope(eta, label), rtol=0, atol=4e-15)
     assert np.all(np.abs(fine.low) <= np.spacing(np.abs(fine.high)))
+
+
+@pytest.mark.parametrize("entries", [[0.0] * 4, [3.0, 0.0, 0.0, 0.0], [2.0, 4.0, 1.0, 2.0]])
+def test_matrices_of_low_rank_are_shrunk_without_a_warning(entries):
+    kink, point = Nuclear(1.0, (2, 2)), np.array(entries)
+    with np.errstate(all="raise", under="ignore"):
+        found = twofold_prox(kink, None, Twofold.of(point), 1.0)
+    assert found.high == pytest.approx(kink.prox(point, 1.0), abs=1e-15)

@@ -373,3 +373,11 @@ def test_the_page_is_whole_and_alone():
     named = [v for name, v in read.attributes if name == "aria-labelledby"]
     assert {part for value in named for part in value.split()} <= set(ids)
     assert read.tags.count("table") == read.tags.count("caption")
+
+
+@pytest.mark.parametrize(("ending", "covered"), [("", False), ("-exact", True)])
+def test_the_card_says_whether_last_digits_are_covered(ending, covered):
+    theorem = f"objective-perturbation.md#objective-pure{ending}"
+    made = Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.PROVED, theorem)
+    card = model_card(a_summary(made))
+    assert ("last digits of double-precision noise" not in card) == covered

@@ -41,7 +41,6 @@ from confide.privacy.guarantee import (
     ROW_LIMIT,
 )
 from confide.tuning import SCORES, ChunkedSearch, PrivateSearch, RandomStopping
-from confide.tuning.chunks import NO_EMPTY_CHUNK
 from confide.tuning.scores import SearchTable, score_for
 
 RIDGES = {"l2": [5.0, 1e6]}
@@ -100,7 +99,6 @@ def test_the_winner_promises_what_the_search_costs(rows, method):
     assert {ARITHMETIC, ROW_LIMIT, ONE_ROW} <= set(guarantee.assumptions)
     assert guarantee.private
     assert PUBLIC_LABELS in guarantee.assumptions
-    assert (NO_EMPTY_CHUNK in guarantee.assumptions) == (method == "chunks")
     assert [event.epsilon for event in search.release_.events] == [2]
     assert "private-tuning" in str(search.summary())
 
@@ -236,9 +234,6 @@ def test_data_frames_and_tables_with_a_schema():
     stopping = PrivateSearch(model, RIDGES, Approx(50, 1e-4), method="random-stopping")
     with pytest.raises(InvalidParameter, match="rows_per_person"):
         stopping.fit(frame)
-    dropping = Schema(columns, Target("y", bound=4, missing="drop"))
-    with pytest.raises(InvalidParameter, match="without a target"):
-        PrivateSearch(LinearRegression(schema=dropping), RIDGES, Pure(400)).fit(frame)
     plain = PrivateSearch(
         LinearRegression(target_bound=4.0), {"l2": [100.0, 1e8]}, Pure(90)
     )
@@ -294,7 +289,7 @@ def test_candidates_must_not_be_refuted_and_about_the_same_relation(rows, other,
 def test_bad_data_are_refused_before_anything_is_spent(book, rows):
     X, y = rows
     search = PrivateSearch(LogisticRegression(ledger=book), RIDGES, Pure(1))
-    for spoilt in ((np.full_like(X, np.nan), y), (X, np.zeros_like(y)), (X[:119], y[:119])):
+    for spoilt in ((np.full_like(X, np.nan), y), (X, np.zeros_like(y))):
         with pytest.raises(InvalidData):
             search.fit(*spoilt)
     low = PrivateSearch(LogisticRegression(ledger=book), {"l2": [5.0, 1e-9]}, Pure(1))
@@ -306,6 +301,8 @@ def test_bad_data_are_refused_before_anything_is_spent(book, rows):
     assert len(book.entries()) == 1
     equal = LogisticRegression(neighbours="replace-one", classes=[0, 1])
     PrivateSearch(equal, RIDGES, Pure(1)).fit(X[:3], y[:3])
+    with pytest.raises(InvalidData, match="one for every chunk"):
+        PrivateSearch(equal, RIDGES, Pure(1)).fit(X[:2], y[:2])
 
 
 def test_nothing_is_drawn_before_the_charge(book, rows, monkeypatch):

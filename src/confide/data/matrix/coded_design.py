@@ -253,7 +253,7 @@ class CodedDesign:
         return Dense(self.toarray()).largest_norms(few)
 
     def refuse_infinite(self) -> None:
-        """Explain which entry is not finite, or too large."""
+        """Refuse entries that are not finite."""
         refuse_infinite(self.numbers)
 
     def __repr__(self) -> str:

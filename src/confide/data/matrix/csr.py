@@ -239,7 +239,7 @@ class Csr:
         return np.sqrt(np.bincount(row, squares, len(counts)))
 
     def refuse_infinite(self) -> None:
-        """Explain which entry is not finite, or too large."""
+        """Refuse entries that are not finite."""
         refuse_infinite(self.matrix.data)
 
     def __repr__(self) -> str:

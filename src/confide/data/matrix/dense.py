@@ -244,7 +244,7 @@ class Dense:
         return np.concatenate(parts)
 
     def refuse_infinite(self) -> None:
-        """Explain which entry is not finite, or too large."""
+        """Refuse entries that are not finite."""
         refuse_infinite(self.array)
 
     def __repr__(self) -> str:

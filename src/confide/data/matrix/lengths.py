@@ -7,8 +7,6 @@ import numpy as np
 from confide._types import AnyArray, Array
 from confide.errors import InvalidData
 
-MAX_ROW_LENGTH = float(np.sqrt(np.finfo(np.float64).max))
-"""Longer rows have a squared length that is no double."""
 SMALL_SQUARE, LARGE_SQUARE = 1e-280, 1e280
 """Between these squared lengths are sums of normal doubles, but for what is negligible."""
 ROWS_AT_ONCE = 1024
@@ -59,7 +57,7 @@ def sum_row_by_row(terms: str, rows: AnyArray, others: AnyArray) -> AnyArray:
 
 
 def refuse_infinite(values: AnyArray) -> None:
-    """Explain what is wrong with values of which some are not finite; quote none."""
+    """Refuse values of which some are not finite; quote none."""
     if np.isnan(values).any():
         raise InvalidData(
             "X must hold finite numbers; it contains NaN. Fill or drop missing values "
@@ -70,7 +68,3 @@ def refuse_infinite(values: AnyArray) -> None:
             "X must hold finite numbers; it contains infinity, or a number that is too "
             "large for a double."
         )
-    raise InvalidData(
-        "the squared length of every row of X must fit a double; a value is too large. "
-        "Bring the columns to a common public range first."
-    )

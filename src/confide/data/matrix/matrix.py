@@ -179,7 +179,7 @@ class Matrix(Protocol):
         ...
 
     def refuse_infinite(self) -> None:
-        """Explain which entry is not finite, or too large."""
+        """Refuse entries that are not finite."""
         ...
 
 

@@ -7,14 +7,14 @@ largest entries are too long together is scaled down; both look at one record al
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from confide._types import Array
-from confide.data.matrix.lengths import MAX_ROW_LENGTH
 from confide.data.matrix.matrix import as_matrix
-from confide.data.rows.in_memory import InMemoryRows
+from confide.data.rows.in_memory import InMemoryRows, shortening, shrink_long_rows
 from confide.errors import InvalidParameter
 
 LARGEST = 1e100
@@ -49,10 +49,27 @@ class EntryBounds:
 
     def norm(self, count: int) -> float:
         """Return how long any so many entries of a row can be together."""
-        alone = self.most * math.sqrt(count)
+        alone = _repeated(self.most, count)
         if self.length is None:
             return alone
-        return min(alone, self.length * math.sqrt(-(-count // self.few)))
+        return min(alone, _repeated(self.length, -(-count // self.few)))
+
+
+def round_up(length: float, square: Fraction) -> float:
+    """Return the first double from a guess on whose square is not below a number."""
+    while Fraction(length) ** 2 < square:
+        length = math.nextafter(length, math.inf)
+    return length
+
+
+def length_beside(length: float, height: float) -> float:
+    """Return how long a row is together with a constant entry, rounded up."""
+    square = Fraction(length) ** 2 + Fraction(height) ** 2
+    return round_up(math.hypot(length, height), square)
+
+
+def _repeated(length: float, times: int) -> float:
+    return round_up(length * math.sqrt(times), times * Fraction(length) ** 2)
 
 
 def bound_entries(
@@ -69,10 +86,9 @@ def bound_entries(
     if not np.isfinite(largest):
         matrix.refuse_infinite()
     if bounds.length is not None:
-        lengths = matrix.largest_norms(bounds.few)
-        if not (lengths <= MAX_ROW_LENGTH).all():
-            matrix.refuse_infinite()
-        factor = bounds.length / np.maximum(lengths, bounds.length)
+        matrix, _, long = shrink_long_rows(matrix, bounds.length)
+        norms = matrix.largest_norms(bounds.few)
+        factor = shortening(norms, bounds.length, bounds.few, long)
         return InMemoryRows(matrix, target, factor, height)
     if largest > bounds.most:
         matrix = matrix.clipped(bounds.most)

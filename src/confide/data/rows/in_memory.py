@@ -16,7 +16,6 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from confide._types import AnyArray, Array
-from confide.data.matrix.lengths import MAX_ROW_LENGTH
 from confide.data.matrix.matrix import Matrix, as_matrix
 from confide.data.matrix.sums import (
     MOST_ADDED,
@@ -125,8 +124,10 @@ T = TypeVar("T")
 
 STRIPES = 16
 ROUNDING_MARGIN = 1e-14
-"""By so much, and a unit in the last place for every column, a shortened row stays below
-the bound, so that rounding never exceeds it."""
+"""By so much, and a unit in the last place for every column, rows stay below their bound,
+so that rounding never exceeds it."""
+LONG_ROW, SHRINKAGE = 2.0**400, 2.0**-600
+"""Longer rows are divided: else their squares, and products with them, might overflow."""
 MANY_BLOCKS = 48
 
 
@@ -414,27 +415,40 @@ def bound_rows(
     """Bound every row by ``row_norm`` and close the box.
 
     ``features`` is a `Matrix`, or a float array or sparse matrix of two dimensions, already
-    checked for type and shape; values that are not finite are refused here, in the same
-    sweep that measures the rows. Entries that a sparse matrix holds twice are added up
-    first: a length is about sums.
+    checked for type and shape; values that are not finite are refused here. Entries that a
+    sparse matrix holds twice are added up first: a length is about sums.
     """
     matrix = as_matrix(features).without_duplicates()
-    rows = InMemoryRows(matrix, target, None, height)
     if matrix.reach <= row_norm < np.inf:
-        return rows
-    factor = np.empty(rows.count)
-    below = row_norm * (
-        1 - ROUNDING_MARGIN - float(np.finfo(np.float64).eps) * matrix.shape[1]
-    )
-    low, finite, longest = 0, True, 0.0
-    for block in rows.blocks(0, rows.count):
-        length = block.features.lengths()
-        longest = max(longest, float(length.max(initial=0.0)))
-        finite = finite and bool((length <= MAX_ROW_LENGTH).all())
-        part = factor[low : low + len(length)]
-        np.divide(below, length, out=part, where=length > row_norm)
-        part[length <= row_norm] = 1.0
-        low += len(length)
-    if not finite:
+        return InMemoryRows(matrix, target, None, height)
+    matrix, lengths, long = shrink_long_rows(matrix, row_norm)
+    factor = shortening(lengths, row_norm, matrix.shape[1], long)
+    return InMemoryRows(matrix, target, factor if (factor != 1).any() else None, height)
+
+
+def shrink_long_rows(matrix: Matrix, row_norm: float) -> tuple[Matrix, Array, AnyArray]:
+    """Return rows whose squares are doubles, their lengths, and which were too long.
+
+    Such a row, which lies far beyond the bound, is divided by a power of two; no other one
+    changes. Values that are not finite are refused.
+    """
+    parts = InMemoryRows(matrix, np.zeros(matrix.shape[0]), None, 0.0)
+    lengths = parts.lengths()
+    long = ~(lengths <= max(LONG_ROW, row_norm))
+    if long.any():
         matrix.refuse_infinite()
-    return InMemoryRows(matrix, target, factor if longest > row_norm else None, height)
+        matrix = matrix.scaled(np.where(long, SHRINKAGE, 1.0))
+        lengths[long] = matrix[np.flatnonzero(long)].lengths()
+    return matrix, lengths, long
+
+
+def shortening(lengths: Array, bound: float, terms: int, long: AnyArray) -> Array:
+    """Return the factor of every row: 1, or less where it would pass a bound.
+
+    ``lengths`` are sums of so many squares, rounded; ``long`` rows pass it for sure. All
+    stay below the bound by more than rounding can take from a length or add to a product.
+    """
+    below = bound * (1 - ROUNDING_MARGIN - float(np.finfo(np.float64).eps) * terms)
+    factor = np.ones(len(lengths))
+    np.divide(below, lengths, out=factor, where=long | (lengths > below))
+    return factor

@@ -32,6 +32,7 @@ from confide.mechanisms.gradient.iterations import (
     StepRule,
     Steps,
     check_averaged,
+    first_of_tail,
     least_scale,
 )
 from confide.mechanisms.gradient.ssadmm import PAGE, SUM, check_rho
@@ -157,7 +158,7 @@ class PublishedMpAdmm:
 
 @dataclass(frozen=True, slots=True)
 class ThreeNoises:
-    """Exact gradients, and noise on x, z and y after every step.
+    """Exact gradients, and noise on x, z and y after every step; else as `Admm`.
 
     ``noise`` is that of the sum of gradients; every step carries it over to x, and z and
     y get as much as x.
@@ -176,22 +177,24 @@ class ThreeNoises:
         kink, constraint = objective.nonsmooth_part, objective.constraint
         ridge = objective.ridge / scale + rho
         x, z, y, total = np.zeros((4, dimension))
-        turns = 0
-        for size in sizes:
+        lengths = tuple(sizes)
+        first = first_of_tail(len(lengths), admm.averaged)
+        for turn, size in enumerate(lengths):
             pull = x / size + rho * z - y - gradient(x) / scale
             x = pull / (ridge + 1 / size)
-            z = prox(kink, constraint, x + y / rho, 1 / (rho * scale))
+            before = y / rho
+            z = prox(kink, constraint, x + before, 1 / (rho * scale))
             y = y + rho * (x - z)
             reach = self.reach(size, scale)
             x, z, y = np.stack([x, z, y]) + reach * self.noise.draw(
                 3 * dimension, entropy
             ).reshape(3, dimension)
-            turns += 1
-            total += x
-        final = total / turns if admm.averaged else x
+            if turn >= first:
+                total += x + before if admm.wants_z else x
+        total /= len(lengths) - first
         if not admm.wants_z:
-            return np.array(final)
-        return prox(kink, constraint, np.array(final) + y / rho, 1 / (rho * scale))
+            return total
+        return prox(kink, constraint, total, 1 / (rho * scale))
 
     def reach(self, size: float, scale: float) -> float:
         """Return how far x moves when the sum of gradients moves by 1."""

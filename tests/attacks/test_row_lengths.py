@@ -1,0 +1,101 @@
+"""No row passes its public bound by a rounding: lengths that are made to be rounded down.
+
+The row of a theorem is the real vector of features times their factor. Its squared length
+is computed here without rounding.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from confide.data import EntryBounds, bound_entries, bound_rows
+from confide.data.rows import in_memory
+from confide.data.rows.entry_bounds import length_beside
+from confide.objectives import Logistic, Objective
+
+NORMS = [1.0, 0.1, 1 / 3, 1e-100, 1e100]
+
+
+def squared(row):
+    return sum(Fraction(float(entry)) ** 2 for entry in row)
+
+
+def longest(rows):
+    """Return the largest squared length of features times factors, and of the product."""
+    whole = np.asarray(rows.features.toarray(), dtype=np.float64)
+    factor = np.ones(len(whole)) if rows.factor is None else rows.factor
+    exact = max(
+        squared(row) * Fraction(float(own)) ** 2
+        for row, own in zip(whole, factor, strict=True)
+    )
+    return max(exact, *map(squared, rows.toarray()))
+
+
+def sum_of(rows, norm):
+    return longest(bound_rows(rows, np.zeros(len(rows)), norm, 0.0))
+
+
+def at_the_bound(norm, columns, count, seed):
+    """Return rows whose lengths are the bound and a few units in the last place more."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(count, columns))
+    rows *= norm / np.linalg.norm(rows, axis=1, keepdims=True)
+    steps = rng.integers(-3, 4, rows.shape)
+    return rows + steps * np.spacing(rows)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("columns", [1, 2, 7, 300])
+def test_rows_at_the_bound_stay_within_it(norm, columns):
+    rows = at_the_bound(norm, columns, 40, 1)
+    assert max(map(squared, rows)) > Fraction(norm) ** 2, "some rows are longer"
+    assert sum_of(rows, norm) <= Fraction(norm) ** 2
+    assert sum_of(sparse.csr_array(rows).toarray(), norm) <= Fraction(norm) ** 2
+
+
+def test_a_bound_that_trusts_rounded_lengths_would_be_seen(monkeypatch):
+    monkeypatch.setattr(in_memory, "ROUNDING_MARGIN", -1e-14)
+    with pytest.raises(AssertionError):
+        test_rows_at_the_bound_stay_within_it(1.0, 7)
+
+
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=5), st.sampled_from(NORMS))
+def test_no_double_makes_a_row_too_long(row, norm):
+    rows = np.array([row])
+    bounded = bound_rows(rows, np.zeros(1), norm, 0.0)
+    assert longest(bounded) <= Fraction(norm) ** 2
+    if squared(row) > Fraction(norm) ** 2:
+        assert longest(bounded) >= (Fraction(norm) * (1 - Fraction(1, 10**12))) ** 2
+    thin = bound_rows(sparse.csr_array(rows), np.zeros(1), norm, 0.0)
+    assert longest(thin) <= Fraction(norm) ** 2
+
+
+@given(st.lists(NUMBERS, min_size=3, max_size=5), st.integers(1, 4))
+def test_no_double_makes_few_entries_too_long(row, few):
+    for bounds in (EntryBounds(1 / 3), EntryBounds.scaled(few, 0.7)):
+        bounded = bound_entries(np.array([row]), np.zeros(1), bounds, 0.0)
+        factor = 1.0 if bounded.factor is None else float(bounded.factor[0])
+        kept = sorted(map(abs, bounded.features.toarray()[0]))
+        for count in range(1, len(row) + 1):
+            length = squared(kept[-count:]) * Fraction(factor) ** 2
+            assert length <= Fraction(bounds.norm(count)) ** 2
+
+
+@pytest.mark.parametrize("height", [0.3, 0.1, 1 / 3])
+@pytest.mark.parametrize("count", [1, 2, 3, 7])
+def test_a_constant_column_is_within_the_bound(height, count):
+    entries = EntryBounds(1 / 3)
+    norm = length_beside(entries.norm(count), height)
+    assert Fraction(norm) ** 2 >= count * Fraction(1 / 3) ** 2 + Fraction(height) ** 2
+    objective = Objective(Logistic(), 9, 9.0, entries=entries, height=height)
+    few = objective.restricted_to(count)
+    assert Fraction(few.row_norm) >= Fraction(norm)
+    assert few.row_norm == pytest.approx(math.hypot(math.sqrt(count) / 3, height))
