@@ -18,6 +18,7 @@ from confide.objectives.hinge_losses import (
     HuberizedHinge,
     SmoothedHinge,
     is_hinge,
+    wider,
 )
 from confide.objectives.losses import (
     LOSSES,
@@ -92,4 +93,5 @@ __all__ = [
     "is_squared",
     "is_uniform",
     "prox",
+    "wider",
 ]

@@ -160,5 +160,15 @@ class Hinge(LossTraits):
 
 
 def is_hinge(loss: Loss) -> bool:
-    """Whether a loss is the plain hinge: it has a solver of its own."""
+    """Whether a loss is the plain hinge."""
     return isinstance(loss, Hinge)
+
+
+WIDE = 0.3
+
+
+def wider(loss: Loss) -> Loss | None:
+    """Return a loss that is easier to minimise and has its minimiser nearby, or None."""
+    if isinstance(loss, HuberizedHinge) and loss.width < WIDE:
+        return HuberizedHinge(10 * loss.width)
+    return None

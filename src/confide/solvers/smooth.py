@@ -18,7 +18,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from confide._types import AnyArray, Array
 from confide.data.rows.in_memory import InMemoryRows
 from confide.errors import NotSolved
-from confide.objectives import is_logistic
+from confide.objectives import is_logistic, wider
 from confide.objectives.twofold import Twofold
 from confide.solvers.problem import (
     UNIT,
@@ -36,6 +36,8 @@ PAIRS_BYTES = 2**27
 """So much memory the pairs may take where there are more than the fewest."""
 WIDEST_HESSIAN = 1500
 WIDEST_CERTIFICATE = 80
+NEARBY = 0.01
+"""How near the minimiser of an easier loss must be known, in reaches of one record."""
 MOST_TRIALS = 40
 MANY_TRIALS = 2
 """From so many trials on a line is halved until two slopes say where they vanish."""
@@ -323,6 +325,10 @@ def minimise_smooth(
     Without ``certify`` rounding is left out of account and a stall is good enough.
     """
     objective = problem.objective
+    if start is None and (easier := wider(objective.loss)) is not None:
+        nearby = replace(problem, objective=replace(objective, loss=easier))
+        rough = NEARBY * objective.lipschitz / objective.strong_convexity
+        start = minimise_smooth(nearby, max(tolerance, rough), certify=certify).theta
     goal = StoppingRule(tolerance * objective.strong_convexity, certify)
     look = goal.look(problem)
     if objective.dimension > WIDEST_HESSIAN:
