@@ -10,8 +10,8 @@ from confide.noise.lattice import LatticeNoise
 
 CHOICES = {
     "confide.noise.random_choice.SignedWeights": "draw",
-    "confide.selection.choice_cost": "choose_several",
-    "confide.selection.thresholding": "largest",
+    "confide.noise.samplers.Gumbel": "largest",
+    "confide.noise.samplers.Laplace": "largest",
     "confide.tuning.chunks": "choose",
 }
 """Where a choice is made by noisy scores or by weights."""
@@ -35,10 +35,7 @@ class Tape:
         monkeypatch.setattr(LatticeNoise, "add", added)
         for place, name in CHOICES.items():
             owner = _find(place)
-            if hasattr(owner, name):
-                monkeypatch.setattr(owner, name, self._watch(getattr(owner, name)))
-        aggregate = import_module("confide.selection.choice_cost")
-        monkeypatch.setattr(aggregate, "largest", self._watch(aggregate.largest))
+            monkeypatch.setattr(owner, name, self._watch(getattr(owner, name)))
 
     def _watch(self, honest):
         def watched(*given):
