@@ -231,10 +231,10 @@ class _Rounding:
         """Bound the error; ``margins`` is the sum of |⟨x, θ⟩| over the rows."""
         objective, count = problem.objective, problem.rows.count
         length = float(np.linalg.norm(theta))
-        bend = curvature_bound(objective.loss, objective.public)
+        curvature = curvature_bound(objective.loss, objective.public)
         reach = objective.row_norm * length
-        per_row = bend * self.inner * reach + self.outer * objective.slope_bound
-        whole = objective.row_norm * (count * per_row + self.margin * bend * margins)
+        per_row = curvature * self.inner * reach + self.outer * objective.slope_bound
+        whole = objective.row_norm * (count * per_row + self.margin * curvature * margins)
         outside = float(np.linalg.norm(problem.linear)) + length * float(
             problem.ridge.max()
         )
