@@ -70,6 +70,7 @@ def split_gradient(problem: Problem, theta: Twofold) -> tuple[Twofold, float]:
     loss, longest, steepest = objective.loss, objective.row_norm, objective.slope_bound
     exact = _wide(theta.high) + theta.low
     point = _Point.of(rows, exact)
+    at_once = problem.sum_shape.rows_added
 
     def part(block: Block) -> Partial:
         groups = tuple(group.unpacked() for group in block.features.groups)
@@ -84,7 +85,7 @@ def split_gradient(problem: Problem, theta: Twofold) -> tuple[Twofold, float]:
         return float(np.abs(margin).sum()), whole, total, *cells
 
     def whole(block: Block) -> Partial:
-        return pairwise_sum(map(part, block.pieces(problem.sum_shape.rows_added)))
+        return pairwise_sum(map(part, block.pieces(at_once)))
 
     size, last, total, *cells = rows.sum(whole)
     if cells:
