@@ -229,7 +229,7 @@ class Calibration:
         if finest > self.tolerance:
             raise InvalidParameter(
                 "tolerance",
-                f"at least {finest:.1g} for tables of this shape and this ridge "
+                f"at least {1.01 * finest:.2e} for tables of this shape and this ridge "
                 f"(l2 = {self.objective.l2:.3g}): arithmetic certifies no less",
                 self.tolerance,
                 "Raise l2, or leave the mechanism's tolerance at None.",
