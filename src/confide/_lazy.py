@@ -7,16 +7,16 @@ from typing import Any
 
 
 def lazy(
-    package: str, homes: Mapping[str, Collection[str]]
+    package: str, modules: Mapping[str, Collection[str]]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return a package's ``__getattr__`` and ``__dir__``.
 
-    ``homes`` has the modules of the package, each with the names that it lends to it.
+    ``modules`` has the modules of the package, each with the names that it lends to it.
     """
-    lent = {name: home for home, names in homes.items() for name in names}
+    lent = {name: module for module, names in modules.items() for name in names}
 
     def find(name: str) -> Any:
-        if name in homes:
+        if name in modules:
             return import_module(f"{package}.{name}")
         if name not in lent:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
@@ -25,6 +25,6 @@ def lazy(
         return found
 
     def names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *homes, *lent})
+        return sorted({*vars(sys.modules[package]), *modules, *lent})
 
     return find, names

@@ -12,6 +12,7 @@
     ├── TamperedLedger        the entries of a ledger do not fit together any more
     ├── PrivacyLeak           something tried to look at or copy what must not leave
     ├── DataNotFound          a dataset is neither on this machine nor to be downloaded
+    ├── NoRandomness          the operating system has no random bits; nothing was spent
     └── NotSolved             a solver broke its promise: a defect of confide
 
     ClaimedGuarantee          a warning: what is about to be paid for is not PROVED
@@ -120,6 +121,10 @@ class PrivacyLeak(ConfideError):
 
 class DataNotFound(ConfideError, FileNotFoundError):
     """A dataset is neither on this machine nor can it be downloaded."""
+
+
+class NoRandomness(ConfideError, RuntimeError):
+    """The operating system has no random bits; nothing was drawn and nothing spent."""
 
 
 class NotSolved(ConfideError, RuntimeError):

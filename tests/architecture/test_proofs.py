@@ -246,3 +246,9 @@ def test_every_theorem_says_how_it_is_checked(page):
     for section in sections:
         if "**Proof" in section:
             assert "Checked by:" in section, section.splitlines()[0]
+
+
+@pytest.mark.parametrize("page", sorted(PROOFS.parent.rglob("*.md")), ids=lambda p: p.stem)
+def test_every_check_that_a_page_names_is_there(page):
+    named = re.findall(r"\btests/[\w/]+\.py\b", page.read_text("utf-8"))
+    assert not [name for name in named if not (PROOFS.parents[1] / name).exists()]

@@ -435,7 +435,7 @@ def test_thresholding_pays_for_computed_sums(relation):
     share = 0.5 * 0.95 / 2
     scale = exact * math.sqrt(3 / (2 * share))
     assert plan.noise.scale >= scale * (1 + SLACK / relation.shifts)
-    assert plan.bend.scale >= (1 + SLACK) * math.sqrt(3 / (2 * 0.5 / 20))
+    assert plan.eigenvalue_noise.scale >= (1 + SLACK) * math.sqrt(3 / (2 * 0.5 / 20))
     rows = tables(relation, 200, 5)
     radius = trusted_radius(few, 1.0)
     for theta in (np.zeros(5), np.array([0.5, 0, -0.2, 0, 0]), np.full(5, 1e9)):

@@ -69,7 +69,7 @@ def test_the_bend_is_attained(penalty):
         sum(c * penalty.value(np.array([x + d])) for c, d in ((1, -h), (-2, 0), (1, h)))
         for x in t
     ]
-    assert min(second) / h**2 == pytest.approx(penalty.bend, rel=1e-6)
+    assert min(second) / h**2 == pytest.approx(penalty.least_curvature, rel=1e-6)
 
 
 @settings(max_examples=80)
@@ -141,9 +141,12 @@ FAULTS = {
         broken(Ridge, 0.7, ridge=lambda self, p: 2 * Ridge.ridge(self, p)),
         "must add up",
     ),
-    "bend too small": (broken(Mcp, 0.5, 3.0, bend=-0.3), "convex once"),
+    "curvature too small": (broken(Mcp, 0.5, 3.0, least_curvature=-0.3), "convex once"),
     "falsely convex": (broken(Mcp, 0.5, 3.0, convex=True), "exactly where convex"),
-    "falsely convex and unbent": (broken(Mcp, 0.5, 3.0, convex=True, bend=0.0), "convex"),
+    "falsely convex and flat": (
+        broken(Mcp, 0.5, 3.0, convex=True, least_curvature=0.0),
+        "convex",
+    ),
     "not 0 at the origin": (
         broken(L1, 0.4, value=lambda self, theta: L1.value(self, theta) + 1),
         "must add up|at the origin",

@@ -6,22 +6,28 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from confide.data.matrix.sums import MAX_ROWS
 from confide.data.rows.in_memory import bound_rows
 from confide.errors import ConfideError
+from confide.mechanisms import ObjectivePerturbation
 from confide.objectives import (
     L1,
     Box,
+    Clipped,
     HuberizedHinge,
     L1Ball,
     L2Ball,
     Logistic,
     Nuclear,
     Objective,
+    Poisson,
     Scad,
+    Squared,
     has_exact_prox,
     prox,
 )
 from confide.objectives.twofold import Twofold
+from confide.privacy import Approx, Neighbours, Pure, Zcdp
 from confide.solvers import TableShape, finest_share, finest_tolerance, minimise
 from confide.solvers.problem import Problem
 from support.plain_solvers import COUNT, DIMENSION, SLOPES, TOLERANCE, made_up
@@ -204,3 +210,38 @@ def test_a_narrow_band_is_solved_on_many_rows(parts, width):
     objective = Objective(HuberizedHinge(width), 20, row_norm=1.0 + 1e-9, l2=1.0, **parts)
     found = minimise(objective, many_rows(0), np.zeros(20), 1e-8)
     assert found.distance <= 1e-8
+
+
+BILLION = [
+    (Logistic(), None, 2),
+    (Clipped(Squared(), 0.5), 1.0, 2),
+    (HuberizedHinge(0.5), None, 2),
+    (Clipped(Poisson(), 5.0), 9.0, 11),
+]
+"""Losses, bounds of their targets, and the fewest columns for which it holds."""
+
+
+@pytest.mark.parametrize("case", BILLION, ids=lambda case: str(case[0]))
+@pytest.mark.parametrize("budget", [Approx(1, 1e-6), Pure(1), Zcdp(0.125)], ids=str)
+@pytest.mark.parametrize("relation", Neighbours)
+@pytest.mark.parametrize("columns", [2, 4, 11, 21, 101])
+def test_a_billion_rows_are_certified_and_the_second_noise_does_not_show(
+    case, budget, relation, columns
+):
+    """The noise of the linear term moves coefficients least where rows curve most.
+
+    Curvatures of all directions add up to at most N κ X², and the mean of their inverse
+    squares is least where they are equal.
+    """
+    loss, bound, fewest = case
+    columns = max(columns, fewest)
+    objective = Objective(
+        loss, columns, math.hypot(1, 0.3), None, target_bound=bound, height=0.3
+    )
+    found = ObjectivePerturbation().calibrate(objective, budget, relation)
+    shape = TableShape(MAX_ROWS, columns)
+    finest = finest_tolerance(found.objective, shape, found.largest_ridge)
+    assert finest <= found.tolerance
+    most = MAX_ROWS * found.objective.smoothness / columns
+    first = found.noise.expected_norm(columns) / (most + found.objective.strong_convexity)
+    assert found.solver_noise.expected_norm(columns) <= first / 10

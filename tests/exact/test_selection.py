@@ -26,7 +26,7 @@ from confide.selection import (
 from confide.selection import budget as selection_budget
 from confide.selection import sample_aggregate as votes
 from confide.selection.screening import mean_reach
-from confide.selection.thresholding import _gradient, bend
+from confide.selection.thresholding import _gradient, largest_eigenvalue
 from support.cases import objective as one_column
 from support.selection_laws import (
     of_supports,
@@ -308,8 +308,10 @@ def largest_threshold_step(budget, relation):
                 move = np.linalg.norm((wanted[0] - wanted[1])[kept])
                 worst[1] = max(worst[1], move / (relation.shifts * few.lipschitz))
             for kept in ([0, 1], [0, 2], [1, 2]):
-                bends = [bend(few, rows.columns(kept)) for rows in (first, second)]
-                worst[2] = max(worst[2], abs(bends[0] - bends[1]))
+                tops = [
+                    largest_eigenvalue(few, rows.columns(kept)) for rows in (first, second)
+                ]
+                worst[2] = max(worst[2], abs(tops[0] - tops[1]))
     return worst
 
 
@@ -319,7 +321,7 @@ def test_a_thresholding_step_moves_no_more_than_its_noise_is_for(budget, relatio
     scores, values, steepness = largest_threshold_step(budget, relation)
     assert 0.05 < scores <= 1
     assert 0.2 < values <= 1
-    assert 0.2 < steepness <= thresholding.BEND_REACH
+    assert 0.2 < steepness <= thresholding.EIGENVALUE_REACH
 
 
 def whole_delta(budget, relation):

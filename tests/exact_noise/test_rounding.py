@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from confide.errors import InvalidParameter, PrivacyLeak
+from confide.errors import InvalidParameter, NoRandomness, PrivacyLeak
 from confide.noise import Entropy, lattice
 from confide.noise.lattice import check_grid, grid_of, round_sum
 from confide.noise.real_vector import (
@@ -377,10 +377,13 @@ def test_without_randomness_nothing_is_drawn(monkeypatch):
     def missing(size):
         raise NotImplementedError("no source of randomness")
 
+    entropy = Entropy.system()
     monkeypatch.setattr("os.urandom", missing)
+    with pytest.raises(NoRandomness, match="nothing was spent"):
+        Entropy.system()
     for draw in (normal, laplace, spherical_laplace):
         with pytest.raises(NotImplementedError, match="randomness"):
-            draw(3, 1.0, Entropy.system())
+            draw(3, 1.0, entropy)
 
 
 def test_noise_is_neither_shown_nor_stored():

@@ -167,8 +167,8 @@ def _symmetric(mu: float, rate: float, lost: float, step: float) -> Losses:
     mixed = (1 - rate) * plain + rate * ndtr(mu - cells.cuts)
     above = np.concatenate([1 - plain[:0:-1], mixed])
     forth, back = cells.gains
-    still = (1 - rate) * max(0.0, 1 - 2 * float(plain[0])) + FUNCTION_ERROR
-    back[0] += still * -math.expm1(-step)
+    unsampled = (1 - rate) * max(0.0, 1 - 2 * float(plain[0])) + FUNCTION_ERROR
+    back[0] += unsampled * -math.expm1(-step)
     gains = np.concatenate([back[::-1], forth])
     wrong = np.concatenate([cells.rounding[:0:-1], cells.rounding]) * above
     first = -int(cells.places[-1])

@@ -232,8 +232,10 @@ class _Window:
     def of(cls, total: LossSum, power: float) -> "_Window":
         step, here = total.step, total.log_moment(power)
         near = 1e-3 * power
-        bent = total.log_moment(power + near) + total.log_moment(power - near) - 2 * here
-        unit = 1 / max(math.sqrt(max(bent, 0.0)) / near, step)
+        curvature = (
+            total.log_moment(power + near) + total.log_moment(power - near) - 2 * here
+        )
+        unit = 1 / max(math.sqrt(max(curvature, 0.0)) / near, step)
         strides = [unit * part for part in (2.0, 4.0, 8.0, 16.0)]
         ups = [(total.log_moment(power + t) - here + NEGLIGIBLE) / t for t in strides]
         downs = [(here - total.log_moment(power - t) - NEGLIGIBLE) / t for t in strides]

@@ -129,15 +129,15 @@ def _law(
 ) -> GridLaw:
     pull, determinant = _gradient_and_determinant(objective, records, grid)
     pull = pull + tilt
-    kink, box = objective.nonsmooth_part, objective.constraint
-    if isinstance(kink, L1):
-        pull = pull + _l1_weight(kink) * np.sign(grid)
+    nonsmooth, box = objective.nonsmooth_part, objective.constraint
+    if isinstance(nonsmooth, L1):
+        pull = pull + _l1_weight(nonsmooth) * np.sign(grid)
     log_density = noise.log_density((pull**2).sum(axis=1), objective.dimension)
     log_density = log_density + np.log(determinant)
     atoms = []
-    if isinstance(kink, L1):
+    if isinstance(nonsmooth, L1):
         zero, _ = _gradient_and_determinant(objective, records, np.zeros((1, 1)))
-        weight = _l1_weight(kink)
+        weight = _l1_weight(nonsmooth)
         at = float(zero[0, 0]) + tilt
         atoms.append(_chance_between(noise, -weight - at, weight - at))
     if isinstance(box, Box):
@@ -158,10 +158,10 @@ def _gradient_and_determinant(
         margin = grid @ x
         label = np.full_like(margin, y)
         pull += times * objective.loss.slope(margin, label)[:, None] * x
-        bend = times * objective.loss.curvature(margin, label)
-        diagonal += bend[:, None] * x**2
+        curvature = times * objective.loss.curvature(margin, label)
+        diagonal += curvature[:, None] * x**2
         if objective.dimension == 2:
-            corner += bend * x[0] * x[1]
+            corner += curvature * x[0] * x[1]
     if objective.dimension == 1:
         return pull, diagonal[:, 0]
     return pull, diagonal[:, 0] * diagonal[:, 1] - corner**2
@@ -188,8 +188,8 @@ def _chance_between(noise: RoundNoise, low: float, high: float) -> float:
     return noise.chance_below(high) - noise.chance_below(low)
 
 
-def _l1_weight(kink: L1) -> float:
-    return float(np.asarray(kink.weight).reshape(-1)[0])
+def _l1_weight(nonsmooth: L1) -> float:
+    return float(np.asarray(nonsmooth.weight).reshape(-1)[0])
 
 
 def _span(

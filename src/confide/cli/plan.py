@@ -95,7 +95,7 @@ def plan(
     if public is not None:
         model = model or model_names(labelled=public.target.labels is not None)[0]
         target_bound = target_bound or _bound(public, model)
-    crowd = 1 if public is None else public.rows_per_person
+    rows_per_person = 1 if public is None else public.rows_per_person
 
     def plans(
         whole: confide.privacy.Budget, **settings: Any
@@ -103,7 +103,7 @@ def plan(
         return confide.planning.compare_mechanisms(
             count,
             features,
-            confide.privacy.row_budget(whole, crowd),
+            confide.privacy.row_budget(whole, rows_per_person),
             model=model or model_names()[0],
             target_bound=target_bound,
             slope_bound=slope_bound,
@@ -175,7 +175,7 @@ def _print_remarks(
     plot: Path | None,
 ) -> None:
     """Print what widths mean, whether they can be relied on, and where a picture is."""
-    blurred = [c.column for c in columns if c.width > 2 * c.typical]
+    too_wide = [c.column for c in columns if c.width > 2 * c.typical]
     unsteady = [c for c in columns if c.wide > UNSTEADY_RATIO * c.width]
     if plan.intervals is None:
         print_note("\nA fit shows such widths with --intervals only, and pays for them.")
@@ -186,9 +186,9 @@ def _print_remarks(
             f"from: in one of four fits that of {worst.column} exceeds {worst.wide:.2g}.",
             markup=False,
         )
-    if plan.intervals is not None and blurred:
+    if plan.intervals is not None and too_wide:
         console.print(
-            f"\nToo wide to tell a typical effect from none: {', '.join(blurred)}. More "
+            f"\nToo wide to tell a typical effect from none: {', '.join(too_wide)}. More "
             "rows, a larger budget, or fewer columns and levels would help.",
             markup=False,
         )

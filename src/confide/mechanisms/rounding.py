@@ -30,14 +30,14 @@ def trusted_radius(objective: Objective, slope: float) -> float:
     """
     anywhere = PublicBounds(objective.row_norm, math.inf, objective.target_bound)
     try:
-        bend = curvature_bound(objective.loss, anywhere)
+        curvature = curvature_bound(objective.loss, anywhere)
         steepest = objective.loss.slope_bound(anywhere)
     except MissingPublicBound:
         return 0.0
     entries = objective.dimension // objective.responses
     allowed = MARGIN_SHARE * slope / (MAX_ROWS * UNIT)
     allowed -= 8 * (steepest + 2 * (objective.target_bound or 0.0))
-    return max(0.0, allowed / (1.01 * (entries + 4) * bend * objective.row_norm))
+    return max(0.0, allowed / (1.01 * (entries + 4) * curvature * objective.row_norm))
 
 
 def is_long(theta: Array, radius: float) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from confide._types import AnyArray, Array
-from confide.errors import InvalidParameter, PrivacyLeak
+from confide.errors import InvalidParameter, NoRandomness, PrivacyLeak
 
 Generator: TypeAlias = np.random.Generator
 
@@ -40,7 +40,14 @@ class Entropy:
 
     @classmethod
     def system(cls) -> "Entropy":
-        """Words from the operating system."""
+        """Words from the operating system; one that has none is refused at once."""
+        try:
+            os.urandom(1)
+        except (NotImplementedError, OSError) as error:
+            raise NoRandomness(
+                "the operating system gives no random bits, without which nothing can be "
+                f"released ({error}). Nothing was drawn and nothing was spent."
+            ) from error
         return cls(_system_words, secret=True)
 
     @classmethod

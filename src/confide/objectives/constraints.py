@@ -119,40 +119,42 @@ def _check_size(size: float) -> None:
         raise InvalidParameter("size of the ball", "positive and finite", size)
 
 
-Kink: TypeAlias = Penalty | None
+NonsmoothPart: TypeAlias = Penalty | None
 
 
-def has_exact_prox(kink: Kink, constraint: Constraint | None) -> bool:
+def has_exact_prox(nonsmooth: NonsmoothPart, constraint: Constraint | None) -> bool:
     """Whether `prox` is exact for this pair."""
-    if kink is None or constraint is None:
+    if nonsmooth is None or constraint is None:
         return True
-    if isinstance(kink, Nuclear):
+    if isinstance(nonsmooth, Nuclear):
         return isinstance(constraint, L2Ball)
-    return isinstance(kink, L1 | GroupL2) and isinstance(
+    return isinstance(nonsmooth, L1 | GroupL2) and isinstance(
         constraint, L1Ball | L2Ball | Box | Nonnegative
     )
 
 
-def prox(kink: Kink, constraint: Constraint | None, theta: Array, step: float) -> Array:
+def prox(
+    nonsmooth: NonsmoothPart, constraint: Constraint | None, theta: Array, step: float
+) -> Array:
     """Return the minimiser of step·r(u) + ½‖u − θ‖² over the constraint."""
-    if kink is None:
+    if nonsmooth is None:
         return theta if constraint is None else constraint.project(theta)
     if constraint is None:
-        return kink.prox(theta, step)
-    if isinstance(kink, GroupL2):
+        return nonsmooth.prox(theta, step)
+    if isinstance(nonsmooth, GroupL2):
         if isinstance(constraint, Nonnegative):
-            return kink.prox(constraint.project(theta), step)
+            return nonsmooth.prox(constraint.project(theta), step)
         if isinstance(constraint, Box):
-            return _group_in_box(kink, constraint, theta, step)
+            return _group_in_box(nonsmooth, constraint, theta, step)
         if isinstance(constraint, L1Ball):
-            return _group_in_l1_ball(kink, constraint, theta, step)
-    return constraint.project(kink.prox(theta, step))
+            return _group_in_l1_ball(nonsmooth, constraint, theta, step)
+    return constraint.project(nonsmooth.prox(theta, step))
 
 
-def _group_in_box(kink: GroupL2, box: Box, theta: Array, step: float) -> Array:
+def _group_in_box(nonsmooth: GroupL2, box: Box, theta: Array, step: float) -> Array:
     """Solve u = clip(θ_g·‖u‖/(‖u‖ + t)) for the length of u, group by group."""
     out = box.project(theta)
-    for group, weight in kink.levels():
+    for group, weight in nonsmooth.levels():
         level, point = step * weight, theta[group]
         if float(np.linalg.norm(point)) <= level:
             out[group] = 0.0
@@ -172,11 +174,11 @@ def _group_in_box(kink: GroupL2, box: Box, theta: Array, step: float) -> Array:
     return out
 
 
-def _group_in_l1_ball(kink: GroupL2, ball: L1Ball, theta: Array, step: float) -> Array:
+def _group_in_l1_ball(nonsmooth: GroupL2, ball: L1Ball, theta: Array, step: float) -> Array:
     """Soft-threshold by the level that, after group shrinkage, meets the ball."""
 
     def shrunk(level: float) -> Array:
-        return kink.prox(soft(theta, level), step)
+        return nonsmooth.prox(soft(theta, level), step)
 
     def excess(level: float) -> float:
         return float(np.abs(shrunk(level)).sum()) - ball.size

@@ -1,9 +1,10 @@
 """Penalties r(θ): value, proximal map, and how much they curve.
 
 ``ridge(p)`` is the quadratic part ½Σwⱼθⱼ², which counts towards strong convexity;
-``kink()`` is the rest, the part that a proximal step must treat. ``bend`` bounds the
-second derivative from below: 0 for a convex penalty, negative where a penalty is not
-convex (SCAD, MCP), and ``convex`` says whether a theorem that needs convexity applies.
+``nonsmooth_part()`` is the rest, the part that a proximal step must treat.
+``least_curvature`` bounds the second derivative from below: 0 for a convex penalty,
+negative where a penalty is not convex (SCAD, MCP), and ``convex`` says whether a theorem
+that needs convexity applies.
 """
 
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ class Penalty(Protocol):
         ...
 
     @property
-    def bend(self) -> float:
+    def least_curvature(self) -> float:
         """A lower bound of its second derivative."""
         ...
 
@@ -70,7 +71,7 @@ class Ridge:
 
     weight: float | tuple[float, ...]
     convex: ClassVar[bool] = True
-    bend: ClassVar[float] = 0.0
+    least_curvature: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
         _check_weights(self.weight)
@@ -98,7 +99,7 @@ class L1(_NoRidge):
 
     weight: float | tuple[float, ...]
     convex: ClassVar[bool] = True
-    bend: ClassVar[float] = 0.0
+    least_curvature: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
         _check_weights(self.weight)
@@ -120,7 +121,7 @@ class ElasticNet:
     weight: float
     mix: float = 0.5
     convex: ClassVar[bool] = True
-    bend: ClassVar[float] = 0.0
+    least_curvature: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
         _check_weights(self.weight)
@@ -154,7 +155,7 @@ class GroupL2(_NoRidge):
     weight: float
     groups: tuple[tuple[int, ...], ...]
     convex: ClassVar[bool] = True
-    bend: ClassVar[float] = 0.0
+    least_curvature: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
         _check_weights(self.weight)
@@ -195,7 +196,7 @@ class Scad(_NoRidge):
             raise InvalidParameter("shape", "greater than 2", self.shape)
 
     @property
-    def bend(self) -> float:
+    def least_curvature(self) -> float:
         """The slope falls at rate 1/(shape − 1) between weight and shape·weight."""
         return -1 / (self.shape - 1)
 
@@ -231,7 +232,7 @@ class Mcp(_NoRidge):
             raise InvalidParameter("shape", "greater than 1", self.shape)
 
     @property
-    def bend(self) -> float:
+    def least_curvature(self) -> float:
         """The slope falls at rate 1/shape."""
         return -1 / self.shape
 
@@ -257,7 +258,7 @@ class Nuclear(_NoRidge):
     weight: float
     shape: tuple[int, int]
     convex: ClassVar[bool] = True
-    bend: ClassVar[float] = 0.0
+    least_curvature: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
         _check_weights(self.weight)

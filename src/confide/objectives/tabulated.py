@@ -51,9 +51,9 @@ def tanh_of_half(margin: Twofold) -> Twofold:
     slope, tail = table.lead[place], table.rest[place]
     gap = lead + rest
     square = gap * gap
-    bend = -gap * square * (1 / 3 - square * (2 / 15))
-    moved = gap + bend
-    small = (slope + tail) * ((bend - high * moved * gap) / (1 + high * moved))
+    correction = -gap * square * (1 / 3 - square * (2 / 15))
+    moved = gap + correction
+    small = (slope + tail) * ((correction - high * moved * gap) / (1 + high * moved))
     small += tail * lead + (slope + tail) * rest
     total, error = two_sum(high, slope * lead)
     return Twofold.sum_of(total, error + (low + small))

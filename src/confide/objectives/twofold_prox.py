@@ -13,10 +13,10 @@ from confide._types import Array
 from confide.objectives.constraints import (
     Box,
     Constraint,
-    Kink,
     L1Ball,
     L2Ball,
     Nonnegative,
+    NonsmoothPart,
     prox,
 )
 from confide.objectives.penalties import L1, GroupL2, Nuclear
@@ -27,57 +27,60 @@ DOUBLE_UNIT = 2.0**-53
 
 
 def twofold_prox(
-    kink: Kink, constraint: Constraint | None, point: Twofold, sharpness: float
+    nonsmooth: NonsmoothPart,
+    constraint: Constraint | None,
+    point: Twofold,
+    sharpness: float,
 ) -> Twofold:
     """Return the minimiser of r(u) + ½·sharpness·‖u − point‖² over the constraint."""
-    if isinstance(kink, GroupL2) and isinstance(constraint, Nonnegative):
-        return _shrunk(kink, _projected(constraint, point), sharpness)
-    if isinstance(kink, GroupL2) and isinstance(constraint, Box):
-        return _group_in_box(kink, constraint, point, sharpness)
-    if isinstance(kink, GroupL2) and isinstance(constraint, L1Ball):
-        return _group_in_l1_ball(kink, constraint, point, sharpness)
-    return _projected(constraint, _shrunk(kink, point, sharpness))
+    if isinstance(nonsmooth, GroupL2) and isinstance(constraint, Nonnegative):
+        return _shrunk(nonsmooth, _projected(constraint, point), sharpness)
+    if isinstance(nonsmooth, GroupL2) and isinstance(constraint, Box):
+        return _group_in_box(nonsmooth, constraint, point, sharpness)
+    if isinstance(nonsmooth, GroupL2) and isinstance(constraint, L1Ball):
+        return _group_in_l1_ball(nonsmooth, constraint, point, sharpness)
+    return _projected(constraint, _shrunk(nonsmooth, point, sharpness))
 
 
-def has_twofold_prox(kink: Kink, constraint: Constraint | None) -> bool:
+def has_twofold_prox(nonsmooth: NonsmoothPart, constraint: Constraint | None) -> bool:
     """Whether `twofold_prox` goes beyond doubles: maps of other packages do not."""
-    return isinstance(kink, L1 | GroupL2 | Nuclear | None) and isinstance(
+    return isinstance(nonsmooth, L1 | GroupL2 | Nuclear | None) and isinstance(
         constraint, Box | Nonnegative | L2Ball | L1Ball | None
     )
 
 
-def prox_error(kink: Kink, constraint: Constraint | None, size: int) -> float:
+def prox_error(nonsmooth: NonsmoothPart, constraint: Constraint | None, size: int) -> float:
     """Return how far off `twofold_prox` can be, as a share of the point's length."""
-    unit = 64 * TWOFOLD_UNIT if has_twofold_prox(kink, constraint) else DOUBLE_UNIT
+    unit = 64 * TWOFOLD_UNIT if has_twofold_prox(nonsmooth, constraint) else DOUBLE_UNIT
     return (size + 16) * unit
 
 
 def prox_jacobian(
-    kink: Kink, constraint: Constraint | None, point: Array, sharpness: float
+    nonsmooth: NonsmoothPart, constraint: Constraint | None, point: Array, sharpness: float
 ) -> Array | None:
     """Return the derivative of the map, on one side where there are two; None: unknown."""
-    if isinstance(kink, Nuclear):
+    if isinstance(nonsmooth, Nuclear):
         return None
-    if isinstance(kink, GroupL2) and isinstance(constraint, Box | L1Ball):
+    if isinstance(nonsmooth, GroupL2) and isinstance(constraint, Box | L1Ball):
         return None
-    if isinstance(kink, GroupL2) and isinstance(constraint, Nonnegative):
+    if isinstance(nonsmooth, GroupL2) and isinstance(constraint, Nonnegative):
         inner = _projection_jacobian(constraint, point)
-        return _shrinkage_jacobian(kink, constraint.project(point), sharpness) @ inner
-    inner = _shrinkage_jacobian(kink, point, sharpness)
-    near = point if kink is None else kink.prox(point, 1 / sharpness)
+        return _shrinkage_jacobian(nonsmooth, constraint.project(point), sharpness) @ inner
+    inner = _shrinkage_jacobian(nonsmooth, point, sharpness)
+    near = point if nonsmooth is None else nonsmooth.prox(point, 1 / sharpness)
     return _projection_jacobian(constraint, near) @ inner
 
 
-def _shrunk(kink: Kink, point: Twofold, sharpness: float) -> Twofold:
-    if kink is None:
+def _shrunk(nonsmooth: NonsmoothPart, point: Twofold, sharpness: float) -> Twofold:
+    if nonsmooth is None:
         return point
-    if isinstance(kink, L1):
-        return _soft(point, Twofold.of(kink.weight) / sharpness)
-    if isinstance(kink, GroupL2):
-        return _grouped(kink, point, sharpness)
-    if isinstance(kink, Nuclear):
-        return _low_rank(kink, point, sharpness)
-    return Twofold.of(kink.prox(point.high, 1 / sharpness))
+    if isinstance(nonsmooth, L1):
+        return _soft(point, Twofold.of(nonsmooth.weight) / sharpness)
+    if isinstance(nonsmooth, GroupL2):
+        return _grouped(nonsmooth, point, sharpness)
+    if isinstance(nonsmooth, Nuclear):
+        return _low_rank(nonsmooth, point, sharpness)
+    return Twofold.of(nonsmooth.prox(point.high, 1 / sharpness))
 
 
 def _projected(constraint: Constraint | None, point: Twofold) -> Twofold:
@@ -110,16 +113,16 @@ def _in_l1_ball(ball: L1Ball, point: Twofold) -> Twofold:
     above = lengths.high > 0
     for _ in range(point.size + 1):
         level = (lengths[above].total() - ball.size) / float(above.sum())
-        still = above & ((lengths - level).high > 0)
-        if still.sum() == above.sum() or not still.any():
+        remaining = above & ((lengths - level).high > 0)
+        if remaining.sum() == above.sum() or not remaining.any():
             break
-        above = still
+        above = remaining
     return _soft(point, level)
 
 
-def _grouped(kink: GroupL2, point: Twofold, sharpness: float) -> Twofold:
+def _grouped(nonsmooth: GroupL2, point: Twofold, sharpness: float) -> Twofold:
     high, low = point.high.copy(), point.low.copy()
-    for group, weight in kink.levels():
+    for group, weight in nonsmooth.levels():
         found = _shortened(point[group], Twofold.of(weight) / sharpness)
         high[group], low[group] = found.high, found.low
     return Twofold(high, low)
@@ -132,11 +135,13 @@ def _shortened(point: Twofold, level: Twofold) -> Twofold:
     return point * ((length - level) / length)
 
 
-def _group_in_box(kink: GroupL2, box: Box, point: Twofold, sharpness: float) -> Twofold:
+def _group_in_box(
+    nonsmooth: GroupL2, box: Box, point: Twofold, sharpness: float
+) -> Twofold:
     found = _projected(box, point)
-    rough = prox(kink, box, point.high, 1 / sharpness)
+    rough = prox(nonsmooth, box, point.high, 1 / sharpness)
     high, low = found.high.copy(), found.low.copy()
-    for group, weight in kink.levels():
+    for group, weight in nonsmooth.levels():
         level, inside = Twofold.of(weight) / sharpness, point[group]
 
         def moved(
@@ -154,10 +159,10 @@ def _group_in_box(kink: GroupL2, box: Box, point: Twofold, sharpness: float) -> 
 
 
 def _group_in_l1_ball(
-    kink: GroupL2, ball: L1Ball, point: Twofold, sharpness: float
+    nonsmooth: GroupL2, ball: L1Ball, point: Twofold, sharpness: float
 ) -> Twofold:
     def shrunk(level: Twofold) -> Twofold:
-        return _grouped(kink, _soft(point, level), sharpness)
+        return _grouped(nonsmooth, _soft(point, level), sharpness)
 
     def excess(level: Twofold) -> Twofold:
         return abs(shrunk(level)).total() - ball.size
@@ -165,7 +170,7 @@ def _group_in_l1_ball(
     free = Twofold.of(0.0)
     if excess(free).high <= 0:
         return shrunk(free)
-    found = prox(kink, ball, point.high, 1 / sharpness)
+    found = prox(nonsmooth, ball, point.high, 1 / sharpness)
     largest = int(np.abs(found).argmax())
     gone = float(np.abs(point.high[largest]))
     return shrunk(_bisected(excess, 0.0, gone))
@@ -194,17 +199,19 @@ def _bisected(excess: Callable[[Twofold], Twofold], low: float, high: float) -> 
     return _root(excess, high)
 
 
-def _low_rank(kink: Nuclear, point: Twofold, sharpness: float) -> Twofold:
+def _low_rank(nonsmooth: Nuclear, point: Twofold, sharpness: float) -> Twofold:
     """Soft-threshold singular values: u·h(uᵀu) with h(s) = (1 − level/√s)₊.
 
     Right singular vectors in doubles, made orthonormal, leave uᵀu diagonal up to a small
     rest; h of the sum is h of the diagonal and divided differences times the rest.
     """
-    rows, columns = kink.shape
+    rows, columns = nonsmooth.shape
     count = rows * columns
-    level = Twofold.of(kink.weight) / sharpness
+    level = Twofold.of(nonsmooth.weight) / sharpness
     matrix = point[:count]
-    wide = Twofold(matrix.high.reshape(kink.shape), matrix.low.reshape(kink.shape))
+    wide = Twofold(
+        matrix.high.reshape(nonsmooth.shape), matrix.low.reshape(nonsmooth.shape)
+    )
     flip = rows < columns
     wide = _transposed(wide) if flip else wide
     basis = Twofold.of(np.linalg.svd(wide.high, full_matrices=True)[2].T)
@@ -220,10 +227,10 @@ def _low_rank(kink: Nuclear, point: Twofold, sharpness: float) -> Twofold:
     share = ((root - level) / root.where(keep, 1.0)).where(keep, 0.0)
     gap = spread.high[:, None] - spread.high
     alike = np.abs(gap) <= 1e-12 * np.maximum(spread.high[:, None], spread.high)
-    bend = np.where(keep, 0.5 * level.high / np.where(keep, root.high, 1.0) ** 3, 0.0)
+    curvature = np.where(keep, 0.5 * level.high / np.where(keep, root.high, 1.0) ** 3, 0.0)
     differences = np.where(
         alike,
-        np.maximum(bend[:, None], bend),
+        np.maximum(curvature[:, None], curvature),
         (share.high[:, None] - share.high) / np.where(alike, 1.0, gap),
     )
     rest = inner.high * differences
@@ -246,13 +253,13 @@ def _times(one: Twofold, other: Twofold) -> Twofold:
     return (left * Twofold(other.high[:, None, :], other.low[:, None, :])).total()
 
 
-def _shrinkage_jacobian(kink: Kink, point: Array, sharpness: float) -> Array:
-    if isinstance(kink, L1):
-        level = np.broadcast_to(np.asarray(kink.weight) / sharpness, point.shape)
+def _shrinkage_jacobian(nonsmooth: NonsmoothPart, point: Array, sharpness: float) -> Array:
+    if isinstance(nonsmooth, L1):
+        level = np.broadcast_to(np.asarray(nonsmooth.weight) / sharpness, point.shape)
         return np.diag((np.abs(point) > level).astype(float))
     whole = np.eye(point.size)
-    if isinstance(kink, GroupL2):
-        for group, weight in kink.levels():
+    if isinstance(nonsmooth, GroupL2):
+        for group, weight in nonsmooth.levels():
             length = float(np.linalg.norm(point[group]))
             share = weight / sharpness / length if length else 1.0
             unit = point[group] / (length or 1.0)

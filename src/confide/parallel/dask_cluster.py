@@ -163,7 +163,7 @@ def _local(workers: int) -> Iterator[Client]:
     own = {**dict.fromkeys(THREAD_LIMITS, "1"), **_KEPT_MEMORY}
     variables = {**dask.config.get(_SPAWN_VARIABLES), **own}
     with ExitStack() as stack:
-        stack.enter_context(_hushed())
+        stack.enter_context(_without_logging())
         stack.enter_context(preserve_environment([*variables, *_LEFT_BEHIND]))
         with (
             single_threaded(),
@@ -195,7 +195,7 @@ def _started(distributed: ModuleType, workers: int) -> Any:
 @contextmanager
 def _remote(address: str) -> Iterator[Client]:
     distributed = _distributed()
-    with _hushed():
+    with _without_logging():
         client = _answering(distributed, address)
         try:
             _check_that_workers_are_there(client, address)
@@ -240,7 +240,7 @@ def _check_that_workers_are_there(client: Client, address: str) -> None:
 
 
 @contextmanager
-def _hushed() -> Iterator[None]:
+def _without_logging() -> Iterator[None]:
     """Keep Dask from logging here: it shows whatever it could not send, as text."""
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     levels = [logger.level for logger in loggers]

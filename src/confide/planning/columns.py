@@ -75,8 +75,8 @@ def _released_widths(plan: Plan, schema: Schema) -> list[tuple[float, float]]:
     lines = schema.display_map()
     factors = np.full(len(mean), plan.target_unit)
     factors[-1] *= INTERCEPT_HEIGHT
-    still = schema.unidentified_directions(INTERCEPT_HEIGHT)
-    median, wide = plan.released_widths(second, lines.matrix * factors, still)
+    unidentified = schema.unidentified_directions(INTERCEPT_HEIGHT)
+    median, wide = plan.released_widths(second, lines.matrix * factors, unidentified)
     places = {name: k for k, name in enumerate(lines.names)}
     found = []
     for column in schema.columns:

@@ -34,8 +34,8 @@ class ExpectedMoments:
     """What is expected of data that nobody has looked at, in units of the objective.
 
     ``second`` holds the mean products of two features of a row, the intercept's last;
-    ``curvature`` and ``scatter`` the loss's mean curvature and squared slope. ``still``
-    has directions that no row has, as a fit knows them from a schema.
+    ``curvature`` and ``scatter`` the loss's mean curvature and squared slope.
+    ``unidentified`` has directions that no row has, as a fit knows them from a schema.
     """
 
     rows: int
@@ -43,7 +43,7 @@ class ExpectedMoments:
     curvature: float
     scatter: float
     coefficients: Array
-    still: Array | None = None
+    unidentified: Array | None = None
 
 
 def left_for_coefficients(budget: Budget, part: Fraction) -> Budget:
@@ -78,7 +78,9 @@ def planned_widths(
             Entropy.seeded(k),
         )
         point = expected.coefficients
-        law = uncertainty(main.objective, point, noise, found, public, still=expected.still)
+        law = uncertainty(
+            main.objective, point, noise, found, public, unidentified=expected.unidentified
+        )
         lengths.append(2 * law.half_lengths(directions, level))
     median, wide = np.quantile(lengths, [0.5, 0.75], axis=0)
     return median, wide

@@ -122,13 +122,13 @@ class Plan:
         return 2 * float(ndtri((1 + self.level) / 2)) * both
 
     def released_widths(
-        self, second: Array, lines: Array, still: Array | None = None
+        self, second: Array, lines: Array, unidentified: Array | None = None
     ) -> tuple[Array, Array]:
         """Return how wide released intervals of linear functions will be.
 
         What comes back are medians and upper quartiles over what noise may do to them.
         ``second`` holds the mean products of two features, the intercept's last, and
-        ``still`` directions that no row has.
+        ``unidentified`` directions that no row has.
         """
         assert self.intervals is not None  # noqa: S101
         kept = self.typical_coefficient * (1 - self.shrinkage)
@@ -136,7 +136,7 @@ class Plan:
         signs = np.where(np.arange(len(second)) % 2, -size, size)
         signs[-1] = 0.0
         expected = ExpectedMoments(
-            self.rows, second, self.curvature, self.scatter, signs, still
+            self.rows, second, self.curvature, self.scatter, signs, unidentified
         )
         return planned_widths(self.intervals, expected, lines, self.level)
 

@@ -42,14 +42,14 @@ class SyntheticPopulation:
         eta = centre[0] * self.place + centre[1] + stray * self.stray
         slope = self.weight * loss.slope(eta, self.target)
         square = slope**2 / self.weight
-        bend = self.weight * loss.curvature(eta, self.target)
+        curvature = self.weight * loss.curvature(eta, self.target)
         columns = np.stack([self.place, np.ones_like(eta)])
         return PopulationMoments(
             columns @ slope,
             (columns * square) @ columns.T,
-            (columns * bend) @ columns.T,
+            (columns * curvature) @ columns.T,
             float(square @ self.across),
-            float(bend @ self.across),
+            float(curvature @ self.across),
         )
 
     def centre(self, loss: Loss, ridge: Array, stray: float, start: Array) -> Array:

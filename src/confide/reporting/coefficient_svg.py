@@ -23,9 +23,9 @@ class Scale:
 
     def place(self, value: float) -> float:
         """Return where a value stands, from 0 to 1; what is beyond stands at the edge."""
-        low, high = self._bend(self.low), self._bend(self.high)
-        bent = self._bend(min(max(value, self.low), self.high))
-        return (bent - low) / (high - low)
+        low, high = self._transformed(self.low), self._transformed(self.high)
+        inside = self._transformed(min(max(value, self.low), self.high))
+        return (inside - low) / (high - low)
 
     def ticks(self, most: int) -> tuple[float, ...]:
         """Return round numbers on the axis, about as many as asked for."""
@@ -33,7 +33,7 @@ class Scale:
             return _even_ticks(self.low, self.high, most)
         return self._decade_ticks(self.unit, most)
 
-    def _bend(self, value: float) -> float:
+    def _transformed(self, value: float) -> float:
         if self.unit is None:
             return value
         size = abs(value) / self.unit

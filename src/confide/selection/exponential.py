@@ -100,8 +100,8 @@ class BoxScores:
         square, linear = gram[np.ix_(places, places)], pull[places]
 
         def oracle(theta: Array) -> tuple[float, Array]:
-            bent = square @ theta
-            return float(theta @ (bent / 2 - linear)) + constant, bent - linear
+            product = square @ theta
+            return float(theta @ (product / 2 - linear)) + constant, product - linear
 
         return self._least(oracle, len(places), rows.count)
 
@@ -154,16 +154,16 @@ class BoxScores:
         All gradients are taken in the box, where L bounds the curvature. What rounding
         takes from a step is added to the next one.
         """
-        bend = count * self._curvature(size)
+        curvature = count * self._curvature(size)
         reach = size * self.radius**2
-        steps = math.ceil(math.sqrt(2 * bend * reach / self.gap))
+        steps = math.ceil(math.sqrt(2 * curvature * reach / self.gap))
         theta = carry = ahead = np.zeros(size)
         value, _ = oracle(theta)
         for k in range(steps):
             share = 2 / (k + 2)
             between = theta + share * (ahead - theta)
             _, gradient = oracle(np.clip(between, -self.radius, self.radius))
-            moved = ahead - gradient / (share * bend)
+            moved = ahead - gradient / (share * curvature)
             ahead = np.clip(moved, -self.radius, self.radius)
             step = share * (ahead - theta) + carry
             before, theta = theta, theta + step
@@ -289,10 +289,10 @@ def score_error(objective: Objective, size: int, margin: float) -> float:
     """
     public = PublicBounds(1.0, margin, objective.target_bound)
     pull = margin * objective.loss.slope_bound(public)
-    bent = margin**2 * curvature_bound(objective.loss, public)
+    product = margin**2 * curvature_bound(objective.loss, public)
     places = size + 1
     sums = (MOST_FOLLOWING + 4 * places) * (2 * loss_peak(objective, margin) + 3 * pull)
-    return MAX_ROWS * 2.0**-53 * (sums + 3 * (places + 8) * (pull + bent))
+    return MAX_ROWS * 2.0**-53 * (sums + 3 * (places + 8) * (pull + product))
 
 
 def _margin(objective: Objective, size: int, radius: float) -> float:

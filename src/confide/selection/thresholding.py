@@ -50,7 +50,7 @@ FREE = Need(
 )
 SCALE_SHARE = Fraction(1, 20)
 """What the private step lengths get of the budget."""
-BEND_REACH = 1.0
+EIGENVALUE_REACH = 1.0
 """One record raises the largest eigenvalue by its squared length at most."""
 
 
@@ -59,7 +59,7 @@ class StepCalibration(Calibration):
     """Noise on gradients (``noise``), on scores of columns and on step lengths."""
 
     scores: Gumbel = field(kw_only=True)
-    bend: Noise = field(kw_only=True)
+    eigenvalue_noise: Noise = field(kw_only=True)
     steps: int = field(kw_only=True)
     size: int = field(kw_only=True)
 
@@ -68,7 +68,9 @@ class StepCalibration(Calibration):
         return (
             NoiseRecord(self.noise.kind, self.noise.scale, added_to),
             NoiseRecord(self.scores.kind, self.scores.scale, "scores of columns"),
-            NoiseRecord(self.bend.kind, self.bend.scale, "step lengths"),
+            NoiseRecord(
+                self.eigenvalue_noise.kind, self.eigenvalue_noise.scale, "step lengths"
+            ),
         )
 
     def check_rows(self, rows: Rows) -> None:
@@ -148,7 +150,9 @@ class HardThresholding:
             tuple(event_of(part) for part in parts),
             copies,
             scores=Gumbel(score_scale(main, choices, (1 + SLACK) * width)),
-            bend=sum_noise(parts[2], BEND_REACH + SLACK, self.steps * copies),
+            eigenvalue_noise=sum_noise(
+                parts[2], EIGENVALUE_REACH + SLACK, self.steps * copies
+            ),
             steps=self.steps,
             size=self.size,
         )
@@ -184,8 +188,8 @@ class HardThresholding:
             ranks = np.abs(pull - slopes)[:columns]
             support = calibration.scores.largest(ranks, self.size, entropy).tolist()
             kept = [*support, *range(columns, objective.dimension)]
-            steepest = np.array([bend(few, rows.columns(support))])
-            noisy = publish(steepest, calibration.bend, entropy, MAX_ROWS)[0]
+            steepest = np.array([largest_eigenvalue(few, rows.columns(support))])
+            noisy = publish(steepest, calibration.eigenvalue_noise, entropy, MAX_ROWS)[0]
             before, steep = theta[kept], unit * max(float(noisy), 1.0) + ridge
             noisy = publish(slopes[kept], calibration.noise, entropy, longest)
             theta = np.zeros(objective.dimension)
@@ -205,7 +209,7 @@ def _gradient(objective: Objective, rows: Rows, theta: Array, trusted: float) ->
     return np.asarray(rows.sum(part)[0])
 
 
-def bend(objective: Objective, rows: Rows) -> float:
+def largest_eigenvalue(objective: Objective, rows: Rows) -> float:
     """Return the largest eigenvalue of Σxxᵀ over the longest squared row."""
 
     def part(block: Block) -> tuple[Any, ...]:

@@ -70,8 +70,8 @@ def _proximal_newton(problem: Problem, theta: Array, tolerance: float) -> Soluti
         distance = (residual + floor + slack) / convexity
         if distance <= problem.allowed(tolerance, point):
             return Solution(point, distance)
-        blurred = plain + slack
-        if blurred > goal / 2 and residual <= 2 * blurred and problem.weight == 1:
+        hidden = plain + slack
+        if hidden > goal / 2 and residual <= 2 * hidden and problem.weight == 1:
             return refine(problem, point, hessian, tolerance)
         if np.isfinite(least) and residual <= least / 4:
             scale, gradient, theta = 1.0, ahead, point
@@ -111,15 +111,17 @@ def _accelerated(
 
     Returns the point and a subgradient of penalty and constraint there.
     """
-    kink, constraint = objective.nonsmooth_part, objective.constraint
+    nonsmooth, constraint = objective.nonsmooth_part, objective.constraint
     point, ahead, speed = start, start, 1.0
     for _ in range(MOST_INNER):
         descent = slope(ahead)
         pushed = ahead - descent / steepest
-        moved = prox(kink, constraint, pushed, 1 / steepest)
+        moved = prox(nonsmooth, constraint, pushed, 1 / steepest)
         gap = ahead - moved
-        blur = UNIT * (float(np.linalg.norm(pushed)) + float(np.linalg.norm(moved)))
-        if 2 * steepest * float(np.linalg.norm(gap)) <= max(accuracy, 2 * steepest * blur):
+        rounding = UNIT * (float(np.linalg.norm(pushed)) + float(np.linalg.norm(moved)))
+        if 2 * steepest * float(np.linalg.norm(gap)) <= max(
+            accuracy, 2 * steepest * rounding
+        ):
             break
         if float(gap @ (moved - point)) > 0:
             speed = 1.0
@@ -159,7 +161,7 @@ def _step_length(
 def _first_order(problem: Problem, theta: Array, tolerance: float) -> Solution:
     """Accelerated proximal gradient on all rows, for more columns than a Hessian holds."""
     objective = problem.objective
-    kink, constraint = objective.nonsmooth_part, objective.constraint
+    nonsmooth, constraint = objective.nonsmooth_part, objective.constraint
     convexity = objective.strong_convexity
     goal = tolerance * convexity
     steepest = float(problem.diagonal(theta).max())
@@ -167,7 +169,7 @@ def _first_order(problem: Problem, theta: Array, tolerance: float) -> Solution:
     descent, _ = problem.gradient(ahead)
     for _ in range(MOST_INNER):
         pushed = ahead - descent / steepest
-        moved = prox(kink, constraint, pushed, 1 / steepest)
+        moved = prox(nonsmooth, constraint, pushed, 1 / steepest)
         there, mass = problem.gradient(moved)
         gap = ahead - moved
         if np.linalg.norm(there - descent) > steepest * np.linalg.norm(gap) * 1.0001:
@@ -184,8 +186,8 @@ def _first_order(problem: Problem, theta: Array, tolerance: float) -> Solution:
         distance = (residual + floor + slack) / convexity
         if distance <= problem.allowed(tolerance, moved):
             return Solution(moved, distance)
-        blurred = plain + slack
-        if blurred > goal / 2 and residual <= 2 * blurred:
+        hidden = plain + slack
+        if hidden > goal / 2 and residual <= 2 * hidden:
             return refine_by_gradients(problem, moved, steepest, tolerance)
         if float(gap @ (moved - point)) > 0:
             speed = 1.0
@@ -207,17 +209,17 @@ def _subgradient(
     at a point next to the one that rounding made of it.
     """
     objective = problem.objective
-    kink, constraint = objective.nonsmooth_part, objective.constraint
-    if isinstance(kink, L1) and constraint is None:
-        weight = np.broadcast_to(np.asarray(kink.weight), point.shape)
+    nonsmooth, constraint = objective.nonsmooth_part, objective.constraint
+    if isinstance(nonsmooth, L1) and constraint is None:
+        weight = np.broadcast_to(np.asarray(nonsmooth.weight), point.shape)
         inside = np.clip(-gradient, -weight, weight)
         found = np.where(point == 0, inside, weight * np.sign(point))
         return found, 2 * UNIT * float(np.linalg.norm(found))
     pushed = float(np.linalg.norm(point + normal / steepest))
-    exact = kink is None and isinstance(constraint, Box | Nonnegative)
+    exact = nonsmooth is None and isinstance(constraint, Box | Nonnegative)
     astray = 0.0 if exact else UNIT * PROX_UNITS * (point.size + 8) * pushed
-    blur = 4 * UNIT * float(np.linalg.norm(normal))
-    return normal, astray * problem.astray_cost(steepest) + blur
+    rounding = 4 * UNIT * float(np.linalg.norm(normal))
+    return normal, astray * problem.astray_cost(steepest) + rounding
 
 
 PROX_UNITS = 4
@@ -225,8 +227,8 @@ PROX_UNITS = 4
 
 
 def _rise(objective: Objective, theta: Array, point: Array) -> float:
-    kink = objective.nonsmooth_part
-    return 0.0 if kink is None else kink.value(point) - kink.value(theta)
+    nonsmooth = objective.nonsmooth_part
+    return 0.0 if nonsmooth is None else nonsmooth.value(point) - nonsmooth.value(theta)
 
 
 def _largest_eigenvalue(hessian: Array) -> float:

@@ -70,12 +70,12 @@ def _cost(
     linear = LONGEST_LINEAR * objective.lipschitz
     rounding = Rounding.of(objective, shape.entries, coded=shape.coded)
     error = rounding.of_gradient(shape.rows, length, linear, ridge)
-    kink, constraint = objective.nonsmooth_part, objective.constraint
-    plain = kink is None and constraint is None
-    if plain or not has_twofold_prox(kink, constraint):
+    nonsmooth, constraint = objective.nonsmooth_part, objective.constraint
+    plain = nonsmooth is None and constraint is None
+    if plain or not has_twofold_prox(nonsmooth, constraint):
         return error
     smooth = shape.rows * objective.smoothness + ridge
     pull = shape.rows * objective.lipschitz + linear
     spread = 3 + math.sqrt(0.5 * smooth / objective.strong_convexity)
-    astray = prox_error(kink, constraint, objective.dimension)
+    astray = prox_error(nonsmooth, constraint, objective.dimension)
     return error + astray * (4 * smooth * length + spread * (pull + ridge * length))

@@ -3,7 +3,7 @@
 The ridge bounds the curvature from below for all tables; a table of many rows has far
 more. Where φ″ cannot fall faster than e^(−|t|) along a margin, as for the logistic loss, a
 Hessian at one point says how much there is around it, and a gradient need not be nearly as
-short to certify a distance (docs/proofs/finite-precision.md, bend).
+short to certify a distance (docs/proofs/finite-precision.md, curvature-certificate).
 """
 
 import math
@@ -121,8 +121,8 @@ class Problem:
         length = float(np.linalg.norm(theta.astype(np.float64)))
         terms, entries = self.sum_shape.terms, self.sum_shape.entries
         slopes = terms * mass + 4 * count * slope_scale(objective)
-        bend = curvature_bound(objective.loss, objective.public)
-        margins = bend * count * (entries + 3) * objective.row_norm * length
+        curvature = curvature_bound(objective.loss, objective.public)
+        margins = curvature * count * (entries + 3) * objective.row_norm * length
         outside = float(np.linalg.norm(self.linear)) + float(self.ridge.max()) * length
         return unit * (objective.row_norm * (slopes + margins) + 4 * outside)
 

@@ -152,9 +152,9 @@ class _Model:
         moved = self._prox(pushed)
         for step in range(MOST_MODEL_STEPS):
             gap = (ahead - moved).high
-            blur = 2 * self.error * float(np.linalg.norm(pushed.high))
+            rounding = 2 * self.error * float(np.linalg.norm(pushed.high))
             if 2 * self.sharpness * float(np.linalg.norm(gap)) <= max(
-                accuracy, 2 * self.sharpness * blur
+                accuracy, 2 * self.sharpness * rounding
             ):
                 break
             if step % STEPS_IN_A_ROW < 2:
@@ -179,12 +179,12 @@ class _Model:
         found = None
         size = float(np.linalg.norm(gap))
         for _ in range(STEPS_IN_A_ROW):
-            bend = prox_jacobian(
+            jacobian = prox_jacobian(
                 self.objective.nonsmooth_part, constraint, pushed.high, self.sharpness
             )
-            if bend is None:
+            if jacobian is None:
                 return None
-            system = np.eye(len(gap)) - bend + bend @ self.hessian / self.sharpness
+            system = np.eye(len(gap)) - jacobian + jacobian @ self.hessian / self.sharpness
             try:
                 ahead = ahead - solve(system, gap)
             except LinAlgError:

@@ -62,12 +62,12 @@ GradientFunction: TypeAlias = Callable[[Any], GradientAndError]
 class StoppingRule:
     """How short a gradient must be. Unless it is ``certified``, rounding does not count.
 
-    ``bend`` is what is known of the curvature beyond that of the ridge.
+    ``certificate`` is what is known of the curvature beyond that of the ridge.
     """
 
     length: float
     certified: bool
-    bend: CurvatureCertificate | None = None
+    certificate: CurvatureCertificate | None = None
 
     def look(self, problem: Problem) -> GradientFunction:
         """Return gradients in the precision of the point."""
@@ -84,10 +84,10 @@ class StoppingRule:
 
     def enough(self, problem: Problem, point: "Point") -> float:
         """Return how short a gradient must be here, by the ridge or by the curvature."""
-        if self.bend is None or not self.certified:
+        if self.certificate is None or not self.certified:
             return self.length
         distance = self.length / problem.objective.strong_convexity
-        return max(self.length, self.bend.length(nearest(point), distance))
+        return max(self.length, self.certificate.length(nearest(point), distance))
 
     def floor(self, problem: Problem, point: AnyArray, mass: float) -> float:
         """Return what rounding can hide."""
@@ -179,12 +179,15 @@ def _certified(
     distance = _rounded(problem, point, bound + floor)
     if distance <= allowed * convexity:
         return Solution(nearest(point), distance / convexity)
-    if goal.bend is None or not goal.certified:
+    if goal.certificate is None or not goal.certified:
         return None
     theta = nearest(point)
     length = float(np.linalg.norm(theta))
-    distance = goal.bend.distance(theta, bound + floor) + 2 * UNIT * length
-    if distance <= allowed and goal.bend.distance(theta, bound) <= MUCH_NEARER * length:
+    distance = goal.certificate.distance(theta, bound + floor) + 2 * UNIT * length
+    if (
+        distance <= allowed
+        and goal.certificate.distance(theta, bound) <= MUCH_NEARER * length
+    ):
         return Solution(theta, distance)
     return None
 
@@ -342,8 +345,8 @@ def minimise_smooth(
     sweep = look(theta)
     hidden = sweep[1] > goal.length / 2
     if _worth_a_hessian(problem, sample, hidden=hidden):
-        theta, sweep, metric, bend = _sharpen(problem, goal, theta, sweep, metric)
-        goal = replace(goal, bend=bend)
+        theta, sweep, metric, certificate = _sharpen(problem, goal, theta, sweep, metric)
+        goal = replace(goal, certificate=certificate)
     return descend(problem, goal, theta, sweep, metric)
 
 

@@ -70,6 +70,7 @@ def split_gradient(problem: Problem, theta: Twofold) -> tuple[Twofold, float]:
     loss, longest, steepest = objective.loss, objective.row_norm, objective.slope_bound
     exact = _wide(theta.high) + theta.low
     point = _Point.of(rows, exact)
+    at_once = problem.sum_shape.rows_added
 
     def part(block: Block) -> Partial:
         groups = tuple(group.unpacked() for group in block.features.groups)
@@ -84,7 +85,7 @@ def split_gradient(problem: Problem, theta: Twofold) -> tuple[Twofold, float]:
         return float(np.abs(margin).sum()), whole, total, *cells
 
     def whole(block: Block) -> Partial:
-        return pairwise_sum(map(part, block.pieces(problem.sum_shape.rows_added)))
+        return pairwise_sum(map(part, block.pieces(at_once)))
 
     size, last, total, *cells = rows.sum(whole)
     if cells:
@@ -231,10 +232,10 @@ class _Rounding:
         """Bound the error; ``margins`` is the sum of |⟨x, θ⟩| over the rows."""
         objective, count = problem.objective, problem.rows.count
         length = float(np.linalg.norm(theta))
-        bend = curvature_bound(objective.loss, objective.public)
+        curvature = curvature_bound(objective.loss, objective.public)
         reach = objective.row_norm * length
-        per_row = bend * self.inner * reach + self.outer * objective.slope_bound
-        whole = objective.row_norm * (count * per_row + self.margin * bend * margins)
+        per_row = curvature * self.inner * reach + self.outer * objective.slope_bound
+        whole = objective.row_norm * (count * per_row + self.margin * curvature * margins)
         outside = float(np.linalg.norm(problem.linear)) + length * float(
             problem.ridge.max()
         )

@@ -283,10 +283,10 @@ class Rounding:
     def of_gradient(self, count: int, length: float, linear: float, ridge: float) -> float:
         """Bound the error for so many rows, coefficients, linear term and ridge so long."""
         objective = self.objective
-        bend = curvature_bound(objective.loss, objective.public)
+        curvature = curvature_bound(objective.loss, objective.public)
         per_row = (
             self.slope * slope_scale(objective)
-            + bend * self.margin * objective.row_norm * length
+            + curvature * self.margin * objective.row_norm * length
             + self.outer * objective.slope_bound
         )
         outside = 4 * TWOFOLD_UNIT * (linear + ridge * length)

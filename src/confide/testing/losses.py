@@ -69,11 +69,11 @@ def _check_value(loss: Loss, eta: Array, y: Array) -> None:
     sides = loss.value(eta - STEP, y), loss.value(eta + STEP, y)
     expect(np.isfinite(middle), "the value must be finite", at=float(y[0]))
     rounding = 1e-14 * (1 + np.abs(middle))
-    bent = sides[0] + sides[1] - 2 * middle >= -rounding
+    convex = sides[0] + sides[1] - 2 * middle >= -rounding
     expect(
-        bent,
+        convex,
         "the value must be convex in the margin: a second difference is negative",
-        at=first_failure(bent, margin=eta, label=y),
+        at=first_failure(convex, margin=eta, label=y),
     )
     wide = loss.value(eta[:-2], y[:-2]), loss.value(eta[2:], y[2:])
     part = (eta[1:-1] - eta[:-2]) / (eta[2:] - eta[:-2])
@@ -246,8 +246,10 @@ def _check_precision(loss: Loss, eta: Array, y: Array) -> None:
 
 
 def _check_traits(loss: Loss, eta: Array, y: Array, public: PublicBounds) -> None:
-    slope, bend = loss.slope(eta, y), loss.curvature(eta, y)
-    same = np.isclose(loss.curvature_from_slope(slope, eta, y), bend, rtol=1e-9, atol=1e-12)
+    slope, second = loss.slope(eta, y), loss.curvature(eta, y)
+    same = np.isclose(
+        loss.curvature_from_slope(slope, eta, y), second, rtol=1e-9, atol=1e-12
+    )
     expect(
         same,
         "curvature_from_slope must be the curvature",
@@ -262,7 +264,7 @@ def _check_traits(loss: Loss, eta: Array, y: Array, public: PublicBounds) -> Non
             at=reach,
         )
     if loss.quadratic:
-        expect(np.ptp(bend) <= 1e-12, "a quadratic loss must have one curvature")
+        expect(np.ptp(second) <= 1e-12, "a quadratic loss must have one curvature")
     if loss.polynomial is not None:
         curvature, pull = loss.polynomial
         origin = np.zeros(1)

@@ -32,12 +32,12 @@ def check_penalty(penalty: Penalty, dimension: int) -> None:
         _check_parts(penalty, theta, value)
     expect(penalty.value(np.zeros(dimension)) == 0, "the value must be 0 at the origin")
     expect(
-        penalty.convex == (penalty.bend >= 0),
-        "bend must be negative exactly where convex is False",
-        at=penalty.bend,
+        penalty.convex == (penalty.least_curvature >= 0),
+        "least_curvature must be negative exactly where convex is False",
+        at=penalty.least_curvature,
     )
-    _check_bend(penalty, points)
-    longest = math.inf if penalty.bend >= 0 else -1 / penalty.bend
+    _check_least_curvature(penalty, points)
+    longest = math.inf if penalty.least_curvature >= 0 else -1 / penalty.least_curvature
     for step in (s for s in STEPS if s < longest):
         for theta in points:
             _check_prox(penalty, theta, step)
@@ -87,31 +87,31 @@ def _points(dimension: int, seed: int) -> list[Array]:
 
 
 def _check_parts(penalty: Penalty, theta: Array, value: float) -> None:
-    weights, kink = penalty.ridge(theta.size), penalty.nonsmooth_part()
+    weights, nonsmooth = penalty.ridge(theta.size), penalty.nonsmooth_part()
     expect(
         weights.shape == theta.shape and np.all(weights >= 0),
         "ridge must return one weight per coordinate, none negative",
         at=weights,
     )
     rest = 0.0
-    if kink is not None:
-        rest = kink.value(theta)
+    if nonsmooth is not None:
+        rest = nonsmooth.value(theta)
         expect(
-            not kink.ridge(theta.size).any(),
-            "what kink returns must have no quadratic part left",
-            at=kink,
+            not nonsmooth.ridge(theta.size).any(),
+            "what nonsmooth_part returns must have no quadratic part left",
+            at=nonsmooth,
         )
     total = float(weights @ theta**2) / 2 + rest
     expect(
         abs(total - value) <= ROUNDING * (1 + value),
-        "ridge and kink must add up to the value",
+        "ridge and nonsmooth_part must add up to the value",
         at=(value, total),
     )
 
 
-def _check_bend(penalty: Penalty, points: list[Array]) -> None:
-    """Adding ½|bend|·‖θ‖² must make it convex; midpoints of chords tell."""
-    lift = max(0.0, -penalty.bend) / 2
+def _check_least_curvature(penalty: Penalty, points: list[Array]) -> None:
+    """Adding ½|least_curvature|·‖θ‖² must make it convex; midpoints of chords tell."""
+    lift = max(0.0, -penalty.least_curvature) / 2
 
     def lifted(theta: Array) -> float:
         return penalty.value(theta) + lift * float(theta @ theta)
@@ -121,7 +121,7 @@ def _check_bend(penalty: Penalty, points: list[Array]) -> None:
         chord = (lifted(one) + lifted(other)) / 2
         expect(
             middle <= chord + ROUNDING * (1 + chord),
-            "the penalty must be convex once ½|bend|·‖θ‖² is added",
+            "the penalty must be convex once ½|least_curvature|·‖θ‖² is added",
             at=(one, other),
         )
 
@@ -131,7 +131,7 @@ def _check_prox(penalty: Penalty, theta: Array, step: float) -> None:
     kept = theta.copy()
     best = penalty.prox(theta, step)
     expect(np.array_equal(theta, kept), "prox must not change its argument")
-    modulus = 1 + step * min(0.0, penalty.bend)
+    modulus = 1 + step * min(0.0, penalty.least_curvature)
 
     def cost(point: Array) -> float:
         gap = point - theta

@@ -102,9 +102,9 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         budget, method, settings = self._budget(), self._method(), self._candidates()
         schema = self.estimator.schema
         _check_in_memory(X, named=schema is not None)
-        crowd = 1 if schema is None else schema.rows_per_person
+        rows_per_person = 1 if schema is None else schema.rows_per_person
         score = score_for(self.scoring, self.estimator)
-        plan = method.plan(budget, len(settings), crowd)
+        plan = method.plan(budget, len(settings), rows_per_person)
         models = [
             clone(self.estimator).set_params(**one, budget=plan.fit_budget)
             for one in settings

@@ -25,6 +25,7 @@ from confide.errors import (
     InvalidParameter,
     MixedBudgets,
     MixedNeighbours,
+    NoRandomness,
 )
 from confide.mechanisms import ObjectivePerturbation
 from confide.tuning import PrivateSearch
@@ -75,6 +76,19 @@ def test_a_refused_fit_spends_nothing(book, rows, spoil):
         LogisticRegression(Pure("0.3"), ledger=book).fit(*spoil(*rows))
     with pytest.raises(ConfideError):
         LogisticRegression(Pure("0.3"), l2=1e-9, ledger=book).fit(*rows)
+    assert len(book.entries()) == 1
+
+
+@pytest.mark.parametrize("error", [NotImplementedError("none here"), OSError(5, "broken")])
+def test_without_random_bits_nothing_is_spent(book, rows, monkeypatch, error):
+    def missing(size):
+        raise error
+
+    model = LogisticRegression(Pure("0.3"), classes=[0, 1], ledger=book)
+    monkeypatch.setattr("os.urandom", missing)
+    for fit in (model, PrivateSearch(model, {"l2": [5.0, 10.0]}, Pure("0.3"))):
+        with pytest.raises(NoRandomness, match="nothing was spent"):
+            fit.fit(*rows)
     assert len(book.entries()) == 1
 
 

@@ -70,7 +70,7 @@ def people():
 
 @pytest.fixture
 def instead(monkeypatch, people):
-    monkeypatch.setattr(reg_population, "everybody", lambda: people)
+    monkeypatch.setattr(reg_population, "all_patients", lambda: people)
     return people
 
 

@@ -47,7 +47,7 @@ class PinnedParts:
         token = uuid4().hex
         found: list[Any] = [None] * len(self.held)
         for worker in dict.fromkeys(self.workers):
-            places = [i for i, home in enumerate(self.workers) if home == worker]
+            places = [i for i, holder in enumerate(self.workers) if holder == worker]
             futures = self.client.map(
                 non_raising(work),
                 *([values[i] for i in places] for values in (self.held, *given)),
@@ -153,7 +153,7 @@ class ClusterParts:
     ``seen`` is how many rows they have, once somebody looked: for whoever watches.
     """
 
-    homes: PinnedParts
+    pinned: PinnedParts
     seen: list[int] = field(default_factory=list)
 
     @classmethod
@@ -170,22 +170,22 @@ class ClusterParts:
     @property
     def expected(self) -> int:
         """How many rows there are."""
-        return sum(self.homes.results(lambda: self.homes.map("count", _counted)))
+        return sum(self.pinned.results(lambda: self.pinned.map("count", _counted)))
 
     def sum(self, work: PartFunction | Sequence[PartFunction]) -> Partial:
         """Add up what is done to every part, along a tree whose root is here."""
         known = sum(self.seen) if callable(work) else 0
         meter = PassCounter.start(known or None)
-        result = pairwise_sum(self.homes.results(lambda: self._branches(work)))
+        result = pairwise_sum(self.pinned.results(lambda: self._branches(work)))
         meter.add(known)
         meter.stop()
         return result
 
     def _branches(self, work: PartFunction | Sequence[PartFunction]) -> list[Any]:
         if callable(work):
-            partials = self.homes.map("sum", partial(_worked, work))
+            partials = self.pinned.map("sum", partial(_worked, work))
         else:
-            partials = self.homes.map("sum", _worked_alone, work)
+            partials = self.pinned.map("sum", _worked_alone, work)
         while len(partials) > FAN_IN:
             groups = [partials[i : i + FAN_IN] for i in range(0, len(partials), FAN_IN)]
             partials = self._map("add", _added, groups)
@@ -193,8 +193,8 @@ class ClusterParts:
 
     def survey(self, stride: int) -> Sequence[PartSummary]:
         """Look at every part once."""
-        found = self.homes.results(
-            lambda: self.homes.map("look", partial(_surveyed, stride))
+        found = self.pinned.results(
+            lambda: self.pinned.map("look", partial(_surveyed, stride))
         )
         self.seen[:] = [one.listed for one, _ in found]
         return [replace(one, sample=tuple(s.rows() for s in own)) for one, own in found]
@@ -205,16 +205,16 @@ class ClusterParts:
         """Return ``fn`` of rows picked together from all parts, for every list of picks."""
 
         def submit() -> list[Any]:
-            groups = [self.homes.map("pick", _picked, views) for views in picks]
+            groups = [self.pinned.map("pick", _picked, views) for views in picks]
             return self._map("subset", partial(_on_picked, fn), groups)
 
-        return self.homes.results(submit)
+        return self.pinned.results(submit)
 
     def _map(self, name: str, work: Callable[..., Any], given: Sequence[Any]) -> list[Any]:
         """Do work on results, anywhere, quietly, under names that tell nothing."""
         token = uuid4().hex
         keys = [f"confide-{name}-{token}-{place}" for place in range(len(given))]
-        client = self.homes.client
+        client = self.pinned.client
         found: list[Any] = client.map(non_raising(work), given, key=keys, pure=False)
         return found
 

@@ -53,7 +53,7 @@ class PassCounter:
     expected: int | None
     _watched: _Watched | None = None
     _rows: int = 0
-    _born: float = field(default_factory=time.monotonic)
+    _started: float = field(default_factory=time.monotonic)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
@@ -79,5 +79,5 @@ class PassCounter:
     def _tell(self, *, over: bool) -> None:
         found = self._watched
         if found is not None:
-            spent = time.monotonic() - self._born
+            spent = time.monotonic() - self._started
             found.watch(Pass(found.sweeps, self._rows, self.expected, spent, over))

@@ -122,14 +122,14 @@ class Pace:
 
 def longest_step(objective: Objective) -> float:
     """Return 1/β: with a longer step on the mean an iteration may not settle."""
-    bend = curvature_bound(objective.loss, objective.public)
-    return 1 / (objective.row_norm**2 * (bend if bend < math.inf else 1.0))
+    curvature = curvature_bound(objective.loss, objective.public)
+    return 1 / (objective.row_norm**2 * (curvature if curvature < math.inf else 1.0))
 
 
 def least_scale(objective: Objective, longest_prox: float) -> float:
     """Return how many rows make a penalty's map unique for steps of longest_prox/rows."""
-    kink = objective.nonsmooth_part
-    return 0.0 if kink is None else 2 * longest_prox * -kink.bend
+    nonsmooth = objective.nonsmooth_part
+    return 0.0 if nonsmooth is None else 2 * longest_prox * -nonsmooth.least_curvature
 
 
 def check_averaged(share: float) -> None:
@@ -160,7 +160,7 @@ class Admm:
     def run(self, gradient: Gradient, sizes: Iterable[float], scale: float) -> Array:
         """Take one step per size."""
         objective, rho = self.objective, self.rho
-        kink, constraint = objective.nonsmooth_part, objective.constraint
+        nonsmooth, constraint = objective.nonsmooth_part, objective.constraint
         ridge = objective.ridge / scale + rho
         step = 1 / (rho * scale)
         x, z, u, total = np.zeros((4, objective.dimension))
@@ -177,12 +177,12 @@ class Admm:
             pull += x
             np.divide(pull, ridge + 1 / size, out=x)
             np.add(x, u, out=ahead)
-            z = prox(kink, constraint, ahead, step)
+            z = prox(nonsmooth, constraint, ahead, step)
             np.subtract(ahead, z, out=u)
             if turn >= first:
                 total += ahead if self.wants_z else x
         total /= len(lengths) - first
-        return prox(kink, constraint, total, step) if self.wants_z else total
+        return prox(nonsmooth, constraint, total, step) if self.wants_z else total
 
     @property
     def wants_z(self) -> bool:
@@ -209,7 +209,7 @@ class ProximalDescent:
     def run(self, gradient: Gradient, sizes: Iterable[float], scale: float) -> Array:
         """Take one step per size."""
         objective = self.objective
-        kink, constraint = objective.nonsmooth_part, objective.constraint
+        nonsmooth, constraint = objective.nonsmooth_part, objective.constraint
         even = objective.strong_convexity / scale
         uneven = objective.ridge / scale - even
         x, before, total, pull = np.zeros((4, objective.dimension))
@@ -229,8 +229,8 @@ class ProximalDescent:
                 total += ahead
             shrink = 1 / (1 + size * even)
             ahead *= shrink
-            x, before = prox(kink, constraint, ahead, size * shrink / scale), x
+            x, before = prox(nonsmooth, constraint, ahead, size * shrink / scale), x
         usual = math.fsum(lengths[first:]) / (len(lengths) - first)
         shrink = 1 / (1 + usual * even)
         total *= shrink / (len(lengths) - first)
-        return prox(kink, constraint, total, usual * shrink / scale)
+        return prox(nonsmooth, constraint, total, usual * shrink / scale)

@@ -146,21 +146,23 @@ def _choose_share(task: _Task, budget: Budget, rows: int | None) -> Fraction:
 
 def _cost(main: Calibration, share: Fraction, budget: Budget, rows: int) -> float:
     objective, size = main.objective, main.objective.dimension
-    bend = curvature_bound(objective.loss, objective.public) / 2
+    curvature = curvature_bound(objective.loss, objective.public) / 2
     slope = objective.slope_bound**2 / 4
-    typical = rows * bend * objective.row_norm**2 / size
+    typical = rows * curvature * objective.row_norm**2 / size
     data = typical * np.geomspace(0.01, 1.0, 9)
     strength = data + objective.strong_convexity
-    sampling = data * slope / bend
+    sampling = data * slope / curvature
     power = 1 if isinstance(budget, Pure) else 0.5
     noise = (main.noise.deviation(size) / (1 - float(share)) ** power) ** 2
     on_term = main.solver_noise is not None
     privacy = noise if on_term else noise * strength**2
-    blur, blur_scatter = _moment_deviations(main, share, budget)
+    curvature_deviation, scatter_deviation = _moment_deviations(main, share, budget)
     whole = sampling + privacy
     through = 1.0 if on_term else sampling / whole
-    inflation = 3 * (blur**2 * size / 2) / strength**2 * through
-    doubt = (2 * blur / strength) ** 2 * through + (blur_scatter / whole) ** 2
+    inflation = 3 * (curvature_deviation**2 * size / 2) / strength**2 * through
+    doubt = (2 * curvature_deviation / strength) ** 2 * through + (
+        scatter_deviation / whole
+    ) ** 2
     length = np.sqrt(whole) / strength
     return float(np.sum(length * (1 + (inflation + doubt) / 10)))
 

@@ -235,8 +235,10 @@ class WithIntervals:
         objective, noise = calibration.objective, first.noise[0]
         if self.settings.variant == "published" and public is not None:
             return published_uncertainty(objective, value, noise, moments, public)
-        still = self.unidentified
-        return uncertainty(objective, value, noise, moments, public, still=still)
+        unidentified = self.unidentified
+        return uncertainty(
+            objective, value, noise, moments, public, unidentified=unidentified
+        )
 
 
 def _on_boundary(objective: Objective, values: list[Array]) -> bool:

@@ -132,8 +132,8 @@ class MomentRelease:
     ) -> MomentCalibration:
         """Choose noise from public facts alone."""
         check_needs("Intervals", INTERVAL_NEEDS, objective)
-        bend = curvature_bound(objective.loss, objective.public)
-        weight = bend / objective.slope_bound**2
+        curvature = curvature_bound(objective.loss, objective.public)
+        weight = curvature / objective.slope_bound**2
         if self.recipe == "published":
             first = self.split[0] / sum(self.split)
             found = [unit_noise(budget, copies, part) for part in (first, 1 - first)]
@@ -162,8 +162,8 @@ def sums(objective: Objective, rows: Rows, theta: Array) -> tuple[Array, Array]:
     def part(block: Block) -> tuple[Any, ...]:
         margin = block.margin(theta, row_independent=True)
         slope = loss.slope(margin, block.target)
-        bend = loss.curvature_from_slope(slope, margin, block.target)
-        return block.gram(bend, double=True), block.gram(slope * slope, double=True)
+        curvature = loss.curvature_from_slope(slope, margin, block.target)
+        return block.gram(curvature, double=True), block.gram(slope * slope, double=True)
 
     curvature, scatter = sum_in_pieces(rows, part)
     return curvature, scatter
@@ -198,8 +198,8 @@ def noises(calibration: MomentCalibration, length: float) -> list[UnitNoise]:
     """Return the noise at coefficients of this length: for both matrices, or for each."""
     objective = calibration.objective
     if calibration.recipe == "published":
-        bend = curvature_bound(objective.loss, objective.public)
-        contributions = (bend, steepest_slope(objective, length) ** 2)
+        curvature = curvature_bound(objective.loss, objective.public)
+        contributions = (curvature, steepest_slope(objective, length) ** 2)
         twice = 2 * objective.row_norm**2 * (1 + ROUNDING_SLACK)
         reaches = [twice * one for one in contributions]
     else:
@@ -241,16 +241,16 @@ def largest_contribution(objective: Objective, weight: float, length: float) -> 
     grid = np.linspace(0.0, steepest, SLOPE_CELLS + 1)
     if peak < steepest:
         grid = np.sort(np.append(grid, peak))
-    bend = loss.max_curvature(grid, public)
-    most = np.maximum(bend[:-1], bend[1:])
+    curvature = loss.max_curvature(grid, public)
+    most = np.maximum(curvature[:-1], curvature[1:])
     return float(np.sqrt(np.max(most**2 + (weight * grid[1:] ** 2) ** 2)))
 
 
 def largest_sums(objective: Objective, length: float) -> tuple[float, float]:
     """Bound the entries of C and of S in public, at coefficients of this length."""
-    bend = curvature_bound(objective.loss, objective.public)
+    curvature = curvature_bound(objective.loss, objective.public)
     most = MAX_ROWS * objective.row_norm**2
-    return most * bend, most * steepest_slope(objective, length) ** 2
+    return most * curvature, most * steepest_slope(objective, length) ** 2
 
 
 def steepest_slope(objective: Objective, length: float) -> float:
@@ -302,17 +302,19 @@ def uncertainty(
     moments: Moments,
     rows: int | None,
     *,
-    still: Array | None = None,
+    unidentified: Array | None = None,
 ) -> Uncertainty:
     """Combine moments and noise; ``rows`` is their number where it is public.
 
-    ``still`` has as columns directions that rows are publicly known not to have: there
+    ``unidentified`` has as columns directions that rows are known not to have: there
     the moments are nothing but noise, and are cleared.
     """
-    if still is not None and still.shape[1]:
-        moments = cleared(moments, still)
-    bend = lowered(moments.curvature, CAUTION * moments.curvature_deviation)
-    inverse = np.asarray(np.linalg.inv(bend + np.diag(objective.ridge)), dtype=np.float64)
+    if unidentified is not None and unidentified.shape[1]:
+        moments = cleared(moments, unidentified)
+    curvature = lowered(moments.curvature, CAUTION * moments.curvature_deviation)
+    inverse = np.asarray(
+        np.linalg.inv(curvature + np.diag(objective.ridge)), dtype=np.float64
+    )
     scatter = moments.scatter
     if rows is not None:
         pull = objective.ridge * theta
@@ -320,10 +322,10 @@ def uncertainty(
     return combine(inverse, scatter, noise, len(theta))
 
 
-def cleared(moments: Moments, still: Array) -> Moments:
+def cleared(moments: Moments, unidentified: Array) -> Moments:
     """Return the moments without what noise put into some directions."""
-    basis = np.linalg.qr(still)[0]
-    keep = np.eye(len(still)) - basis @ basis.T
+    basis = np.linalg.qr(unidentified)[0]
+    keep = np.eye(len(unidentified)) - basis @ basis.T
     curvature, scatter = (keep @ m @ keep for m in (moments.curvature, moments.scatter))
     return replace(moments, curvature=curvature, scatter=scatter)
 
@@ -351,9 +353,9 @@ def published_uncertainty(
     """Combine moments and noise by the paper's formulas, on the scale of a sum."""
     ridge = objective.strong_convexity
     pull = objective.ridge * theta
-    bend = floored(moments.curvature + np.diag(objective.ridge), ridge)
+    curvature = floored(moments.curvature + np.diag(objective.ridge), ridge)
     scatter = floored(moments.scatter - np.outer(pull, pull) / rows, ridge)
-    inverse = np.asarray(np.linalg.inv(bend), dtype=np.float64)
+    inverse = np.asarray(np.linalg.inv(curvature), dtype=np.float64)
     return combine(inverse, scatter, noise, len(theta))
 
 

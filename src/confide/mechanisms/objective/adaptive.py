@@ -273,8 +273,8 @@ class AdaptiveObjectivePerturbation:
 
 def _asked(objective: Objective) -> Array:
     """Return λⱼ: the weights of the l1 part of the penalty."""
-    kink = objective.nonsmooth_part
-    weight = kink.weight if isinstance(kink, L1) else 0.0
+    nonsmooth = objective.nonsmooth_part
+    weight = nonsmooth.weight if isinstance(nonsmooth, L1) else 0.0
     return np.array(np.broadcast_to(np.asarray(weight), objective.dimension), dtype=float)
 
 

@@ -50,8 +50,8 @@ class AdmmObjectiveCalibration(Calibration):
 
     def split(self, x: Array, u: Array) -> tuple[Array, Array]:
         """Return z and the scaled dual u that follow a private x."""
-        kink, constraint = self.objective.nonsmooth_part, self.objective.constraint
-        z = prox(kink, constraint, x + u, 1 / self.rho)
+        nonsmooth, constraint = self.objective.nonsmooth_part, self.objective.constraint
+        z = prox(nonsmooth, constraint, x + u, 1 / self.rho)
         return z, x + u - z
 
 

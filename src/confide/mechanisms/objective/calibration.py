@@ -109,8 +109,8 @@ def gaussian_bounds(
         offset = float(points.heights[0])
         return gaussian_shift(mu, offset=offset, folded=folded), absent
     reach = points.slopes * objective.row_norm / sigma
-    ripe = objective.row_norm * sigma / objective.strong_convexity
-    knots = np.linspace(-8.0, min(12.0, max(0.0, ripe) + 1.0), NORMAL_KNOTS)
+    saturation = objective.row_norm * sigma / objective.strong_convexity
+    knots = np.linspace(-8.0, min(12.0, max(0.0, saturation) + 1.0), NORMAL_KNOTS)
     values = _envelope(points.heights + reach**2 / 2, reach, knots)
     return LossBound(knots, values, mu), absent
 
@@ -124,8 +124,8 @@ def replace_one_bound(objective: Objective, sigma: float) -> LossBound:
         start = round_up(float(points.heights[0]) + 2 * mu**2)
         return LossBound(np.zeros(1), np.array([start]), 2 * mu, folded)
     reach = points.slopes * objective.row_norm / sigma
-    ripe = objective.row_norm * sigma / objective.strong_convexity
-    knots = np.linspace(0.0, min(12.0, ripe + 1.0), NORMAL_KNOTS)
+    saturation = objective.row_norm * sigma / objective.strong_convexity
+    knots = np.linspace(0.0, min(12.0, saturation + 1.0), NORMAL_KNOTS)
     values = _envelope(points.heights + (reach + mu) ** 2 / 2, reach + mu, knots)
     return LossBound(knots, values, 2 * mu, folded)
 

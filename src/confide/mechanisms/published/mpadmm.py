@@ -174,7 +174,7 @@ class ThreeNoises:
         """Take one step per size."""
         admm, objective = self.admm, self.admm.objective
         rho, dimension = admm.rho, objective.dimension
-        kink, constraint = objective.nonsmooth_part, objective.constraint
+        nonsmooth, constraint = objective.nonsmooth_part, objective.constraint
         ridge = objective.ridge / scale + rho
         x, z, y, total = np.zeros((4, dimension))
         lengths = tuple(sizes)
@@ -183,7 +183,7 @@ class ThreeNoises:
             pull = x / size + rho * z - y - gradient(x) / scale
             x = pull / (ridge + 1 / size)
             before = y / rho
-            z = prox(kink, constraint, x + before, 1 / (rho * scale))
+            z = prox(nonsmooth, constraint, x + before, 1 / (rho * scale))
             y = y + rho * (x - z)
             reach = self.reach(size, scale)
             x, z, y = np.stack([x, z, y]) + reach * self.noise.draw(
@@ -194,7 +194,7 @@ class ThreeNoises:
         total /= len(lengths) - first
         if not admm.wants_z:
             return total
-        return prox(kink, constraint, total, 1 / (rho * scale))
+        return prox(nonsmooth, constraint, total, 1 / (rho * scale))
 
     def reach(self, size: float, scale: float) -> float:
         """Return how far x moves when the sum of gradients moves by 1."""

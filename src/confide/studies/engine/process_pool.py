@@ -116,22 +116,22 @@ def _check_that_workers_start(submit: Submit) -> None:
 @contextmanager
 def _workers(jobs: int) -> Iterator[Submit]:
     context = get_context(START)
-    far_end, leash = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(jobs, context, _obey, (far_end,))
-    born: set[BaseProcess] = set()
+    far_end, parent_end = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(jobs, context, _follow_parent, (far_end,))
+    workers: set[BaseProcess] = set()
 
     def submit(function: Callable[..., Any], *values: Any) -> "Future[Any]":
         before = set(active_children())
         with single_threaded():
             future = pool.submit(function, *values)
-        born.update(set(active_children()) - before)
+        workers.update(set(active_children()) - before)
         return future
 
     try:
         yield submit
     finally:
-        leash.close()
-        for process in born:  # one that is still importing does not feel the leash yet
+        parent_end.close()
+        for process in workers:  # one that is still importing does not notice that yet
             process.terminate()
         pool.shutdown(cancel_futures=True)
         far_end.close()
@@ -140,15 +140,15 @@ def _workers(jobs: int) -> Iterator[Submit]:
 # ------------------------------------------------------------------ inside a worker
 
 
-def _obey(leash: "connection.Connection[Any, Any]") -> None:
-    """Exit with the leash, leave Ctrl-C to the parent and standard output to results."""
+def _follow_parent(parent_end: "connection.Connection[Any, Any]") -> None:
+    """Exit with the parent, leave Ctrl-C to the parent and standard output to results."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.dup2(2, 1)
-    threading.Thread(target=_exit_with, args=(leash,), daemon=True).start()
+    threading.Thread(target=_exit_with, args=(parent_end,), daemon=True).start()
 
 
-def _exit_with(leash: "connection.Connection[Any, Any]") -> None:
-    connection.wait([leash])
+def _exit_with(parent_end: "connection.Connection[Any, Any]") -> None:
+    connection.wait([parent_end])
     os._exit(1)
 
 

@@ -68,7 +68,7 @@ def reproduce(
     KeyboardInterrupt
         Ctrl-C was pressed; what was finished is stored.
     """
-    crew = _crew(jobs, cluster)
+    pool = _pool(jobs, cluster)
     _check_that_workers_find(study.run)
     tasks = cell_tasks(study, quick)
     place = Path(folder)
@@ -78,9 +78,9 @@ def reproduce(
         todo = [task for task in tasks if task.key not in stored]
         watch(Progress(len(tasks) - len(todo), len(tasks)))
         if todo:
-            crew.check(study)
+            pool.check(study)
         failures, notes = _compute(
-            study.run, todo, results, crew, watch=watch, total=len(tasks)
+            study.run, todo, results, pool, watch=watch, total=len(tasks)
         )
         stored = results.all()
     rows = _frame(tasks, stored)
@@ -99,7 +99,7 @@ def reproduce(
 
 
 @dataclass(frozen=True, slots=True)
-class _Crew:
+class _Pool:
     """Who computes: how many cells at once, what must be there, and the events of a run."""
 
     size: int
@@ -107,15 +107,15 @@ class _Crew:
     run_all: Callable[[Run, Iterable[CellTask]], Generator[Event, None, None]]
 
 
-def _crew(jobs: int | None, cluster: Client | None) -> _Crew:
+def _pool(jobs: int | None, cluster: Client | None) -> _Pool:
     if cluster is None:
         size = _checked_jobs(jobs)
-        return _Crew(size, check_datasets, lambda run, tasks: run_all(run, tasks, size))
+        return _Pool(size, check_datasets, lambda run, tasks: run_all(run, tasks, size))
     if jobs is not None:
         raise InvalidParameter(
             "jobs", "left out where a cluster computes", jobs, "Choose one of them."
         )
-    return _Crew(
+    return _Pool(
         threads_of(cluster),
         lambda study: check_workers(cluster, study),
         lambda run, tasks: run_on(cluster, run, tasks),
@@ -126,7 +126,7 @@ def _compute(
     run: Run,
     todo: list[CellTask],
     results: Results,
-    crew: _Crew,
+    pool: _Pool,
     *,
     watch: Watch,
     total: int,
@@ -137,7 +137,7 @@ def _compute(
     running: dict[str, str] = {}
     seconds = [stored.seconds for stored in results.all().values()]
     done = total - len(todo)
-    with closing(crew.run_all(run, todo)) as events:
+    with closing(pool.run_all(run, todo)) as events:
         for event in events:
             note = ""
             match event:
@@ -159,7 +159,7 @@ def _compute(
                         running.pop(task.key, None)
                 case _:
                     assert_never(event)
-            left = _time_left(seconds, total - done, crew.size)
+            left = _time_left(seconds, total - done, pool.size)
             watch(Progress(done, total, tuple(running.values()), left, note))
     return failures, notes
 

@@ -89,8 +89,10 @@ def minimisers(
         if not far.any():
             return theta
         open_ones = open_ones[far]
-        bend = loss.curvature_from_slope(slope[:, far], margin[:, far], target)
-        hessian = population.grams(counts[:, open_ones] * bend) + np.diag(objective.ridge)
+        curvature = loss.curvature_from_slope(slope[:, far], margin[:, far], target)
+        hessian = population.grams(counts[:, open_ones] * curvature) + np.diag(
+            objective.ridge
+        )
         step = np.linalg.solve(hessian, gradient[:, far].T[:, :, None])[:, :, 0]
         theta[:, open_ones] -= step.T
     raise NotSolved("a replicate of the study was not solved")
@@ -103,8 +105,8 @@ def moment_sums(
     loss, target = objective.loss, population.target[:, None]
     margin = population.features @ theta
     slope = loss.slope(margin, target)
-    bend = loss.curvature_from_slope(slope, margin, target)
-    return population.grams(counts * bend), population.grams(counts * slope**2)
+    curvature = loss.curvature_from_slope(slope, margin, target)
+    return population.grams(counts * curvature), population.grams(counts * slope**2)
 
 
 NUMBERS_OF_ACS = ("AGEP", "SCHL", "WKHP", "JWMNP", "WKW")

@@ -246,8 +246,8 @@ def _row(one: Trial, truth: Array, population: Population) -> Row:
 def _without_privacy(objective: Objective, population: Population, truth: Array) -> Array:
     """Return the lengths of the intervals that nobody would add noise to."""
     counts = population.counts[:, None]
-    (bend,), (scatter,) = moment_sums(objective, population, counts, truth[:, None])
-    inverse = np.linalg.inv(bend + np.diag(objective.ridge))
+    (curvature,), (scatter,) = moment_sums(objective, population, counts, truth[:, None])
+    inverse = np.linalg.inv(curvature + np.diag(objective.ridge))
     pull = objective.ridge * truth
     spread = inverse @ (scatter - np.outer(pull, pull) / population.rows) @ inverse
     return np.asarray(2 * float(ndtri((1 + LEVEL) / 2)) * np.sqrt(np.diag(spread)))

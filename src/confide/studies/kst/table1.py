@@ -59,9 +59,9 @@ class Sums:
             theta = drawn / (weights + more)
             square = np.sum(theta**2, axis=1, keepdims=True)
             length = np.sqrt(square)
-            bent = np.sum(theta**2 / (weights + more), axis=1, keepdims=True)
+            decrease = np.sum(theta**2 / (weights + more), axis=1, keepdims=True)
             with np.errstate(invalid="ignore"):
-                step = np.nan_to_num(square / bent * (length - radius) / radius)
+                step = np.nan_to_num(square / decrease * (length - radius) / radius)
             more = np.maximum(more + step, 0.0)
         return drawn / (weights + more)
 
@@ -237,7 +237,7 @@ def _risks(axes: Any, rows: pd.DataFrame) -> None:
             color=colour,
             label=f"bound, Theorem {number}",
         )
-    _dress(axes, rows)
+    _label_axes(axes, rows)
 
 
 def _ratios(axes: Any, rows: pd.DataFrame, counts: list[int]) -> None:
@@ -249,11 +249,11 @@ def _ratios(axes: Any, rows: pd.DataFrame, counts: list[int]) -> None:
     words = f"bounds: slope {slope(part, 'ratio of bounds'):.2f}"
     axes.loglog(part["columns"], part["ratio of bounds"], "k:", label=words)
     axes.axhline(1, color="0.7", lw=0.8)
-    _dress(axes, rows)
+    _label_axes(axes, rows)
     axes.legend(fontsize=7)
 
 
-def _dress(axes: Any, rows: pd.DataFrame) -> None:
+def _label_axes(axes: Any, rows: pd.DataFrame) -> None:
     sizes = sorted(rows["columns"].unique())
     axes.set_xticks(sizes, [str(size) for size in sizes], fontsize=8)
     axes.set_xticks([], minor=True)

@@ -48,8 +48,8 @@ def least_losses(features: Array, target: Array, supports: AnyArray) -> Array:
             theta[:, j] = np.clip(theta[:, j] - slope / diagonal[:, j], -1.0, 1.0)
         if np.abs(theta - before).max() <= NEAR:
             break
-    bent = np.einsum("ijk,ik->ij", squares, theta)
-    inner = np.einsum("ij,ij->i", theta, bent / 2 - pulls)
+    product = np.einsum("ijk,ik->ij", squares, theta)
+    inner = np.einsum("ij,ij->i", theta, product / 2 - pulls)
     return np.asarray(inner + float(target @ target) / 2)
 
 

@@ -173,14 +173,14 @@ class BatchTable:
         todo = np.arange(len(which))
         gradient, margin, slope = self._gradient(theta, double, pull)
         if fresh:
-            grams[which] = self._bend(margin, slope)
+            grams[which] = self._grams(margin, slope)
         old, shortened = np.full(len(which), np.inf), np.full(len(which), fresh)
         for _ in range(MOST_STEPS):
             move = _newton(grams[which[todo]], weights[todo], -gradient)
             length = np.abs(move).max(axis=1)
             stale = (length > self._stale * old) & ~shortened
             if stale.any():
-                grams[which[todo[stale]]] = self._bend(margin[stale], slope[stale])
+                grams[which[todo[stale]]] = self._grams(margin[stale], slope[stale])
                 again = grams[which[todo[stale]]]
                 move[stale] = _newton(again, weights[todo[stale]], -gradient[stale])
                 length = np.abs(move).max(axis=1)
@@ -212,14 +212,14 @@ class BatchTable:
         slope = self._loss.slope(margin, self._y)
         return slope @ self._x + pull + double * theta, margin, slope
 
-    def _bend(self, margin: Array, slope: Array) -> Array:
+    def _grams(self, margin: Array, slope: Array) -> Array:
         """Return the Hessian of the losses for every line of margins."""
-        bend = self._loss.curvature_from_slope(slope, margin, self._y)
+        curvature = self._loss.curvature_from_slope(slope, margin, self._y)
         if self._products is None:
-            return np.stack([(self._t * one) @ self._x for one in bend])
-        sums = bend @ self._products
+            return np.stack([(self._t * one) @ self._x for one in curvature])
+        sums = curvature @ self._products
         size = self._x.shape[1]
-        stack = np.empty((len(bend), size, size))
+        stack = np.empty((len(curvature), size, size))
         first, second = self._upper
         stack[:, first, second] = sums
         stack[:, second, first] = sums
@@ -235,8 +235,8 @@ def retrieved(fits: Fits, shares: Shares, path: NappPath) -> Array:
 def _at_rest(theta: Array, two_ago: Array) -> AnyArray:
     """Say which fits repeat themselves, every time or (under ⟨b,|θ|⟩) every other time."""
     size, earlier = np.abs(theta), np.abs(two_ago)
-    still = np.abs(theta - two_ago) <= REST * size
-    return np.asarray((still | ((size <= GONE) & (size <= earlier))).all(axis=1))
+    settled = np.abs(theta - two_ago) <= REST * size
+    return np.asarray((settled | ((size <= GONE) & (size <= earlier))).all(axis=1))
 
 
 def _newton(grams: Array, weights: Array, right: Array) -> Array:

@@ -100,7 +100,7 @@ def warfarin_schema() -> Schema:
 
 
 @cache
-def everybody() -> Patients:
+def all_patients() -> Patients:
     """Return all 4,017 patients."""
     frame = load_warfarin()
     features = paper_features(frame, warfarin_schema())
@@ -109,7 +109,7 @@ def everybody() -> Patients:
 
 def division(repeat: int, share: float = 1.0) -> tuple[Patients, Patients]:
     """Return patients to learn from, or a share of them, and patients to measure on."""
-    people = everybody()
+    people = all_patients()
     order = generator(_DIVISIONS + repeat).permutation(len(people))
     cut = 4 * len(people) // 5
     return people.take(order[: round(share * cut)]), people.take(order[cut:])

@@ -174,13 +174,13 @@ class ExactStep:
         theta, double = start, 2 * weights
         gradient, margin, slope = self._gradient(theta, double, linear)
         if not self._gram.size:
-            self._bend(margin, slope)
+            self._update_gram(margin, slope)
         fresh, before = False, np.inf
         for _ in range(MOST_STEPS):
             move = _newton(self._gram, weights, -gradient)
             length = float(np.abs(move).max())
             if length > 0.1 * before and not fresh:
-                self._bend(margin, slope)
+                self._update_gram(margin, slope)
                 move, fresh = _newton(self._gram, weights, -gradient), True
                 length = float(np.abs(move).max())
             if length <= STEP_TOLERANCE * (1 + float(np.abs(theta).max())):
@@ -201,9 +201,9 @@ class ExactStep:
         slope = self._objective.loss.slope(margin, self._y)
         return self._t @ slope + linear + double * theta, margin, slope
 
-    def _bend(self, margin: Array, slope: Array) -> None:
-        bend = self._objective.loss.curvature_from_slope(slope, margin, self._y)
-        self._gram = (self._t * bend) @ self._x
+    def _update_gram(self, margin: Array, slope: Array) -> None:
+        curvature = self._objective.loss.curvature_from_slope(slope, margin, self._y)
+        self._gram = (self._t * curvature) @ self._x
 
 
 STEP_TOLERANCE = 1e-8

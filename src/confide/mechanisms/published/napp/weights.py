@@ -133,7 +133,7 @@ class PowerPenalty:
     weight: float
     power: float
     convex: ClassVar[bool] = True
-    bend: ClassVar[float] = 0.0
+    least_curvature: ClassVar[float] = 0.0
 
     def value(self, theta: Array) -> float:
         """Return r(θ)."""

@@ -33,8 +33,10 @@ def test_it_holds_where_the_curvature_falls_off(centre, apart, ridge):
     point = lowest + apart
     share = 1 / (1 + math.exp(-centre))
     least = count * share * (1 - share) + ridge
-    bend = CurvatureCertificate(np.array([centre]), least, 1.0)
-    assert bend.distance(np.array([point]), abs(slope(point))) >= abs(apart) * (1 - 1e-9)
+    certificate = CurvatureCertificate(np.array([centre]), least, 1.0)
+    assert certificate.distance(np.array([point]), abs(slope(point))) >= abs(apart) * (
+        1 - 1e-9
+    )
 
 
 def test_without_the_fall_of_curvature_it_would_not_hold():
@@ -43,16 +45,18 @@ def test_without_the_fall_of_curvature_it_would_not_hold():
     slope, lowest = on_a_line(count, 1.0)
     length = abs(slope(lowest + apart))
     assert length / (count / 4 + 1) < 0.2 * apart
-    bend = CurvatureCertificate(np.zeros(1), count / 4 + 1, 1.0)
-    assert bend.distance(np.array([lowest + apart]), length) >= apart
+    certificate = CurvatureCertificate(np.zeros(1), count / 4 + 1, 1.0)
+    assert certificate.distance(np.array([lowest + apart]), length) >= apart
 
 
 def test_it_is_sharp_next_to_the_centre():
     slope, lowest = on_a_line(1000, 1.0)
     share = 1 / (1 + math.exp(-lowest))
-    bend = CurvatureCertificate(np.array([lowest]), 1000 * share * (1 - share) + 1.0, 1.0)
+    certificate = CurvatureCertificate(
+        np.array([lowest]), 1000 * share * (1 - share) + 1.0, 1.0
+    )
     point = np.array([lowest + 1e-6])
-    assert bend.distance(point, abs(slope(point[0]))) <= 1.01e-6
+    assert certificate.distance(point, abs(slope(point[0]))) <= 1.01e-6
 
 
 def problem(count=20_000, columns=6, ridge=0.5, seed=0):
@@ -71,9 +75,9 @@ def test_a_hessian_in_single_precision_never_promises_too_much():
         centre = rng.normal(size=7)
         single = task.gradient_and_hessian(centre)[2]
         exact = task.gradient_and_hessian(centre, double=True)[2]
-        bend = CurvatureCertificate.of(task, centre, single)
+        certificate = CurvatureCertificate.of(task, centre, single)
         lowest = np.linalg.eigvalsh(exact)[0]
-        assert 0.9 * lowest < bend.least < lowest
+        assert 0.9 * lowest < certificate.least < lowest
 
 
 def test_other_losses_and_flat_directions_promise_nothing():
@@ -86,9 +90,9 @@ def test_other_losses_and_flat_directions_promise_nothing():
     flat[0], flat[:, 0] = 0, 0
     flat[0, 0] = 0.5
     assert CurvatureCertificate.of(task, np.zeros(7), flat) is None
-    bend = CurvatureCertificate.of(task, np.zeros(7), hessian)
-    assert bend.distance(np.zeros(7), bend.least) == math.inf
-    assert bend.distance(np.full(7, 1e3), 1e-30) == math.inf
+    certificate = CurvatureCertificate.of(task, np.zeros(7), hessian)
+    assert certificate.distance(np.zeros(7), certificate.least) == math.inf
+    assert certificate.distance(np.full(7, 1e3), 1e-30) == math.inf
 
 
 @pytest.mark.parametrize("seed", range(3))
