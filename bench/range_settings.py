@@ -36,7 +36,8 @@ class Setting:
     limits, the outermost cut into octaves). ``rule`` "drop" forgets cells with fewer than
     ``z`` deviations and reads quantiles off the others; "scan" stops at the first cell at
     which some run of cells holds ``z`` deviations more than a share ``level`` of all rows.
-    With two ``looks`` the second cuts what the first found into ``pieces``.
+    With two ``looks`` the second cuts what the first found into ``pieces``. With ``reach``
+    the range then grows over adjoining cells that hold so many deviations each.
     """
 
     share: float = 0.1
@@ -47,6 +48,7 @@ class Setting:
     z: float = 2.5
     looks: int = 2
     pieces: int = 8
+    reach: float | None = None
 
 
 USUAL = Setting()
@@ -69,6 +71,7 @@ SETTINGS = {
     "… a fifth": replace(USUAL, share=0.2),
     "… 16 pieces": replace(USUAL, pieces=16),
     "… powers of 4, 16 pieces": replace(USUAL, base=4.0, pieces=16),
+    "… 3 deviations, grown over 1": replace(USUAL, z=3.0, reach=1.0),
 }
 
 
@@ -148,7 +151,14 @@ def _ends(counts, variances, setting):
     back = _scan(counts[::-1], variances[::-1], setting.level * total, setting.z)
     if first is None or back is None:
         return None
-    return tuple(sorted((first, len(counts) - 1 - back)))
+    first, last = sorted((first, len(counts) - 1 - back))
+    if setting.reach is not None:
+        clear = counts > setting.reach * variances**0.5
+        while first > 0 and clear[first - 1]:
+            first -= 1
+        while last < len(counts) - 1 and clear[last + 1]:
+            last += 1
+    return first, last
 
 
 def _scan(counts, variances, least, z):
@@ -265,10 +275,13 @@ def main():
     parser = argparse.ArgumentParser(prog="python -m bench.range_settings")
     parser.add_argument("--runs", type=int, default=4)
     parser.add_argument("--tables", default=",".join(STUDIED))
+    parser.add_argument("--containing", default="", help="only settings with such a name")
     given = parser.parse_args()
     kept = json.loads(PATH.read_text("utf-8")) if PATH.exists() else {}
     found = kept.get("settings", {})
     for name, setting in SETTINGS.items():
+        if given.containing not in name:
+            continue
         for table in given.tables.split(","):
             print(name, table, flush=True)
             found.setdefault(name, {})[table] = call(
