@@ -13,9 +13,11 @@ from rich.progress import (
 )
 
 from bench import (
+    accuracy,
     adult,
     cost,
     csv_fit,
+    descent,
     imports,
     memory,
     poisson,
@@ -28,7 +30,20 @@ from bench.child import ChildFailed
 from bench.machine import describe
 from bench.page import PAGE, load, save
 
-MODULES = (speed, csv_fit, memory, wide, scale, imports, adult, poisson, regression, cost)
+MODULES = (
+    speed,
+    csv_fit,
+    memory,
+    wide,
+    scale,
+    imports,
+    adult,
+    accuracy,
+    descent,
+    poisson,
+    regression,
+    cost,
+)
 SECTIONS = tuple(module.SECTION for module in MODULES)
 
 

@@ -1,6 +1,8 @@
 """Public schemas, private rows, tables and datasets."""
 
+from confide.data.datasets.acs import load_acs
 from confide.data.datasets.catalogue import DATASETS, Dataset, load, load_a9a
+from confide.data.datasets.kddcup99 import load_kddcup99
 from confide.data.datasets.warfarin import load_warfarin
 from confide.data.partitioned.progress import Pass, watching
 from confide.data.partitioned.rows import PartitionedRows
@@ -59,6 +61,8 @@ __all__ = [
     "is_in_parts",
     "load",
     "load_a9a",
+    "load_acs",
+    "load_kddcup99",
     "load_warfarin",
     "local_path",
     "one_by_one",
