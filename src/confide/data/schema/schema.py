@@ -1,6 +1,7 @@
 """A schema: everything about a table that is public, declared before it is read."""
 
 import dataclasses
+import math
 import numbers
 import tomllib
 from collections import Counter
@@ -108,6 +109,8 @@ def unidentified_directions(
 UNNAMED = "data"
 """The name of a dataset that nobody named; no ledger books under it."""
 MOST_ROWS_PER_PERSON = 10**6
+SHARE_POWER = 0.25
+"""A column of k features gets a share of the length proportional to k to minus this."""
 ROUNDING_MARGIN = 1e-14
 """By so much rows stay shorter than 1, so that rounding never makes one longer."""
 
@@ -219,11 +222,23 @@ class Schema:
     def weights(self) -> Array:
         """The share of the unit length that every feature gets."""
         sizes = np.array([len(column.features) for column in self.columns])
-        shares = sizes**-0.25
+        shares = sizes**-SHARE_POWER
         shares /= np.linalg.norm(shares) * (1 + ROUNDING_MARGIN)
         weights: Array = np.repeat(shares, sizes)
         weights.flags.writeable = False
         return weights
+
+    @cached_property
+    def typical_length(self) -> float:
+        """How long a row is for the most part, from public facts: at most 1.
+
+        It is the root of the mean squared length of rows whose numbers spread evenly over
+        their ranges and whose levels are equally frequent: a number has a third of its
+        share squared, a category its whole one.
+        """
+        moments = (column.moments() for column in self.columns)
+        squares = [np.diag(spread) + mean**2 for mean, spread in moments]
+        return min(1.0, math.sqrt(float(self.weights**2 @ np.concatenate(squares))))
 
     @cached_property
     def _encoder(self) -> Encoder:
