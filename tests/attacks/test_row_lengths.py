@@ -89,6 +89,32 @@ def test_no_double_makes_few_entries_too_long(row, few):
             assert length <= Fraction(bounds.norm(count)) ** 2
 
 
+def heaviest(rows):
+    """Return the largest squared length of a row with its weight, without rounding."""
+    squares = [squared(row) for row in np.asarray(rows.toarray(), dtype=np.float64)]
+    return max(s * Fraction(float(w)) ** 2 for s, w in zip(squares, rows.weight, strict=True))
+
+
+@pytest.mark.parametrize("most", [1.0, 0.1, 1 / 3])
+@pytest.mark.parametrize("columns", [1, 2, 7, 300])
+def test_no_record_weighs_more_than_its_bound(most, columns):
+    x = np.vstack([at_the_bound(n * most, columns, 20, 2) for n in (0.1, 1.0, 7.0)])
+    for features in (x, sparse.csr_array(x)):
+        rows = bound_rows(features, np.zeros(60), 8 * most, 0.0).weighed(most)
+        assert heaviest(rows) <= Fraction(most) ** 2
+        np.testing.assert_allclose(rows.weight[40:], 1 / 7, rtol=1e-12)
+        assert (rows.weight[:20] == 1).all()
+        tall = bound_rows(features, np.zeros(60), 8 * most, 0.3 * most).weighed(most)
+        assert heaviest(tall) <= Fraction(most) ** 2
+        assert (tall.weight <= rows.weight).all()
+
+
+def test_a_weight_that_trusts_rounded_lengths_would_be_seen(monkeypatch):
+    monkeypatch.setattr(in_memory, "ROUNDING_MARGIN", -1e-14)
+    with pytest.raises(AssertionError):
+        test_no_record_weighs_more_than_its_bound(1.0, 7)
+
+
 @pytest.mark.parametrize("height", [0.3, 0.1, 1 / 3])
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
 def test_a_constant_column_is_within_the_bound(height, count):

@@ -1,6 +1,5 @@
 """The specification of a fit: every public setting, checked and frozen."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,7 +97,7 @@ def bounding_for(
         height = INTERCEPT_HEIGHT if fit_intercept else 0.0
         most = None
         if WEIGHTED_RECORDS in mechanism.needs:
-            most = math.hypot(schema.typical_length, height)
+            most = schema.typical_norm(height)
         return Bounding(1.0, height, few=few, most=most)
     if kept is None:
         return Bounding(row_norm, INTERCEPT_HEIGHT * row_norm if fit_intercept else 0.0)

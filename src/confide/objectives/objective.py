@@ -65,8 +65,8 @@ class Objective:
     ``entries`` bounds single entries of a row where that is known; ``height`` is that of
     the constant column, the last one, 0 where there is none or nobody needs to know.
 
-    ``row_norm`` is X, the longest a row can be times its weight; ``longest_row`` is R, the
-    longest it can be by itself. None stands for rows that all count once: R = X.
+    ``row_norm`` is X, the longest a row can be times its weight; ``longest_row`` is X̄, the
+    longest it can be by itself. None stands for rows that all count once: X̄ = X.
     """
 
     loss: Loss
@@ -111,12 +111,12 @@ class Objective:
 
     @property
     def reach(self) -> float:
-        """R: the longest row, whatever it counts. Margins are at most R‖θ‖."""
+        """X̄: the longest row, whatever it counts. Margins are at most X̄‖θ‖."""
         return self.row_norm if self.longest_row is None else self.longest_row
 
     @property
     def row_square(self) -> float:
-        """X·R: the largest w‖x‖²."""
+        """X·X̄: the largest w‖x‖²."""
         return self.row_norm * self.reach
 
     @property
@@ -173,7 +173,7 @@ class Objective:
 
     @property
     def smoothness(self) -> float:
-        """β = sup κ·XR: the largest eigenvalue of one record's Hessian."""
+        """β = sup κ·XX̄: the largest eigenvalue of one record's Hessian."""
         return curvature_bound(self.loss, self.public) * self.row_square
 
     @property

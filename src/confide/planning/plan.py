@@ -30,6 +30,7 @@ from confide.mechanisms import (
     Mechanism,
     WithIntervals,
 )
+from confide.mechanisms.base import WEIGHTED_RECORDS
 from confide.objectives import (
     MODELS,
     USUAL_CLIP,
@@ -278,6 +279,10 @@ def make_plan(
             objective.loss, columns.weights, len(columns.columns), objective.target_bound
         )
         objective = replace(objective, coef_norm_guess=guess)
+        if WEIGHTED_RECORDS in chosen.needs:
+            most = columns.typical_norm(INTERCEPT_HEIGHT)
+            longest = objective.row_norm
+            objective = replace(objective, row_norm=most, longest_row=longest)
     count = _whole("rows", rows)
     whole = check_budget(budget)
     joint = None

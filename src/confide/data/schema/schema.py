@@ -240,6 +240,13 @@ class Schema:
         squares = [np.diag(spread) + mean**2 for mean, spread in moments]
         return min(1.0, math.sqrt(float(self.weights**2 @ np.concatenate(squares))))
 
+    def typical_norm(self, height: float) -> float:
+        """Return how long a row is beside a constant column: what a record counts at most.
+
+        Records whose rows are longer count less where a mechanism weighs them.
+        """
+        return math.hypot(self.typical_length, height)
+
     @cached_property
     def _encoder(self) -> Encoder:
         return Encoder.of(self.columns, self.weights)

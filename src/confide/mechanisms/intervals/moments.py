@@ -111,8 +111,8 @@ class MomentRelease:
     Public       loss, bounds, the coefficients, budget.
     Private      rows and targets, and under add-remove their number.
     Sensitivity  m·X² (add-remove) or √2·m·X² (replace-one) for the pair (C, w·S), where
-                 m² = max κ(a)²(R/X)² + w²a⁴ over the slopes a possible at the
-                 coefficients; R is the longest row, X the longest with its weight.
+                 m² = max κ(a)²(X̄/X)² + w²a⁴ over the slopes a possible at the
+                 coefficients; X̄ is the longest row, X the longest times its weight.
     Noise        one vector in the space of pairs of symmetric matrices.
     Proof        docs/proofs/private-intervals.md
 
@@ -231,7 +231,7 @@ def sensitivity(calibration: MomentCalibration, length: float) -> float:
 
 
 def largest_contribution(objective: Objective, weight: float, length: float) -> float:
-    """Bound √((κR/X)² + w²a⁴) over the slopes a possible at coefficients of this length.
+    """Bound √((κX̄/X)² + w²a⁴) over the slopes a possible at coefficients of this length.
 
     Every cell of a grid is bounded by its largest κ and its largest a.
     """
@@ -266,7 +266,7 @@ def largest_bend(objective: Objective) -> float:
 
 
 def _stretch(objective: Objective) -> float:
-    """Return R/X: a weight bounds a gradient once, and a curvature but for one length."""
+    """Return X̄/X: weights bound the length of a row once, and a curvature has it twice."""
     return objective.reach / objective.row_norm
 
 
