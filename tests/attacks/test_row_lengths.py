@@ -92,7 +92,9 @@ def test_no_double_makes_few_entries_too_long(row, few):
 def heaviest(rows):
     """Return the largest squared length of a row with its weight, without rounding."""
     squares = [squared(row) for row in np.asarray(rows.toarray(), dtype=np.float64)]
-    return max(s * Fraction(float(w)) ** 2 for s, w in zip(squares, rows.weight, strict=True))
+    return max(
+        s * Fraction(float(w)) ** 2 for s, w in zip(squares, rows.weight, strict=True)
+    )
 
 
 @pytest.mark.parametrize("most", [1.0, 0.1, 1 / 3])

@@ -192,9 +192,7 @@ def test_gradients_beyond_doubles_keep_their_bound(name, stretch, fine):
 
 def weighed(task, most):
     """Return a problem whose records count min(1, most/‖x‖)."""
-    objective = replace(
-        task.objective, row_norm=most, longest_row=task.objective.row_norm
-    )
+    objective = replace(task.objective, row_norm=most, longest_row=task.objective.row_norm)
     return replace(task, objective=objective, rows=task.rows.weighed(most))
 
 

@@ -142,7 +142,6 @@ def test_forgetting_the_longest_row_is_seen(name, forget_lengths):
     forget_lengths()
     with pytest.raises(AssertionError):
         largest_loss(weighted(name), Pure(1), ADD, found)
-        largest_delta(weighted(name), Approx(1, 1e-6), ADD, found)
 
 
 def test_forgetting_the_longest_row_makes_delta_thousands_of_times_the_claim():
@@ -155,9 +154,9 @@ def test_forgetting_the_longest_row_makes_delta_thousands_of_times_the_claim():
     for ridge in (plain, LONGEST * plain):
         target = weighted("logistic", l2=ridge)
         p, q = exact_pair(target, Gaussian(sigma), long, empty, 200_001)
-        shares.append(hockey_stick(p, q, 1.0) / 1e-6)
-    assert shares[0] > 1000
-    assert shares[1] <= 1 + GRID_ERROR
+        worst = max(hockey_stick(p, q, 1.0), hockey_stick(q, p, 1.0))
+        shares.append(worst / 1e-6)
+    assert shares == pytest.approx([3909.26, 1.0], rel=1e-3)
 
 
 @pytest.mark.parametrize("name", ["logistic", "huber", "huberized-hinge"])
@@ -227,7 +226,9 @@ def moment_share(target, relation, rng):
 @every_relation
 @pytest.mark.parametrize("name", ["logistic", "huber"])
 def test_moments_of_weighted_records_move_no_further_than_claimed(name, relation):
-    share = moment_share(weighted(name, 4.0, dimension=3), relation, np.random.default_rng(1))
+    share = moment_share(
+        weighted(name, 4.0, dimension=3), relation, np.random.default_rng(1)
+    )
     assert 0.5 < share <= 1.0
 
 

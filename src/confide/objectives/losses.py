@@ -34,7 +34,8 @@ class PublicBounds:
     """Bounds that hold for every record anybody could have.
 
     ``row_norm`` is the longest row with its intercept column, X where all records count
-    once and X̄ where long ones count less; ``coef_norm`` is R, the radius of the constraint set (infinite without one); ``target_bound`` is B.
+    once and X̄ where long ones count less; ``coef_norm`` is R, the radius of the
+    constraint set (infinite without one); ``target_bound`` is B.
     """
 
     row_norm: float

@@ -101,7 +101,10 @@ class Objective:
         check_guess(self.coef_norm_guess)
         if not 0 <= self.height < self.row_norm:
             raise InvalidParameter("height", "0 or more, below row_norm", self.height)
-        if self.longest_row is not None and not self.row_norm <= self.longest_row < math.inf:
+        if (
+            self.longest_row is not None
+            and not self.row_norm <= self.longest_row < math.inf
+        ):
             raise InvalidParameter("longest_row", "row_norm or more", self.longest_row)
 
     @property
