@@ -97,7 +97,7 @@ def bounding_for(
         height = INTERCEPT_HEIGHT if fit_intercept else 0.0
         most = None
         if WEIGHTED_RECORDS in mechanism.needs:
-            most = schema.typical_norm(height)
+            most = schema.record_norm(height)
         return Bounding(1.0, height, few=few, most=most)
     if kept is None:
         return Bounding(row_norm, INTERCEPT_HEIGHT * row_norm if fit_intercept else 0.0)

@@ -99,13 +99,13 @@ class Objective:
         if self.target_bound is not None and not 0 < self.target_bound < math.inf:
             raise InvalidParameter("target_bound", "positive and finite", self.target_bound)
         check_guess(self.coef_norm_guess)
-        if not 0 <= self.height < self.row_norm:
-            raise InvalidParameter("height", "0 or more, below row_norm", self.height)
         if (
             self.longest_row is not None
             and not self.row_norm <= self.longest_row < math.inf
         ):
             raise InvalidParameter("longest_row", "row_norm or more", self.longest_row)
+        if not 0 <= self.height < self.reach:
+            raise InvalidParameter("height", "0 or more, below row_norm", self.height)
 
     @property
     def weighted(self) -> bool:
@@ -135,8 +135,8 @@ class Objective:
     def row_norm_of(self, count: int) -> float:
         """Return how long any so many entries of a row are, the constant one aside."""
         # Squares of very long or very short rows are no doubles.
-        whole = math.sqrt(self.row_norm - self.height)
-        whole *= math.sqrt(self.row_norm + self.height)
+        whole = math.sqrt(self.reach - self.height)
+        whole *= math.sqrt(self.reach + self.height)
         if self.entries is None:
             return whole
         return min(whole * (1 + 2.0**-50), self.entries.norm(count))

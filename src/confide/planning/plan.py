@@ -280,7 +280,7 @@ def make_plan(
         )
         objective = replace(objective, coef_norm_guess=guess)
         if WEIGHTED_RECORDS in chosen.needs:
-            most = columns.typical_norm(INTERCEPT_HEIGHT)
+            most = columns.record_norm(INTERCEPT_HEIGHT)
             longest = objective.row_norm
             objective = replace(objective, row_norm=most, longest_row=longest)
     count = _whole("rows", rows)

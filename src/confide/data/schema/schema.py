@@ -111,6 +111,8 @@ UNNAMED = "data"
 MOST_ROWS_PER_PERSON = 10**6
 SHARE_POWER = 0.25
 """A column of k features gets a share of the length proportional to k to minus this."""
+RECORD_SHARE = 0.7
+"""Records of rows longer than this share of a typical length count less."""
 ROUNDING_MARGIN = 1e-14
 """By so much rows stay shorter than 1, so that rounding never makes one longer."""
 
@@ -240,12 +242,14 @@ class Schema:
         squares = [np.diag(spread) + mean**2 for mean, spread in moments]
         return min(1.0, math.sqrt(float(self.weights**2 @ np.concatenate(squares))))
 
-    def typical_norm(self, height: float) -> float:
-        """Return how long a row is beside a constant column: what a record counts at most.
+    def record_norm(self, height: float) -> float:
+        """Return X, how long a row may be for its record to count whole.
 
-        Records whose rows are longer count less where a mechanism weighs them.
+        It is a share of the typical length beside a constant column. Where a mechanism
+        weighs records those of longer rows count X/‖x‖, so that none moves a fit by more
+        than a row of length X would.
         """
-        return math.hypot(self.typical_length, height)
+        return RECORD_SHARE * math.hypot(self.typical_length, height)
 
     @cached_property
     def _encoder(self) -> Encoder:
