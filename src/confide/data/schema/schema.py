@@ -123,6 +123,7 @@ class Schema:
 
     Every column gets a share of the unit length by a public rule: a column of k levels
     counts as k^(−1/2) of a number, because its indicators share the noise between them.
+    Most rows are shorter: `record_norm` says from which length on records count less.
 
     ``name`` is the name of the dataset, under which a ledger books what is spent on it; a
     fit with a ledger needs one.
