@@ -210,7 +210,7 @@ def _check_release(calibration: Calibration) -> None:
 
 
 def _check_weights(mechanism: Mechanism, accepted: Calibration) -> None:
-    """Records that count for almost nothing must not move a release, or be refused."""
+    """See that records which hardly count hardly move a release, or are refused."""
     plain = _objective(mechanism, RIDGE)
     objective = replace(plain, longest_row=2 * plain.row_norm)
     given = objective, accepted.budget, accepted.neighbours

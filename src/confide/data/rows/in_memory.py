@@ -48,7 +48,9 @@ class Block:
 
     def weigh(self, values: AnyArray) -> AnyArray:
         """Return values of a loss, its slope or its curvature as records count."""
-        return values if self.weight is None else values * self.weight
+        if self.weight is None:
+            return values
+        return values * (self.weight if values.ndim == 1 else self.weight[:, None])
 
     def margin(self, theta: AnyArray, *, row_independent: bool = False) -> AnyArray:
         """Return ⟨x, θ⟩ for every row, the intercept column included.
