@@ -92,13 +92,16 @@ def test_sparse_adult(data_folder):
     ("epsilon", "relation", "least"),
     [
         (0.1, "add-remove", 0.829),
-        (1, "add-remove", 0.849),
+        (1, "add-remove", 0.848),
         (0.1, "replace-one", 0.816),
         (1, "replace-one", 0.846),
     ],
 )
 def test_momentum_descent_with_defaults(data_folder, epsilon, relation, least):
-    """Three deviations of a mean of six below what 20 runs gave: false alarm 0.2 % each."""
+    """Three deviations of a mean of six below what 20 runs gave: false alarm 0.2 % each.
+
+    At epsilon 1, add-remove, seeds 6 to 25 gave 0.8496 with a deviation of 0.0010.
+    """
     X, y = load_a9a("train")
     there, truth = load_a9a("test")
     budget = Approx(epsilon, 1e-8)
