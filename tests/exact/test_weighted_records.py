@@ -10,16 +10,21 @@ import pytest
 
 from confide.attacks import Records, exact_loss, exact_pair, hockey_stick
 from confide.data import bound_rows
-from confide.mechanisms import ObjectivePerturbation, OutputPerturbation
+from confide.mechanisms import (
+    AdaptiveObjectivePerturbation,
+    ObjectivePerturbation,
+    OutputPerturbation,
+)
 from confide.mechanisms.intervals import moments
 from confide.mechanisms.intervals.moments import MomentRelease, sensitivity, sums
 from confide.mechanisms.objective import calibration as rules
 from confide.noise import Gaussian
-from confide.objectives import Box, Logistic, Objective, Poisson, Squared
+from confide.objectives import L1, Box, Logistic, Objective, Poisson, Squared
 from confide.privacy import Approx, Neighbours, Pure, Zcdp, gaussian_delta, gaussian_mu
 from confide.solvers import minimise
 from support.cases import LOSSES, labels, objective
 from support.checks import GRID_ERROR, largest_delta, largest_loss, largest_renyi
+from support.two_looks import share_of_claim
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 LONGEST = 8.0
@@ -113,6 +118,27 @@ def test_the_gdp_form_asks_for_a_ridge_that_grows_with_the_longest_row(relation)
         for epsilon in (0.0, 0.3, 1.0):
             claim = gaussian_delta(epsilon, shift)
             assert hockey_stick(p, q, epsilon) <= claim * (1 + GRID_ERROR)
+
+
+@pytest.mark.parametrize("relation", [ADD, pytest.param(REPLACE, marks=pytest.mark.slow)])
+def test_two_looks_at_weighted_records_keep_their_guarantee(relation):
+    target = weighted("logistic", 3.0, penalty=L1(0.8))
+    mechanism = AdaptiveObjectivePerturbation(typical=0.5)
+    found = list(pairs("logistic", relation, 3.0))[::8]
+    assert share_of_claim(mechanism, target, Pure(1), relation, found) > 0.3
+
+
+@every_relation
+@pytest.mark.parametrize("budget", [Pure(1), Approx(1, 1e-6), Zcdp("0.1")], ids=repr)
+def test_the_automatic_ridge_of_weighted_records_costs_little_noise(budget, relation):
+    """Noise is within 1 % of what gradients of length X alone would need."""
+    free = ObjectivePerturbation(coef_norm_guess=1e6)
+    long, short = (
+        free.calibrate(objective("logistic", dimension=3, **more), budget, relation)
+        for more in ({"longest_row": 4.0}, {})
+    )
+    assert long.noise.scale <= 1.01 * short.noise.scale
+    assert long.objective.l2 == pytest.approx(4 * short.objective.l2, rel=0.05)
 
 
 # ----------------------------------------------------------------------------- mutations
