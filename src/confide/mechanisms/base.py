@@ -303,13 +303,14 @@ def make_release(
     calibration: Calibration, values: Sequence[Array], entropy: Entropy, added_to: str
 ) -> Release:
     """Put private values, one per copy, together with what may be said about them."""
-    guarantee = calibration.guarantee
+    guarantee, objective = calibration.guarantee, calibration.objective
     return Release(
         values[0] if calibration.copies == 1 else np.stack(values),
         guarantee if entropy.secret else guarantee.seeded(),
         calibration.records(added_to),
-        calibration.objective.l2 or 0.0,
+        objective.l2 or 0.0,
         calibration.events,
+        record_norm=objective.row_norm if objective.weighted else None,
     )
 
 

@@ -21,6 +21,7 @@ from confide import (
 from confide.data import INTERCEPT_HEIGHT
 from confide.data.schema.schema import RECORD_SHARE
 from confide.errors import UnmetNeeds
+from confide.estimators import load_model
 from confide.mechanisms import MECHANISMS
 from confide.mechanisms.base import WEIGHTED_RECORDS
 from confide.objectives import Clipped, Objective, Squared
@@ -144,3 +145,18 @@ def test_a_plan_counts_records_as_a_fit_does():
     assert plan.record_weight == RECORD_SHARE
     other = make_plan(4000, len(SCHEMA.features), Approx(1, 1e-6))
     assert other.record_weight == 1
+
+
+def test_a_summary_says_that_records_are_weighed_and_a_file_keeps_it(tmp_path):
+    model = LogisticRegression(Approx(1, 1e-6), schema=SCHEMA, random_state=0)
+    release = model.fit(people()).release_
+    assert release.record_norm == SCHEMA.record_norm(INTERCEPT_HEIGHT)
+    assert f"rows longer than {release.record_norm:.3g} count less" in str(model.summary())
+    model.save(tmp_path / "model.json")
+    again = load_model(tmp_path / "model.json")
+    assert again.release_.record_norm == release.record_norm
+    assert str(again.summary()) == str(model.summary())
+    plain = LogisticRegression(Approx(1, 1e-6), schema=SCHEMA, mechanism="momentum")
+    plain.set_params(random_state=0).fit(people())
+    assert plain.release_.record_norm is None
+    assert "count less" not in str(plain.summary())
