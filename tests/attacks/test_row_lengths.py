@@ -8,11 +8,13 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from confide import Category, Number, Schema, Target
 from confide.data import EntryBounds, bound_entries, bound_rows
 from confide.data.rows import in_memory
 from confide.data.rows.entry_bounds import length_beside
@@ -87,6 +89,53 @@ def test_no_double_makes_few_entries_too_long(row, few):
         for count in range(1, len(row) + 1):
             length = squared(kept[-count:]) * Fraction(factor) ** 2
             assert length <= Fraction(bounds.norm(count)) ** 2
+
+
+def heaviest(rows):
+    """Return the largest squared length of a row with its weight, without rounding."""
+    squares = [squared(row) for row in np.asarray(rows.toarray(), dtype=np.float64)]
+    return max(
+        s * Fraction(float(w)) ** 2 for s, w in zip(squares, rows.weight, strict=True)
+    )
+
+
+@pytest.mark.parametrize("most", [1.0, 0.1, 1 / 3])
+@pytest.mark.parametrize("columns", [1, 2, 7, 300])
+def test_no_record_weighs_more_than_its_bound(most, columns):
+    x = np.vstack([at_the_bound(n * most, columns, 20, 2) for n in (0.1, 1.0, 7.0)])
+    for features in (x, sparse.csr_array(x)):
+        rows = bound_rows(features, np.zeros(60), 8 * most, 0.0).weighed(most)
+        assert heaviest(rows) <= Fraction(most) ** 2
+        np.testing.assert_allclose(rows.weight[40:], 1 / 7, rtol=1e-12)
+        assert (rows.weight[:20] == 1).all()
+        tall = bound_rows(features, np.zeros(60), 8 * most, 0.3 * most).weighed(most)
+        assert heaviest(tall) <= Fraction(most) ** 2
+        assert (tall.weight <= rows.weight).all()
+
+
+@pytest.mark.parametrize("height", [0.0, 0.3])
+@pytest.mark.parametrize("most", [1.0, 0.5, 1 / 3])
+def test_no_record_of_a_schema_weighs_more_than_its_bound(most, height):
+    """Categories are kept as codes; their rows are written out here."""
+    rng = np.random.default_rng(5)
+    columns = (
+        *(Number(f"n{k}", 0, 7) for k in range(4)),
+        *(Category(f"c{k}", tuple("abcdefg"[: k + 2])) for k in range(5)),
+    )
+    schema = Schema(columns, Target("y", labels=("no", "yes")))
+    values = {c.name: rng.choice([*c.levels, "?"], 200) for c in columns[4:]}
+    numbers = {c.name: rng.choice([0.0, 7.0, 3.5, 1 / 3], 200) for c in columns[:4]}
+    design = schema.compact_design(pd.DataFrame({**numbers, **values}))
+    rows = bound_rows(design, np.zeros(200), 1.0, height).weighed(most)
+    assert heaviest(rows) <= Fraction(most) ** 2
+    assert rows.weight.max() <= 1
+    assert heaviest(rows) > Fraction(0.7 * most) ** 2
+
+
+def test_a_weight_that_trusts_rounded_lengths_would_be_seen(monkeypatch):
+    monkeypatch.setattr(in_memory, "ROUNDING_MARGIN", -1e-14)
+    with pytest.raises(AssertionError):
+        test_no_record_weighs_more_than_its_bound(1.0, 7)
 
 
 @pytest.mark.parametrize("height", [0.3, 0.1, 1 / 3])

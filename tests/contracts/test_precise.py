@@ -1,5 +1,6 @@
 """Gradients by splitting: their error bound holds, and is far below that of doubles."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import mpmath
@@ -157,10 +158,12 @@ def exact_gradient(name, task, theta):
         mpmath.mpf(h) + mpmath.mpf(v) for h, v in zip(theta.high, theta.low, strict=True)
     ]
     total = [r * t + b for r, t, b in zip(task.ridge, point, task.linear, strict=True)]
-    for row, label in zip(task.rows.toarray(), task.rows.target, strict=True):
+    rows = task.rows
+    weights = np.ones(rows.count) if rows.weight is None else rows.weight
+    for row, label, weight in zip(rows.toarray(), rows.target, weights, strict=True):
         entries = [mpmath.mpf(value) for value in row]
         margin = sum(x * t for x, t in zip(entries, point, strict=True))
-        slope = exact_slope(name, margin, mpmath.mpf(label))
+        slope = exact_slope(name, margin, mpmath.mpf(label)) * mpmath.mpf(weight)
         total = [t + slope * x for t, x in zip(total, entries, strict=True)]
     return total
 
@@ -185,6 +188,54 @@ def test_gradients_beyond_doubles_keep_their_bound(name, stretch, fine):
         assert np.linalg.norm(gaps) <= bound
         bounds.append(bound)
     assert bounds[1] < 1e-4 * bounds[0]
+
+
+def weighed(task, most):
+    """Return a problem whose records count min(1, most/‖x‖)."""
+    objective = replace(task.objective, row_norm=most, longest_row=task.objective.row_norm)
+    return replace(task, objective=objective, rows=task.rows.weighed(most))
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("stretch", [1.0, 37.0])
+def test_gradients_of_weighted_records_keep_their_bounds(name, stretch):
+    mpmath.mp.dps = 60
+    whole, rng = problem(name, count=300, columns=5, stretch=stretch)
+    task = weighed(whole, 0.2 * stretch)
+    assert task.rows.weight.max() < 1
+    theta = Twofold.of(rng.normal(size=6) / stretch)
+    exact = exact_gradient(name, task, theta)
+    plain, mass = task.gradient(theta.high)
+    answers = [(Twofold.of(plain), task.rounding(theta.high, mass))]
+    answers += [gradient(task, theta) for gradient in (split_gradient, twofold_gradient)]
+    for found, bound in answers:
+        gaps = [
+            float(mpmath.mpf(high) + mpmath.mpf(low) - e)
+            for high, low, e in zip(found.high, found.low, exact, strict=True)
+        ]
+        assert np.linalg.norm(gaps) <= bound
+    bounds = [bound for _, bound in answers]
+    assert bounds[2] < 1e-4 * bounds[1] < 1e-4 * bounds[0]
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+def test_a_weighted_record_counts_like_a_share_of_itself(name, layout):
+    """Records twice in the table count as much as once with twice the weight."""
+    task = (sparse_problem if layout == "sparse" else problem)(name)[0]
+    heavy = weighed(task, 2.0 * task.objective.row_norm / 5)
+    half = np.full(heavy.rows.count, 0.5)
+    places = np.repeat(np.arange(heavy.rows.count), 2)
+    twice = replace(heavy.rows, weight=half).take(places)
+    once = replace(heavy.rows, weight=2 * half)
+    theta = np.linspace(-1, 1, task.objective.dimension)
+    whole, parts = (replace(heavy, rows=rows) for rows in (once, twice))
+    for look in (lambda p: p.gradient(theta)[0], lambda p: p.value(theta)):
+        np.testing.assert_allclose(look(whole), look(parts), rtol=1e-9, atol=1e-9)
+    diagonals = [p.diagonal(theta) for p in (whole, parts)]
+    np.testing.assert_allclose(*diagonals, rtol=1e-9, atol=1e-9)
+    hessians = [p.gradient_and_hessian(theta, double=True)[2] for p in (whole, parts)]
+    np.testing.assert_allclose(*hessians, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])

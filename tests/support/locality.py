@@ -53,8 +53,10 @@ TARGETS = {
     "digits": Target("target", labels=(0, 1), missing="drop"),
     "amount": Target("target", lower=-5, upper=5, missing="drop"),
 }
+WEIGHED = Bounding(1.0, 0.3, most=0.6)
 BOUNDS = (
     Bounding(1.0, 0.3),
+    Bounding(3.0, 0.1, most=0.5),
     Bounding(0.1, 0.0),
     Bounding(1.0, 0.0, EntryBounds(0.7)),
     Bounding(1.0, 0.5, EntryBounds.scaled(2, 0.3)),
@@ -393,7 +395,7 @@ def read(given: Given, bounding: Any, *, swept: bool = True) -> list[bytes] | No
     try:
         spec = model._spec()
         reading = model._read(spec, X, y)
-        bounds = BOUNDS[0] if model.schema is not None else bounding
+        bounds = WEIGHED if model.schema is not None else bounding
         if isinstance(reading, InParts) and not swept:
             held = list(_pieces(reading, bounds))
         else:
@@ -424,6 +426,8 @@ def _lines(block: Any) -> tuple[list[bytes]]:
     features = block.features.toarray()
     if block.factor is not None:
         features = features * block.factor[:, None]
+    if block.weight is not None:
+        features = np.column_stack([features, block.weight])
     return (_bytes(features, block.target),)
 
 

@@ -131,11 +131,13 @@ def black_box_finding(
 ) -> Audit:
     """Release many times with and without one record and bound epsilon from below."""
     objective = calibration.objective
-    record = np.eye(objective.dimension)[:1] * objective.row_norm
+    record = np.eye(objective.dimension)[:1] * objective.reach
     entropy = Entropy.system()
 
     def observe(features: Array) -> Array:
-        rows = bound_rows(features, np.ones(1), objective.row_norm, 0.0)
+        rows = bound_rows(features, np.ones(1), objective.reach, 0.0)
+        if objective.weighted:
+            rows = rows.weighed(objective.row_norm)
         seen = []
         for _ in range(runs):
             value = calibration.release([rows], entropy).value

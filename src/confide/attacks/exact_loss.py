@@ -154,7 +154,8 @@ def _gradient_and_determinant(
     pull = grid * objective.ridge
     diagonal = np.broadcast_to(objective.ridge, grid.shape).copy()
     corner = np.zeros(len(grid))
-    for x, y, times in zip(records.features, records.target, records.times, strict=True):
+    counted = records.times * _weights(objective, records.features)
+    for x, y, times in zip(records.features, records.target, counted, strict=True):
         margin = grid @ x
         label = np.full_like(margin, y)
         pull += times * objective.loss.slope(margin, label)[:, None] * x
@@ -165,6 +166,14 @@ def _gradient_and_determinant(
     if objective.dimension == 1:
         return pull, diagonal[:, 0]
     return pull, diagonal[:, 0] * diagonal[:, 1] - corner**2
+
+
+def _weights(objective: Objective, features: Array) -> Array:
+    """Return how much records count: min(1, X/‖x‖) where they are weighed."""
+    if not objective.weighted:
+        return np.ones(len(features))
+    lengths = np.linalg.norm(features, axis=1)
+    return objective.row_norm / np.maximum(lengths, objective.row_norm)
 
 
 def _box_atoms(
@@ -207,6 +216,8 @@ def _span(
     features = records.features[which] if len(which) else np.zeros((1, size))
     target = records.target[which] if len(which) else np.ones(1)
     rows = bound_rows(features, target, 1e100, 0.0)
+    if objective.weighted:
+        rows = rows.weighed(objective.row_norm)
     found = np.array([minimise(objective, rows, b + tilt, 1e-6).theta for b in pulls])
     slack = 1e-9 + 0.02 * (found.max(axis=0) - found.min(axis=0))
     return found.min(axis=0) - slack, found.max(axis=0) + slack

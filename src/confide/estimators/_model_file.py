@@ -151,6 +151,7 @@ def _extras_record(release: Release) -> dict[str, Any]:
         "weights": release.weights,
         "retrieved": release.retrieved,
         "ridges": release.ridges,
+        "record_norm": release.record_norm,
     }
     if release.row_bounds is not None:
         height = {"height": release.row_bounds.height}
@@ -164,7 +165,7 @@ def _extras_record(release: Release) -> dict[str, Any]:
 
 def _extras_of(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a release that `_extras_record` describes."""
-    names = ("support", "weights", "retrieved", "ridges")
+    names = ("support", "weights", "retrieved", "ridges", "record_norm")
     fields = {name: _tuples(record[name]) for name in names if name in record}
     if "bounds" in record:
         fields["row_bounds"] = _bounds_of(record["bounds"])

@@ -28,7 +28,7 @@ from confide.mechanisms import (
     Release,
     WithIntervals,
 )
-from confide.mechanisms.base import EntryMechanism
+from confide.mechanisms.base import WEIGHTED_RECORDS, EntryMechanism
 from confide.objectives import (
     L1,
     PENALTIES,
@@ -55,13 +55,16 @@ LedgerSetting: TypeAlias = Ledger | str | Path | None
 class Bounding:
     """A public length of rows, or public bounds on entries; the intercept's height.
 
-    ``few`` bounds the entries of rows that are bounded by their length already.
+    ``few`` bounds the entries of rows that are bounded by their length already. ``most``
+    is how long a row counts at most, the constant column included: the records of longer
+    ones are weighed. None leaves every record at its whole weight.
     """
 
     row_norm: float
     height: float
     entries: EntryBounds | None = None
     few: EntryBounds | None = None
+    most: float | None = None
 
     def enclose(
         self, features: Matrix, target: AnyArray, *, constant: bool = True
@@ -70,7 +73,8 @@ class Bounding:
         height = self.height if constant else 0.0
         if self.entries is not None:
             return bound_entries(features, target, self.entries, height)
-        return bound_rows(features, target, self.row_norm, height)
+        rows = bound_rows(features, target, self.row_norm, height)
+        return rows if self.most is None or not constant else rows.weighed(self.most)
 
     def norm(self, columns: int) -> float:
         """Return how long a row can be, the constant column included."""
@@ -90,7 +94,11 @@ def bounding_for(
     kept = mechanism.row_bounds if isinstance(mechanism, EntryMechanism) else None
     if schema is not None:
         few = None if kept is None else EntryBounds(float(schema.weights.max()))
-        return Bounding(1.0, INTERCEPT_HEIGHT if fit_intercept else 0.0, few=few)
+        height = INTERCEPT_HEIGHT if fit_intercept else 0.0
+        most = None
+        if WEIGHTED_RECORDS in mechanism.needs:
+            most = schema.record_norm(height)
+        return Bounding(1.0, height, few=few, most=most)
     if kept is None:
         return Bounding(row_norm, INTERCEPT_HEIGHT * row_norm if fit_intercept else 0.0)
     return Bounding(row_norm, kept.height if fit_intercept else 0.0, kept.entries)
@@ -150,10 +158,11 @@ class FitSpec:
     def objective(self, task: TargetSpec, columns: int) -> Objective:
         """Return loss, ridge, penalty and constraint."""
         dimension = task.responses * (columns + (1 if self.fit_intercept else 0))
+        longest, most = self.bounding.norm(columns), self.bounding.most
         return Objective(
             task.loss,
             dimension,
-            self.bounding.norm(columns),
+            longest if most is None else most,
             self.l2,
             self._penalty(task, columns, dimension),
             _constraint(task),
@@ -162,6 +171,7 @@ class FitSpec:
             self._typical_norm(task),
             self.bounding.known,
             self.bounding.height,
+            None if most is None else longest,
         )
 
     def _penalty(self, task: TargetSpec, columns: int, dimension: int) -> Penalty | None:

@@ -30,9 +30,13 @@ def head_facts(schema: Schema | None, columns: int, fitted_on: str | None) -> Fa
 
 
 def release_facts(release: Release) -> Facts:
-    """Describe noise and ridge."""
+    """Describe noise and ridge, and how much records count."""
     noises = "; ".join(f"{n.kind} {n.scale:.4g} on {n.added_to}" for n in release.noise)
-    return (("Noise", noises), ("Ridge", f"l2 = {release.l2:.6g}"))
+    facts = (("Noise", noises), ("Ridge", f"l2 = {release.l2:.6g}"))
+    if release.record_norm is None:
+        return facts
+    text = f"rows longer than {release.record_norm:.3g} count less, in proportion"
+    return (*facts, ("Records", text))
 
 
 def bounding_facts(release: Release) -> Facts:

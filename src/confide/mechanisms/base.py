@@ -129,6 +129,16 @@ SEVERAL_RESPONSES = Need(
     lambda objective: objective.responses >= 1,
     "declare how many targets a record has",
 )
+EQUAL_RECORDS = Need(
+    "records that all count alike",
+    lambda objective: not objective.weighted,
+    "use mechanism='objective' or 'output'",
+)
+WEIGHTED_RECORDS = Need(
+    "records that count alike, or less where their rows are long",
+    lambda objective: objective.row_norm <= objective.reach,
+    "declare how long a row can be",
+)
 PLAIN_HINGE = Need(
     "a smooth loss, or the plain hinge",
     lambda objective: objective.loss.smooth or is_hinge(objective.loss),
@@ -139,11 +149,12 @@ PLAIN_HINGE = Need(
 def check_needs(mechanism: str, needs: tuple[Need, ...], objective: Objective) -> None:
     """Raise one error that lists every unmet need with its remedy.
 
-    A mechanism is about one target for every record unless it says otherwise.
+    A mechanism is about one target for every record, and about records that all count
+    alike, unless it says otherwise.
     """
-    every = needs
+    every = needs if WEIGHTED_RECORDS in needs else (*needs, EQUAL_RECORDS)
     if SEVERAL_RESPONSES not in needs and ONE_RESPONSE not in needs:
-        every = (*needs, ONE_RESPONSE)
+        every = (*every, ONE_RESPONSE)
     unmet = tuple((n.name, n.remedy) for n in every if not n.holds(objective))
     if unmet:
         raise UnmetNeeds(mechanism, unmet)
@@ -223,6 +234,7 @@ class Calibration:
         Where the number of rows is private it is taken to be the largest there may be.
         """
         check_length(rows)
+        check_weights(self.objective, rows)
         public = self.neighbours is Neighbours.REPLACE_ONE
         shape = TableShape.of(rows, rows.table_count if public else MAX_ROWS)
         finest = least_tolerance(self.objective, shape, self.largest_ridge)
@@ -295,13 +307,14 @@ def make_release(
     calibration: Calibration, values: Sequence[Array], entropy: Entropy, added_to: str
 ) -> Release:
     """Put private values, one per copy, together with what may be said about them."""
-    guarantee = calibration.guarantee
+    guarantee, objective = calibration.guarantee, calibration.objective
     return Release(
         values[0] if calibration.copies == 1 else np.stack(values),
         guarantee if entropy.secret else guarantee.seeded(),
         calibration.records(added_to),
-        calibration.objective.l2 or 0.0,
+        objective.l2 or 0.0,
         calibration.events,
+        record_norm=objective.row_norm if objective.weighted else None,
     )
 
 
@@ -359,6 +372,13 @@ def check_length(rows: Rows) -> None:
             "a longer table",
             "Fit on some of the rows.",
         )
+
+
+def check_weights(objective: Objective, rows: Rows) -> None:
+    """Refuse rows that were not weighed as the objective supposes."""
+    if rows.weighted != objective.weighted:
+        must = "weighed by their lengths" if objective.weighted else "without weights"
+        raise InvalidParameter("rows", must, "others")
 
 
 def check_whole(name: str, value: object, hint: str = "") -> None:

@@ -16,6 +16,7 @@ from confide.mechanisms.base import (
     MECHANISMS,
     ONE_RESPONSE,
     PLAIN_HINGE,
+    WEIGHTED_RECORDS,
     Calibration,
     Need,
     certain_tolerance,
@@ -63,6 +64,7 @@ class OutputPerturbation:
         EXACT_PROX,
         PLAIN_HINGE,
         ONE_RESPONSE,
+        WEIGHTED_RECORDS,
     )
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
     theorems: ClassVar[tuple[str, ...]] = (

@@ -132,7 +132,8 @@ class Release:
 
     What only some mechanisms release is None elsewhere: the ``support`` of every copy, the
     bounds on entries, intervals; ``weights`` of an adaptive penalty; the share of a budget
-    that was ``retrieved``; ``ridges`` that were chosen privately.
+    that was ``retrieved``; ``ridges`` that were chosen privately; ``record_norm``, how long
+    a row may be for its record to count whole.
     """
 
     value: Array
@@ -146,6 +147,7 @@ class Release:
     weights: tuple[tuple[float, ...], ...] | None = None
     retrieved: float | tuple[float, ...] | None = None
     ridges: tuple[float, ...] | None = None
+    record_norm: float | None = None
 
     @property
     def noise_scale(self) -> float:

@@ -33,8 +33,9 @@ Targets: TypeAlias = Literal["signs", "numbers", "counts"]
 class PublicBounds:
     """Bounds that hold for every record anybody could have.
 
-    ``row_norm`` is X, the longest row with its intercept column; ``coef_norm`` is R, the
-    radius of the constraint set (infinite without one); ``target_bound`` is B.
+    ``row_norm`` is the longest row with its intercept column, X where all records count
+    once and X̄ where long ones count less; ``coef_norm`` is R, the radius of the
+    constraint set (infinite without one); ``target_bound`` is B.
     """
 
     row_norm: float

@@ -1,7 +1,8 @@
 """The one objective of confide, on its one scale: a sum.
 
-    F(θ) = Σᵢ φ(⟨xᵢ,θ⟩, yᵢ) + ⟨b,θ⟩ + r(θ) + ½ Σⱼ Λⱼθⱼ²      over θ in C
+    F(θ) = Σᵢ wᵢφ(⟨xᵢ,θ⟩, yᵢ) + ⟨b,θ⟩ + r(θ) + ½ Σⱼ Λⱼθⱼ²      over θ in C
 
+Records count wᵢ = min(1, X/‖xᵢ‖) where rows may be longer than X, and once elsewhere.
 Everything an `Objective` knows is public; the rows and the linear term b come in as
 arguments of whoever minimises it.
 """
@@ -63,6 +64,9 @@ class Objective:
     the coordinates are a matrix with a line for every column of the rows.
     ``entries`` bounds single entries of a row where that is known; ``height`` is that of
     the constant column, the last one, 0 where there is none or nobody needs to know.
+
+    ``row_norm`` is X, the longest a row can be times its weight; ``longest_row`` is X̄, the
+    longest it can be by itself. None stands for rows that all count once: X̄ = X.
     """
 
     loss: Loss
@@ -76,6 +80,7 @@ class Objective:
     coef_norm_guess: float | None = None
     entries: EntryBounds | None = None
     height: float = 0.0
+    longest_row: float | None = None
 
     def __post_init__(self) -> None:
         if self.dimension < 1:
@@ -94,8 +99,28 @@ class Objective:
         if self.target_bound is not None and not 0 < self.target_bound < math.inf:
             raise InvalidParameter("target_bound", "positive and finite", self.target_bound)
         check_guess(self.coef_norm_guess)
-        if not 0 <= self.height < self.row_norm:
+        if (
+            self.longest_row is not None
+            and not self.row_norm <= self.longest_row < math.inf
+        ):
+            raise InvalidParameter("longest_row", "row_norm or more", self.longest_row)
+        if not 0 <= self.height < self.reach:
             raise InvalidParameter("height", "0 or more, below row_norm", self.height)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether records count by the lengths of their rows."""
+        return self.longest_row is not None
+
+    @property
+    def reach(self) -> float:
+        """X̄: the longest row, whatever it counts. Margins are at most X̄‖θ‖."""
+        return self.row_norm if self.longest_row is None else self.longest_row
+
+    @property
+    def row_square(self) -> float:
+        """X·X̄: the largest w‖x‖²."""
+        return self.row_norm * self.reach
 
     @property
     def columns(self) -> int:
@@ -110,8 +135,8 @@ class Objective:
     def row_norm_of(self, count: int) -> float:
         """Return how long any so many entries of a row are, the constant one aside."""
         # Squares of very long or very short rows are no doubles.
-        whole = math.sqrt(self.row_norm - self.height)
-        whole *= math.sqrt(self.row_norm + self.height)
+        whole = math.sqrt(self.reach - self.height)
+        whole *= math.sqrt(self.reach + self.height)
         if self.entries is None:
             return whole
         return min(whole * (1 + 2.0**-50), self.entries.norm(count))
@@ -137,7 +162,7 @@ class Objective:
         radius = math.inf
         if self.constraint is not None:
             radius = self.constraint.radius(self.dimension)
-        return PublicBounds(self.row_norm, radius, self.target_bound)
+        return PublicBounds(self.reach, radius, self.target_bound)
 
     @property
     def slope_bound(self) -> float:
@@ -151,8 +176,8 @@ class Objective:
 
     @property
     def smoothness(self) -> float:
-        """β = sup κ·X²: the largest eigenvalue of one record's Hessian."""
-        return curvature_bound(self.loss, self.public) * self.row_norm**2
+        """β = sup κ·XX̄: the largest eigenvalue of one record's Hessian."""
+        return curvature_bound(self.loss, self.public) * self.row_square
 
     @property
     def ridge(self) -> Array:

@@ -61,7 +61,7 @@ class Problem:
 
         def part(block: Block) -> tuple[Any, ...]:
             slope = loss.slope(block.margin(theta), block.target)
-            return block.weighted_sum(slope), slope @ slope
+            return block.weighted_sum(block.weigh(slope)), slope @ slope
 
         total, squares = self.rows.sum(part, theta.dtype)
         mass = float(np.sqrt(self.rows.count * squares))
@@ -79,10 +79,9 @@ class Problem:
         def part(block: Block) -> tuple[Any, ...]:
             margin = block.margin(theta)
             slope = loss.slope(margin, block.target)
-            gram = block.gram(
-                loss.curvature_from_slope(slope, margin, block.target), double=double
-            )
-            return block.weighted_sum(slope), slope @ slope, gram
+            curvature = block.weigh(loss.curvature_from_slope(slope, margin, block.target))
+            gram = block.gram(curvature, double=double)
+            return block.weighted_sum(block.weigh(slope)), slope @ slope, gram
 
         total, squares, gram = self.rows.sum(part, theta.dtype)
         mass = float(np.sqrt(self.rows.count * squares))
@@ -94,7 +93,7 @@ class Problem:
         loss = self.objective.loss
 
         def part(block: Block) -> tuple[Any, ...]:
-            losses = loss.value(block.margin(theta), block.target)
+            losses = block.weigh(loss.value(block.margin(theta), block.target))
             return (float(losses.sum(dtype=np.float64)),)
 
         point = theta.astype(np.float64)
@@ -106,7 +105,8 @@ class Problem:
         loss = self.objective.loss
 
         def part(block: Block) -> tuple[Any, ...]:
-            return (block.gram_diagonal(loss.curvature(block.margin(theta), block.target)),)
+            curvature = loss.curvature(block.margin(theta), block.target)
+            return (block.gram_diagonal(block.weigh(curvature)),)
 
         return np.asarray(self.weight * self.rows.sum(part)[0] + self.ridge)
 
@@ -114,15 +114,16 @@ class Problem:
         """Bound ‖computed ∇f − exact ∇f‖ for a gradient summed in θ's precision.
 
         A sum of k terms loses at most k units in the last place of the sum of their
-        magnitudes; margins lose as much, times the curvature; slopes a few units each.
+        magnitudes; margins lose as much, times the curvature; slopes a few units each, one
+        of which is their weight's.
         """
         unit = float(np.finfo(theta.dtype).eps) / 2
         objective, count = self.objective, self.rows.count
         length = float(np.linalg.norm(theta.astype(np.float64)))
         terms, entries = self.sum_shape.terms, self.sum_shape.entries
-        slopes = terms * mass + 4 * count * slope_scale(objective)
+        slopes = terms * mass + 5 * count * slope_scale(objective)
         curvature = curvature_bound(objective.loss, objective.public)
-        margins = curvature * count * (entries + 3) * objective.row_norm * length
+        margins = curvature * count * (entries + 3) * objective.reach * length
         outside = float(np.linalg.norm(self.linear)) + float(self.ridge.max()) * length
         return unit * (objective.row_norm * (slopes + margins) + 4 * outside)
 
@@ -178,10 +179,10 @@ class CurvatureCertificate:
             return None
         lowest = float(np.linalg.eigvalsh(hessian)[0])
         least = lowest - HESSIAN_ROUNDING_SHARE * float(np.trace(hessian))
-        least -= SLOPE_ROUNDING * problem.rows.count * objective.row_norm**2
+        least -= SLOPE_ROUNDING * problem.rows.count * objective.row_square
         if not least > objective.strong_convexity:
             return None
-        return cls(centre, least, objective.row_norm)
+        return cls(centre, least, objective.reach)
 
     def length(self, point: Array, distance: float) -> float:
         """Return a length of the gradient that shows that the minimiser is so near."""

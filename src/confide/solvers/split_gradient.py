@@ -67,7 +67,7 @@ def careful_gradient(
 def split_gradient(problem: Problem, theta: Twofold) -> tuple[Twofold, float]:
     """Return ∇f(θ) and a bound on the length of its error, with slopes in doubles."""
     objective, rows = problem.objective, problem.rows
-    loss, longest, steepest = objective.loss, objective.row_norm, objective.slope_bound
+    loss, longest, steepest = objective.loss, objective.reach, objective.slope_bound
     exact = _wide(theta.high) + theta.low
     point = _Point.of(rows, exact)
     at_once = problem.sum_shape.rows_added
@@ -76,7 +76,7 @@ def split_gradient(problem: Problem, theta: Twofold) -> tuple[Twofold, float]:
         groups = tuple(group.unpacked() for group in block.features.groups)
         pieces = _split(block.features.number_columns(block.factor), longest)
         margin = point.margin(pieces, groups)
-        slope = loss.slope(margin, block.target)
+        slope = block.weigh(loss.slope(margin, block.target))
         strong = _leading(slope, steepest)
         weak = slope - strong
         cells = (_wide(g.cell_sums(strong)) + g.cell_sums(weak) for g in groups)
@@ -217,7 +217,7 @@ class _Rounding:
         fine = float(np.finfo(np.longdouble).eps) / 2
         rest = 2.0**-LEADING_BITS * (math.sqrt(shape.entries) + 1)
         return cls(
-            4 * unit,
+            5 * unit,
             unit,
             4 * unit * (shape.entries + 4) * rest + fine * looked_up,
             unit * (shape.rows_added + 3) * rest + fine * (shape.depth + cells + 10),
@@ -233,9 +233,9 @@ class _Rounding:
         objective, count = problem.objective, problem.rows.count
         length = float(np.linalg.norm(theta))
         curvature = curvature_bound(objective.loss, objective.public)
-        reach = objective.row_norm * length
-        per_row = curvature * self.inner * reach + self.outer * objective.slope_bound
-        whole = objective.row_norm * (count * per_row + self.margin * curvature * margins)
+        inner = curvature * self.inner * objective.reach * length
+        whole = objective.row_norm * (count * inner + self.margin * curvature * margins)
+        whole += objective.reach * count * self.outer * objective.slope_bound
         outside = float(np.linalg.norm(problem.linear)) + length * float(
             problem.ridge.max()
         )

@@ -50,6 +50,8 @@ def twofold_gradient(problem: Problem, theta: Array | Twofold) -> tuple[Twofold,
         groups = tuple(group.unpacked() for group in features.groups)
         parts = grids.of_rows(features.number_columns(block.factor))
         slope = loss.twofold_slope(point.margin(parts, groups), block.target)
+        if block.weight is not None:
+            slope = slope * block.weight
         weights = grids.of_slopes(slope)
         cells = (_add_up(map(group.cell_sums, weights)) for group in groups)
         constant = _add_up(weight.sum() for weight in weights)
@@ -90,7 +92,7 @@ class Grids:
         """Return those for the rows of a problem."""
         objective = problem.objective
         bits = leading_bits(problem.sum_shape.entries)
-        return cls(bits, objective.row_norm, objective.slope_bound)
+        return cls(bits, objective.reach, objective.slope_bound)
 
     def of_rows(self, numbers: Numbers) -> list[Numbers]:
         """Return four parts of every entry; fewer where the others are known to be 0."""
@@ -284,13 +286,14 @@ class Rounding:
         """Bound the error for so many rows, coefficients, linear term and ridge so long."""
         objective = self.objective
         curvature = curvature_bound(objective.loss, objective.public)
+        weighing = 2 * TWOFOLD_UNIT if objective.weighted else 0.0
         per_row = (
-            self.slope * slope_scale(objective)
-            + curvature * self.margin * objective.row_norm * length
-            + self.outer * objective.slope_bound
-        )
+            (self.slope + weighing) * slope_scale(objective)
+            + curvature * self.margin * objective.reach * length
+        ) * objective.row_norm
+        per_row += self.outer * objective.slope_bound * objective.reach
         outside = 4 * TWOFOLD_UNIT * (linear + ridge * length)
-        return 1.01 * (count * per_row * objective.row_norm + outside)
+        return 1.01 * (count * per_row + outside)
 
 
 CARRIED = 2.0**14

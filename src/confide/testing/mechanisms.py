@@ -7,7 +7,7 @@ InvalidParameter; what it accepts must be in order.
 
 import math
 import pickle
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from confide.data.rows.in_memory import InMemoryRows, bound_rows
 from confide.errors import ConfideError, InvalidParameter, UnmetNeeds
 from confide.mechanisms import Calibration, Mechanism, Release
+from confide.mechanisms.base import WEIGHTED_RECORDS
 from confide.noise import Entropy
 from confide.objectives import Box, Clipped, Hinge, Logistic, Objective, Scad, Squared
 from confide.privacy import Budget, Neighbours
@@ -26,6 +27,7 @@ RIDGE = 400.0
 ROWS = 400
 COPIES = 3
 MOST_BYTES = 4096
+FAINT = 1e-12
 
 
 def check_mechanism(mechanism: Mechanism) -> None:
@@ -49,6 +51,7 @@ def check_mechanism(mechanism: Mechanism) -> None:
         _check_automatic_ridge(mechanism, calibration)
         _check_release(calibration)
     _check_copies(mechanism, accepted[0])
+    _check_weights(mechanism, accepted[0])
 
 
 def _check_needs(mechanism: Mechanism) -> None:
@@ -204,6 +207,30 @@ def _check_release(calibration: Calibration) -> None:
     )
     expect(secret.events == calibration.events, "a release must carry its events")
     _check_sealed(secret, rows)
+
+
+def _check_weights(mechanism: Mechanism, accepted: Calibration) -> None:
+    """See that records which hardly count hardly move a release, or are refused."""
+    plain = _objective(mechanism, RIDGE)
+    objective = replace(plain, longest_row=2 * plain.row_norm)
+    given = objective, accepted.budget, accepted.neighbours
+    if WEIGHTED_RECORDS not in mechanism.needs:
+        try:
+            mechanism.calibrate(*given)
+        except UnmetNeeds:
+            return
+        raise AssertionError("a mechanism must weigh records or refuse to: check its needs")
+    calibration, rows = mechanism.calibrate(*given), _rows(5).weighed(plain.row_norm)
+    nothing = rows.take(np.arange(0))
+    faint, none = (
+        calibration.release([some], Entropy.seeded(6)).value
+        for some in (replace(rows, weight=np.full(rows.count, FAINT)), nothing)
+    )
+    expect(
+        np.allclose(faint, none, rtol=0, atol=1e-6),
+        "records that hardly count must hardly move a release",
+        at=faint - none,
+    )
 
 
 def _check_sealed(release: Release, rows: InMemoryRows) -> None:

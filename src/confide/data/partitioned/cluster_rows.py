@@ -125,22 +125,25 @@ class SendableRows:
     factor: AnyArray | None
     height: float
     listed: int | None
+    weight: AnyArray | None
 
     @classmethod
     def of(cls, rows: InMemoryRows) -> "SendableRows":
         """Take rows apart."""
-        return cls(rows.features, rows.target, rows.factor, rows.height, rows.listed)
+        return cls(
+            rows.features, rows.target, rows.factor, rows.height, rows.listed, rows.weight
+        )
 
     def rows(self) -> InMemoryRows:
         """Put them together again."""
         return InMemoryRows(
-            self.features, self.target, self.factor, self.height, self.listed
+            self.features, self.target, self.factor, self.height, self.listed, self.weight
         )
 
     def __sizeof__(self) -> int:
         """Let Dask know how much there is to hold, and to move."""
-        factor = 0 if self.factor is None else self.factor.nbytes
-        return self.features.nbytes + self.target.nbytes + factor
+        beside = (one for one in (self.factor, self.weight) if one is not None)
+        return self.features.nbytes + self.target.nbytes + sum(b.nbytes for b in beside)
 
     def __repr__(self) -> str:
         return "<private rows>"

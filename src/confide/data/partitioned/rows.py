@@ -190,6 +190,11 @@ class PartitionedRows:
         return self.whole.shortened
 
     @property
+    def weighted(self) -> bool:
+        """Whether records count by their lengths, long ones less than once."""
+        return self.sample.weighted
+
+    @property
     def pickable(self) -> bool:
         """Whether some rows can be had without reading them all."""
         return self.parts.pickable
@@ -280,6 +285,9 @@ def joined(pieces: Sequence[InMemoryRows]) -> InMemoryRows:
     if any(piece.factor is not None for piece in pieces):
         whole = [np.ones(p.count) if p.factor is None else p.factor for p in pieces]
         factor = np.concatenate(whole)
+    weight = None
+    if first.weight is not None:
+        weight = np.concatenate([piece.weight for piece in pieces])
     listed = None
     if any(piece.listed is not None for piece in pieces):
         listed = sum(piece.table_count for piece in pieces)
@@ -289,4 +297,5 @@ def joined(pieces: Sequence[InMemoryRows]) -> InMemoryRows:
         factor,
         first.height,
         listed,
+        weight,
     )

@@ -5,7 +5,9 @@ and adds the results. The order of addition depends on the shape alone, never on
 number of threads, so a fit is the same on every machine of one kind.
 
 A row longer than the public bound is scaled down to it, record by record. The factor is
-kept next to the features instead of a scaled copy of them.
+kept next to the features instead of a scaled copy of them. A row may also be longer than
+what a record may weigh: `InMemoryRows.weighed` gives every record a weight w <= 1 with
+which its loss counts. `Block.weigh` is the one place where weights meet the loss.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +35,8 @@ from confide.parallel.workers import one_blas_thread, pool, threads_to_use
 class Block:
     """Some rows: features, target, row factors, intercept height.
 
-    Rows of a block follow one another in the table, from ``start`` on.
+    Rows of a block follow one another in the table, from ``start`` on. Records count
+    ``weight`` times, or once.
     """
 
     features: Matrix
@@ -41,6 +44,13 @@ class Block:
     factor: AnyArray | None
     height: float
     start: int = 0
+    weight: AnyArray | None = None
+
+    def weigh(self, values: AnyArray) -> AnyArray:
+        """Return values of a loss, its slope or its curvature as records count."""
+        if self.weight is None:
+            return values
+        return values * (self.weight if values.ndim == 1 else self.weight[:, None])
 
     def margin(self, theta: AnyArray, *, row_independent: bool = False) -> AnyArray:
         """Return ⟨x, θ⟩ for every row, the intercept column included.
@@ -108,7 +118,9 @@ class Block:
     def take(self, chosen: slice | AnyArray) -> "Block":
         """Return the rows of a slice, or at some places, in their order."""
         factor = None if self.factor is None else self.factor[chosen]
-        return Block(self.features[chosen], self.target[chosen], factor, self.height)
+        weight = None if self.weight is None else self.weight[chosen]
+        target = self.target[chosen]
+        return Block(self.features[chosen], target, factor, self.height, weight=weight)
 
     def toarray(self) -> Array:
         """Return the bounded rows as an array, the intercept column included."""
@@ -170,6 +182,11 @@ class Rows(Protocol):
         ...
 
     @property
+    def weighted(self) -> bool:
+        """Whether records count by their lengths, long ones less than once."""
+        ...
+
+    @property
     def pickable(self) -> bool:
         """Whether some rows can be had without reading them all."""
         ...
@@ -207,7 +224,8 @@ class InMemoryRows:
     """Rows in memory; use `bound_rows` to make them.
 
     ``listed`` is how many rows the table had before those without a target were left out:
-    under replace-one neighbours that number is public, and ``count`` is not.
+    under replace-one neighbours that number is public, and ``count`` is not. ``weight`` is
+    how much every record counts, None where all count once.
     """
 
     features: Matrix
@@ -215,6 +233,7 @@ class InMemoryRows:
     factor: Array | None
     height: float
     listed: int | None = None
+    weight: Array | None = None
 
     @property
     def table_count(self) -> int:
@@ -252,6 +271,11 @@ class InMemoryRows:
         return self.factor is not None
 
     @property
+    def weighted(self) -> bool:
+        """Whether records count by their lengths, long ones less than once."""
+        return self.weight is not None
+
+    @property
     def pickable(self) -> bool:
         """Whether some rows can be had without reading them all."""
         return True
@@ -276,12 +300,22 @@ class InMemoryRows:
         """Return a copy of one row in ``stride``, in single precision."""
         chosen = self.features.stride(stride)
         features, factor = self.features.subsample(chosen, self.factor)
-        return InMemoryRows(features, chosen(self.target, np.float32), factor, self.height)
+        target = chosen(self.target, np.float32)
+        weight = None if self.weight is None else chosen(self.weight, np.float32)
+        return InMemoryRows(features, target, factor, self.height, weight=weight)
+
+    def weighed(self, most: float) -> "InMemoryRows":
+        """Return the same rows with the weights min(1, most/‖x‖), a record's by itself.
+
+        No weight times the length of its row passes ``most``, whatever rounding does.
+        """
+        lengths, sure = self.lengths(), np.zeros(self.count, dtype=bool)
+        weight = shortening(lengths, most, self.dimension + 1, sure)
+        return replace(self, weight=weight)
 
     def with_target(self, code: Callable[[AnyArray], Array]) -> "InMemoryRows":
         """Return the same rows with a coding of their target."""
-        target = code(self.target)
-        return InMemoryRows(self.features, target, self.factor, self.height, self.listed)
+        return replace(self, target=code(self.target))
 
     def columns(self, support: Sequence[int]) -> "InMemoryRows":
         """Return the same rows with these columns alone, and their intercept column.
@@ -289,8 +323,7 @@ class InMemoryRows:
         They are dense whatever the rows are: what a block holds then depends on how many
         columns were chosen, never on which.
         """
-        chosen = self.features.columns(support)
-        return InMemoryRows(chosen, self.target, self.factor, self.height, self.listed)
+        return replace(self, features=self.features.columns(support))
 
     def blocks(self, start: int, stop: int, dtype: Any = np.float64) -> Iterator[Block]:
         """Walk over the rows from start to stop: a block is valid until the next one."""
@@ -299,11 +332,16 @@ class InMemoryRows:
             cut = slice(low, min(low + step, stop))
             factor = None if self.factor is None else self.factor[cut]
             features, factor = cut_out(cut, dtype, factor)
-            yield Block(features, self.target[cut], factor, self.height, low)
+            weight = self.weight
+            if weight is not None:
+                weight = weight[cut].astype(dtype, copy=False)
+            yield Block(features, self.target[cut], factor, self.height, low, weight)
 
     def as_block(self) -> Block:
         """Return all rows as one block, in the precision in which they are stored."""
-        return Block(self.features, self.target, self.factor, self.height)
+        return Block(
+            self.features, self.target, self.factor, self.height, weight=self.weight
+        )
 
     def toarray(self) -> Array:
         """Return all bounded rows as one array, the intercept column included."""
@@ -312,7 +350,9 @@ class InMemoryRows:
     def take(self, places: AnyArray) -> "InMemoryRows":
         """Return the rows that stand at some places, in their order."""
         factor = None if self.factor is None else self.factor[places]
-        return InMemoryRows(self.features[places], self.target[places], factor, self.height)
+        weight = None if self.weight is None else self.weight[places]
+        features, target = self.features[places], self.target[places]
+        return InMemoryRows(features, target, factor, self.height, weight=weight)
 
     def lengths(self) -> Array:
         """Return ‖x‖ for every row, the intercept column included."""

@@ -1,6 +1,7 @@
 """A schema: everything about a table that is public, declared before it is read."""
 
 import dataclasses
+import math
 import numbers
 import tomllib
 from collections import Counter
@@ -108,6 +109,10 @@ def unidentified_directions(
 UNNAMED = "data"
 """The name of a dataset that nobody named; no ledger books under it."""
 MOST_ROWS_PER_PERSON = 10**6
+SHARE_POWER = 0.25
+"""A column of k features gets a share of the length proportional to k to minus this."""
+RECORD_SHARE = 0.7
+"""Records of rows longer than this share of a typical length count less."""
 ROUNDING_MARGIN = 1e-14
 """By so much rows stay shorter than 1, so that rounding never makes one longer."""
 
@@ -118,6 +123,7 @@ class Schema:
 
     Every column gets a share of the unit length by a public rule: a column of k levels
     counts as k^(−1/2) of a number, because its indicators share the noise between them.
+    Most rows are shorter: `record_norm` says from which length on records count less.
 
     ``name`` is the name of the dataset, under which a ledger books what is spent on it; a
     fit with a ledger needs one.
@@ -219,11 +225,32 @@ class Schema:
     def weights(self) -> Array:
         """The share of the unit length that every feature gets."""
         sizes = np.array([len(column.features) for column in self.columns])
-        shares = sizes**-0.25
+        shares = sizes**-SHARE_POWER
         shares /= np.linalg.norm(shares) * (1 + ROUNDING_MARGIN)
         weights: Array = np.repeat(shares, sizes)
         weights.flags.writeable = False
         return weights
+
+    @cached_property
+    def typical_length(self) -> float:
+        """How long a row is for the most part, from public facts: at most 1.
+
+        It is the root of the mean squared length of rows whose numbers spread evenly over
+        their ranges and whose levels are equally frequent: a number has a third of its
+        share squared, a category its whole one.
+        """
+        moments = (column.moments() for column in self.columns)
+        squares = [np.diag(spread) + mean**2 for mean, spread in moments]
+        return min(1.0, math.sqrt(float(self.weights**2 @ np.concatenate(squares))))
+
+    def record_norm(self, height: float) -> float:
+        """Return X, how long a row may be for its record to count whole.
+
+        It is a share of the typical length beside a constant column. Where a mechanism
+        weighs records those of longer rows count X/‖x‖, so that none moves a fit by more
+        than a row of length X would.
+        """
+        return RECORD_SHARE * math.hypot(self.typical_length, height)
 
     @cached_property
     def _encoder(self) -> Encoder:

@@ -20,6 +20,7 @@ from confide.data.rows.in_memory import Block, Rows, sum_in_pieces
 from confide.mechanisms.base import (
     CURVED_LOSS,
     SMOOTH_PENALTY,
+    WEIGHTED_RECORDS,
     Need,
     Summand,
     UnitNoise,
@@ -50,7 +51,7 @@ ROUNDING_SLACK = 1e-3
 """Sensitivities are enlarged by this share, which covers what sums of doubles lose over
 as many rows as there may be."""
 
-INTERVAL_NEEDS: tuple[Need, ...] = (CURVED_LOSS, SMOOTH_PENALTY)
+INTERVAL_NEEDS: tuple[Need, ...] = (CURVED_LOSS, SMOOTH_PENALTY, WEIGHTED_RECORDS)
 MOMENT_SPLIT = (Fraction(16, 25), Fraction(9, 25))
 """In which ratio curvature and scatter share their budget, found by trying."""
 Recipe: TypeAlias = Literal["joint", "curvature", "published"]
@@ -110,7 +111,8 @@ class MomentRelease:
     Public       loss, bounds, the coefficients, budget.
     Private      rows and targets, and under add-remove their number.
     Sensitivity  m·X² (add-remove) or √2·m·X² (replace-one) for the pair (C, w·S), where
-                 m² = max κ(a)² + w²a⁴ over the slopes a possible at the coefficients.
+                 m² = max κ(a)²(X̄/X)² + w²a⁴ over the slopes a possible at the
+                 coefficients; X̄ is the longest row, X the longest times its weight.
     Noise        one vector in the space of pairs of symmetric matrices.
     Proof        docs/proofs/private-intervals.md
 
@@ -132,7 +134,7 @@ class MomentRelease:
     ) -> MomentCalibration:
         """Choose noise from public facts alone."""
         check_needs("Intervals", INTERVAL_NEEDS, objective)
-        curvature = curvature_bound(objective.loss, objective.public)
+        curvature = largest_curvature(objective)
         weight = curvature / objective.slope_bound**2
         if self.recipe == "published":
             first = self.split[0] / sum(self.split)
@@ -162,7 +164,8 @@ def sums(objective: Objective, rows: Rows, theta: Array) -> tuple[Array, Array]:
     def part(block: Block) -> tuple[Any, ...]:
         margin = block.margin(theta, row_independent=True)
         slope = loss.slope(margin, block.target)
-        curvature = loss.curvature_from_slope(slope, margin, block.target)
+        curvature = block.weigh(loss.curvature_from_slope(slope, margin, block.target))
+        slope = block.weigh(slope)
         return block.gram(curvature, double=True), block.gram(slope * slope, double=True)
 
     curvature, scatter = sum_in_pieces(rows, part)
@@ -198,8 +201,10 @@ def noises(calibration: MomentCalibration, length: float) -> list[UnitNoise]:
     """Return the noise at coefficients of this length: for both matrices, or for each."""
     objective = calibration.objective
     if calibration.recipe == "published":
-        curvature = curvature_bound(objective.loss, objective.public)
-        contributions = (curvature, steepest_slope(objective, length) ** 2)
+        contributions = (
+            largest_curvature(objective),
+            steepest_slope(objective, length) ** 2,
+        )
         twice = 2 * objective.row_norm**2 * (1 + ROUNDING_SLACK)
         reaches = [twice * one for one in contributions]
     else:
@@ -229,34 +234,45 @@ def sensitivity(calibration: MomentCalibration, length: float) -> float:
 
 
 def largest_contribution(objective: Objective, weight: float, length: float) -> float:
-    """Bound √(κ² + w²a⁴) over the slopes a possible at coefficients of this length.
+    """Bound √((κX̄/X)² + w²a⁴) over the slopes a possible at coefficients of this length.
 
     Every cell of a grid is bounded by its largest κ and its largest a.
     """
-    loss, public = objective.loss, objective.public
+    loss = objective.loss
     steepest = steepest_slope(objective, length)
     peak = loss.slope_of_peak_curvature
     if not (loss.monotone and math.isfinite(peak)):
-        return math.hypot(curvature_bound(loss, public), weight * steepest**2)
+        return math.hypot(largest_curvature(objective), weight * steepest**2)
     grid = np.linspace(0.0, steepest, SLOPE_CELLS + 1)
     if peak < steepest:
         grid = np.sort(np.append(grid, peak))
-    curvature = loss.max_curvature(grid, public)
+    curvature = loss.max_curvature(grid, objective.public) * _stretch(objective)
     most = np.maximum(curvature[:-1], curvature[1:])
     return float(np.sqrt(np.max(most**2 + (weight * grid[1:] ** 2) ** 2)))
 
 
 def largest_sums(objective: Objective, length: float) -> tuple[float, float]:
     """Bound the entries of C and of S in public, at coefficients of this length."""
-    curvature = curvature_bound(objective.loss, objective.public)
     most = MAX_ROWS * objective.row_norm**2
-    return most * curvature, most * steepest_slope(objective, length) ** 2
+    return most * largest_curvature(objective), most * steepest_slope(
+        objective, length
+    ) ** 2
 
 
 def steepest_slope(objective: Objective, length: float) -> float:
     """Return the largest slope at coefficients of this length."""
-    margin = objective.row_norm * length
+    margin = objective.reach * length
     return objective.loss.steepest_slope(objective.public, margin)
+
+
+def largest_curvature(objective: Objective) -> float:
+    """Return the largest eigenvalue of one record's curvature, in units of X²."""
+    return curvature_bound(objective.loss, objective.public) * _stretch(objective)
+
+
+def _stretch(objective: Objective) -> float:
+    """Return X̄/X: weights bound the length of a row once, and a curvature has it twice."""
+    return objective.reach / objective.row_norm
 
 
 def noise_records(

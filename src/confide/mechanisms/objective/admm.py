@@ -17,6 +17,7 @@ from confide.mechanisms.base import (
     MECHANISMS,
     ONE_RESPONSE,
     SMOOTH_LOSS,
+    WEIGHTED_RECORDS,
     Calibration,
     Need,
     check_needs,
@@ -86,6 +87,7 @@ class AdmmObjectivePerturbation:
         BOUNDED_SLOPE,
         EXACT_PROX,
         ONE_RESPONSE,
+        WEIGHTED_RECORDS,
     )
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
     theorems: ClassVar[tuple[str, ...]] = (

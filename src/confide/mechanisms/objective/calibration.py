@@ -60,7 +60,7 @@ class LogDet:
 
 def log_det(objective: Objective, *, coupled: bool = True) -> LogDet:
     """Return G as points; one point if κ is constant or is taken to be."""
-    steepest, ratio = objective.slope_bound, objective.row_norm**2
+    steepest, ratio = objective.slope_bound, objective.row_square
     ratio /= objective.strong_convexity
     peak = objective.loss.slope_of_peak_curvature
     if not (coupled and objective.loss.monotone and math.isfinite(peak)):
@@ -83,7 +83,7 @@ def pure_rate(
 ) -> float:
     """Return the largest rate γ of spherical Laplace noise; 0 if there is none."""
     if coupled and is_logistic(objective.loss):
-        enough = round_up(neighbours.shifts * objective.row_norm**2 / epsilon)
+        enough = round_up(neighbours.shifts * objective.row_square / epsilon)
         if objective.strong_convexity >= enough:
             return round_down(epsilon / (neighbours.shifts * objective.row_norm))
     points = log_det(objective, coupled=coupled)
@@ -109,7 +109,7 @@ def gaussian_bounds(
         offset = float(points.heights[0])
         return gaussian_shift(mu, offset=offset, folded=folded), absent
     reach = points.slopes * objective.row_norm / sigma
-    saturation = objective.row_norm * sigma / objective.strong_convexity
+    saturation = objective.reach * sigma / objective.strong_convexity
     knots = np.linspace(-8.0, min(12.0, max(0.0, saturation) + 1.0), NORMAL_KNOTS)
     values = _envelope(points.heights + reach**2 / 2, reach, knots)
     return LossBound(knots, values, mu), absent
@@ -124,7 +124,7 @@ def replace_one_bound(objective: Objective, sigma: float) -> LossBound:
         start = round_up(float(points.heights[0]) + 2 * mu**2)
         return LossBound(np.zeros(1), np.array([start]), 2 * mu, folded)
     reach = points.slopes * objective.row_norm / sigma
-    saturation = objective.row_norm * sigma / objective.strong_convexity
+    saturation = objective.reach * sigma / objective.strong_convexity
     knots = np.linspace(0.0, min(12.0, saturation + 1.0), NORMAL_KNOTS)
     values = _envelope(points.heights + (reach + mu) ** 2 / 2, reach + mu, knots)
     return LossBound(knots, values, 2 * mu, folded)
@@ -134,6 +134,11 @@ def _envelope(heights: Array, slopes: Array, knots: Array) -> Array:
     values = np.max(heights[:, None] + slopes[:, None] * knots[None, :], axis=0)
     size = float(np.max(heights) + np.max(slopes) * np.max(np.abs(knots)))
     return np.maximum.accumulate(values) + MARGIN * size
+
+
+def gdp_ridge(objective: Objective, sigma: float) -> float:
+    """Return the ridge from which on the logistic log-determinant costs no shift."""
+    return round_up(2 * sigma**2 * (objective.reach / objective.row_norm))
 
 
 PAGE = "objective-perturbation.md#"
@@ -191,11 +196,11 @@ def approx(
     shift = gaussian_mu(budget.epsilon, budget.delta)
     least = round_up(neighbours.shifts * objective.lipschitz * math.sqrt(copies) / shift)
     if coupled and is_logistic(objective.loss):
-        if objective.strong_convexity >= round_up(2 * least**2):
+        if objective.strong_convexity >= gdp_ridge(objective, least):
             whole = GaussianEvent(shift)
             return Perturbation(Gaussian(least), _theorem("objective-logistic"), whole)
         ratio = objective.row_norm / least
-        enough = round_up(objective.row_norm**2 / (epsilon + ratio**2 / 2))
+        enough = round_up(objective.row_square / (epsilon + ratio**2 / 2))
         alone = copies == 1 and neighbours is Neighbours.ADD_REMOVE
         if alone and objective.strong_convexity >= enough:
             return Perturbation(Gaussian(least), _theorem("objective-logistic"), event)
@@ -233,7 +238,7 @@ def zcdp(
     if (
         coupled
         and is_logistic(objective.loss)
-        and objective.strong_convexity >= round_up(2 * least**2)
+        and objective.strong_convexity >= gdp_ridge(objective, least)
     ):
         whole = GaussianEvent(shift)
         return Perturbation(Gaussian(least), _theorem("objective-logistic"), whole)

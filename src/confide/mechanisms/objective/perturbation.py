@@ -26,6 +26,7 @@ from confide.mechanisms.base import (
     MECHANISMS,
     ONE_RESPONSE,
     SMOOTH_LOSS,
+    WEIGHTED_RECORDS,
     Calibration,
     Need,
     check_needs,
@@ -89,6 +90,7 @@ class ObjectivePerturbation:
         CONVEX_PENALTY,
         EXACT_PROX,
         ONE_RESPONSE,
+        WEIGHTED_RECORDS,
     )
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
     theorems: ClassVar[tuple[str, ...]] = (
@@ -350,7 +352,7 @@ def _free_logistic_ridge(
     shift alone would need, with a small part of the ridge that a theorem asks for.
     """
     shifts, slack = neighbours.shifts, 1 + 1e-12
-    unit = copies * objective.row_norm**2
+    unit = copies * objective.row_square
     match budget:
         case Pure(epsilon=epsilon):
             return shifts * unit / float(epsilon) * slack
