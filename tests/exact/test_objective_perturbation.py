@@ -91,7 +91,7 @@ def test_logistic_below_the_free_ridge_pays_for_its_log_determinant(ridge):
     budget = Approx(1, 1e-3)
     pairs = list(add_remove_pairs("logistic"))
     largest_delta(objective("logistic", l2=ridge), budget, ADD, pairs)
-    mechanism = ObjectivePerturbation()
+    mechanism = ObjectivePerturbation(noise="gaussian")
     free = mechanism.calibrate(objective("logistic"), budget, ADD).noise.scale
     paid = mechanism.calibrate(objective("logistic", l2=ridge), budget, ADD).noise.scale
     assert paid > free
@@ -242,7 +242,7 @@ def test_the_second_noise_pays_for_the_tolerance_it_is_solved_to(ridge, copies):
 )
 def test_the_automatic_ridge_of_the_logistic_loss_costs_little_noise(budget, relation):
     """Noise within 1 % of what a shift alone would need, without the theorem's ridge."""
-    mechanism = ObjectivePerturbation(coef_norm_guess=1e6)
+    mechanism = ObjectivePerturbation(coef_norm_guess=1e6, noise="gaussian")
     fixed = mechanism.calibrate(objective("logistic", dimension=3), budget, relation)
     main = budget.share(1 - mechanism.precision_share)
     if isinstance(main, Zcdp):

@@ -13,7 +13,8 @@ from scipy.special import log_ndtr, logsumexp, ndtr
 
 from confide._types import Array
 from confide.errors import InvalidParameter
-from confide.privacy.rounding import FUNCTION_ERROR, MARGIN, round_up
+from confide.privacy.gaussian_profile import gaussian_delta
+from confide.privacy.rounding import FUNCTION_ERROR, MARGIN, round_down, round_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +223,30 @@ def gaussian_left(
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         if _total(grid, heights, epsilon, middle) <= delta:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def pure_left(epsilon: float, delta: float, mu: float) -> float:
+    """Return the largest pure epsilon that fits beside a shift; 0 if there is none.
+
+    Of all pairs with likelihood ratios up to exp(e) randomised response is the worst, so
+    together with a shift delta is at most pΨ(ε − e, μ) + (1 − p)Ψ(ε + e, μ), where
+    p = 1/(1 + exp(−e)).
+    """
+
+    def total(part: float) -> float:
+        often = round_up(1 / (1 + math.exp(-part)))
+        near = gaussian_delta(round_down(epsilon - part), mu)
+        far = gaussian_delta(round_down(epsilon + part), mu)
+        return round_up(often * near + round_up(1 - often + MARGIN) * far)
+
+    low, high = 0.0, epsilon
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if total(middle) <= delta:
             low = middle
         else:
             high = middle

@@ -25,7 +25,7 @@ from confide.mechanisms.objective.perturbation import (
     perturbed_minimiser,
 )
 from confide.mechanisms.release import NoiseRecord, Release
-from confide.noise import Entropy, Noise
+from confide.noise import Entropy, Noise, SphericalLaplace
 from confide.objectives import L1, ElasticNet, Objective, Ridge, has_exact_prox
 from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp, gaussian_epsilon
 from confide.privacy.budgets import exact
@@ -85,6 +85,8 @@ class AdaptiveCalibration(Calibration):
                 used = self.copies * reach[0] / float(epsilon)
             case Zcdp(rho=rho):
                 used = shift**2 / (2 * float(rho))
+            case Approx(epsilon=epsilon) if isinstance(noise, SphericalLaplace):
+                used = self.copies * reach[0] / float(epsilon)
             case Approx(epsilon=epsilon, delta=delta):
                 used = gaussian_epsilon(shift, float(delta)) / float(epsilon)
         return min(1.0, max(0.0, 2 * used - 1))
@@ -268,7 +270,8 @@ class AdaptiveObjectivePerturbation:
         except InvalidParameter:
             return fixed
         lengths = [one.noise.expected_norm(final.dimension) for one in (again, fixed)]
-        return replace(fixed, noise=again.noise) if lengths[0] < lengths[1] else fixed
+        paid_for = again.noise.kind == fixed.noise.kind and lengths[0] < lengths[1]
+        return replace(fixed, noise=again.noise) if paid_for else fixed
 
 
 def _asked(objective: Objective) -> Array:

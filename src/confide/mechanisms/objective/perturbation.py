@@ -28,7 +28,9 @@ from confide.mechanisms.base import (
     SMOOTH_LOSS,
     Calibration,
     Need,
+    NoiseChoice,
     check_needs,
+    check_noise_choice,
     checked_copies,
     gaussian_shift_of,
     make_release,
@@ -64,8 +66,9 @@ class ObjectivePerturbation:
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, penalty, constraint, bounds, ridge, budget, tolerance.
     Private      rows and targets, and under add-remove their number.
-    Noise        spherical Laplace (pure) or Gaussian on the linear term; then Gaussian
-                 or spherical Laplace of sensitivity 2·tolerance on the coefficients,
+    Noise        spherical Laplace (pure; elsewhere where it is shorter) or Gaussian on the
+                 linear term; then Gaussian or spherical Laplace of sensitivity
+                 2·tolerance on the coefficients,
                  from ``precision_share`` of the budget, because a solver is not exact.
     Proof        docs/proofs/objective-perturbation.md, docs/proofs/finite-precision.md
 
@@ -74,13 +77,16 @@ class ObjectivePerturbation:
     ``tolerance`` is how close to the exact minimiser the solver must come, divided by a
     ridge below 1; None takes a distance that no noise shows (`solver_tolerance`).
     ``coef_norm_guess`` is a public guess of ‖θ‖ from which an automatic ridge is chosen,
-    None that of the objective: it affects accuracy, never privacy.
+    None that of the objective: it affects accuracy, never privacy. ``noise`` says what
+    (epsilon, delta) buys: the "shorter" of spherical Laplace and Gaussian noise (the
+    coupled analysis only), or "gaussian" in any case.
     """
 
     analysis: Analysis = "coupled"
     tolerance: float | None = None
     precision_share: Fraction = Fraction(1, 100)
     coef_norm_guess: float | None = None
+    noise: NoiseChoice = "shorter"
 
     name: ClassVar[str] = "objective"
     needs: ClassVar[tuple[Need, ...]] = (
@@ -117,6 +123,7 @@ class ObjectivePerturbation:
                 "precision_share", "between 0 and 1", self.precision_share
             )
         check_guess(self.coef_norm_guess)
+        check_noise_choice(self.noise)
 
     def calibrate(
         self,
@@ -140,6 +147,8 @@ class ObjectivePerturbation:
         _check_length(fixed, found.noise)
         tolerance = solver_tolerance(fixed, self.tolerance)
         share = budget.share(self.precision_share)
+        if isinstance(found.event, PureEvent):
+            share = Pure(share.epsilon) if isinstance(share, Approx) else share
         solver_noise, event = solver_noise_for(share, tolerance, copies)
         return Calibration(
             self,
@@ -166,8 +175,14 @@ class ObjectivePerturbation:
         """Return the mechanism with noise and determinant paid for separately."""
         return replace(self, analysis="separate")
 
+    def with_noise(self, noise: NoiseChoice) -> "ObjectivePerturbation":
+        """Return the mechanism with this choice of noise under (epsilon, delta)."""
+        return replace(self, noise=noise)
+
     def profile(self, calibration: Calibration) -> Callable[[float], float] | None:
         """Return a bound on delta at any epsilon, where the noise is Gaussian."""
+        if not isinstance(calibration.noise, Gaussian):
+            return None
         if not isinstance(calibration.budget, Approx):
             return None
         scale = calibration.noise.scale
@@ -187,7 +202,12 @@ class ObjectivePerturbation:
                 return rule(objective, budget, neighbours, copies, coupled=coupled)
             case Approx():
                 return calibration_rules.approx(
-                    objective, budget, neighbours, copies, coupled=coupled
+                    objective,
+                    budget,
+                    neighbours,
+                    copies,
+                    coupled=coupled,
+                    shorter=coupled and self.noise == "shorter",
                 )
             case Zcdp():
                 return calibration_rules.zcdp(
@@ -219,6 +239,9 @@ class ObjectivePerturbation:
             self._comfortable_ridge(objective, budget, neighbours, copies)
         )
         noise = self._perturbation(start, budget, neighbours, copies).noise
+        if isinstance(budget, Approx) and isinstance(noise, SphericalLaplace):
+            alone = Pure(budget.epsilon)
+            return self._with_automatic_ridge(objective, alone, neighbours, copies)
         balanced = noise.expected_norm(objective.dimension) / objective.typical_norm
         return start.with_l2(max(start.l2 or 0.0, balanced))
 
