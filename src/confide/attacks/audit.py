@@ -8,10 +8,11 @@ import numpy as np
 from scipy.special import betaincinv, ndtri
 
 from confide._types import Array
+from confide.accounting import as_pure
 from confide.attacks.exact_loss import Records, exact_pair, hockey_stick, max_log_ratio
 from confide.data import bound_rows
 from confide.mechanisms import Calibration, ObjectivePerturbation
-from confide.noise import Entropy, Gaussian, RoundNoise
+from confide.noise import Entropy, RoundNoise
 from confide.objectives import Objective
 from confide.privacy import Approx, Neighbours, Pure, gaussian_epsilon
 
@@ -100,7 +101,7 @@ def exact_finding(
         epsilon, noise = float(main.epsilon), cast("RoundNoise", calibration.noise)
         for first, second in extreme_pairs(objective, neighbours):
             laws = exact_pair(calibration.objective, noise, first, second)
-            if isinstance(main, Approx) and isinstance(noise, Gaussian):
+            if isinstance(main, Approx) and as_pure(calibration.events) is None:
                 share = hockey_stick(*laws, epsilon) / float(main.delta)
             else:
                 share = max_log_ratio(*laws) / epsilon

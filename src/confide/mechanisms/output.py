@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from confide._types import Array
-from confide.accounting import Event
+from confide.accounting import Event, as_pure
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import (
@@ -33,7 +33,7 @@ from confide.mechanisms.base import (
     unit_noise,
 )
 from confide.mechanisms.release import Release
-from confide.noise import Entropy, SphericalLaplace
+from confide.noise import Entropy
 from confide.objectives import HuberizedHinge, Objective, is_hinge
 from confide.privacy import Budget, Neighbours, round_up
 from confide.solvers import minimise
@@ -99,7 +99,7 @@ class OutputPerturbation:
         check_needs(type(self).__name__, self.needs, objective)
         objective = _rounded_off(objective)
         unit, event = self._unit_noise(objective, budget, copies)
-        kind = "pure" if isinstance(unit, SphericalLaplace) else "gaussian"
+        kind = "gaussian" if as_pure((event,)) is None else "pure"
         fixed = objective
         if objective.l2 is None:
             longest = unit.expected_norm(objective.dimension) * objective.lipschitz

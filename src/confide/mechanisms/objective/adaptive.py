@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from confide._types import Array
+from confide.accounting import as_pure
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import (
@@ -25,7 +26,7 @@ from confide.mechanisms.objective.perturbation import (
     perturbed_minimiser,
 )
 from confide.mechanisms.release import NoiseRecord, Release
-from confide.noise import Entropy, Noise, SphericalLaplace
+from confide.noise import Entropy, Noise
 from confide.objectives import L1, ElasticNet, Objective, Ridge, has_exact_prox
 from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp, gaussian_epsilon
 from confide.privacy.budgets import exact
@@ -85,7 +86,7 @@ class AdaptiveCalibration(Calibration):
                 used = self.copies * reach[0] / float(epsilon)
             case Zcdp(rho=rho):
                 used = shift**2 / (2 * float(rho))
-            case Approx(epsilon=epsilon) if isinstance(noise, SphericalLaplace):
+            case Approx(epsilon=epsilon) if as_pure(self.events[-2:]) is not None:
                 used = self.copies * reach[0] / float(epsilon)
             case Approx(epsilon=epsilon, delta=delta):
                 used = gaussian_epsilon(shift, float(delta)) / float(epsilon)

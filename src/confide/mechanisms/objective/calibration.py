@@ -22,6 +22,7 @@ from confide.accounting import (
     PureEvent,
     ZcdpEvent,
     approx_delta,
+    as_pure,
     copies_delta,
     gaussian_shift,
     rho_of_curve,
@@ -155,6 +156,11 @@ class Perturbation:
     noise: Noise
     theorem: str
     event: Event
+
+    @property
+    def pure(self) -> bool:
+        """Whether it keeps an epsilon alone."""
+        return as_pure((self.event,)) is not None
 
 
 def pure(

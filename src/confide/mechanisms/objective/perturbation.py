@@ -15,6 +15,7 @@ from confide.accounting import (
     GaussianEvent,
     PureEvent,
     ZcdpEvent,
+    as_pure,
     event_of,
 )
 from confide.data.rows.in_memory import Rows
@@ -147,8 +148,8 @@ class ObjectivePerturbation:
         _check_length(fixed, found.noise)
         tolerance = solver_tolerance(fixed, self.tolerance)
         share = budget.share(self.precision_share)
-        if isinstance(found.event, PureEvent):
-            share = Pure(share.epsilon) if isinstance(share, Approx) else share
+        if isinstance(share, Approx) and found.pure:
+            share = Pure(share.epsilon)
         solver_noise, event = solver_noise_for(share, tolerance, copies)
         return Calibration(
             self,
@@ -181,9 +182,7 @@ class ObjectivePerturbation:
 
     def profile(self, calibration: Calibration) -> Callable[[float], float] | None:
         """Return a bound on delta at any epsilon, where the noise is Gaussian."""
-        if not isinstance(calibration.noise, Gaussian):
-            return None
-        if not isinstance(calibration.budget, Approx):
+        if not isinstance(calibration.budget, Approx) or as_pure(calibration.events):
             return None
         scale = calibration.noise.scale
         return calibration_rules.profile(
@@ -238,11 +237,11 @@ class ObjectivePerturbation:
         start = objective.with_l2(
             self._comfortable_ridge(objective, budget, neighbours, copies)
         )
-        noise = self._perturbation(start, budget, neighbours, copies).noise
-        if isinstance(budget, Approx) and isinstance(noise, SphericalLaplace):
+        found = self._perturbation(start, budget, neighbours, copies)
+        if isinstance(budget, Approx) and found.pure:
             alone = Pure(budget.epsilon)
             return self._with_automatic_ridge(objective, alone, neighbours, copies)
-        balanced = noise.expected_norm(objective.dimension) / objective.typical_norm
+        balanced = found.noise.expected_norm(objective.dimension) / objective.typical_norm
         return start.with_l2(max(start.l2 or 0.0, balanced))
 
     def _comfortable_ridge(
