@@ -1,6 +1,7 @@
 """Adaptive objective perturbation: a rough private look sets the weights of a second."""
 
 import math
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -11,7 +12,7 @@ import numpy as np
 from confide._types import Array
 from confide.accounting import as_pure
 from confide.data.rows.in_memory import Rows
-from confide.errors import InvalidParameter
+from confide.errors import InvalidParameter, NoiseChanged
 from confide.mechanisms.base import (
     MECHANISMS,
     Calibration,
@@ -267,7 +268,10 @@ class AdaptiveObjectivePerturbation:
         if calibration.alone is None or calibration.copies > 1 or not extra.min() > 0:
             return fixed
         try:
-            again = self.look.calibrate(final, calibration.alone, calibration.neighbours)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", NoiseChanged)
+                look, relation = self.look, calibration.neighbours
+                again = look.calibrate(final, calibration.alone, relation)
         except InvalidParameter:
             return fixed
         lengths = [one.noise.expected_norm(final.dimension) for one in (again, fixed)]

@@ -145,6 +145,8 @@ def _theorem(name: str) -> str:
     return PAGE + name + EXACT
 
 
+MOST_NOISE = 1e6
+"""Where so many times the noise of a shift alone does not help, no noise does."""
 CACHE_SIZE = 256
 """Repeated fits with the same public facts search for their noise once."""
 
@@ -289,13 +291,10 @@ def zcdp(
         theorem = "objective-pure" if coupled else "objective-separate"
         noise = SphericalLaplace(round_up(1 / rate))
         found.append(Perturbation(noise, _theorem(theorem), event))
-    if coupled and objective.strong_convexity > _least_ridge(objective, rho):
+    if coupled:
         curve, theorem = _zcdp_curve(objective, neighbours)
-        try:
+        if curve(MOST_NOISE * least) <= rho:
             sigma = smallest_scale(curve, rho, least)
-        except OverflowError:
-            pass
-        else:
             found.append(Perturbation(Gaussian(sigma), _theorem(theorem), event))
     if not found:
         raise too_little_ridge(objective, math.sqrt(2 * rho))

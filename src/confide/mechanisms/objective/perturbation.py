@@ -1,6 +1,7 @@
 """Objective perturbation: minimise the objective plus a random linear term."""
 
 import math
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -19,7 +20,7 @@ from confide.accounting import (
     event_of,
 )
 from confide.data.rows.in_memory import Rows
-from confide.errors import InvalidParameter
+from confide.errors import InvalidParameter, NoiseChanged
 from confide.mechanisms.base import (
     BOUNDED_SLOPE,
     CONVEX_PENALTY,
@@ -145,6 +146,8 @@ class ObjectivePerturbation:
                 "l2", "greater than 0", objective.l2, "Leave it at 'auto', or try 1."
             )
         found = self._perturbation(fixed, main, neighbours, copies)
+        if objective.l2 is not None:
+            self._warn_of_another_noise(fixed, main, neighbours, copies)
         _check_length(fixed, found.noise)
         tolerance = solver_tolerance(fixed, self.tolerance)
         share = budget.share(self.precision_share)
@@ -215,6 +218,28 @@ class ObjectivePerturbation:
             case _:
                 assert_never(budget)
 
+    def _warn_of_another_noise(
+        self, objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
+    ) -> None:
+        """Say that this ridge is too small for the noise that a larger one would have."""
+        if self.analysis != "coupled":
+            return
+        found, ample = (
+            self._perturbation(one, budget, neighbours, copies).noise
+            for one in (objective, objective.with_l2(AMPLE_RIDGE * objective.smoothness))
+        )
+        if found.kind == ample.kind:
+            return
+        size = objective.dimension
+        longer = found.deviation(size) / ample.deviation(size)
+        warnings.warn(
+            f"l2 = {objective.l2:.3g} is so small that {found.kind} noise takes the place "
+            f"of {ample.kind} noise: {longer:.2g} times what a large l2 would need. Leave "
+            "l2 at 'auto', or raise it.",
+            NoiseChanged,
+            stacklevel=3,
+        )
+
     def _kst(
         self, objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
     ) -> Perturbation:
@@ -281,6 +306,8 @@ class ObjectivePerturbation:
         return unit * math.exp(float(best.x))
 
 
+AMPLE_RIDGE = 1e6
+"""A ridge of so many curvatures of a record costs no noise."""
 MEAN_LENGTHS = 1e4
 """How many times as long as usual a linear term may be under a constraint."""
 
@@ -309,8 +336,9 @@ LEAST_NOISE = 2.0**14 / FARTHEST
 LINEAR_SHARE = 0.125
 """What the linear term may be off, as a share of the solver's own tolerance."""
 ZERO_BELOW = 10.0
-LEAST_SLACK = 1.2
-"""How far above the smallest ridge that Gaussian noise has a zCDP bound for."""
+ZCDP_RIDGE = 0.5
+"""The ridge under zCDP, over that at which pure noise of epsilon = √(2ρ) is free: noise
+is within 11 % of what a shift alone needs, and less of it would not be worth its ridge."""
 
 
 def perturbed_minimiser(
@@ -380,8 +408,8 @@ def _free_logistic_ridge(
             factor = 1.0 if neighbours is Neighbours.ADD_REMOVE else 3.0
             return factor * unit / float(epsilon) * slack
         case Zcdp(rho=rho):
-            feasible = LEAST_SLACK * copies * objective.smoothness / float(rho)
-            return max(2 * shifts * unit / math.sqrt(2 * float(rho)), feasible) * slack
+            each = math.sqrt(2 * float(rho) / copies)
+            return ZCDP_RIDGE * shifts * objective.row_norm**2 / each * slack
         case _:
             assert_never(budget)
 
