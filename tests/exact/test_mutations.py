@@ -75,6 +75,7 @@ def test_dropping_the_log_determinant_is_seen_where_it_matters(monkeypatch, name
 
 
 @pytest.mark.parametrize("name", ["huberized-hinge", "huber"])
+@pytest.mark.filterwarnings("ignore::confide.errors.NoiseChanged")
 def test_dropping_the_log_determinant_is_seen_under_zcdp(monkeypatch, name):
     """At a ridge whose log-determinant alone exceeds rho."""
     pairs, orders = list(add_remove_pairs(name)), (1.01, 1.5, 2.0, 8.0, 64.0)
