@@ -210,7 +210,7 @@ def test_dropping_the_weight_from_the_sensitivity_is_seen(monkeypatch, budget):
     """With a heavy scatter the whole release then costs more than it says."""
     name = "huberized-hinge"
     plan = plan_for(name, budget, ADD, "tight", OutputPerturbation(), l2=2.0)
-    heavy = replace(plan, moments=replace(plan.moments, weight=10.0))
+    heavy = replace(plan, moments=replace(plan.moments, ratio=10.0))
     pairs = pairs_of(name, ADD)
     share_of_claim(heavy, pairs)
     honest = moments.largest_contribution

@@ -178,12 +178,13 @@ def _moment_deviations(
     """Return the deviations of the noise that a share buys, on curvature and scatter."""
     release, part = MomentRelease(), budget.share(share)
     fixed = release.calibrate(main.objective, part, main.neighbours, copies=main.copies)
-    longest = largest_contribution(main.objective, fixed.weight, math.inf)
+    weight = fixed.weight(math.inf)
+    longest = largest_contribution(main.objective, weight, math.inf)
     pairs = math.sqrt(main.neighbours.shifts)
     unit = fixed.parts[0]
     free = 2 * degrees_of_freedom(main.objective.dimension)
     deviation = unit.deviation(free) * pairs * longest * main.objective.row_norm**2
-    return deviation, deviation / fixed.weight
+    return deviation, deviation / weight
 
 
 def _three_ways(

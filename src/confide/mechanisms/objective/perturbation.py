@@ -287,18 +287,19 @@ class ObjectivePerturbation:
 
         A larger ridge leaves more of the budget to the noise, so the noise shrinks. The
         search runs under add-remove, whose calibration is quick; replace-one needs about
-        twice the noise.
+        twice the noise. Not so under zCDP, where it also needs a larger ridge.
         """
+        relation, times = Neighbours.ADD_REMOVE, neighbours.shifts
+        if isinstance(budget, Zcdp):
+            relation, times = neighbours, 1
         whole = math.sqrt(2 * budget.rho) if isinstance(budget, Zcdp) else budget.epsilon
         unit = objective.smoothness / math.expm1(min(float(whole), 700.0))
 
         def effort(log_factor: float) -> float:
             ridge = unit * math.exp(log_factor)
-            found = self._perturbation(
-                objective.with_l2(ridge), budget, Neighbours.ADD_REMOVE, 1
-            )
+            found = self._perturbation(objective.with_l2(ridge), budget, relation, 1)
             pull = found.noise.expected_norm(objective.dimension)
-            return ridge * objective.typical_norm + neighbours.shifts * pull
+            return ridge * objective.typical_norm + times * pull
 
         best = minimize_scalar(
             effort, bounds=(0.02, 8.0), method="bounded", options={"xatol": 0.05}
