@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         tuning,
     )
     from confide.data import Boolean, Category, Date, Number, Schema, Target
-    from confide.errors import ClaimedGuarantee, ConfideError
+    from confide.errors import ClaimedGuarantee, ConfideError, NoiseChanged
     from confide.estimators import (
         LinearRegression,
         LinearSVC,
@@ -65,6 +65,7 @@ __all__ = [
     "LogisticRegression",
     "MultiResponseRegression",
     "Neighbours",
+    "NoiseChanged",
     "Number",
     "PoissonRegression",
     "Pure",
@@ -84,7 +85,7 @@ if not TYPE_CHECKING:
         __name__,
         {
             "data": ("Boolean", "Category", "Date", "Number", "Schema", "Target"),
-            "errors": ("ClaimedGuarantee", "ConfideError"),
+            "errors": ("ClaimedGuarantee", "ConfideError", "NoiseChanged"),
             "estimators": (
                 *("LinearRegression", "LinearSVC", "LogisticRegression"),
                 *("MultiResponseRegression", "PoissonRegression"),

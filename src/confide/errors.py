@@ -16,6 +16,7 @@
     └── NotSolved             a solver broke its promise: a defect of confide
 
     ClaimedGuarantee          a warning: what is about to be paid for is not PROVED
+    NoiseChanged              a warning: a parameter changes the kind of noise
 
 Messages say what must hold, what came and what to do. They never quote a record.
 """
@@ -96,6 +97,13 @@ class ClaimedGuarantee(UserWarning):
 
     It comes before a ledger is charged and before noise is drawn: turned into an error,
     as by ``warnings.simplefilter("error", ClaimedGuarantee)``, it stops the fit in time.
+    """
+
+
+class NoiseChanged(UserWarning):
+    """A parameter makes a calibration take another kind of noise than it else would.
+
+    It comes with the calibration, before a ledger is charged and before noise is drawn.
     """
 
 

@@ -142,12 +142,13 @@ def test_the_smallest_eigenvalue(monkeypatch, table):
 def test_curvature_and_scatter(table):
     found = calibrated(objective("logistic", 2), Zcdp("0.1"), REPLACE)
     point, entropy = np.array([0.3, -0.8]), Entropy.seeded(4)
-    (noise,) = noises(found, float(np.linalg.norm(point)))
+    length = float(np.linalg.norm(point))
+    (noise,) = noises(found, length)
     centres = sums(found.objective, rows_of(table), point)
     drawn = [add_noise(found, point, *centres, entropy) for _ in range(DRAWS)]
     for matrices, centre, scale in (
         ([one.curvature for one in drawn], centres[0], noise.scale),
-        ([one.scatter for one in drawn], centres[1], noise.scale / found.weight),
+        ([one.scatter for one in drawn], centres[1], noise.scale / found.weight(length)),
     ):
         check_law(np.array(matrices)[:, 1, 1], NORMAL, scale, centre[1, 1], scale * ROOT)
         check_law(np.array(matrices)[:, 0, 1], NORMAL, scale * ROOT, centre[0, 1])

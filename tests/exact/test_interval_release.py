@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from confide.accounting import as_pure, as_zcdp, compose
+from confide.accounting import as_pure, as_zcdp, compose, loss_bound
 from confide.accounting.loss_bound import gaussian_left
 from confide.mechanisms import ObjectivePerturbation, OutputPerturbation
 from confide.mechanisms.intervals import moments
@@ -168,7 +168,30 @@ def test_beside_a_gaussian_profile_the_rest_is_what_squares_leave(mu, epsilon, d
     exact = np.sqrt(max(0.0, whole**2 - mu**2))
     assert left <= exact
     if mu < whole / 2:
-        assert left > 0.8 * exact
+        assert left > 0.85 * exact
+
+
+@pytest.mark.parametrize("share", [0.7, 0.8, 0.9])
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.1, 1e-10), (3.0, 1e-3)])
+def test_chords_are_above_the_composed_profile_and_near_it(share, epsilon, delta):
+    """Two shifts, each a share of the whole: together they are one, in closed form."""
+    whole = gaussian_mu(epsilon, delta)
+    part, beside = whole * np.sqrt(share), whole * np.sqrt(1 - share)
+    grid = np.linspace(max(0.0, epsilon - 12 * beside), epsilon + 12 * beside, 97)
+    heights = np.array([gaussian_delta(float(point), part) for point in grid])
+    bound = loss_bound._total(grid, heights, epsilon, beside)
+    exact = gaussian_delta(epsilon, float(np.hypot(part, beside)) * (1 - 1e-15))
+    assert exact <= bound
+    assert bound <= 1.2 * exact
+
+
+def test_chords_that_sink_below_the_profile_are_seen(monkeypatch):
+    honest = loss_bound._below_steps
+    monkeypatch.setattr(loss_bound, "_below_steps", lambda *a: 1.2 * honest(*a))
+    whole = gaussian_mu(1.0, 1e-5)
+    mu = 0.9 * whole
+    left = gaussian_left(lambda e: gaussian_delta(e, mu), 1.0, 1e-5, 0.7 * whole)
+    assert left > np.sqrt(whole**2 - mu**2)
 
 
 @every_budget
@@ -187,7 +210,7 @@ def test_dropping_the_weight_from_the_sensitivity_is_seen(monkeypatch, budget):
     """With a heavy scatter the whole release then costs more than it says."""
     name = "huberized-hinge"
     plan = plan_for(name, budget, ADD, "tight", OutputPerturbation(), l2=2.0)
-    heavy = replace(plan, moments=replace(plan.moments, weight=10.0))
+    heavy = replace(plan, moments=replace(plan.moments, ratio=10.0))
     pairs = pairs_of(name, ADD)
     share_of_claim(heavy, pairs)
     honest = moments.largest_contribution

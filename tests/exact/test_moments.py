@@ -45,16 +45,19 @@ def gap(calibration, theta, first, second):
         for x, y in (first, second)
     ]
     bend, scatter = (a - b for a, b in zip(*tables, strict=True))
-    moved = math.hypot(np.linalg.norm(bend), calibration.weight * np.linalg.norm(scatter))
-    return moved / sensitivity(calibration, float(np.linalg.norm(theta)))
+    length = float(np.linalg.norm(theta))
+    weight = calibration.weight(length)
+    moved = math.hypot(np.linalg.norm(bend), weight * np.linalg.norm(scatter))
+    return moved / sensitivity(calibration, length)
 
 
 def steepest_margin(calibration, length, label):
     """Return a margin where a record with this label contributes most at this length."""
     target = calibration.objective
-    loss, public = target.loss, target.public
+    loss, public = target.loss, moments.bounds_at(target, length)
     slopes = np.linspace(0, moments.steepest_slope(target, length), 200_001)[1:-1]
-    size = np.hypot(loss.max_curvature(slopes, public), calibration.weight * slopes**2)
+    weight = calibration.weight(length)
+    size = np.hypot(loss.max_curvature(slopes, public), weight * slopes**2)
     slope = slopes[np.argmax(size + 1e-9 * slopes)]
     sign = 1.0 if loss.targets == "counts" else -label
     return float(loss.inverse_slope(np.array([sign * slope]), np.array([label]))[0])
@@ -92,6 +95,14 @@ ATTAINED = [
     ("huber", 1.0, 1.0),
     ("clipped-poisson", 4.0, 3.0),
 ]
+SHRUNK = [
+    (Squared(), L2Ball(8.0), 0.5, 1.0, 2.0),
+    (Squared(), L2Ball(8.0), 0.0, 1.0, 10.0),
+    (Poisson(), L2Ball(4.0), 1.0, 3.0, 10.0),
+    (Poisson(), L2Ball(4.0), 0.1, 3.0, 40.0),
+]
+"""Losses in a ball, the length of the coefficients, the bound of the target, and by how
+much the length shrinks the noise on the curvature or on the scatter at least."""
 
 
 @every_relation
@@ -105,6 +116,38 @@ def test_the_claimed_sensitivity_is_attained(relation, recipe, name, length, lab
 def check_witness(calibration, length, label):
     share = witness(calibration, length, label) * (1 + ROUNDING_SLACK)
     assert 1 - 1e-3 <= share <= 1 + 1e-9, share
+
+
+@every_relation
+@pytest.mark.parametrize(("loss", "ball", "length", "bound", "shorter"), SHRUNK)
+def test_the_length_of_the_coefficients_shrinks_noise(
+    relation, loss, ball, length, bound, shorter
+):
+    target = Objective(loss, 3, 1.0, 1.0, constraint=ball, target_bound=bound)
+    calibration = calibrated(target, Pure(1), relation)
+    near, far = (
+        (one, one / calibration.weight(size))
+        for size in (length, math.inf)
+        for one in [sensitivity(calibration, size)]
+    )
+    assert max(b / a for a, b in zip(near, far, strict=True)) > shorter
+    assert all(a <= b * (1 + 1e-12) for a, b in zip(near, far, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("loss", "label"), [(Squared(), -1.0), (Poisson(), 0.0)], ids=["squared", "poisson"]
+)
+def test_short_coefficients_are_claimed_no_shorter_than_they_are(loss, label, monkeypatch):
+    """A row along the coefficients attains the claim, and breaks a claim for less."""
+    target = Objective(loss, 2, 1.0, 1.0, constraint=L2Ball(5.0), target_bound=1.0)
+    theta = np.array([0.4, 0.0])
+    record = (np.array([[1 - 1e-15, 0.0]]), [label])
+    nothing = (np.zeros((1, 2)), [0.0])
+    calibration = calibrated(target, Pure(1), ADD)
+    assert 1 - 2 * ROUNDING_SLACK < gap(calibration, theta, record, nothing) <= 1
+    honest = moments.bounds_at
+    monkeypatch.setattr(moments, "bounds_at", lambda o, length: honest(o, length / 2))
+    assert gap(calibration, theta, record, nothing) > 1
 
 
 @st.composite
@@ -136,7 +179,7 @@ def neighbours(draw):
     recipe = draw(st.sampled_from(["joint", "curvature"]))
     weight = draw(st.sampled_from([0.1, 1.0, 10.0]))
     calibration = calibrated(target, Pure(1), relation, recipe)
-    calibration = replace(calibration, weight=calibration.weight * weight)
+    calibration = replace(calibration, ratio=calibration.ratio * weight)
     kept = [0, 2, 3]
     other = (rows[[2, 3]], ys[[2, 3]]) if relation is ADD else (rows[1:], ys[1:])
     return calibration, theta, (rows[kept], ys[kept]), other
@@ -156,7 +199,8 @@ def test_the_grid_bounds_every_slope_from_above(name, length, weight):
     target = objective(name)
     claim = moments.largest_contribution(target, weight, length)
     slopes = np.linspace(0, moments.steepest_slope(target, length), 99_991)
-    size = np.hypot(target.loss.max_curvature(slopes, target.public), weight * slopes**2)
+    public = moments.bounds_at(target, length)
+    size = np.hypot(target.loss.max_curvature(slopes, public), weight * slopes**2)
     assert size.max() <= claim * (1 + 1e-15)
     assert size.max() >= claim * (1 - 5e-3)
 
@@ -241,7 +285,8 @@ def noisy_stacks(budget, size, draws=3000):
     nothing, theta = np.zeros((size, size)), np.ones(size)
     entropy = Entropy.seeded(1)
     found = [add_noise(calibration, theta, nothing, nothing, entropy) for _ in range(draws)]
-    stack = np.array([[one.curvature, one.scatter * calibration.weight] for one in found])
+    weight = calibration.weight(math.sqrt(size))
+    stack = np.array([[one.curvature, one.scatter * weight] for one in found])
     reach = sensitivity(calibration, math.sqrt(size))
     return stack, calibration.parts[0].scale * reach, found[0]
 

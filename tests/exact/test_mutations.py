@@ -8,9 +8,9 @@ from confide.mechanisms.objective import calibration as objective_calibration
 from confide.mechanisms.objective.calibration import LogDet
 from confide.noise import Entropy, SphericalLaplace
 from confide.objectives import Objective
-from confide.privacy import Approx, Neighbours, Pure
+from confide.privacy import Approx, Neighbours, Pure, Zcdp
 from support.cases import add_remove_pairs, objective
-from support.checks import largest_delta, largest_loss
+from support.checks import largest_delta, largest_loss, largest_renyi
 from support.witness import sensitivity_ratio
 
 ADD = Neighbours.ADD_REMOVE
@@ -72,6 +72,18 @@ def test_dropping_the_log_determinant_is_seen_where_it_matters(monkeypatch, name
     largest_loss(target, Pure(1), ADD, pairs)
     drop_log_det(monkeypatch)
     assert_red(lambda: largest_loss(target, Pure(1), ADD, pairs))
+
+
+@pytest.mark.parametrize("name", ["huberized-hinge", "huber"])
+@pytest.mark.filterwarnings("ignore::confide.errors.NoiseChanged")
+def test_dropping_the_log_determinant_is_seen_under_zcdp(monkeypatch, name):
+    """At a ridge whose log-determinant alone exceeds rho."""
+    pairs, orders = list(add_remove_pairs(name)), (1.01, 1.5, 2.0, 8.0, 64.0)
+    target = objective(name, l2=1.02 * objective(name).smoothness / np.expm1(0.2))
+    assert np.log1p(target.smoothness / target.strong_convexity) > 9 * 0.02
+    largest_renyi(target, Zcdp("0.02"), ADD, pairs, orders)
+    drop_log_det(monkeypatch)
+    assert_red(lambda: largest_renyi(target, Zcdp("0.02"), ADD, pairs, orders))
 
 
 def radius_test(count=4000, dimension=6):

@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pytest
 
+from confide import NoiseChanged
 from confide.attacks import Records, exact_pair, hockey_stick, max_log_ratio
 from confide.mechanisms import ObjectivePerturbation
 from confide.mechanisms.objective.perturbation import LEAST_NOISE, LINEAR_SHARE
@@ -91,7 +92,7 @@ def test_logistic_below_the_free_ridge_pays_for_its_log_determinant(ridge):
     budget = Approx(1, 1e-3)
     pairs = list(add_remove_pairs("logistic"))
     largest_delta(objective("logistic", l2=ridge), budget, ADD, pairs)
-    mechanism = ObjectivePerturbation()
+    mechanism = ObjectivePerturbation(noise="gaussian")
     free = mechanism.calibrate(objective("logistic"), budget, ADD).noise.scale
     paid = mechanism.calibrate(objective("logistic", l2=ridge), budget, ADD).noise.scale
     assert paid > free
@@ -194,6 +195,42 @@ def test_zcdp_holds_at_every_order(name, relation):
     assert largest_renyi(wide, Zcdp(0.05), relation, pairs, orders) > 0.05
 
 
+@pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
+@pytest.mark.parametrize("part", [0.45, 0.5])
+def test_zcdp_holds_for_gaussian_noise_at_small_ridges(part, relation):
+    """The log-determinant alone exceeds rho here: the sharper bound near order 1 counts."""
+    rho, orders = 0.05, (1.01, 1.5, 2.0, 8.0, 64.0)
+    target = objective("logistic", l2=part * relation.shifts / math.sqrt(2 * rho))
+    assert math.log1p(target.smoothness / target.strong_convexity) > rho
+    fixed = ObjectivePerturbation().calibrate(target, Zcdp(rho), relation)
+    assert fixed.noise.kind == "gaussian"
+    pairs = list((add_remove_pairs if relation is ADD else replace_pairs)("logistic"))
+    assert largest_renyi(target, Zcdp(rho), relation, pairs, orders) > 0.15
+
+
+@pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
+@pytest.mark.parametrize("budget", [Zcdp("0.125"), Approx(1, 1e-6)], ids=repr)
+def test_noise_grows_without_jumps_as_the_ridge_shrinks(budget, relation):
+    noises = []
+    for ridge in np.geomspace(20.0, 1.4, 40):
+        target = objective("logistic", dimension=105, l2=float(ridge))
+        noises.append(ObjectivePerturbation().calibrate(target, budget, relation).noise)
+    lengths = np.array([noise.deviation(105) for noise in noises])
+    assert {noise.kind for noise in noises} == {"gaussian"}
+    assert np.all(np.diff(lengths) >= -1e-3 * lengths[1:])
+    assert np.all(lengths[1:] <= 1.25 * lengths[:-1])
+
+
+def test_a_ridge_that_changes_the_kind_of_noise_is_named_beforehand():
+    budget, relation, mechanism = Zcdp("0.125"), REPLACE, ObjectivePerturbation()
+    small = objective("logistic", dimension=50, l2=0.42)
+    with pytest.warns(NoiseChanged, match=r"l2 = 0\.42 .* 'auto'"):
+        found = mechanism.calibrate(small, budget, relation)
+    assert found.noise.kind == "spherical-laplace"
+    usual = mechanism.calibrate(objective("logistic", dimension=50), budget, relation)
+    assert usual.noise.kind == "gaussian"
+
+
 @pytest.mark.parametrize("name", ["logistic", "huberized-hinge"])
 def test_two_objectives_on_the_same_records_share_the_budget(name):
     """One-vs-rest: the record enters one coding as positive, the other as negative."""
@@ -241,8 +278,11 @@ def test_the_second_noise_pays_for_the_tolerance_it_is_solved_to(ridge, copies):
     ids=repr,
 )
 def test_the_automatic_ridge_of_the_logistic_loss_costs_little_noise(budget, relation):
-    """Noise within 1 % of what a shift alone would need, without the theorem's ridge."""
-    mechanism = ObjectivePerturbation(coef_norm_guess=1e6)
+    """Noise near to what a shift alone would need, without the theorem's ridge.
+
+    Within 1 %; under zCDP within 11 %, for half of the ridge that would cost 3 %.
+    """
+    mechanism = ObjectivePerturbation(coef_norm_guess=1e6, noise="gaussian")
     fixed = mechanism.calibrate(objective("logistic", dimension=3), budget, relation)
     main = budget.share(1 - mechanism.precision_share)
     if isinstance(main, Zcdp):
@@ -251,7 +291,7 @@ def test_the_automatic_ridge_of_the_logistic_loss_costs_little_noise(budget, rel
         mu = gaussian_mu(float(main.epsilon), float(main.delta))
     least = relation.shifts * fixed.objective.lipschitz / mu
     assert fixed.noise.kind == "gaussian"
-    assert fixed.noise.scale <= 1.01 * least
+    assert fixed.noise.scale <= (1.11 if isinstance(main, Zcdp) else 1.01) * least
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -50,7 +50,9 @@ def test_noise_follows_from_the_sensitivity(relation):
     reach = mechanism.sensitivity(objective, relation)
     pure = mechanism.calibrate(objective, Pure(0.7), relation)
     assert pure.noise.scale == pytest.approx(reach / 0.7)
-    approx = mechanism.calibrate(objective, Approx(0.7, 1e-5), relation)
+    approx = mechanism.with_noise("gaussian").calibrate(
+        objective, Approx(0.7, 1e-5), relation
+    )
     assert gaussian_delta(0.7, reach / approx.noise.scale) == pytest.approx(1e-5, rel=1e-6)
     zcdp = mechanism.calibrate(objective, Zcdp(0.1), relation)
     assert zcdp.noise.scale == pytest.approx(reach / np.sqrt(0.2))

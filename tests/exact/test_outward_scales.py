@@ -100,7 +100,7 @@ def line(loss, dimension=3, row_norm=1.0, l2=1.0, target_bound=1.0):
 @pytest.mark.parametrize("ridge", [1e-6, 0.3, 1e6])
 @pytest.mark.parametrize(("row_norm", "size"), [(1.0, 1), (0.3, 1000)])
 def test_output_perturbation(budget, relation, ridge, row_norm, size):
-    found = OutputPerturbation().calibrate(
+    found = OutputPerturbation(noise="gaussian").calibrate(
         line(CLIPPED, size, row_norm, ridge), budget, relation, copies=3
     )
     exact = relation.shifts * number(0.7) * number(row_norm) / number(ridge)
@@ -178,7 +178,8 @@ def test_noisy_gradients_of_all_rows(budget, relation):
 @every_relation
 @pytest.mark.parametrize("loss", [Logistic(), CLIPPED], ids=["logistic", "huber"])
 def test_the_second_noise_of_objective_perturbation(budget, relation, loss):
-    found = ObjectivePerturbation().calibrate(line(loss, 3, 1.0, None), budget, relation)
+    mechanism = ObjectivePerturbation(noise="gaussian")
+    found = mechanism.calibrate(line(loss, 3, 1.0, None), budget, relation)
     exact = 2 * number(found.tolerance) * (1 + number(LINEAR_SHARE))
     assert TIGHT <= used(found.solver_noise, exact, 1, found.events[1]) <= 1
     assert within(budget.share(ObjectivePerturbation().precision_share), found.events[1:])

@@ -32,10 +32,17 @@ def largest_loss(objective, budget, neighbours, pairs, analysis="coupled"):
 
 
 def largest_delta(
-    objective, budget, neighbours, pairs, analysis="coupled", points=None, slack=None
+    objective,
+    budget,
+    neighbours,
+    pairs,
+    analysis="coupled",
+    points=None,
+    slack=None,
+    noise="gaussian",
 ):
     """Check approximate privacy exactly; return the largest delta over the claimed."""
-    mechanism = ObjectivePerturbation(analysis=analysis)
+    mechanism = ObjectivePerturbation(analysis=analysis, noise=noise)
     calibration = mechanism.calibrate(objective, budget, neighbours)
     main = main_budget(mechanism, budget)
     assert isinstance(main, Approx)
@@ -69,7 +76,7 @@ def largest_renyi(objective, budget, neighbours, pairs, orders):
 
 def joint_delta(objective, budget, neighbours, pairs):
     """Check two objectives on the same records; the pairs come as two codings each."""
-    mechanism = ObjectivePerturbation()
+    mechanism = ObjectivePerturbation(noise="gaussian")
     calibration = mechanism.calibrate(objective, budget, neighbours, copies=2)
     main = main_budget(mechanism, budget)
     epsilon, worst = float(main.epsilon), 0.0

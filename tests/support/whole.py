@@ -72,12 +72,15 @@ def shifts(calibration, first, second, points):
         )
         scaled = [p / n.scale for p, n in zip(parts, calibration.parts, strict=True)]
         return np.hypot(*scaled) if _gaussian(calibration) else sum(scaled)
-    # The sensitivity grows with the length: the knot below each length is pessimistic.
+    # The noise of both grows with the length: the knot below each length is pessimistic.
     knots = np.linspace(0.0, lengths.max(), KNOTS)
+    if not objective.loss.monotone:
+        knots = np.unique(lengths)
     reach = np.array([moments.sensitivity(calibration, float(k)) for k in knots])
-    below = reach[np.maximum(np.searchsorted(knots, lengths) - 1, 0)]
+    weight = np.array([calibration.weight(float(k)) for k in knots])
+    below = np.searchsorted(knots, lengths, side="right") - 1
     (unit,) = calibration.parts
-    return np.hypot(bend, calibration.weight * slope) / (below * unit.scale)
+    return np.hypot(bend, weight[below] * slope) / (reach[below] * unit.scale)
 
 
 def whole(plan, first, second):

@@ -13,7 +13,8 @@ from scipy.special import log_ndtr, logsumexp, ndtr
 
 from confide._types import Array
 from confide.errors import InvalidParameter
-from confide.privacy.rounding import FUNCTION_ERROR, MARGIN, round_up
+from confide.privacy.gaussian_profile import gaussian_delta
+from confide.privacy.rounding import FUNCTION_ERROR, MARGIN, round_down, round_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +201,9 @@ def _log_between(low: Array, high: Array) -> tuple[Array, Array]:
     return np.where(high > low, inside, -np.inf), top
 
 
-PROFILE_CELLS = 64
+PROFILE_CELLS = 96
 REACH_DEVIATIONS = 9.0
+LARGEST_EXPONENT = 700.0
 HALVINGS = 50
 
 
@@ -210,12 +212,12 @@ def gaussian_left(
 ) -> float:
     """Return the largest shift, up to ``most``, that (epsilon, delta) leaves; 0 if none.
 
-    The profile falls as epsilon grows, so its value at the left end of a cell bounds it
-    inside: the search never relies on interpolation.
+    A profile is a falling, convex function of e^ε, so its chords bound it: the search
+    relies on nothing else (docs/proofs/private-intervals.md#interval-release).
     """
     start = max(0.0, epsilon - REACH_DEVIATIONS * most - most**2 / 2)
     grid = np.linspace(start, epsilon + REACH_DEVIATIONS * most, PROFILE_CELLS)
-    heights = np.array([profile(float(point)) for point in grid])
+    heights = np.minimum.accumulate([profile(float(point)) for point in grid])
     if _total(grid, heights, epsilon, most) <= delta:
         return most
     low, high = 0.0, most
@@ -228,13 +230,65 @@ def gaussian_left(
     return low
 
 
+def pure_left(epsilon: float, delta: float, mu: float) -> float:
+    """Return the largest pure epsilon that fits beside a shift; 0 if there is none.
+
+    Of all pairs with likelihood ratios up to exp(e) randomised response is the worst, so
+    together with a shift delta is at most pΨ(ε − e, μ) + (1 − p)Ψ(ε + e, μ), where
+    p = 1/(1 + exp(−e)).
+    """
+
+    def total(part: float) -> float:
+        often = round_up(1 / (1 + math.exp(-part)))
+        near = gaussian_delta(round_down(epsilon - part), mu)
+        far = gaussian_delta(round_down(epsilon + part), mu)
+        return round_up(often * near + round_up(1 - often + MARGIN) * far)
+
+    low, high = 0.0, epsilon
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if total(middle) <= delta:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
 def _total(grid: Array, heights: Array, epsilon: float, mu: float) -> float:
     """Return a bound on the profile of both together, rounded up."""
-    places = (grid - epsilon + mu**2 / 2) / mu
-    below = np.append(ndtr(places), 1.0)
-    error = FUNCTION_ERROR * (1 + np.append(places**2, 1.0)) * below
+    below, error = _chances(grid, epsilon, mu, mu / 2)
+    below, error = np.append(below, 1.0), np.append(error, 2 * FUNCTION_ERROR)
     total = below[0] + error[0] + (np.diff(below) + error[1:]) @ heights
-    return round_up(float(total))
+    return round_up(float(total - _below_steps(grid, heights, epsilon, mu)))
+
+
+def _below_steps(grid: Array, heights: Array, epsilon: float, mu: float) -> float:
+    """Return by how much chords in e^s are less than steps, rounded down.
+
+    Within a cell the chord is the left height less λ of its fall, λ = (e^s − e^a)/(e^b −
+    e^a). The mean of λ over the cell has a closed form: weighing the losses of a shift by
+    their likelihood ratio gives those of the opposite shift.
+    """
+    plain, plain_error = _chances(grid, epsilon, mu, mu / 2)
+    tilted, tilted_error = _chances(grid, epsilon, mu, -mu / 2)
+    rise = np.expm1(np.diff(grid))
+    odds = np.exp(np.minimum(epsilon - grid[:-1], LARGEST_EXPONENT))
+    gain = odds * np.diff(tilted) - np.diff(plain)
+    wrong = odds * (tilted_error[1:] + tilted_error[:-1])
+    wrong += (
+        plain_error[1:]
+        + plain_error[:-1]
+        + 4 * FUNCTION_ERROR * (odds * tilted[1:] + plain[1:]) * (1 + epsilon)
+    )
+    share = np.maximum(gain - wrong, 0.0) / rise
+    return float((1 - MARGIN) * share @ -np.diff(heights))
+
+
+def _chances(grid: Array, epsilon: float, mu: float, middle: float) -> tuple[Array, Array]:
+    """Return chances that ε less a normal loss is below points, and their errors."""
+    places = (grid - epsilon) / mu + middle
+    found = ndtr(places)
+    return found, FUNCTION_ERROR * (2 + places**2 + epsilon / mu) * found
 
 
 SMALLEST_RHO = 1e-20

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import betaincinv, ndtri
 
 from confide._types import Array
+from confide.accounting import as_pure
 from confide.attacks.exact_loss import Records, exact_pair, hockey_stick, max_log_ratio
 from confide.data import bound_rows
 from confide.mechanisms import Calibration, ObjectivePerturbation
@@ -87,19 +88,24 @@ class AuditResult:
 def exact_finding(
     objective: Objective, budget: Pure | Approx, neighbours: Neighbours
 ) -> AuditResult:
-    """Integrate the privacy loss of objective perturbation over telling pairs on a line."""
-    mechanism = ObjectivePerturbation()
-    calibration = mechanism.calibrate(objective, budget, neighbours)
-    main = budget.share(1 - mechanism.precision_share)
-    epsilon, worst, count = float(main.epsilon), 0.0, 0
-    noise = cast("RoundNoise", calibration.noise)
-    for first, second in extreme_pairs(objective, neighbours):
-        laws = exact_pair(calibration.objective, noise, first, second)
-        if isinstance(main, Approx):
-            share = hockey_stick(*laws, epsilon) / float(main.delta)
-        else:
-            share = max_log_ratio(*laws) / epsilon
-        worst, count = max(worst, share), count + 1
+    """Integrate the privacy loss of objective perturbation over telling pairs on a line.
+
+    Under (epsilon, delta) both noises are tried, that of few columns and that of many.
+    """
+    worst, count = 0.0, 0
+    usual = ObjectivePerturbation()
+    many = isinstance(budget, Approx)
+    for mechanism in (usual, usual.with_noise("gaussian")) if many else (usual,):
+        calibration = mechanism.calibrate(objective, budget, neighbours)
+        main = budget.share(1 - mechanism.precision_share)
+        epsilon, noise = float(main.epsilon), cast("RoundNoise", calibration.noise)
+        for first, second in extreme_pairs(objective, neighbours):
+            laws = exact_pair(calibration.objective, noise, first, second)
+            if isinstance(main, Approx) and as_pure(calibration.events) is None:
+                share = hockey_stick(*laws, epsilon) / float(main.delta)
+            else:
+                share = max_log_ratio(*laws) / epsilon
+            worst, count = max(worst, share), count + 1
     return AuditResult(worst, count)
 
 

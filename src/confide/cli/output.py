@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 import confide
-from confide.errors import ClaimedGuarantee, ConfideError, InvalidParameter
+from confide.errors import ClaimedGuarantee, ConfideError, InvalidParameter, NoiseChanged
 
 _SAME = (
     *("epsilon", "delta", "rho", "l1", "l2", "seed", "out", "model", "mechanism"),
@@ -186,9 +186,10 @@ def limit_command(ledger: str, dataset: str) -> str:
 
 @contextmanager
 def warn_of_claims() -> Iterator[None]:
-    """Say on standard error, before it is paid for, that a guarantee is only claimed."""
+    """Say on standard error, before it is paid for, what is only claimed or changed."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("always", category=ClaimedGuarantee, append=True)
+        for kind in (ClaimedGuarantee, NoiseChanged):
+            warnings.filterwarnings("always", category=kind, append=True)
         usual = warnings.showwarning
 
         def show(
@@ -199,7 +200,7 @@ def warn_of_claims() -> Iterator[None]:
             file: TextIO | None = None,
             line: str | None = None,
         ) -> None:
-            if isinstance(message, ClaimedGuarantee):
+            if isinstance(message, ClaimedGuarantee | NoiseChanged):
                 said = Text(f"warning: {name_options(message)}", style="yellow")
                 err_console.print(said, soft_wrap=True)
             else:

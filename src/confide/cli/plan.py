@@ -244,7 +244,7 @@ def _advice(
     def with_budget(whole: confide.privacy.Budget) -> confide.planning.Plan:
         alone = whole
         if part != 1:
-            alone = confide.planning.left_for_coefficients(whole, part)
+            alone = confide.planning.left_for_coefficients(whole, part, plan.noise_kind)
         return replan(alone, neighbours=plan.neighbours)[0]
 
     rows = confide.planning.rows_to_be_useful(plan.rows, public, with_rows)

@@ -6,7 +6,16 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
 from itertools import accumulate, pairwise
-from typing import Any, ClassVar, Protocol, TypeAlias, assert_never, runtime_checkable
+from typing import (
+    Any,
+    ClassVar,
+    Literal,
+    Protocol,
+    TypeAlias,
+    assert_never,
+    get_args,
+    runtime_checkable,
+)
 
 import numpy as np
 
@@ -37,7 +46,29 @@ from confide.privacy.guarantee import SHORT_NOISE
 from confide.solvers import TableShape, finest_share, finest_tolerance
 
 UnitNoise: TypeAlias = SphericalLaplace | Gaussian
+NoiseChoice: TypeAlias = Literal["shorter", "gaussian"]
+"""What (epsilon, delta) buys: the shorter of two noises, or Gaussian noise in any case."""
 WHOLE = Fraction(1)
+
+
+def check_noise_choice(noise: object) -> None:
+    """Refuse anything but a `NoiseChoice`."""
+    if noise not in get_args(NoiseChoice):
+        raise InvalidParameter("noise", "'shorter' or 'gaussian'", noise)
+
+
+def shorter_unit_noise(
+    budget: Budget, copies: int, dimension: int
+) -> tuple[UnitNoise, Event]:
+    """Return the noise of least root mean square in a dimension, and what copies cost.
+
+    (epsilon, delta) also buys what epsilon alone does: with few coordinates spherical
+    Laplace noise is shorter than Gaussian noise.
+    """
+    found = [unit_noise(budget, copies)]
+    if isinstance(budget, Approx):
+        found.append(unit_noise(Pure(budget.epsilon), copies))
+    return min(found, key=lambda pair: pair[0].deviation(dimension))
 
 
 def unit_noise(
@@ -417,6 +448,10 @@ class IntervalMechanism(Mechanism, Protocol):
 
     def as_published(self) -> "IntervalMechanism":
         """Return the mechanism with the analysis of Wang, Kifer and Lee (2018)."""
+        ...
+
+    def with_noise(self, noise: NoiseChoice) -> "IntervalMechanism":
+        """Return the mechanism with this choice of noise under (epsilon, delta)."""
         ...
 
     def profile(self, calibration: Any) -> Callable[[float], float] | None:

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from confide._types import Array
+from confide.accounting import Event, as_pure
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import (
@@ -19,19 +20,23 @@ from confide.mechanisms.base import (
     WEIGHTED_RECORDS,
     Calibration,
     Need,
+    NoiseChoice,
+    UnitNoise,
     certain_tolerance,
     check_needs,
+    check_noise_choice,
     checked_copies,
     make_release,
     publish,
     scaled,
+    shorter_unit_noise,
     solver_tolerance,
     unit_noise,
 )
 from confide.mechanisms.release import Release
 from confide.noise import Entropy
 from confide.objectives import HuberizedHinge, Objective, is_hinge
-from confide.privacy import Budget, Neighbours, Pure, round_up
+from confide.privacy import Budget, Neighbours, round_up
 from confide.solvers import minimise
 
 
@@ -51,11 +56,13 @@ class OutputPerturbation:
     is the expected length of the noise that an automatic ridge aims at, None a quarter of a
     typical length of the coefficients, but 5 at most. The corner of the hinge is rounded
     off within 0.001 of the margin: one record moves the minimiser no further than before,
-    and it can be certified for every table.
+    and it can be certified for every table. ``noise`` says what (epsilon, delta) buys: the
+    "shorter" of spherical Laplace and Gaussian noise, or "gaussian" in any case.
     """
 
     tolerance: float | None = None
     noise_length: float | None = None
+    noise: NoiseChoice = "shorter"
 
     name: ClassVar[str] = "output"
     needs: ClassVar[tuple[Need, ...]] = (
@@ -72,6 +79,9 @@ class OutputPerturbation:
         "output-perturbation.md#output-pure-exact",
         "output-perturbation.md#output-gaussian-exact",
     )
+
+    def __post_init__(self) -> None:
+        check_noise_choice(self.noise)
 
     def sensitivity(self, objective: Objective, neighbours: Neighbours) -> float:
         """Return how far the certified minimiser can move between neighbours."""
@@ -90,8 +100,8 @@ class OutputPerturbation:
         """Choose noise and ridge from public facts alone."""
         check_needs(type(self).__name__, self.needs, objective)
         objective = _rounded_off(objective)
-        unit, event = unit_noise(budget, copies)
-        kind = "pure" if isinstance(budget, Pure) else "gaussian"
+        unit, event = self._unit_noise(objective, budget, copies)
+        kind = "gaussian" if as_pure((event,)) is None else "pure"
         fixed = objective
         if objective.l2 is None:
             longest = unit.expected_norm(objective.dimension) * objective.lipschitz
@@ -127,9 +137,20 @@ class OutputPerturbation:
         """Return the mechanism itself: its noise is that of the paper."""
         return self
 
+    def with_noise(self, noise: NoiseChoice) -> "OutputPerturbation":
+        """Return the mechanism with this choice of noise under (epsilon, delta)."""
+        return replace(self, noise=noise)
+
     def profile(self, calibration: Calibration) -> Callable[[float], float] | None:
         """Return None: Gaussian noise composes by its shift."""
         return None
+
+    def _unit_noise(
+        self, objective: Objective, budget: Budget, copies: int
+    ) -> tuple[UnitNoise, Event]:
+        if self.noise == "gaussian":
+            return unit_noise(budget, copies)
+        return shorter_unit_noise(budget, copies, objective.dimension)
 
     def _tolerance(self, objective: Objective) -> float:
         if self.tolerance is not None:

@@ -12,14 +12,16 @@ from fractions import Fraction
 import numpy as np
 
 from confide._types import Array
+from confide.accounting import pure_left
 from confide.mechanisms import IntervalCalibration
 from confide.mechanisms.intervals.moments import add_noise, uncertainty
-from confide.noise import Entropy
+from confide.noise import Entropy, Gaussian
 from confide.privacy import (
     Approx,
     Budget,
     Neighbours,
-    gaussian_epsilon,
+    Pure,
+    Zcdp,
     gaussian_mu,
 )
 
@@ -46,12 +48,21 @@ class ExpectedMoments:
     unidentified: Array | None = None
 
 
-def left_for_coefficients(budget: Budget, part: Fraction) -> Budget:
-    """Return about which budget alone would do for the coefficients what a part does."""
+def left_for_coefficients(
+    budget: Budget, part: Fraction, kind: str = Gaussian.kind
+) -> Budget:
+    """Return about which budget alone would do for the coefficients what a part does.
+
+    ``kind`` is that of their noise, which the budget keeps.
+    """
     if isinstance(budget, Approx):
         delta = float(budget.delta)
-        shift = gaussian_mu(float(budget.epsilon), delta) * math.sqrt(float(part))
-        return Approx(f"{max(gaussian_epsilon(shift, delta), LEAST_EPSILON):.6g}", delta)
+        whole = gaussian_mu(float(budget.epsilon), delta)
+        if kind != Gaussian.kind:
+            beside = whole * math.sqrt(float(1 - part))
+            left = pure_left(float(budget.epsilon), delta, beside)
+            return Pure(f"{max(left, LEAST_EPSILON):.6g}")
+        return Zcdp(f"{whole**2 * float(part) / 2:.6g}")
     return budget.share(part)
 
 

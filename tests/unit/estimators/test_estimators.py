@@ -299,7 +299,11 @@ def test_probabilities_add_up(classes):
     np.testing.assert_allclose(model.predict_log_proba(X), np.log(chances))
 
 
-@pytest.mark.parametrize("mechanism", ["objective", "output"])
+@pytest.mark.parametrize(
+    "mechanism",
+    [ObjectivePerturbation(noise="gaussian"), OutputPerturbation(noise="gaussian")],
+    ids=lambda one: one.name,
+)
 @pytest.mark.parametrize(
     ("budget", "ratio"), [(Approx(1, 1e-6), 2), (Zcdp("0.1"), 2), (Pure(1), 4)], ids=str
 )

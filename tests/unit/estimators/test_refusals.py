@@ -352,6 +352,7 @@ SMALLEST = re.compile(r"^l2 must be (?:greater than|at least) (\S+) .*; got 1e-0
 
 
 @EVERY
+@pytest.mark.filterwarnings("ignore::confide.errors.NoiseChanged")
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 @pytest.mark.parametrize(
     "budget", [Pure(1), Approx(1, 1e-6), Zcdp("0.1")], ids=["pure", "approx", "zcdp"]

@@ -179,8 +179,12 @@ def test_kinds_are_converted_where_a_theorem_allows(tmp_path, rows):
     book.set_limit("people", Zcdp(1))
     LogisticRegression(Pure("0.2"), ledger=book).fit(*rows)
     assert str(book.account("people").spent).startswith("ρ = 0.02")
+    few = LogisticRegression(Approx("0.2", 1e-6), ledger=book).fit(*rows)
+    assert few.release_.noise[0].kind == "spherical-laplace"
+    assert str(book.account("people").spent).startswith("ρ = 0.0396")
+    normal = ObjectivePerturbation(noise="gaussian")
     with pytest.raises(MixedBudgets):
-        LogisticRegression(Approx(1, 1e-6), ledger=book).fit(*rows)
+        LogisticRegression(Approx(1, 1e-6), mechanism=normal, ledger=book).fit(*rows)
     book.close()
 
 

@@ -225,7 +225,7 @@ def test_events_add_up_to_the_budget(relation, copies):
 @pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
 def test_both_looks_are_accounted_together_where_that_is_better(relation):
     """The second look has 3/4 of a squared shift: its noise is little above √(4/3)."""
-    objective = Objective(Logistic(), 4, penalty=L1(2.0))
+    objective = Objective(Logistic(), 24, penalty=L1(2.0))
     budget = Approx(1, "1e-6")
     adaptive = AdaptiveObjectivePerturbation().calibrate(objective, budget, relation)
     plain = ObjectivePerturbation().calibrate(

@@ -110,6 +110,7 @@ def test_linear_regression_is_as_by_hand(budget, longer):
     plan = make_plan(
         *(n, d, budget),
         model="linear",
+        mechanism=ObjectivePerturbation(noise="gaussian"),
         target_bound=bound,
         signal=signal,
         slope_bound=bound,
@@ -126,7 +127,8 @@ def test_linear_regression_is_as_by_hand(budget, longer):
 
 def test_a_weak_logistic_signal_has_curvature_one_quarter():
     n, d = 50_000, 4
-    plan = make_plan(n, d, Approx(1, 1e-6), signal=0.05)
+    mechanism = ObjectivePerturbation(noise="gaussian")
+    plan = make_plan(n, d, Approx(1, 1e-6), mechanism=mechanism, signal=0.05)
     hessian = n / 4 / d + plan.ridge
     assert plan.privacy_error == pytest.approx(plan.noise_scale / hessian, rel=5e-3)
     assert plan.sampling_error == pytest.approx(math.sqrt(n / 4 / d) / hessian, rel=5e-3)

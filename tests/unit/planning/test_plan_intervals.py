@@ -95,7 +95,7 @@ def test_every_mechanism_is_planned_with_intervals():
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 def test_what_is_left_for_coefficients_is_about_their_part(budget):
     plan = make_plan(5000, 5, budget, intervals=0.3, mechanism="output")
-    left = left_for_coefficients(budget, plan.intervals.split[0])
+    left = left_for_coefficients(budget, plan.intervals.split[0], plan.noise_kind)
     alone = make_plan(5000, 5, left, neighbours="replace-one", mechanism="output")
     assert alone.noise_scale == pytest.approx(plan.noise_scale, rel=0.02)
 

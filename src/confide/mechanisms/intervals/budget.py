@@ -5,14 +5,20 @@ coefficients better and the knowledge of their errors worse.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import numpy as np
 
-from confide.accounting import ApproxEvent, Event, gaussian_left, gaussian_part
+from confide.accounting import (
+    ApproxEvent,
+    Event,
+    gaussian_left,
+    gaussian_part,
+    pure_left,
+)
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import Calibration, IntervalMechanism, Mechanism, check_needs
 from confide.mechanisms.intervals.moments import (
@@ -135,7 +141,8 @@ def _choose_share(task: _Task, budget: Budget, rows: int | None) -> Fraction:
     """
     if rows is None or task.neighbours is not Neighbours.REPLACE_ONE:
         return UNKNOWN_ROWS_SHARES[type(budget)]
-    main = task.spending(budget)
+    normal = replace(task, mechanism=task.mechanism.with_noise("gaussian"))
+    main = normal.spending(budget)
     if isinstance(budget, Approx):
         mu = gaussian_mu(budget.epsilon, budget.delta)
         budget = Zcdp(repr(mu**2 / 2))
@@ -173,12 +180,13 @@ def _moment_deviations(
     """Return the deviations of the noise that a share buys, on curvature and scatter."""
     release, part = MomentRelease(), budget.share(share)
     fixed = release.calibrate(main.objective, part, main.neighbours, copies=main.copies)
-    longest = largest_contribution(main.objective, fixed.weight, math.inf)
+    weight = fixed.weight(math.inf)
+    longest = largest_contribution(main.objective, weight, math.inf)
     pairs = math.sqrt(main.neighbours.shifts)
     unit = fixed.parts[0]
     free = 2 * degrees_of_freedom(main.objective.dimension)
     deviation = unit.deviation(free) * pairs * longest * main.objective.row_norm**2
-    return deviation, deviation / fixed.weight
+    return deviation, deviation / weight
 
 
 def _three_ways(
@@ -216,15 +224,17 @@ def _divide(
     one, shifts compose exactly; where the coefficients' privacy profile is known, it is
     composed with a shift, and the last value is the one event that both make up;
     elsewhere, and where delta alone would pay for the coefficients' shift, epsilon and
-    delta are cut.
+    delta are cut. Where a pure epsilon beside the same shift buys coefficients with
+    shorter noise, it is taken.
     """
     if isinstance(budget, Approx):
         delta = float(budget.delta)
         whole = gaussian_mu(budget.epsilon, budget.delta)
         first = gaussian_epsilon(whole * math.sqrt(float(part)), delta)
-        found = _by_shift(task, budget, part, first) if first > LEAST_EPSILON else None
+        normal = replace(task, mechanism=task.mechanism.with_noise("gaussian"))
+        found = _by_shift(normal, budget, part, first) if first > LEAST_EPSILON else None
         if found is not None:
-            return found
+            return found if normal == task else _or_pure(task, budget, found)
     return task.spending(budget.share(part)), budget.share(1 - part), ()
 
 
@@ -243,6 +253,31 @@ def _by_shift(
         joint = (ApproxEvent(budget.epsilon, budget.delta),)
         return main, _as_zcdp(round_down(left**2) - spent), joint
     return None
+
+
+def _or_pure(
+    task: _Task, budget: Approx, found: tuple[Calibration, Budget, tuple[Event, ...]]
+) -> tuple[Calibration, Budget, tuple[Event, ...]]:
+    """Return what was found, or pure coefficients beside the same moments if shorter."""
+    main, second, _ = found
+    assert isinstance(second, Zcdp)  # noqa: S101
+    shift = round_up(math.sqrt(2 * second.rho))
+    rest = pure_left(round_down(budget.epsilon), round_down(budget.delta), shift)
+    if rest <= LEAST_EPSILON:
+        return found
+    try:
+        other = task.spending(Pure(repr(rest)))
+    except InvalidParameter:
+        return found
+    if _pull(other) >= _pull(main):
+        return found
+    return other, second, (ApproxEvent(budget.epsilon, budget.delta),)
+
+
+def _pull(main: Calibration) -> float:
+    """Return the root mean square of the noise, where on coefficients times the ridge."""
+    found = main.noise.deviation(main.objective.dimension)
+    return found if main.solver_noise else found * main.objective.strong_convexity
 
 
 @lru_cache(maxsize=256)

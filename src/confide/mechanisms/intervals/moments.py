@@ -42,7 +42,7 @@ from confide.noise.samplers import (
     symmetric_stretch,
     upper_entries,
 )
-from confide.objectives import Objective, curvature_bound
+from confide.objectives import Objective, PublicBounds, curvature_bound
 from confide.privacy import Budget, Neighbours, Pure
 
 PAGE = "private-intervals.md#"
@@ -75,13 +75,14 @@ class Moments:
 class MomentCalibration:
     """What is fixed before the coefficients are known: noise for unit sensitivity.
 
-    ``parts`` are one noise for both matrices, or one for each.
+    ``parts`` are one noise for both matrices, or one for each. ``ratio`` says how much
+    the scatter counts beside the curvature, 0 where it is not released.
     """
 
     objective: Objective
     neighbours: Neighbours
     recipe: Recipe
-    weight: float
+    ratio: float
     parts: tuple[SphericalLaplace | Gaussian, ...]
     events: tuple[Event, ...]
     theorem: str
@@ -98,6 +99,11 @@ class MomentCalibration:
             found.append(add_noise(self, theta, curvature, scatter, entropy))
         return tuple(found)
 
+    def weight(self, length: float) -> float:
+        """Return w at coefficients of this length: the ratio, in units of both bounds."""
+        slope = self.objective.loss.slope_bound(bounds_at(self.objective, length))
+        return self.ratio * largest_curvature(self.objective, length) / slope**2
+
     def check_rows(self, rows: Rows) -> None:
         """Refuse more rows than the slack covers; any table of fewer is accepted."""
         check_length(rows)
@@ -112,7 +118,8 @@ class MomentRelease:
     Private      rows and targets, and under add-remove their number.
     Sensitivity  m·X² (add-remove) or √2·m·X² (replace-one) for the pair (C, w·S), where
                  m² = max κ(a)²(X̄/X)² + w²a⁴ over the slopes a possible at the
-                 coefficients; X̄ is the longest row, X the longest times its weight.
+                 coefficients, whose length bounds margins; X̄ is the longest row, X the
+                 longest times its weight.
     Noise        one vector in the space of pairs of symmetric matrices.
     Proof        docs/proofs/private-intervals.md
 
@@ -134,20 +141,19 @@ class MomentRelease:
     ) -> MomentCalibration:
         """Choose noise from public facts alone."""
         check_needs("Intervals", INTERVAL_NEEDS, objective)
-        curvature = largest_curvature(objective)
-        weight = curvature / objective.slope_bound**2
+        ratio = 1.0
         if self.recipe == "published":
             first = self.split[0] / sum(self.split)
             found = [unit_noise(budget, copies, part) for part in (first, 1 - first)]
         else:
-            weight *= math.sqrt(float(self.split[1] / self.split[0]))
+            ratio = math.sqrt(float(self.split[1] / self.split[0]))
             found = [unit_noise(budget, copies, Fraction(1))]
         kind = "pure" if isinstance(budget, Pure) else "gaussian"
         calibration = MomentCalibration(
             objective,
             neighbours,
             self.recipe,
-            0.0 if self.recipe == "curvature" else weight,
+            0.0 if self.recipe == "curvature" else ratio,
             tuple(noise for noise, _ in found),
             tuple(event for _, event in found),
             f"{PAGE}moments-{kind}-exact",
@@ -184,7 +190,7 @@ def add_noise(
         return _published(calibration, theta, curvature, scatter, entropy)
     length, size = float(np.linalg.norm(theta)), len(theta)
     (noise,) = noises(calibration, length)
-    stretch, weight = symmetric_stretch(size), calibration.weight
+    stretch, weight = symmetric_stretch(size), calibration.weight(length)
     most = largest_sums(calibration.objective, length)
     pieces = [Summand(upper_entries(curvature), most[0], stretch)]
     if weight:
@@ -202,7 +208,7 @@ def noises(calibration: MomentCalibration, length: float) -> list[UnitNoise]:
     objective = calibration.objective
     if calibration.recipe == "published":
         contributions = (
-            largest_curvature(objective),
+            largest_curvature(objective, length),
             steepest_slope(objective, length) ** 2,
         )
         twice = 2 * objective.row_norm**2 * (1 + ROUNDING_SLACK)
@@ -218,18 +224,19 @@ def _check_scales(calibration: MomentCalibration) -> None:
     Scales grow with the length of the coefficients, so that two lengths stand for all.
     """
     for length in (0.0, math.inf):
+        weight = calibration.weight(length)
         for noise in noises(calibration, length):
             check_scale(noise.scale * HALF_ROOT)
-            if calibration.weight:
-                check_scale(noise.scale * (ABOVE / calibration.weight))
-                check_scale(noise.scale * (HALF_ROOT / calibration.weight))
+            if weight:
+                check_scale(noise.scale * (ABOVE / weight))
+                check_scale(noise.scale * (HALF_ROOT / weight))
 
 
 def sensitivity(calibration: MomentCalibration, length: float) -> float:
     """Bound how far one record moves (C, w·S) at coefficients of this length."""
     objective = calibration.objective
     pairs = math.sqrt(2) if calibration.neighbours is Neighbours.REPLACE_ONE else 1.0
-    longest = largest_contribution(objective, calibration.weight, length)
+    longest = largest_contribution(objective, calibration.weight(length), length)
     return pairs * longest * objective.row_norm**2 * (1 + ROUNDING_SLACK)
 
 
@@ -238,15 +245,15 @@ def largest_contribution(objective: Objective, weight: float, length: float) -> 
 
     Every cell of a grid is bounded by its largest κ and its largest a.
     """
-    loss = objective.loss
+    loss, public = objective.loss, bounds_at(objective, length)
     steepest = steepest_slope(objective, length)
     peak = loss.slope_of_peak_curvature
     if not (loss.monotone and math.isfinite(peak)):
-        return math.hypot(largest_curvature(objective), weight * steepest**2)
+        return math.hypot(largest_curvature(objective, length), weight * steepest**2)
     grid = np.linspace(0.0, steepest, SLOPE_CELLS + 1)
     if peak < steepest:
         grid = np.sort(np.append(grid, peak))
-    curvature = loss.max_curvature(grid, objective.public) * _stretch(objective)
+    curvature = loss.max_curvature(grid, public) * _stretch(objective)
     most = np.maximum(curvature[:-1], curvature[1:])
     return float(np.sqrt(np.max(most**2 + (weight * grid[1:] ** 2) ** 2)))
 
@@ -254,7 +261,7 @@ def largest_contribution(objective: Objective, weight: float, length: float) -> 
 def largest_sums(objective: Objective, length: float) -> tuple[float, float]:
     """Bound the entries of C and of S in public, at coefficients of this length."""
     most = MAX_ROWS * objective.row_norm**2
-    return most * largest_curvature(objective), most * steepest_slope(
+    return most * largest_curvature(objective, length), most * steepest_slope(
         objective, length
     ) ** 2
 
@@ -262,12 +269,19 @@ def largest_sums(objective: Objective, length: float) -> tuple[float, float]:
 def steepest_slope(objective: Objective, length: float) -> float:
     """Return the largest slope at coefficients of this length."""
     margin = objective.reach * length
-    return objective.loss.steepest_slope(objective.public, margin)
+    return objective.loss.steepest_slope(bounds_at(objective, length), margin)
 
 
-def largest_curvature(objective: Objective) -> float:
+def bounds_at(objective: Objective, length: float) -> PublicBounds:
+    """Return what bounds every record at coefficients of this length, public by now."""
+    public = objective.public
+    return replace(public, coef_norm=min(public.coef_norm, length))
+
+
+def largest_curvature(objective: Objective, length: float) -> float:
     """Return the largest eigenvalue of one record's curvature, in units of X²."""
-    return curvature_bound(objective.loss, objective.public) * _stretch(objective)
+    bound = curvature_bound(objective.loss, bounds_at(objective, length))
+    return bound * _stretch(objective)
 
 
 def _stretch(objective: Objective) -> float:
@@ -281,7 +295,7 @@ def noise_records(
     """Describe the noise for the release; its scale follows the coefficients' length."""
     kind = calibration.parts[0].kind
     entries = [NoiseRecord(kind, moments[0].curvature_deviation, "curvature")]
-    if calibration.weight:
+    if calibration.ratio:
         entries.append(NoiseRecord(kind, moments[0].scatter_deviation, "scatter"))
     return tuple(entries)
 

@@ -1,6 +1,7 @@
 """Adaptive objective perturbation: a rough private look sets the weights of a second."""
 
 import math
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -9,8 +10,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from confide._types import Array
+from confide.accounting import as_pure
 from confide.data.rows.in_memory import Rows
-from confide.errors import InvalidParameter
+from confide.errors import InvalidParameter, NoiseChanged
 from confide.mechanisms.base import (
     MECHANISMS,
     Calibration,
@@ -85,6 +87,8 @@ class AdaptiveCalibration(Calibration):
                 used = self.copies * reach[0] / float(epsilon)
             case Zcdp(rho=rho):
                 used = shift**2 / (2 * float(rho))
+            case Approx(epsilon=epsilon) if as_pure(self.events[-2:]) is not None:
+                used = self.copies * reach[0] / float(epsilon)
             case Approx(epsilon=epsilon, delta=delta):
                 used = gaussian_epsilon(shift, float(delta)) / float(epsilon)
         return min(1.0, max(0.0, 2 * used - 1))
@@ -264,11 +268,15 @@ class AdaptiveObjectivePerturbation:
         if calibration.alone is None or calibration.copies > 1 or not extra.min() > 0:
             return fixed
         try:
-            again = self.look.calibrate(final, calibration.alone, calibration.neighbours)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", NoiseChanged)
+                look, relation = self.look, calibration.neighbours
+                again = look.calibrate(final, calibration.alone, relation)
         except InvalidParameter:
             return fixed
         lengths = [one.noise.expected_norm(final.dimension) for one in (again, fixed)]
-        return replace(fixed, noise=again.noise) if lengths[0] < lengths[1] else fixed
+        paid_for = again.noise.kind == fixed.noise.kind and lengths[0] < lengths[1]
+        return replace(fixed, noise=again.noise) if paid_for else fixed
 
 
 def _asked(objective: Objective) -> Array:

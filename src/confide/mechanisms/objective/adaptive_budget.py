@@ -124,7 +124,8 @@ def _together(task: TwoFitSpec, budget: Approx, share: Fraction) -> TwoFits:
     The shares are of a squared shift. Ridges are those of a cut budget; both noises start
     at what shifts alone would need and grow by one factor until the sum is within delta.
     """
-    cut = _cut(task, budget, share)
+    look = task.look.with_noise("gaussian")
+    cut = _cut(replace(task, look=look), budget, share)
     precise = task.look.precision_share
     main = budget.share(1 - precise)
     epsilon, delta = round_down(main.epsilon), round_down(main.delta)

@@ -1,6 +1,7 @@
 """ADMM whose every x-step is objective perturbation, solved to a certificate."""
 
 import math
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -10,7 +11,7 @@ import numpy as np
 
 from confide._types import Array
 from confide.data.rows.in_memory import Rows
-from confide.errors import InvalidParameter
+from confide.errors import InvalidParameter, NoiseChanged
 from confide.mechanisms.base import (
     BOUNDED_SLOPE,
     EXACT_PROX,
@@ -133,9 +134,12 @@ class AdmmObjectivePerturbation:
             chosen = self.look.calibrate(smooth, budget, neighbours, copies=looks)
             rho = chosen.objective.l2 or 0.0
         rho = max(rho, least_scale(fixed, 1.0))
-        inner = self.look.calibrate(
-            smooth.with_l2(own + rho), budget, neighbours, copies=looks
-        )
+        with warnings.catch_warnings():
+            if self.rho is None:
+                warnings.simplefilter("ignore", NoiseChanged)
+            inner = self.look.calibrate(
+                smooth.with_l2(own + rho), budget, neighbours, copies=looks
+            )
         return AdmmObjectiveCalibration(
             self,
             fixed,

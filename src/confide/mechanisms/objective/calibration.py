@@ -5,7 +5,7 @@ ends on the side where the bound holds.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -22,6 +22,7 @@ from confide.accounting import (
     PureEvent,
     ZcdpEvent,
     approx_delta,
+    as_pure,
     copies_delta,
     gaussian_shift,
     rho_of_curve,
@@ -149,6 +150,8 @@ def _theorem(name: str) -> str:
     return PAGE + name + EXACT
 
 
+MOST_NOISE = 1e6
+"""Where so many times the noise of a shift alone does not help, no noise does."""
 CACHE_SIZE = 256
 """Repeated fits with the same public facts search for their noise once."""
 
@@ -160,6 +163,11 @@ class Perturbation:
     noise: Noise
     theorem: str
     event: Event
+
+    @property
+    def pure(self) -> bool:
+        """Whether it keeps an epsilon alone."""
+        return as_pure((self.event,)) is not None
 
 
 def pure(
@@ -189,12 +197,52 @@ def approx(
     copies: int,
     *,
     coupled: bool,
+    shorter: bool = False,
+) -> Perturbation:
+    """Gaussian noise for (epsilon, delta), or spherical Laplace noise if that is shorter.
+
+    The latter only where ``shorter`` asks for it: it spends epsilon and leaves delta.
+    """
+    if not shorter:
+        return _gaussian(objective, budget, neighbours, copies, coupled=coupled)
+    each, size = float(budget.epsilon) / copies, objective.dimension
+    found: list[Perturbation] = []
+    if pure_rate(objective, each, neighbours, coupled=coupled) > 0:
+        whole = Pure(budget.epsilon)
+        found.append(pure(objective, whole, neighbours, copies, coupled=coupled))
+        least = _least_sigma(objective, budget, neighbours, copies)
+        if found[0].noise.deviation(size) <= least:
+            return found[0]
+    found.append(_gaussian(objective, budget, neighbours, copies, coupled=coupled))
+    return shortest(found, size)
+
+
+def shortest(found: Sequence[Perturbation], dimension: int) -> Perturbation:
+    """Return the perturbation whose noise has the least root mean square."""
+    return min(found, key=lambda one: one.noise.deviation(dimension))
+
+
+def _least_sigma(
+    objective: Objective, budget: Approx, neighbours: Neighbours, copies: int
+) -> float:
+    """Return what Gaussian noise needs for the shift alone."""
+    shift = gaussian_mu(budget.epsilon, budget.delta)
+    return round_up(neighbours.shifts * objective.lipschitz * math.sqrt(copies) / shift)
+
+
+def _gaussian(
+    objective: Objective,
+    budget: Approx,
+    neighbours: Neighbours,
+    copies: int,
+    *,
+    coupled: bool,
 ) -> Perturbation:
     """Gaussian noise for (epsilon, delta)."""
     epsilon, delta = round_down(budget.epsilon), round_down(budget.delta)
     event = ApproxEvent(budget.epsilon, budget.delta)
     shift = gaussian_mu(budget.epsilon, budget.delta)
-    least = round_up(neighbours.shifts * objective.lipschitz * math.sqrt(copies) / shift)
+    least = _least_sigma(objective, budget, neighbours, copies)
     if coupled and is_logistic(objective.loss):
         if objective.strong_convexity >= gdp_ridge(objective, least):
             whole = GaussianEvent(shift)
@@ -248,17 +296,14 @@ def zcdp(
         theorem = "objective-pure" if coupled else "objective-separate"
         noise = SphericalLaplace(round_up(1 / rate))
         found.append(Perturbation(noise, _theorem(theorem), event))
-    if coupled and objective.strong_convexity > _least_ridge(objective, rho):
+    if coupled:
         curve, theorem = _zcdp_curve(objective, neighbours)
-        try:
+        if curve(MOST_NOISE * least) <= rho:
             sigma = smallest_scale(curve, rho, least)
-        except OverflowError:
-            pass
-        else:
             found.append(Perturbation(Gaussian(sigma), _theorem(theorem), event))
     if not found:
         raise too_little_ridge(objective, math.sqrt(2 * rho))
-    return min(found, key=lambda one: one.noise.expected_norm(objective.dimension))
+    return shortest(found, objective.dimension)
 
 
 def kst(objective: Objective, budget: Pure | Approx) -> Perturbation:

@@ -1,6 +1,7 @@
 """Objective perturbation: minimise the objective plus a random linear term."""
 
 import math
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,10 +16,11 @@ from confide.accounting import (
     GaussianEvent,
     PureEvent,
     ZcdpEvent,
+    as_pure,
     event_of,
 )
 from confide.data.rows.in_memory import Rows
-from confide.errors import InvalidParameter
+from confide.errors import InvalidParameter, NoiseChanged
 from confide.mechanisms.base import (
     BOUNDED_SLOPE,
     CONVEX_PENALTY,
@@ -29,7 +31,9 @@ from confide.mechanisms.base import (
     WEIGHTED_RECORDS,
     Calibration,
     Need,
+    NoiseChoice,
     check_needs,
+    check_noise_choice,
     checked_copies,
     gaussian_shift_of,
     make_release,
@@ -65,8 +69,9 @@ class ObjectivePerturbation:
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, penalty, constraint, bounds, ridge, budget, tolerance.
     Private      rows and targets, and under add-remove their number.
-    Noise        spherical Laplace (pure) or Gaussian on the linear term; then Gaussian
-                 or spherical Laplace of sensitivity 2·tolerance on the coefficients,
+    Noise        spherical Laplace (pure; elsewhere where it is shorter) or Gaussian on the
+                 linear term; then Gaussian or spherical Laplace of sensitivity
+                 2·tolerance on the coefficients,
                  from ``precision_share`` of the budget, because a solver is not exact.
     Proof        docs/proofs/objective-perturbation.md, docs/proofs/finite-precision.md
 
@@ -75,13 +80,16 @@ class ObjectivePerturbation:
     ``tolerance`` is how close to the exact minimiser the solver must come, divided by a
     ridge below 1; None takes a distance that no noise shows (`solver_tolerance`).
     ``coef_norm_guess`` is a public guess of ‖θ‖ from which an automatic ridge is chosen,
-    None that of the objective: it affects accuracy, never privacy.
+    None that of the objective: it affects accuracy, never privacy. ``noise`` says what
+    (epsilon, delta) buys: the "shorter" of spherical Laplace and Gaussian noise (the
+    coupled analysis only), or "gaussian" in any case.
     """
 
     analysis: Analysis = "coupled"
     tolerance: float | None = None
     precision_share: Fraction = Fraction(1, 100)
     coef_norm_guess: float | None = None
+    noise: NoiseChoice = "shorter"
 
     name: ClassVar[str] = "objective"
     needs: ClassVar[tuple[Need, ...]] = (
@@ -119,6 +127,7 @@ class ObjectivePerturbation:
                 "precision_share", "between 0 and 1", self.precision_share
             )
         check_guess(self.coef_norm_guess)
+        check_noise_choice(self.noise)
 
     def calibrate(
         self,
@@ -139,9 +148,13 @@ class ObjectivePerturbation:
                 "l2", "greater than 0", objective.l2, "Leave it at 'auto', or try 1."
             )
         found = self._perturbation(fixed, main, neighbours, copies)
+        if objective.l2 is not None:
+            self._warn_of_another_noise(fixed, main, neighbours, copies)
         _check_length(fixed, found.noise)
         tolerance = solver_tolerance(fixed, self.tolerance)
         share = budget.share(self.precision_share)
+        if isinstance(share, Approx) and found.pure:
+            share = Pure(share.epsilon)
         solver_noise, event = solver_noise_for(share, tolerance, copies)
         return Calibration(
             self,
@@ -168,9 +181,13 @@ class ObjectivePerturbation:
         """Return the mechanism with noise and determinant paid for separately."""
         return replace(self, analysis="separate")
 
+    def with_noise(self, noise: NoiseChoice) -> "ObjectivePerturbation":
+        """Return the mechanism with this choice of noise under (epsilon, delta)."""
+        return replace(self, noise=noise)
+
     def profile(self, calibration: Calibration) -> Callable[[float], float] | None:
         """Return a bound on delta at any epsilon, where the noise is Gaussian."""
-        if not isinstance(calibration.budget, Approx):
+        if not isinstance(calibration.budget, Approx) or as_pure(calibration.events):
             return None
         scale = calibration.noise.scale
         return calibration_rules.profile(
@@ -189,7 +206,12 @@ class ObjectivePerturbation:
                 return rule(objective, budget, neighbours, copies, coupled=coupled)
             case Approx():
                 return calibration_rules.approx(
-                    objective, budget, neighbours, copies, coupled=coupled
+                    objective,
+                    budget,
+                    neighbours,
+                    copies,
+                    coupled=coupled,
+                    shorter=coupled and self.noise == "shorter",
                 )
             case Zcdp():
                 return calibration_rules.zcdp(
@@ -197,6 +219,28 @@ class ObjectivePerturbation:
                 )
             case _:
                 assert_never(budget)
+
+    def _warn_of_another_noise(
+        self, objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
+    ) -> None:
+        """Say that this ridge is too small for the noise that a larger one would have."""
+        if self.analysis != "coupled":
+            return
+        found, ample = (
+            self._perturbation(one, budget, neighbours, copies).noise
+            for one in (objective, objective.with_l2(AMPLE_RIDGE * objective.smoothness))
+        )
+        if found.kind == ample.kind:
+            return
+        size = objective.dimension
+        longer = found.deviation(size) / ample.deviation(size)
+        warnings.warn(
+            f"l2 = {objective.l2:.3g} is so small that {found.kind} noise takes the place "
+            f"of {ample.kind} noise: {longer:.2g} times what a large l2 would need. Leave "
+            "l2 at 'auto', or raise it.",
+            NoiseChanged,
+            stacklevel=3,
+        )
 
     def _kst(
         self, objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
@@ -220,8 +264,11 @@ class ObjectivePerturbation:
         start = objective.with_l2(
             self._comfortable_ridge(objective, budget, neighbours, copies)
         )
-        noise = self._perturbation(start, budget, neighbours, copies).noise
-        balanced = noise.expected_norm(objective.dimension) / objective.typical_norm
+        found = self._perturbation(start, budget, neighbours, copies)
+        if isinstance(budget, Approx) and found.pure:
+            alone = Pure(budget.epsilon)
+            return self._with_automatic_ridge(objective, alone, neighbours, copies)
+        balanced = found.noise.expected_norm(objective.dimension) / objective.typical_norm
         return start.with_l2(max(start.l2 or 0.0, balanced))
 
     def _comfortable_ridge(
@@ -242,18 +289,19 @@ class ObjectivePerturbation:
 
         A larger ridge leaves more of the budget to the noise, so the noise shrinks. The
         search runs under add-remove, whose calibration is quick; replace-one needs about
-        twice the noise.
+        twice the noise. Not so under zCDP, where it also needs a larger ridge.
         """
+        relation, times = Neighbours.ADD_REMOVE, neighbours.shifts
+        if isinstance(budget, Zcdp):
+            relation, times = neighbours, 1
         whole = math.sqrt(2 * budget.rho) if isinstance(budget, Zcdp) else budget.epsilon
         unit = objective.smoothness / math.expm1(min(float(whole), 700.0))
 
         def effort(log_factor: float) -> float:
             ridge = unit * math.exp(log_factor)
-            found = self._perturbation(
-                objective.with_l2(ridge), budget, Neighbours.ADD_REMOVE, 1
-            )
+            found = self._perturbation(objective.with_l2(ridge), budget, relation, 1)
             pull = found.noise.expected_norm(objective.dimension)
-            return ridge * objective.typical_norm + neighbours.shifts * pull
+            return ridge * objective.typical_norm + times * pull
 
         best = minimize_scalar(
             effort, bounds=(0.02, 8.0), method="bounded", options={"xatol": 0.05}
@@ -261,6 +309,8 @@ class ObjectivePerturbation:
         return unit * math.exp(float(best.x))
 
 
+AMPLE_RIDGE = 1e6
+"""A ridge of so many curvatures of a record costs no noise."""
 MEAN_LENGTHS = 1e4
 """How many times as long as usual a linear term may be under a constraint."""
 
@@ -289,8 +339,9 @@ LEAST_NOISE = 2.0**14 / FARTHEST
 LINEAR_SHARE = 0.125
 """What the linear term may be off, as a share of the solver's own tolerance."""
 ZERO_BELOW = 10.0
-LEAST_SLACK = 1.2
-"""How far above the smallest ridge that Gaussian noise has a zCDP bound for."""
+ZCDP_RIDGE = 0.5
+"""The ridge under zCDP, over that at which pure noise of epsilon = √(2ρ) is free: noise
+is within 11 % of what a shift alone needs, and less of it would not be worth its ridge."""
 
 
 def perturbed_minimiser(
@@ -360,8 +411,8 @@ def _free_logistic_ridge(
             factor = 1.0 if neighbours is Neighbours.ADD_REMOVE else 3.0
             return factor * unit / float(epsilon) * slack
         case Zcdp(rho=rho):
-            feasible = LEAST_SLACK * copies * objective.smoothness / float(rho)
-            return max(2 * shifts * unit / math.sqrt(2 * float(rho)), feasible) * slack
+            each = math.sqrt(2 * float(rho) / copies)
+            return ZCDP_RIDGE * shifts * objective.row_norm**2 / each * slack
         case _:
             assert_never(budget)
 

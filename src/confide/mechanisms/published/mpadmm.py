@@ -120,6 +120,11 @@ class PublishedMpAdmm:
             found = published_verdict(self.step or 0.0)
         return effective_status(self.theorems[0], found)[0]
 
+    @property
+    def growth(self) -> float:
+        """How far x, z and y move together, squared, over how far x does."""
+        return 1 + max(1.0, self.rho**2)
+
     def calibrate(
         self,
         objective: Objective,
@@ -131,7 +136,7 @@ class PublishedMpAdmm:
         """Choose the noise of every step from public facts alone."""
         check_needs(type(self).__name__, self.needs, objective)
         Steps(self.rule, self.step).longest(objective)
-        settings = GradientSettings.of(self, self.theorems[0], 2 + self.rho**2)
+        settings = GradientSettings.of(self, self.theorems[0], self.growth)
         found = calibrate_gradients(settings, objective, budget, neighbours, copies)
         if self.status is not Status.REFUTED:
             return found
