@@ -7,7 +7,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from confide._types import AnyArray
+from confide._types import AnyArray, Array
 from confide.accounting import group_events
 from confide.data import UNNAMED, InMemoryRows, PartitionedRows, Rows, Schema, read_table
 from confide.data.matrix.matrix import Matrix
@@ -15,6 +15,7 @@ from confide.data.partitioned.cluster_rows import ClusterParts, collected
 from confide.data.partitioned.dask_collections import DaskTable, dask_table, is_dask
 from confide.data.partitioned.rows import Parts
 from confide.data.partitioned.stream import Stream
+from confide.data.schema.parse_values import numbers_or_nan
 from confide.data.schema.schema import check_columns
 from confide.data.tables.files import (
     FileTable,
@@ -35,6 +36,7 @@ from confide.estimators._validate import (
 )
 from confide.ledger import Charge, Ledger
 from confide.mechanisms import Calibration, Release
+from confide.mechanisms.ranges.purchase import RangeQuery, RangesCalibration
 from confide.noise import Entropy
 from confide.privacy import Guarantee, Neighbours, row_budget
 
@@ -59,6 +61,14 @@ class Reading(Protocol):
         """Bound every row and close the box; the target stays as it was read."""
         ...
 
+    def count(self, queries: Sequence[RangeQuery]) -> list[Array]:
+        """Return how many values every part of every grid has, which is private."""
+        ...
+
+    def reread(self, spec: FitSpec) -> "Reading":
+        """Return the same table, read with the ranges of another specification."""
+        ...
+
 
 def reading_of(spec: FitSpec, X: Any, y: Any, check: Check) -> Reading:
     """Read a table, or as much of it as must be known before its rows are bounded.
@@ -76,12 +86,19 @@ def reading_of(spec: FitSpec, X: Any, y: Any, check: Check) -> Reading:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class InMemory:
-    """Features and target in memory; ``count`` rows were listed, with a target or not."""
+    """Features and target in memory; ``listed`` rows had a target or not.
+
+    ``table`` and ``y`` are what they were read from.
+    """
 
     task: TargetSpec
     features: Matrix
     target: AnyArray
-    count: int
+    listed: int
+    table: Any
+    y: Any
+    schema: Schema | None
+    check: Check
 
     @property
     def width(self) -> int:
@@ -90,7 +107,19 @@ class InMemory:
 
     def enclose(self, bounding: Bounding) -> InMemoryRows:
         """Bound every row and close the box."""
-        return replace(bounding.enclose(self.features, self.target), listed=self.count)
+        return replace(bounding.enclose(self.features, self.target), listed=self.listed)
+
+    def count(self, queries: Sequence[RangeQuery]) -> list[Array]:
+        """Return how many values every part of every grid has, which is private."""
+        assert self.schema is not None, "ranges are those of columns"  # noqa: S101
+        count = CountCells(self.schema, tuple(queries))
+        target = self.y
+        table = self.schema.kept(self.table) if target is None else self.table
+        return list(count(table, target))
+
+    def reread(self, spec: FitSpec) -> "InMemory":
+        """Return the same table, read with the ranges of another specification."""
+        return _read_frame(spec, self.table, self.y, self.check)
 
 
 def _read_whole(spec: FitSpec, X: Any, y: Any, check: Check) -> InMemory:
@@ -103,15 +132,44 @@ def _read_whole(spec: FitSpec, X: Any, y: Any, check: Check) -> InMemory:
         X = read_table(X, schema, numbers=_numbers(spec, names, name))
         X, y = (X.drop(columns=name), X[name]) if schema is None else (X, None)
     if schema is not None:
-        X = table = read_table(X, schema, target=y is None)
-        X = schema.kept(X) if y is None else X
-    features = read_features(X, schema, check)
+        X = read_table(X, schema, target=y is None)
+    return _read_frame(spec, X, y, check)
+
+
+def _read_frame(spec: FitSpec, table: Any, y: Any, check: Check) -> InMemory:
+    schema = spec.schema
+    in_table = schema is not None and y is None
+    kept = table
+    if schema is not None and y is None:
+        kept = schema.kept(table)
+    features = read_features(kept, schema, check)
     # How many rows have a target is private under every relation: count them all.
-    count = features.shape[0] if schema is None else len(table)
-    if y is None and schema is not None:
-        y = schema.target_column(X)
-    task = spec.target.spec(spec.target.look(y, features.shape[0]))
-    return InMemory(task, features, task.read(y, features.shape[0]), count)
+    listed = features.shape[0] if schema is None else len(table)
+    found = schema.target_column(kept) if schema is not None and in_table else y
+    task = spec.target.spec(spec.target.look(found, features.shape[0]))
+    target = task.read(found, features.shape[0])
+    return InMemory(task, features, target, listed, table, y, schema, check)
+
+
+@dataclass(frozen=True, slots=True)
+class CountCells:
+    """How many values of a table lie in every part of some grids; it can travel."""
+
+    schema: Schema
+    queries: tuple[RangeQuery, ...]
+
+    def __call__(self, table: Any, target: Any) -> tuple[Array, ...]:
+        """Count; ``target`` is that of the rows where the table does not hold it."""
+        columns = {column.name: column for column in self.schema.columns}
+        found = []
+        for query in self.queries:
+            if query.name in columns:
+                values = columns[query.name].read(self.schema.column(table, query.name))
+            else:
+                own = self.schema.target_column(table) if target is None else target
+                values = numbers_or_nan(own)
+            found.append(query.grid.count(query.grid.place(values)))
+        return tuple(found)
 
 
 def _numbers(spec: FitSpec, names: Sequence[str], target: str) -> tuple[str, ...]:
@@ -156,6 +214,23 @@ class InParts:
     names: tuple[str, ...] | None
     table: PartedTable
     split: "SplitChunk"
+    y: Any
+
+    def reread(self, spec: FitSpec) -> "InParts":
+        """Return the same table, read with the ranges of another specification."""
+        return _read_in_parts(spec, self.table, self.y)
+
+    def count(self, queries: Sequence[RangeQuery]) -> list[Array]:
+        """Return how many values every part of every grid has, which is private."""
+        schema, beside = self.split.schema, self.split.beside
+        assert schema is not None, "ranges are those of columns"  # noqa: S101
+        sources = self.table.sources(schema, target=not beside)
+        count = CountChunk(CountCells(schema, tuple(queries)))
+        if self.table.cluster is None:
+            found = [count(piece) for source in sources for piece in source.read()]
+        else:
+            found = collected(self.table.cluster, sources, count)
+        return [np.sum(tables, axis=0) for tables in zip(*found, strict=True)]
 
     def enclose(self, bounding: Bounding) -> PartitionedRows:
         """Read all parts once, bound every row, and hold them where they can be held."""
@@ -241,7 +316,20 @@ def _read_in_parts(spec: FitSpec, table: PartedTable, y: Any) -> InParts:
     width = int(table.width) if names is None else len(names)
     if schema is not None:
         names, width = None, len(schema.features)
-    return InParts(task, width, names, table, split)
+    return InParts(task, width, names, table, split, y)
+
+
+@dataclass(frozen=True, slots=True)
+class CountChunk:
+    """The counts of a piece of a table: a function that can travel."""
+
+    count: CountCells
+
+    def __call__(self, piece: Any) -> tuple[Array, ...]:
+        """Count the rows that a fit would take."""
+        if isinstance(piece, tuple):
+            return self.count(*piece)
+        return self.count(self.count.schema.kept(piece), None)
 
 
 def _names(table: PartedTable, split: "SplitChunk") -> tuple[str, ...] | None:
@@ -306,12 +394,21 @@ class Reiterable(Generic[Item]):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PreparedFit:
-    """A fit that only has to be paid for and released."""
+    """A fit that only has to be paid for and released.
+
+    ``counts`` are those that ranges are bought from, None where none are.
+    """
 
     spec: FitSpec
-    task: TargetSpec
+    reading: Reading
     calibration: Calibration
     tasks: Iterable[Rows]
+    counts: Sequence[Array] | None = None
+
+    @property
+    def task(self) -> TargetSpec:
+        """What the target asks for."""
+        return self.reading.task
 
     def charge(self, ledger: Ledger, what: str, *, secret: bool) -> Charge:
         """Pay before anything is drawn; nothing after this may fail because of the data."""
@@ -327,8 +424,22 @@ class PreparedFit:
 
     def release(self, entropy: Entropy) -> Release:
         """Release the coefficients, stated for a person with all their rows."""
-        found = self.calibration.release(self.tasks, entropy)
+        if isinstance(self.calibration, RangesCalibration):
+            found = self._release_with_ranges(self.calibration, entropy)
+        else:
+            found = self.calibration.release(self.tasks, entropy)
         return found.per_person(self.spec.budget, self.spec.rows_per_person)
+
+    def _release_with_ranges(
+        self, calibration: RangesCalibration, entropy: Entropy
+    ) -> Release:
+        """Buy ranges, read the rows once more with them, and fit."""
+        bought = calibration.buy(self.counts or (), entropy)
+        spec = self.spec.with_ranges(bought.ranges)
+        again = self.reading.reread(spec)
+        rows = again.enclose(spec.bounding)
+        tasks = coded_rows(rows, again.task.codings)
+        return calibration.release_after(bought, tasks, entropy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,6 +465,9 @@ def prepare(spec: FitSpec, reading: Reading, *, target_in_table: bool) -> Prepar
     task = reading.task
     objective = spec.objective(task, reading.width)
     rows = None if spec.intervals is None else reading.enclose(spec.bounding)
+    public = spec.neighbours is Neighbours.REPLACE_ONE
+    if public and rows is None and spec.schema is not None:
+        rows = reading.enclose(spec.bounding)
     mechanism = spec.mechanism_for(0 if rows is None else rows.table_count)
     calibration = mechanism.calibrate(
         objective,
@@ -364,10 +478,14 @@ def prepare(spec: FitSpec, reading: Reading, *, target_in_table: bool) -> Prepar
     if target_in_table and calibration.takes_count_as_public:
         check_count_is_public(spec.schema)
     rows = reading.enclose(spec.bounding) if rows is None else rows
-    if spec.neighbours is Neighbours.REPLACE_ONE:
+    if public:
         refuse_empty(rows.table_count)
     calibration.check_rows(rows)
-    return PreparedFit(spec, task, calibration, coded_rows(rows, task.codings))
+    if isinstance(calibration, RangesCalibration):
+        # Rows are read again with what is bought: those of now are let go.
+        counts = reading.count(calibration.queries)
+        return PreparedFit(spec, reading, calibration, (), counts)
+    return PreparedFit(spec, reading, calibration, coded_rows(rows, task.codings))
 
 
 def coded_rows(
