@@ -256,7 +256,7 @@ def range_queries(spec: FitSpec, schema: Schema, rows: int | None) -> list[Range
     elif schema.target.grid is not None and not schema.target.has_limits:
         raise InvalidParameter(
             "range of the target",
-            "declared next to target_bound, slope_bound or coef_norm: those are in its unit",
+            "declared next to target_bound, slope_bound or coef_norm: they are in its unit",
             "none",
             "Leave those bounds out, or declare lower and upper of the target.",
         )

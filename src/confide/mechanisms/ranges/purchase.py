@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from confide._types import Array
 from confide.accounting import Event, GaussianEvent, PureEvent
 from confide.data.matrix.sums import MAX_ROWS
 from confide.data.rows.in_memory import Rows
-from confide.data.schema.range_grid import RangeGrid
+from confide.data.schema.range_grid import PARTS, RangeGrid
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import (
     Calibration,
@@ -28,19 +28,25 @@ from confide.mechanisms.base import (
 from confide.mechanisms.intervals.budget import divide_budget
 from confide.mechanisms.intervals.mechanism import WithIntervals
 from confide.mechanisms.release import NoiseRecord, RangeRelease, Release
-from confide.noise import Entropy, Gaussian, Laplace, Noise
+from confide.noise import Entropy, Gaussian, Laplace
 from confide.objectives import Objective
 from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp, round_down, round_up
 from confide.privacy.budgets import exact
 from confide.privacy.guarantee import ROW_LIMIT
 
+CountNoise: TypeAlias = Gaussian | Laplace
 PAGE = "private-ranges.md#"
 LEVELS = 2
 """A value is counted in a cell and in a part of it."""
 USUAL_SHARE = Fraction(1, 10)
 USUAL_TAIL = 0.05
-LEAST_DEVIATIONS = 2.5
-"""Counts below so many deviations of their noise are taken for empty."""
+FALSE_ALARMS = 1e-3
+"""The chance that a grid without values seems to have some."""
+DOUBT = 0.05
+"""Beside a count that is beyond doubt, one that noise exceeds with this chance is kept."""
+WIDEST_TAIL = 0.25
+TAIL_SHARES = (1.0, 0.4, 0.2, 0.1)
+"""What is left of a tail, in turn, until the ends of a range lie apart."""
 NEEDED_DEVIATIONS = 3.0
 """A tail is worth buying if it holds so many deviations of the noise on a count."""
 ROWS_IF_UNKNOWN = 10_000
@@ -92,7 +98,7 @@ def is_affordable(
 
 def range_noise(
     budget: Budget, columns: int, neighbours: Neighbours
-) -> tuple[Noise, Event]:
+) -> tuple[CountNoise, Event]:
     """Return the noise on every count, and what it costs.
 
     A record is in one cell and in one part of it, for each column.
@@ -110,7 +116,7 @@ class RangesCalibration(Calibration):
 
     main: Calibration = field(kw_only=True)
     queries: tuple[RangeQuery, ...] = field(kw_only=True)
-    count_noise: Noise = field(kw_only=True)
+    count_noise: CountNoise = field(kw_only=True)
     share: Fraction = field(kw_only=True)
 
     @property
@@ -225,55 +231,90 @@ class WithRanges:
 
 
 def read_range(
-    query: RangeQuery, counts: Array, noise: Noise, entropy: Entropy
+    query: RangeQuery, counts: Array, noise: CountNoise, entropy: Entropy
 ) -> tuple[float, float]:
     """Return a range for private counts, by post-processing of noisy ones.
 
-    Parts are noised only where a quantile lies: the others would be drawn for nothing.
+    Where almost all values are alike, both quantiles lie in one part: then they move
+    outward until they are apart, so that the range holds some of the other values.
     """
-    grid = query.grid
-    cells = _kept(publish(counts.sum(axis=1), noise, entropy, MAX_ROWS), noise)
-    total = float(cells.sum())
-    if total <= 0:
-        return grid.ends
-    noised: dict[int, Array] = {}
-
-    def parts(cell: int) -> Array:
-        if cell not in noised:
-            found = publish(counts[cell], noise, entropy, MAX_ROWS)
-            noised[cell] = _kept(found, noise)
-        return noised[cell]
-
-    lower, upper = grid.ends
-    if query.lower_tail:
-        cell, rest = _quantile(cells, query.lower_tail * total)
-        own = parts(cell)
-        part, _ = _quantile(own, rest / cells[cell] * float(own.sum()))
-        lower = float(grid.part_edges(cell)[part])
-    if query.upper_tail:
-        cell, rest = _quantile(cells[::-1], query.upper_tail * total)
-        cell = grid.cells - 1 - cell
-        own = parts(cell)
-        part, _ = _quantile(own[::-1], rest / cells[cell] * float(own.sum()))
-        upper = float(grid.part_edges(cell)[len(own) - part])
-    return lower, upper
+    noisy = _NoisyCounts(query.grid, counts, noise, entropy)
+    for shrink in TAIL_SHARES:
+        lower = noisy.edge(shrink * query.lower_tail, upward=True)
+        upper = noisy.edge(shrink * query.upper_tail, upward=False)
+        if lower.part != upper.part:
+            break
+    return lower.low, upper.high
 
 
-def _kept(counts: Array, noise: Noise) -> Array:
-    """Return counts that noise does not explain, 0 for the others."""
-    return np.where(counts >= LEAST_DEVIATIONS * noise.deviation(1), counts, 0.0)
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of a cell that a quantile lies in, by its place, and its edges."""
+
+    part: tuple[int, int]
+    low: float
+    high: float
+
+
+class _NoisyCounts:
+    """Noisy counts of cells, and of those parts in which a quantile was looked for.
+
+    The noise on parts that nobody looks at would be drawn for nothing.
+    """
+
+    def __init__(
+        self, grid: RangeGrid, counts: Array, noise: CountNoise, entropy: Entropy
+    ) -> None:
+        self._grid, self._counts = grid, counts
+        self._noise, self._entropy = noise, entropy
+        self._cells = self._noised(counts.sum(axis=1))
+        self._parts: dict[int, Array] = {}
+
+    def edge(self, tail: float, *, upward: bool) -> _Part:
+        """Return where so large a share of all values lies below, or above if not upward.
+
+        Without a tail, or where noise hides everything, that is the end of the grid.
+        """
+        total = float(self._cells.sum())
+        step = 1 if upward else -1
+        if tail:
+            tail = min(max(tail, self._noise.deviation(1) / max(total, 1.0)), WIDEST_TAIL)
+        if not tail or total <= 0:
+            place = 0 if upward else self._grid.cells - 1
+            return self._part(place, 0 if upward else PARTS - 1)
+        cell, rest = _quantile(self._cells[::step], tail * total)
+        cell = cell if upward else self._grid.cells - 1 - cell
+        parts = self._parts_of(cell)
+        share = rest / float(self._cells[cell])
+        part, _ = _quantile(parts[::step], share * float(parts.sum()))
+        return self._part(cell, part if upward else PARTS - 1 - part)
+
+    def _part(self, cell: int, part: int) -> _Part:
+        edges = self._grid.part_edges(cell)
+        return _Part((cell, part), float(edges[part]), float(edges[part + 1]))
+
+    def _parts_of(self, cell: int) -> Array:
+        if cell not in self._parts:
+            self._parts[cell] = self._noised(self._counts[cell])
+        return self._parts[cell]
+
+    def _noised(self, counts: Array) -> Array:
+        """Return counts with noise, 0 for those that noise alone may explain."""
+        found = publish(counts, self._noise, self._entropy, MAX_ROWS)
+        sure = found >= self._noise.exceeded(FALSE_ALARMS / len(found))
+        near = np.convolve(sure, np.ones(3), "same") > 0
+        return np.where(sure | (near & (found >= self._noise.exceeded(DOUBT))), found, 0.0)
 
 
 def _quantile(counts: Array, wanted: float) -> tuple[int, float]:
-    """Return the place at which a running sum reaches a number, and what it lacks before.
+    """Return where a running sum reaches a number, and what it lacked before that.
 
     Where all counts are 0 that is the first place.
     """
     sums = np.cumsum(counts)
-    place = int(np.searchsorted(sums, wanted, side="left"))
-    while place < len(counts) and not counts[place]:
-        place += 1
-    if place >= len(counts):
-        place = int(np.flatnonzero(counts)[-1]) if counts.any() else 0
-    before = float(sums[place] - counts[place])
-    return place, max(0.0, wanted - before)
+    filled = np.flatnonzero(counts)
+    if not len(filled):
+        return 0, 0.0
+    reached = min(int(np.searchsorted(sums[filled], wanted)), len(filled) - 1)
+    place = int(filled[reached])
+    return place, max(0.0, wanted - float(sums[place] - counts[place]))
