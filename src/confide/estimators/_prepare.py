@@ -15,7 +15,6 @@ from confide.data.partitioned.cluster_rows import ClusterParts, collected
 from confide.data.partitioned.dask_collections import DaskTable, dask_table, is_dask
 from confide.data.partitioned.rows import Parts
 from confide.data.partitioned.stream import Stream
-from confide.data.schema.parse_values import numbers_or_nan
 from confide.data.schema.schema import check_columns
 from confide.data.tables.files import (
     FileTable,
@@ -25,6 +24,7 @@ from confide.data.tables.files import (
     open_table,
 )
 from confide.errors import InvalidData, InvalidParameter
+from confide.estimators._range_counts import CountCells, CountChunk
 from confide.estimators._spec import Bounding, FitSpec
 from confide.estimators._target import Code, ReadTarget, TargetInfo, TargetSpec
 from confide.estimators._validate import (
@@ -149,27 +149,6 @@ def _read_frame(spec: FitSpec, table: Any, y: Any, check: Check) -> InMemory:
     task = spec.target.spec(spec.target.look(found, features.shape[0]))
     target = task.read(found, features.shape[0])
     return InMemory(task, features, target, listed, table, y, schema, check)
-
-
-@dataclass(frozen=True, slots=True)
-class CountCells:
-    """How many values of a table lie in every part of some grids; it can travel."""
-
-    schema: Schema
-    queries: tuple[RangeQuery, ...]
-
-    def __call__(self, table: Any, target: Any) -> tuple[Array, ...]:
-        """Count; ``target`` is that of the rows where the table does not hold it."""
-        columns = {column.name: column for column in self.schema.columns}
-        found = []
-        for query in self.queries:
-            if query.name in columns:
-                values = columns[query.name].read(self.schema.column(table, query.name))
-            else:
-                own = self.schema.target_column(table) if target is None else target
-                values = numbers_or_nan(own)
-            found.append(query.grid.count(query.grid.place(values)))
-        return tuple(found)
 
 
 def _numbers(spec: FitSpec, names: Sequence[str], target: str) -> tuple[str, ...]:
@@ -317,19 +296,6 @@ def _read_in_parts(spec: FitSpec, table: PartedTable, y: Any) -> InParts:
     if schema is not None:
         names, width = None, len(schema.features)
     return InParts(task, width, names, table, split, y)
-
-
-@dataclass(frozen=True, slots=True)
-class CountChunk:
-    """The counts of a piece of a table: a function that can travel."""
-
-    count: CountCells
-
-    def __call__(self, piece: Any) -> tuple[Array, ...]:
-        """Count the rows that a fit would take."""
-        if isinstance(piece, tuple):
-            return self.count(*piece)
-        return self.count(self.count.schema.kept(piece), None)
 
 
 def _names(table: PartedTable, split: "SplitChunk") -> tuple[str, ...] | None:

@@ -245,9 +245,10 @@ def range_queries(spec: FitSpec, schema: Schema, rows: int | None) -> list[Range
     ``rows`` is about how many there are, as far as that is public.
     """
     tail = spec.ranges.settings.tail
+    columns: Sequence[Any] = schema.columns
     parts: list[tuple[Any, RangeQuery]] = [
-        (column, RangeQuery(column.name, column.grid, tail, tail))
-        for column in schema.columns
+        (column, RangeQuery(column.name, column.grid, tail, tail, column.has_limits))
+        for column in columns
         if column.grid is not None
     ]
     of_target = spec.target.range_query(schema.target)

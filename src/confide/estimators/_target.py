@@ -153,7 +153,8 @@ class RangeRule:
         grid = target.grid
         if grid is None or not self.scales:
             return None
-        return RangeQuery(target.name, grid, TARGET_TAIL, TARGET_TAIL)
+        tail, limits = TARGET_TAIL, target.has_limits
+        return RangeQuery(target.name, grid, tail, tail, limits)
 
     def with_range(self, lower: float, upper: float) -> "RangeRule":
         """Return the rule for another range of the target."""
@@ -192,7 +193,7 @@ class CountRule:
         if not self.scales or target.grid is None:
             return None
         grid = RangeGrid.between(0.0, self.most if target.has_limits else None)
-        return RangeQuery(target.name, grid, 0.0, TARGET_TAIL)
+        return RangeQuery(target.name, grid, 0.0, TARGET_TAIL, target.has_limits)
 
     def with_range(self, lower: float, upper: float) -> "CountRule":
         """Return the rule for another range of counts, which begins at 0."""

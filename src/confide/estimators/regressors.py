@@ -115,10 +115,10 @@ class LinearRegression(_PrivateRegressor):
         lower, upper = self._ends(schema)
         return (upper - lower) / 2, (lower + upper) / 2
 
-    def _loss(self, unit: float) -> Loss:
+    def _loss(self) -> Loss:
         """Return the loss of a target in [−1, 1]; other regressors override it."""
         if self.slope_bound is not None:
-            return Clipped(Squared(), float(self.slope_bound) / unit)
+            return Clipped(Squared(), float(self.slope_bound) / self._units(self.schema)[0])
         return Clipped(Squared(), USUAL_CLIP) if self.coef_norm is None else Squared()
 
     def _rule(self, schema: Schema | None) -> RangeRule:
@@ -127,7 +127,7 @@ class LinearRegression(_PrivateRegressor):
         return RangeRule(
             unit,
             origin,
-            self._loss(unit),
+            self._loss(),
             radius,
             clamped=schema is not None,
             scales=self._scales(schema),

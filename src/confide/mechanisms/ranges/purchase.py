@@ -12,11 +12,11 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from confide._types import Array
+from confide._types import AnyArray, Array
 from confide.accounting import Event, GaussianEvent, PureEvent
 from confide.data.matrix.sums import MAX_ROWS
 from confide.data.rows.in_memory import Rows
-from confide.data.schema.range_grid import PARTS, RangeGrid
+from confide.data.schema.range_grid import PARTS, RangeGrid, regroup
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import (
     Calibration,
@@ -36,20 +36,16 @@ from confide.privacy.guarantee import ROW_LIMIT
 
 CountNoise: TypeAlias = Gaussian | Laplace
 PAGE = "private-ranges.md#"
-LEVELS = 2
-"""A value is counted in a cell and in a part of it."""
+LOOKS = 2
+"""Every value is counted twice: in a cell, and in one that may be a part of it."""
 USUAL_SHARE = Fraction(1, 10)
-USUAL_TAIL = 0.05
-FALSE_ALARMS = 1e-3
-"""The chance that a grid without values seems to have some."""
-DOUBT = 0.05
-"""Beside a count that is beyond doubt, one that noise exceeds with this chance is kept."""
-WIDEST_TAIL = 0.25
-TAIL_SHARES = (1.0, 0.4, 0.2, 0.1)
-"""What is left of a tail, in turn, until the ends of a range lie apart."""
-NEEDED_DEVIATIONS = 3.0
-"""A tail is worth buying if it holds so many deviations of the noise on a count."""
-ROWS_IF_UNKNOWN = 10_000
+USUAL_TAIL = 0.01
+FALSE_ALARMS = 0.05
+"""How many cells without values seem to have some, on average, where a tail is nothing."""
+NEEDED_TAIL = 0.05
+NEEDED_DEVIATIONS = 2.0
+"""Ranges are worth their price if such a share of the rows is so many noises long."""
+ROWS_IF_UNKNOWN = 30_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +71,16 @@ class Ranges:
 
 @dataclass(frozen=True, slots=True)
 class RangeQuery:
-    """A column whose range is to be found, on which grid, and between which quantiles."""
+    """A column whose range is to be found, on which grid, and between which quantiles.
+
+    Without a lower tail the range begins where the grid does.
+    """
 
     name: str
     grid: RangeGrid = field(compare=False)
     lower_tail: float
     upper_tail: float
+    has_limits: bool
 
 
 def is_affordable(
@@ -93,7 +93,7 @@ def is_affordable(
         part = Zcdp(repr(round_down(shift**2 / 2 * float(settings.share))))
     noise, _ = range_noise(part, columns, neighbours)
     count = ROWS_IF_UNKNOWN if rows is None else rows
-    return settings.tail * count >= NEEDED_DEVIATIONS * noise.deviation(1)
+    return NEEDED_TAIL * count >= NEEDED_DEVIATIONS * noise.deviation(1)
 
 
 def range_noise(
@@ -101,9 +101,9 @@ def range_noise(
 ) -> tuple[CountNoise, Event]:
     """Return the noise on every count, and what it costs.
 
-    A record is in one cell and in one part of it, for each column.
+    In each look, and for each column, a record is in one cell.
     """
-    counts = LEVELS * columns * neighbours.shifts
+    counts = LOOKS * columns * neighbours.shifts
     if isinstance(budget, Pure):
         return Laplace(round_up(counts / budget.epsilon)), PureEvent(budget.epsilon)
     mu = gaussian_shift_of(budget)
@@ -163,7 +163,7 @@ class WithRanges:
 
     Guarantee    that of the mechanism and of the noisy counts together.
     Public       grids, quantiles, share of the budget.
-    Sensitivity  one count per column and level under add-remove, two under replace-one.
+    Sensitivity  one count per column and look under add-remove, two under replace-one.
     Noise        Gaussian on counts, Laplace for pure budgets.
     Proof        docs/proofs/private-ranges.md
     """
@@ -233,88 +233,68 @@ class WithRanges:
 def read_range(
     query: RangeQuery, counts: Array, noise: CountNoise, entropy: Entropy
 ) -> tuple[float, float]:
-    """Return a range for private counts, by post-processing of noisy ones.
+    """Return a range for private counts, by post-processing of two noisy looks at them.
 
-    Where almost all values are alike, both quantiles lie in one part: then they move
-    outward until they are apart, so that the range holds some of the other values.
+    The first look is at whole cells. The second divides those in which the range seems to
+    lie, the more the fewer they are; what both say of a cell is weighed together.
     """
-    noisy = _NoisyCounts(query.grid, counts, noise, entropy)
-    for shrink in TAIL_SHARES:
-        lower = noisy.edge(shrink * query.lower_tail, upward=True)
-        upper = noisy.edge(shrink * query.upper_tail, upward=False)
-        if lower.part != upper.part:
-            break
-    return lower.low, upper.high
+    grid = query.grid
+    cells = publish(counts.sum(axis=1), noise, entropy, MAX_ROWS)
+    first = _bracket(query, cells, np.ones(grid.cells), noise)
+    parts = np.ones(grid.cells, dtype=np.intp)
+    parts[first] = _parts_of_a_cell(first.stop - first.start)
+    closer = publish(regroup(counts, parts), noise, entropy, MAX_ROWS)
+    merged, variance = _merge(cells, closer, parts)
+    found = _bracket(query, merged, variance, noise)
+    edges = grid.divided(parts)
+    lower, upper = float(edges[found.start]), float(edges[found.stop])
+    return lower if query.lower_tail else grid.ends[0], upper
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A part of a cell that a quantile lies in, by its place, and its edges."""
-
-    part: tuple[int, int]
-    low: float
-    high: float
+def _parts_of_a_cell(cells: int) -> int:
+    """Return into how many parts each of some cells is divided: 8 of one, 4 of two, ..."""
+    return max(1, PARTS >> max(0, cells - 1).bit_length())
 
 
-class _NoisyCounts:
-    """Noisy counts of cells, and of those parts in which a quantile was looked for.
+def _merge(cells: Array, parts: Array, divisions: AnyArray) -> tuple[Array, Array]:
+    """Weigh noisy counts of cells and of their parts together, by least squares.
 
-    The noise on parts that nobody looks at would be drawn for nothing.
+    Returns counts of parts, and their variances in units of that of the noise.
     """
-
-    def __init__(
-        self, grid: RangeGrid, counts: Array, noise: CountNoise, entropy: Entropy
-    ) -> None:
-        self._grid, self._counts = grid, counts
-        self._noise, self._entropy = noise, entropy
-        self._cells = self._noised(counts.sum(axis=1))
-        self._parts: dict[int, Array] = {}
-
-    def edge(self, tail: float, *, upward: bool) -> _Part:
-        """Return where so large a share of all values lies below, or above if not upward.
-
-        Without a tail, or where noise hides everything, that is the end of the grid.
-        """
-        total = float(self._cells.sum())
-        step = 1 if upward else -1
-        if tail:
-            tail = min(max(tail, self._noise.deviation(1) / max(total, 1.0)), WIDEST_TAIL)
-        if not tail or total <= 0:
-            place = 0 if upward else self._grid.cells - 1
-            return self._part(place, 0 if upward else PARTS - 1)
-        cell, rest = _quantile(self._cells[::step], tail * total)
-        cell = cell if upward else self._grid.cells - 1 - cell
-        parts = self._parts_of(cell)
-        share = rest / float(self._cells[cell])
-        part, _ = _quantile(parts[::step], share * float(parts.sum()))
-        return self._part(cell, part if upward else PARTS - 1 - part)
-
-    def _part(self, cell: int, part: int) -> _Part:
-        edges = self._grid.part_edges(cell)
-        return _Part((cell, part), float(edges[part]), float(edges[part + 1]))
-
-    def _parts_of(self, cell: int) -> Array:
-        if cell not in self._parts:
-            self._parts[cell] = self._noised(self._counts[cell])
-        return self._parts[cell]
-
-    def _noised(self, counts: Array) -> Array:
-        """Return counts with noise, 0 for those that noise alone may explain."""
-        found = publish(counts, self._noise, self._entropy, MAX_ROWS)
-        sure = found >= self._noise.exceeded(FALSE_ALARMS / len(found))
-        near = np.convolve(sure, np.ones(3), "same") > 0
-        return np.where(sure | (near & (found >= self._noise.exceeded(DOUBT))), found, 0.0)
+    starts = np.cumsum(divisions) - divisions
+    rest = cells - np.add.reduceat(parts, starts)
+    weight = np.repeat(1 / (1 + divisions), divisions)
+    return parts + np.repeat(rest, divisions) * weight, 1 - weight
 
 
-def _quantile(counts: Array, wanted: float) -> tuple[int, float]:
-    """Return where a running sum reaches a number, and what it lacked before that.
+def _bracket(query: RangeQuery, counts: Array, variance: Array, noise: CountNoise) -> slice:
+    """Return the cells from the lower quantile to the upper one.
 
-    Where all counts are 0 that is the first place.
+    Without any cell that noise does not explain they are all cells, or the fullest where
+    these have no limits to fall back on.
     """
-    sums = np.cumsum(counts)
-    filled = np.flatnonzero(counts)
-    if not len(filled):
-        return 0, 0.0
-    reached = min(int(np.searchsorted(sums[filled], wanted)), len(filled) - 1)
-    place = int(filled[reached])
-    return place, max(0.0, wanted - float(sums[place] - counts[place]))
+    total = max(0.0, float(counts.sum()))
+    margin = noise.exceeded(FALSE_ALARMS / len(counts))
+    lower = _first_beyond(counts, variance, query.lower_tail * total, margin)
+    upper = _first_beyond(counts[::-1], variance[::-1], query.upper_tail * total, margin)
+    if lower is None or upper is None:
+        if query.has_limits:
+            return slice(0, len(counts))
+        lower = int(np.argmax(counts))
+        return slice(lower, lower + 1)
+    low, high = sorted((lower, len(counts) - 1 - upper))
+    return slice(low, high + 1)
+
+
+def _first_beyond(counts: Array, variance: Array, tail: float, margin: float) -> int | None:
+    """Return the first cell at which some run of cells holds more than a tail and noise.
+
+    Of a run of cells the noise has the root of their variances added up.
+    """
+    sums = np.concatenate([[0.0], np.cumsum(counts)])
+    spread = np.concatenate([[0.0], np.cumsum(variance)])
+    for stop in range(1, len(sums)):
+        held = sums[stop] - sums[:stop]
+        if (held > tail + margin * np.sqrt(spread[stop] - spread[:stop])).any():
+            return stop - 1
+    return None
