@@ -252,9 +252,12 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _keep(self, release: Release, task: TargetSpec) -> None:
         """Take over a release, and nothing else that was learned from the data."""
+        guarantee = release.guarantee
         if task.labels_were_read:
-            guarantee = release.guarantee.assuming(PUBLIC_LABELS)
-            release = replace(release, guarantee=guarantee)
+            guarantee = guarantee.assuming(PUBLIC_LABELS)
+        for line in () if self.schema is None else self.schema.assumptions:
+            guarantee = guarantee.assuming(line)
+        release = replace(release, guarantee=guarantee)
         self.release_ = release
         self._set_coefficients(release.value)
 

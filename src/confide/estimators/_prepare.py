@@ -24,7 +24,7 @@ from confide.data.tables.files import (
     open_table,
 )
 from confide.errors import InvalidData, InvalidParameter
-from confide.estimators._range_counts import CountCells, CountChunk
+from confide.estimators._range_counts import CountCells, count_in_parts
 from confide.estimators._spec import Bounding, FitSpec
 from confide.estimators._target import Code, ReadTarget, TargetInfo, TargetSpec
 from confide.estimators._validate import (
@@ -201,15 +201,10 @@ class InParts:
 
     def count(self, queries: Sequence[RangeQuery]) -> list[Array]:
         """Return how many values every part of every grid has, which is private."""
-        schema, beside = self.split.schema, self.split.beside
+        schema = self.split.schema
         assert schema is not None, "ranges are those of columns"  # noqa: S101
-        sources = self.table.sources(schema, target=not beside)
-        count = CountChunk(CountCells(schema, tuple(queries)))
-        if self.table.cluster is None:
-            found = [count(piece) for source in sources for piece in source.read()]
-        else:
-            found = collected(self.table.cluster, sources, count)
-        return [np.sum(tables, axis=0) for tables in zip(*found, strict=True)]
+        cells = CountCells(schema, tuple(queries))
+        return count_in_parts(self.table, cells, beside=self.split.beside)
 
     def enclose(self, bounding: Bounding) -> PartitionedRows:
         """Read all parts once, bound every row, and hold them where they can be held."""

@@ -1,12 +1,21 @@
 """Private counts from which ranges are bought: functions that can travel to the rows."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from confide._types import Array
 from confide.data import Schema
+from confide.data.partitioned.cluster_rows import collected
+from confide.data.partitioned.dask_collections import DaskTable
+from confide.data.partitioned.stream import ahead
 from confide.data.schema.parse_values import numbers_or_nan
+from confide.data.schema.range_grid import PARTS
+from confide.data.tables.files import FileTable
 from confide.mechanisms.ranges.purchase import RangeQuery
+from confide.parallel.workers import threads_to_use
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +50,19 @@ class CountChunk:
         if isinstance(piece, tuple):
             return self.count(*piece)
         return self.count(self.count.schema.kept(piece), None)
+
+
+def count_in_parts(
+    table: FileTable | DaskTable, cells: CountCells, *, beside: bool
+) -> list[Array]:
+    """Return the counts of a table in parts; ``beside`` it may be its target."""
+    sources, count = table.sources(cells.schema, target=not beside), CountChunk(cells)
+    if table.cluster is not None:
+        found = collected(table.cluster, sources, count)
+        return [np.sum(tables, axis=0) for tables in zip(*found, strict=True)]
+    total = [np.zeros((query.grid.cells, PARTS)) for query in cells.queries]
+    with ThreadPoolExecutor(threads_to_use()) as pool:
+        for source in sources:
+            for tables in ahead(pool, count, source.read(), 2 * threads_to_use()):
+                total = [sum(pair) for pair in zip(total, tables, strict=True)]
+    return total

@@ -22,6 +22,7 @@ from confide.data.matrix.sums import MAX_ROWS
 from confide.data.schema.arrow_columns import arrow_column, is_arrow, without_missing
 from confide.data.schema.columns import COLUMNS, Column, Part
 from confide.data.schema.encoder import Encoder
+from confide.data.schema.purchase import Purchase, purchase_records, read_purchases
 from confide.data.schema.sections import (
     alternatives,
     check_sections,
@@ -125,6 +126,7 @@ class Schema:
     Where one person may have several rows, ``rows_per_person`` says how many at most: a
     fit then protects persons, by group privacy. ``rows`` is about how many rows there are,
     as far as that is publicly known: a guess that affects accuracy, never privacy.
+    ``bought`` lists what of all this was released from a table, and at what price.
     """
 
     columns: tuple[Column, ...]
@@ -132,6 +134,7 @@ class Schema:
     name: str = UNNAMED
     rows_per_person: int = 1
     rows: int | None = None
+    bought: tuple[Purchase, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
@@ -154,6 +157,9 @@ class Schema:
             raise InvalidParameter("name", "the name of the dataset, as text", self.name)
         count = _whole("rows_per_person", self.rows_per_person, MOST_ROWS_PER_PERSON)
         object.__setattr__(self, "rows_per_person", count)
+        if not all(isinstance(one, Purchase) for one in self.bought):
+            raise InvalidParameter("bought", "purchases", self.bought)
+        object.__setattr__(self, "bought", tuple(self.bought))
         if self.rows is not None:
             object.__setattr__(self, "rows", _whole("rows", self.rows, MAX_ROWS))
 
@@ -186,7 +192,8 @@ class Schema:
         target = read_target(content["target"])
         columns = tuple(read_column(*item) for item in content["columns"].items())
         name, count = content.get("name", UNNAMED), content.get("rows_per_person", 1)
-        return cls(columns, target, name, count, content.get("rows"))
+        bought = read_purchases(content.get("bought", {}))
+        return cls(columns, target, name, count, content.get("rows"), bought)
 
     def to_mapping(self) -> dict[str, Any]:
         """Return plain values, as for JSON, from which `from_mapping` makes it again."""
@@ -204,13 +211,19 @@ class Schema:
         if self.rows is not None:
             head["rows"] = self.rows
         target = {"column": self.target.column, **_fields(self.target)}
-        return {**head, "target": target, "columns": columns}
+        whole = {**head, "target": target, "columns": columns}
+        return {**whole, "bought": purchase_records(self.bought)} if self.bought else whole
 
     @cached_property
     def parts(self) -> Mapping[str, Part]:
         """Columns and target by their names in a table."""
         parts: tuple[Part, ...] = (*self.columns, self.target)
         return {part.name: part for part in parts}
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a guarantee assumes about facts that were bought before."""
+        return tuple(one.assumption(self.name) for one in self.bought)
 
     def with_ranges(self, ranges: Mapping[str, tuple[float, float]]) -> "Schema":
         """Return the schema with ranges that were bought, by the names of the columns."""

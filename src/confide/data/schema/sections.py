@@ -69,7 +69,7 @@ def _value(value: Any) -> str:
 
 UNKNOWN = "?"
 """What a template holds where a person has to decide."""
-SECTIONS = ("name", "rows_per_person", "rows", "target", "columns")
+SECTIONS = ("name", "rows_per_person", "rows", "target", "columns", "bought")
 _TARGET = {"column": '"outcome"', "lower": "0", "upper": "120"}
 """Examples for the fields of a target."""
 

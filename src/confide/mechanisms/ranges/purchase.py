@@ -60,9 +60,9 @@ class Ranges:
 
     def __post_init__(self) -> None:
         part = exact(self.share, "share of ranges")
-        if not 0 < part < 1:
+        if not 0 < part <= 1:
             raise InvalidParameter(
-                "share of ranges", "a share of the budget between 0 and 1", self.share
+                "share of ranges", "a part of the budget, above 0 and up to 1", self.share
             )
         object.__setattr__(self, "share", part)
         if not isinstance(self.tail, float) or not 0 < self.tail < 0.5:
@@ -135,12 +135,7 @@ class RangesCalibration(Calibration):
 
     def buy(self, counts: Sequence[Array], entropy: Entropy) -> RangeRelease:
         """Return ranges from private counts, one table of cells by parts for each query."""
-        found = {
-            query.name: read_range(query, table, self.count_noise, entropy)
-            for query, table in zip(self.queries, counts, strict=True)
-        }
-        record = NoiseRecord(self.count_noise.kind, self.count_noise.scale, "counts")
-        return RangeRelease(found, self.share, record)
+        return buy(self.queries, counts, self.count_noise, entropy, self.share)
 
     def release_after(
         self, bought: RangeRelease, tasks: Iterable[Rows], entropy: Entropy
@@ -190,6 +185,12 @@ class WithRanges:
     ) -> RangesCalibration:
         """Divide a budget between ranges and the fit, and calibrate both."""
         share = self.settings.share
+        if share == 1:
+            raise InvalidParameter(
+                "share of ranges",
+                "less than 1, so that a fit has something to spend",
+                share,
+            )
         main, rest, joint = self._divide(objective, budget, neighbours, copies)
         noise, event = range_noise(rest, len(self.queries), neighbours)
         return RangesCalibration(
@@ -228,6 +229,21 @@ class WithRanges:
     ) -> Release:
         """Refuse: rows must be read again between the two steps."""
         raise AssertionError("ranges are bought before rows are read for the fit")
+
+
+def buy(
+    queries: Sequence[RangeQuery],
+    counts: Sequence[Array],
+    noise: CountNoise,
+    entropy: Entropy,
+    share: Fraction,
+) -> RangeRelease:
+    """Return ranges from private counts, one table of cells by parts for each query."""
+    found = {
+        query.name: read_range(query, table, noise, entropy)
+        for query, table in zip(queries, counts, strict=True)
+    }
+    return RangeRelease(found, share, NoiseRecord(noise.kind, noise.scale, "counts"))
 
 
 def read_range(
