@@ -21,15 +21,8 @@ from confide.data import INTERCEPT, Display, Schema, read_table
 from confide.errors import ConfideError, InvalidParameter
 from confide.estimators._model_file import release_hash, write_model
 from confide.estimators._predict_chunks import Margins, margins_in_parts, table_to_predict
-from confide.estimators._prepare import (
-    DryRun,
-    InParts,
-    PreparedFit,
-    Reading,
-    dataset_name,
-    prepare,
-    reading_of,
-)
+from confide.estimators._prepare import DryRun, PreparedFit, dataset_name, prepare
+from confide.estimators._readings import InParts, Reading, reading_of
 from confide.estimators._spec import (
     Bounding,
     FitSpec,

@@ -1,7 +1,8 @@
 """Private counts from which ranges are bought: functions that can travel to the rows."""
 
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,12 @@ from confide._types import Array
 from confide.data import Schema
 from confide.data.partitioned.cluster_rows import collected
 from confide.data.partitioned.dask_collections import DaskTable
-from confide.data.partitioned.stream import ahead
+from confide.data.partitioned.stream import Prepare
+from confide.data.rows.in_memory import InMemoryRows
 from confide.data.schema.parse_values import numbers_or_nan
 from confide.data.schema.range_grid import PARTS
 from confide.data.tables.files import FileTable
 from confide.mechanisms.ranges.purchase import RangeQuery
-from confide.parallel.workers import threads_to_use
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +53,35 @@ class CountChunk:
         return self.count(self.count.schema.kept(piece), None)
 
 
+class RangeTally:
+    """Prepare pieces of a stream, and count their values on the way."""
+
+    def __init__(self, prepare: Prepare, count: CountChunk) -> None:
+        self._prepare, self._count, self._lock = prepare, count, Lock()
+        queries = count.count.queries
+        self.counts: list[Array] = [np.zeros((q.grid.cells, PARTS)) for q in queries]
+
+    def __call__(self, piece: Any) -> InMemoryRows:
+        """Return the rows of a piece; they are refused before they are counted."""
+        rows = self._prepare(piece)
+        found = self._count(piece)
+        with self._lock:
+            self.add(found)
+        return rows
+
+    def add(self, found: Sequence[Array]) -> None:
+        """Add counts to those so far."""
+        pairs = zip(self.counts, found, strict=True)
+        self.counts = [whole + part for whole, part in pairs]
+
+
 def count_in_parts(
     table: FileTable | DaskTable, cells: CountCells, *, beside: bool
 ) -> list[Array]:
     """Return the counts of a table in parts; ``beside`` it may be its target."""
     sources, count = table.sources(cells.schema, target=not beside), CountChunk(cells)
-    if table.cluster is not None:
+    if table.cluster is None:
+        found = [count(piece) for source in sources for piece in source.read()]
+    else:
         found = collected(table.cluster, sources, count)
-        return [np.sum(tables, axis=0) for tables in zip(*found, strict=True)]
-    total = [np.zeros((query.grid.cells, PARTS)) for query in cells.queries]
-    with ThreadPoolExecutor(threads_to_use()) as pool:
-        for source in sources:
-            for tables in ahead(pool, count, source.read(), 2 * threads_to_use()):
-                total = [sum(pair) for pair in zip(total, tables, strict=True)]
-    return total
+    return [np.sum(tables, axis=0) for tables in zip(*found, strict=True)]

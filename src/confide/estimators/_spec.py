@@ -187,6 +187,15 @@ class FitSpec:
         about = rows if public else self.schema.rows
         return tuple(range_queries(self, self.schema, about))
 
+    def possible_queries(self) -> tuple[RangeQuery, ...]:
+        """Return what may be bought, whatever the number of rows."""
+        if self.neighbours is Neighbours.ADD_REMOVE:
+            return self.range_queries(0)
+        if self.schema is None or self.ranges.mode == "public":
+            return ()
+        whole = replace(self, ranges=replace(self.ranges, mode="private"))
+        return tuple(range_queries(whole, self.schema, None))
+
     def affords_ranges(self, columns: int, rows: int | None) -> bool:
         """Say whether so many columns of so many rows are worth their price."""
         budget = row_budget(self.budget, self.rows_per_person)

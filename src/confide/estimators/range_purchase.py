@@ -9,8 +9,9 @@ from confide.accounting import Event, group_events
 from confide.data import Schema, read_table
 from confide.data.schema.purchase import NOT_BOOKED, Purchase
 from confide.errors import InvalidParameter
-from confide.estimators._prepare import dataset_name, parted_table
+from confide.estimators._prepare import dataset_name
 from confide.estimators._range_counts import CountCells, count_in_parts
+from confide.estimators._readings import parted_table
 from confide.estimators._spec import LedgerSetting, NeighbourSetting
 from confide.ledger import Ledger
 from confide.mechanisms.ranges.purchase import (

@@ -42,6 +42,10 @@ USUAL_SHARE = Fraction(1, 10)
 USUAL_TAIL = 0.01
 FALSE_ALARMS = 0.05
 """How many cells without values seem to have some, on average, where a tail is nothing."""
+DOUBT = 0.05
+"""A cell may hold as much more than it seems to as noise exceeds with this chance."""
+EXTENSION = 0.5
+"""By such a share of itself, on either side, a range is extended over doubtful cells."""
 NEEDED_TAIL = 0.05
 NEEDED_DEVIATIONS = 2.0
 """Ranges are worth their price if such a share of the rows is so many noises long."""
@@ -261,8 +265,10 @@ def read_range(
     parts[first] = _parts_of_a_cell(first.stop - first.start)
     closer = publish(regroup(counts, parts), noise, entropy, MAX_ROWS)
     merged, variance = _merge(cells, closer, parts)
-    found = _bracket(query, merged, variance, noise)
     edges = grid.divided(parts)
+    found = _bracket(query, merged, variance, noise)
+    most = merged + noise.exceeded(DOUBT) * np.sqrt(variance)
+    found = _extended(found, edges, most, query)
     lower, upper = float(edges[found.start]), float(edges[found.stop])
     return lower if query.lower_tail else grid.ends[0], upper
 
@@ -300,6 +306,28 @@ def _bracket(query: RangeQuery, counts: Array, variance: Array, noise: CountNois
         return slice(lower, lower + 1)
     low, high = sorted((lower, len(counts) - 1 - upper))
     return slice(low, high + 1)
+
+
+def _extended(found: slice, edges: Array, most: Array, query: RangeQuery) -> slice:
+    """Add cells beside the ends that may well hold values and widen the range by little.
+
+    ``most`` is what they hold at most. A cell that was cut off wrongly biases a model, one
+    that is kept for nothing costs a part of the column's length.
+    """
+    total = max(0.0, float(most[found].sum()))
+    allowed = EXTENSION * float(edges[found.stop] - edges[found.start])
+    low, high = found.start, found.stop
+    while low > 0 and (
+        edges[found.start] - edges[low - 1] <= allowed
+        and most[low - 1] > query.lower_tail * total
+    ):
+        low -= 1
+    while high < len(most) and (
+        edges[high + 1] - edges[found.stop] <= allowed
+        and most[high] > query.upper_tail * total
+    ):
+        high += 1
+    return slice(low, high)
 
 
 def _first_beyond(counts: Array, variance: Array, tail: float, margin: float) -> int | None:
