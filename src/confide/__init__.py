@@ -41,11 +41,12 @@ if TYPE_CHECKING:
         MultiResponseRegression,
         PoissonRegression,
         SparseLinearRegression,
+        buy_ranges,
         load_model,
     )
     from confide.inference import Intervals
     from confide.ledger import Ledger
-    from confide.mechanisms import Release
+    from confide.mechanisms import Ranges, Release
     from confide.privacy import Approx, Guarantee, Neighbours, Pure, Status, Zcdp
 
 __version__ = "0.2.0"
@@ -69,12 +70,14 @@ __all__ = [
     "Number",
     "PoissonRegression",
     "Pure",
+    "Ranges",
     "Release",
     "Schema",
     "SparseLinearRegression",
     "Status",
     "Target",
     "Zcdp",
+    "buy_ranges",
     "load_model",
 ]
 
@@ -89,11 +92,11 @@ if not TYPE_CHECKING:
             "estimators": (
                 *("LinearRegression", "LinearSVC", "LogisticRegression"),
                 *("MultiResponseRegression", "PoissonRegression"),
-                *("SparseLinearRegression", "load_model"),
+                *("SparseLinearRegression", "buy_ranges", "load_model"),
             ),
             "inference": ("Intervals",),
             "ledger": ("Ledger",),
-            "mechanisms": ("Release",),
+            "mechanisms": ("Ranges", "Release"),
             "privacy": ("Approx", "Guarantee", "Neighbours", "Pure", "Status", "Zcdp"),
             **dict.fromkeys(_OTHERS, ()),
         },

@@ -53,7 +53,9 @@ def run_demo(epsilon: float = 4.0, seed: int | None = None) -> Demo:
     model = LogisticRegression(
         Approx(epsilon, DELTA), schema=few, intervals=True, random_state=seed
     ).fit(table)
-    bare = LogisticRegression(NO_NOISE, schema=few, l2=model.release_.l2).fit(table)
+    bare = LogisticRegression(
+        NO_NOISE, schema=model.schema_, l2=model.release_.l2, ranges="public"
+    ).fit(table)
     scores, plain = _accuracies(schema, table, seed)
     return Demo(
         model.summary(),

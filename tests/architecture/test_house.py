@@ -61,7 +61,9 @@ MAY_IMPORT = {
 WITHIN = {
     "data": ("matrix", "schema", "rows", "partitioned", "tables", "datasets"),
     "ledger": ("storage", "."),
-    "mechanisms": (".", "gradient", "objective", "intervals", "statistics", "published"),
+    "mechanisms": (
+        *(".", "gradient", "objective", "intervals", "ranges", "statistics", "published"),
+    ),
     "studies": ("engine", "intervals", "napp", "admm", "kst", "regression"),
 }
 """Rooms within rooms: each may import what comes before it; a dot is the room itself."""

@@ -87,7 +87,7 @@ def model(outside, folder, schema):
     book = Ledger.open(folder / "book.db")
     book.set_limit("forest", Approx(100, "1e-6"))
     fitted = outside.LogCoshRegression(
-        Pure(20), schema=schema, mechanism="cube-output", ledger=book
+        Pure(20), schema=schema, mechanism="cube-output", ledger=book, ranges="public"
     )
     return fitted.fit(str(folder / "forest.csv"))
 
@@ -206,6 +206,6 @@ def test_a_person_with_several_rows_costs_more(outside, folder, schema):
     book = Ledger.open(folder / "book.db")
     book.set_limit("forest", Pure(100))
     outside.LogCoshRegression(
-        Pure(20), schema=several, mechanism="cube-output", ledger=book
+        Pure(20), schema=several, mechanism="cube-output", ledger=book, ranges="public"
     ).fit(str(folder / "forest.csv"))
     assert charge_of(book).events == (outside.CubeEvent(Fraction(20)),)

@@ -35,7 +35,7 @@ from confide import (
 )
 from confide.data import EntryBounds, open_table
 from confide.errors import ConfideError
-from confide.estimators._prepare import InParts, PrepareChunk
+from confide.estimators._readings import InParts, PrepareChunk
 from confide.estimators._spec import Bounding
 
 BUDGET = Approx(1, "1e-6")

@@ -19,6 +19,7 @@ from confide.cli.list import list_parts
 from confide.cli.output import console, err_console, name_options
 from confide.cli.plan import plan
 from confide.cli.predict import predict
+from confide.cli.ranges import ranges
 from confide.cli.report import report
 from confide.cli.reproduce import reproduce_study
 from confide.cli.schema import schemas
@@ -41,7 +42,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-for command in (demo, fit, predict, plan, budget, report):
+for command in (demo, ranges, fit, predict, plan, budget, report):
     app.command()(command)
 app.add_typer(audits, name="audit")
 app.command("reproduce")(reproduce_study)

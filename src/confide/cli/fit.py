@@ -66,6 +66,13 @@ def fit(
     ] = None,
     intervals: WithIntervals = None,
     level: Level = None,
+    ranges: Annotated[
+        str,
+        typer.Option(
+            help="Ranges of numbers: private (bought from the budget), public (those of "
+            "the schema), or auto."
+        ),
+    ] = "auto",
     l2: Annotated[float | None, typer.Option(help="Ridge; automatic if absent.")] = None,
     l1: Annotated[float, typer.Option(help="Weight of an l1 penalty.")] = 0.0,
     slope_bound: Annotated[
@@ -100,7 +107,7 @@ def fit(
     error_bars = read_intervals(intervals, level)
     public = confide.Schema.from_toml(schema)
     kind = _kind(model, public)
-    book = None if ledger is None else _open_to_pay(ledger, public, schema)
+    book = None if ledger is None else open_to_pay(ledger, public, schema)
     if out is not None:
         check_new_file(out)
     if plot is not None:
@@ -111,6 +118,7 @@ def fit(
         "mechanism": mechanism,
         "neighbours": neighbours,
         "intervals": error_bars,
+        "ranges": ranges,
         "l2": "auto" if l2 is None else l2,
         "l1": l1,
         "ledger": book if book is None or out is None else book.with_note(str(out)),
@@ -199,7 +207,7 @@ def _footnote(public: confide.Schema) -> str:
     return escape(" ".join(notes))
 
 
-def _open_to_pay(ledger: str, public: confide.Schema, path: Path) -> confide.Ledger:
+def open_to_pay(ledger: str, public: confide.Schema, path: Path) -> confide.Ledger:
     """Open the ledger of a fit, and see that it has a limit, before anything is read."""
     if public.name == confide.data.UNNAMED:
         raise InvalidParameter(

@@ -24,7 +24,7 @@ _SAME = (
     *("epsilon", "delta", "rho", "l1", "l2", "seed", "out", "model", "mechanism"),
     *("neighbours", "earlier", "rows", "columns", "width", "runs", "dimension", "rate"),
     *("steps", "intervals", "level", "attribute", "scale", "slope_bound"),
-    *("target_bound", "workers"),
+    *("target_bound", "workers", "ranges", "tail"),
 )
 OPTIONS = {
     **{name: f"--{name.replace('_', '-')}" for name in _SAME},

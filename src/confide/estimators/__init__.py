@@ -14,11 +14,13 @@ if TYPE_CHECKING:
     from confide.estimators.catalogue import ESTIMATORS, EstimatorEntry, model_names
     from confide.estimators.classifiers import LinearSVC, LogisticRegression
     from confide.estimators.multi_response import MultiResponseRegression
+    from confide.estimators.range_purchase import BoughtRanges, buy_ranges
     from confide.estimators.regressors import LinearRegression, PoissonRegression
     from confide.estimators.sparse import SparseLinearRegression
 
 __all__ = [
     "ESTIMATORS",
+    "BoughtRanges",
     "EstimatorEntry",
     "LinearRegression",
     "LinearSVC",
@@ -26,6 +28,7 @@ __all__ = [
     "MultiResponseRegression",
     "PoissonRegression",
     "SparseLinearRegression",
+    "buy_ranges",
     "each_piece",
     "load_model",
     "model_names",
@@ -42,6 +45,7 @@ if not TYPE_CHECKING:
             "catalogue": ("ESTIMATORS", "EstimatorEntry", "model_names"),
             "classifiers": ("LinearSVC", "LogisticRegression"),
             "multi_response": ("MultiResponseRegression",),
+            "range_purchase": ("BoughtRanges", "buy_ranges"),
             "regressors": ("LinearRegression", "PoissonRegression"),
             "sparse": ("SparseLinearRegression",),
         },

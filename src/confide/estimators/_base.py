@@ -21,15 +21,8 @@ from confide.data import INTERCEPT, Display, Schema, read_table
 from confide.errors import ConfideError, InvalidParameter
 from confide.estimators._model_file import release_hash, write_model
 from confide.estimators._predict_chunks import Margins, margins_in_parts, table_to_predict
-from confide.estimators._prepare import (
-    DryRun,
-    InParts,
-    PreparedFit,
-    Reading,
-    dataset_name,
-    prepare,
-    reading_of,
-)
+from confide.estimators._prepare import DryRun, PreparedFit, dataset_name, prepare
+from confide.estimators._readings import InParts, Reading, reading_of
 from confide.estimators._spec import (
     Bounding,
     FitSpec,
@@ -37,6 +30,8 @@ from confide.estimators._spec import (
     LedgerSetting,
     MechanismSetting,
     NeighbourSetting,
+    RangePolicy,
+    RangeSetting,
     RidgeSetting,
     bounding_for,
     bounding_of,
@@ -49,6 +44,7 @@ from confide.estimators._summary import (
     head_facts,
     interval_caution,
     interval_facts,
+    range_facts,
     release_facts,
     selected_names,
     selection_facts,
@@ -91,13 +87,21 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
     n_features_in_: int
     feature_names_in_: AnyArray
 
-    @abstractmethod
-    def _rule(self) -> TargetRule:
-        """Return what the model makes of its target."""
+    ranges: RangeSetting = "public"
 
-    def _units(self) -> tuple[float, float]:
+    @abstractmethod
+    def _rule(self, schema: Schema | None) -> TargetRule:
+        """Return what the model makes of its target, by a schema if there is one."""
+
+    def _units(self, schema: Schema | None) -> tuple[float, float]:
         """Return the size of the objective's unit and its origin, in the user's units."""
         return 1.0, 0.0
+
+    @property
+    def schema_(self) -> Schema | None:
+        """The schema, with the ranges that the fit bought."""
+        check_is_fitted(self, "release_")
+        return self._schema
 
     def _spec(self) -> FitSpec:
         """Check every parameter that needs no data, and return what the fit is made of."""
@@ -130,7 +134,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             budget,
             mechanism,
             neighbours,
-            self._rule(),
+            self._rule(schema),
             schema,
             bounding_for(mechanism, schema, norm, fit_intercept=intercept),
             None if self._ridge_is_automatic else float(self.l2),
@@ -141,6 +145,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             intervals,
             booked,
             is_classifier(self),
+            RangePolicy.of(self.ranges),
         )
 
     def _mechanism(self) -> Mechanism:
@@ -240,9 +245,12 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _keep(self, release: Release, task: TargetSpec) -> None:
         """Take over a release, and nothing else that was learned from the data."""
+        guarantee = release.guarantee
         if task.labels_were_read:
-            guarantee = release.guarantee.assuming(PUBLIC_LABELS)
-            release = replace(release, guarantee=guarantee)
+            guarantee = guarantee.assuming(PUBLIC_LABELS)
+        for line in () if self.schema is None else self.schema.assumptions:
+            guarantee = guarantee.assuming(line)
+        release = replace(release, guarantee=guarantee)
         self.release_ = release
         self._set_coefficients(release.value)
 
@@ -258,7 +266,11 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _set_coefficients(self, value: Array) -> None:
         """Split a release into slopes and intercept, in the user's units."""
-        unit, origin = self._units()
+        bought = self.release_.ranges
+        self._schema = self.schema
+        if self.schema is not None and bought is not None:
+            self._schema = self.schema.with_ranges(bought.ranges)
+        unit, origin = self._units(self._schema)
         table = np.atleast_2d(value) * unit
         slopes = table[:, :-1] if self.fit_intercept else table
         levels = np.zeros(len(table))
@@ -266,10 +278,10 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             levels = self._bounding.height * table[:, -1]
         levels = levels + origin
         self._slopes, self._levels = slopes, levels
-        if self.schema is None:
+        if self._schema is None:
             self.coef_, self.intercept_ = slopes.copy(), levels.copy()
             return
-        pairs = [self.schema.in_units(row) for row in slopes]
+        pairs = [self._schema.in_units(row) for row in slopes]
         self.coef_ = np.stack([row for row, _ in pairs])
         self.intercept_ = levels + np.array([constant for _, constant in pairs])
 
@@ -277,21 +289,22 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         """Return the linear predictor of every row, one column per coding."""
         check_is_fitted(self, "release_")
         names = getattr(self, "feature_names_in_", None)
+        schema = self.schema_
         margins = Margins(
-            self.schema,
+            schema,
             None if names is None else tuple(names),
             self.n_features_in_,
             self._bounding,
             self._slopes,
             self._levels,
         )
-        table = table_to_predict(X, schema=self.schema is not None)
+        table = table_to_predict(X, schema=schema is not None)
         if table is not None:
             return margins_in_parts(table, margins)
-        if self.schema is not None:
-            X = read_table(X, self.schema, target=False)
+        if schema is not None:
+            X = read_table(X, schema, target=False)
         check = partial(validate_data, self, reset=False)
-        features = read_features(X, self.schema, check)
+        features = read_features(X, schema, check)
         refuse_empty(features.shape[0])
         return margins.of(features)
 
@@ -305,15 +318,16 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _display(self) -> Display:
         """Return what turns one coding of the release into the lines of the summary."""
-        unit, origin = self._units()
+        schema = self.schema_
+        unit, origin = self._units(schema)
         factors = np.full(self.n_features_in_ + bool(self.fit_intercept), unit)
         if self.fit_intercept:
             factors[-1] *= self._bounding.height
-        if self.schema is None:
+        if schema is None:
             last = (INTERCEPT,) if self.fit_intercept else ()
             names = (*self._feature_names(), *last)
             return display_of_release(self.release_, names, factors)
-        lines = self.schema.display_map()
+        lines = schema.display_map()
         return Display(
             lines.names,
             lines.matrix[:, : len(factors)] * factors,
@@ -323,8 +337,10 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
     def summary(self) -> Summary:
         """Return the guarantee and the coefficients as a printable table."""
         check_is_fitted(self, "release_")
-        release, schema = self.release_, self.schema
+        release, schema = self.release_, self.schema_
         own = (*release_facts(release),)
+        if schema is not None:
+            own += range_facts(release, schema)
         if schema is None:
             own += bounding_facts(release)
         if self._selects:

@@ -22,6 +22,7 @@ from confide.mechanisms import MECHANISMS, Release
 from confide.mechanisms.release import (
     IntervalRelease,
     NoiseRecord,
+    RangeRelease,
     RowBounds,
     Uncertainty,
     lowered,
@@ -131,10 +132,7 @@ def release_of(record: Mapping[str, Any]) -> Release:
         promise["private"] is True,
         _text(promise.get("reason", "")),
     )
-    noise = tuple(
-        NoiseRecord(_text(n["kind"]), _number(n["scale"]), _text(n["added_to"]))
-        for n in record["noise"]
-    )
+    noise = tuple(map(_noise_of, record["noise"]))
     guarantee = lowered(guarantee, noise)
     value = np.array(record["value"], dtype=np.float64)
     if value.ndim not in (1, 2) or not np.isfinite(value).all():
@@ -156,6 +154,8 @@ def _extras_record(release: Release) -> dict[str, Any]:
     if release.row_bounds is not None:
         height = {"height": release.row_bounds.height}
         parts["bounds"] = plain(release.row_bounds.entries) | height
+    if release.ranges is not None:
+        parts["ranges"] = release.ranges
     if release.intervals is not None:
         intervals = plain(release.intervals)
         intervals["boundary"] = intervals.pop("on_boundary")
@@ -169,9 +169,25 @@ def _extras_of(record: Mapping[str, Any]) -> dict[str, Any]:
     fields = {name: _tuples(record[name]) for name in names if name in record}
     if "bounds" in record:
         fields["row_bounds"] = _bounds_of(record["bounds"])
+    if "ranges" in record:
+        fields["ranges"] = _ranges_of(record["ranges"])
     if "intervals" in record:
         fields["intervals"] = _intervals_of(record["intervals"])
     return fields
+
+
+def _ranges_of(record: Mapping[str, Any]) -> RangeRelease:
+    pairs = {
+        _text(name): (_number(lower), _number(upper))
+        for name, (lower, upper) in record["ranges"].items()
+    }
+    return RangeRelease(pairs, Fraction(_text(record["share"])), _noise_of(record["noise"]))
+
+
+def _noise_of(record: Mapping[str, Any]) -> NoiseRecord:
+    return NoiseRecord(
+        _text(record["kind"]), _number(record["scale"]), _text(record["added_to"])
+    )
 
 
 def _bounds_of(record: Mapping[str, Any]) -> RowBounds:

@@ -17,7 +17,7 @@ from confide.data.schema.schema import check_columns
 from confide.data.tables.files import as_frame, open_table, walk
 from confide.data.tables.read import local_path
 from confide.errors import InvalidData
-from confide.estimators._prepare import PartedTable, parted_table
+from confide.estimators._readings import PartedTable, parted_table
 from confide.estimators._spec import Bounding
 from confide.estimators._validate import read_matrix, refuse_empty
 

@@ -1,9 +1,9 @@
 """The specification of a fit: every public setting, checked and frozen."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 
@@ -29,6 +29,12 @@ from confide.mechanisms import (
     WithIntervals,
 )
 from confide.mechanisms.base import WEIGHTED_RECORDS, EntryMechanism
+from confide.mechanisms.ranges.purchase import (
+    RangeQuery,
+    Ranges,
+    WithRanges,
+    is_affordable,
+)
 from confide.objectives import (
     L1,
     PENALTIES,
@@ -40,7 +46,7 @@ from confide.objectives import (
     Penalty,
     guess_coef_norm_of_columns,
 )
-from confide.privacy import Budget, Neighbours
+from confide.privacy import Budget, Neighbours, row_budget
 
 MechanismSetting: TypeAlias = str | Mechanism
 RidgeSetting: TypeAlias = float | Literal["auto"]
@@ -49,6 +55,26 @@ IntervalSetting: TypeAlias = (
     bool | float | str | Sequence[Any] | Mapping[str, Any] | Intervals | None
 )
 LedgerSetting: TypeAlias = Ledger | str | Path | None
+RangeMode: TypeAlias = Literal["auto", "private", "public"]
+RangeSetting: TypeAlias = RangeMode | Ranges
+
+
+@dataclass(frozen=True, slots=True)
+class RangePolicy:
+    """Which ranges a fit may buy, and how."""
+
+    mode: RangeMode
+    settings: Ranges
+
+    @classmethod
+    def of(cls, value: Any) -> "RangePolicy":
+        """Read what an estimator was given: a mode, or settings."""
+        if isinstance(value, Ranges):
+            return cls("private", value)
+        if isinstance(value, str) and value in get_args(RangeMode):
+            return cls(cast("RangeMode", value), Ranges())
+        must = "'auto', 'private', 'public' or Ranges(...)"
+        raise InvalidParameter("ranges", must, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +162,7 @@ class FitSpec:
     intervals: Intervals | None
     dataset: str | None
     classifies: bool
+    ranges: RangePolicy
 
     @property
     def rows_per_person(self) -> int:
@@ -150,10 +177,48 @@ class FitSpec:
         return self.schema.unidentified_directions(self.bounding.height)
 
     def mechanism_for(self, rows: int) -> Mechanism:
-        """Return the mechanism, with intervals where they were asked for."""
-        if self.intervals is None:
-            return self.mechanism
-        return WithIntervals(self.mechanism, self.intervals, rows, self.unidentified)
+        """Return the mechanism, with intervals where they were asked for.
+
+        ``rows`` is their number; only where it is public does anything depend on it.
+        """
+        found = self.mechanism
+        if self.intervals is not None:
+            found = WithIntervals(found, self.intervals, rows, self.unidentified)
+        queries = self.range_queries(rows)
+        return WithRanges(found, queries, self.ranges.settings) if queries else found
+
+    def range_queries(self, rows: int) -> tuple[RangeQuery, ...]:
+        """Return the columns whose ranges the fit buys, by public facts alone."""
+        if self.schema is None:
+            return ()
+        public = self.neighbours is Neighbours.REPLACE_ONE
+        about = rows if public else self.schema.rows
+        return tuple(range_queries(self, self.schema, about))
+
+    def possible_queries(self) -> tuple[RangeQuery, ...]:
+        """Return what may be bought, whatever the number of rows."""
+        if self.neighbours is Neighbours.ADD_REMOVE:
+            return self.range_queries(0)
+        if self.schema is None or self.ranges.mode == "public":
+            return ()
+        whole = replace(self, ranges=replace(self.ranges, mode="private"))
+        return tuple(range_queries(whole, self.schema, None))
+
+    def affords_ranges(self, columns: int, rows: int | None) -> bool:
+        """Say whether so many columns of so many rows are worth their price."""
+        budget = row_budget(self.budget, self.rows_per_person)
+        settings = self.ranges.settings
+        return columns > 0 and is_affordable(
+            budget, columns, self.neighbours, settings, rows
+        )
+
+    def with_ranges(self, ranges: Mapping[str, tuple[float, float]]) -> "FitSpec":
+        """Return what the fit is made of once ranges were bought."""
+        assert self.schema is not None, "ranges are those of columns"  # noqa: S101
+        schema, target = self.schema.with_ranges(ranges), self.target
+        if schema.target.name in ranges:
+            target = target.with_range(*ranges[schema.target.name])
+        return replace(self, schema=schema, target=target)
 
     def objective(self, task: TargetSpec, columns: int) -> Objective:
         """Return loss, ridge, penalty and constraint."""
@@ -191,6 +256,47 @@ class FitSpec:
         return guess_coef_norm_of_columns(
             task.loss, schema.weights, len(schema.columns), task.target_bound
         )
+
+
+def range_queries(spec: FitSpec, schema: Schema, rows: int | None) -> list[RangeQuery]:
+    """Return what is to be bought: what has no limits, and the rest if it can be afforded.
+
+    ``rows`` is about how many there are, as far as that is public.
+    """
+    tail = spec.ranges.settings.tail
+    columns: Sequence[Any] = schema.columns
+    parts: list[tuple[Any, RangeQuery]] = [
+        (column, RangeQuery(column.name, column.grid, tail, tail, column.has_limits))
+        for column in columns
+        if column.grid is not None
+    ]
+    of_target = spec.target.range_query(schema.target)
+    if of_target is not None:
+        parts.append((schema.target, of_target))
+    elif schema.target.grid is not None and not schema.target.has_limits:
+        raise InvalidParameter(
+            "range of the target",
+            "declared next to target_bound, slope_bound or coef_norm: they are in its unit",
+            "none",
+            "Leave those bounds out, or declare lower and upper of the target.",
+        )
+    parts = [(part, query) for part, query in parts if part.range != "public"]
+    needed = [
+        query for part, query in parts if part.range == "private" or not part.has_limits
+    ]
+    if spec.ranges.mode == "public":
+        open_ended = [part.name for part, _ in parts if not part.has_limits]
+        if open_ended:
+            raise InvalidParameter(
+                "ranges",
+                f"'private' or 'auto' where columns have no limits: {open_ended}",
+                "public",
+                "Declare lower and upper for them, or let the fit buy their ranges.",
+            )
+        return []
+    if spec.ranges.mode == "private" or spec.affords_ranges(len(parts), rows):
+        return [query for _, query in parts]
+    return needed
 
 
 def _constraint(task: TargetSpec) -> Constraint | None:

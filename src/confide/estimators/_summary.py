@@ -39,6 +39,21 @@ def release_facts(release: Release) -> Facts:
     return (*facts, ("Records", text))
 
 
+def range_facts(release: Release, schema: Schema) -> Facts:
+    """Say which ranges were bought, and what that means for coefficients."""
+    if release.ranges is None:
+        return ()
+    parts: dict[str, Any] = dict(schema.parts)
+    shown = [
+        f"{name} {parts[name].lower:.4g} to {parts[name].upper:.4g}"
+        for name in release.ranges.ranges
+    ]
+    more = len(shown) - MOST_NAMES
+    listed = "; ".join(shown[:MOST_NAMES]) + (f"; and {more} more" if more > 0 else "")
+    text = f"{listed}. Bought with {float(release.ranges.share):.0%} of the budget"
+    return (("Ranges", f"{text}; effects hold inside, values beyond are clamped"),)
+
+
 def bounding_facts(release: Release) -> Facts:
     """Say how entries were bounded."""
     if release.row_bounds is None:

@@ -5,13 +5,15 @@ values that can be sent to where the rows are.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
 from confide._types import AnyArray, Array
 from confide.data.schema.parse_values import as_cells
+from confide.data.schema.range_grid import RangeGrid
+from confide.data.schema.target import Target
 from confide.errors import InvalidData
 from confide.estimators._validate import (
     check_several,
@@ -21,8 +23,11 @@ from confide.estimators._validate import (
     read_numbers,
     read_target,
 )
+from confide.mechanisms.ranges.purchase import RangeQuery
 from confide.objectives import Loss
 
+TARGET_TAIL = 0.01
+"""A target is clamped less than columns are: what is cut off biases predictions."""
 ReadTarget: TypeAlias = Callable[[Any, int], AnyArray]
 """From a column of a table and its length to the target as it is kept."""
 Code: TypeAlias = Callable[[AnyArray], Array]
@@ -65,6 +70,14 @@ class TargetRule(Protocol):
         """Whether labels that nobody declared are to be read from the target."""
         ...
 
+    def range_query(self, target: Target) -> RangeQuery | None:
+        """Return how a range of the target is found; None if none may be bought."""
+        ...
+
+    def with_range(self, lower: float, upper: float) -> "TargetRule":
+        """Return the rule for another range of the target."""
+        ...
+
     def look(self, y: Any, count: int) -> TargetInfo:
         """Look at a target for what is not declared."""
         ...
@@ -84,6 +97,14 @@ class ClassRule:
     declared: Any
     loss: Loss
     coef_norm: float | None
+
+    def range_query(self, target: Target) -> RangeQuery | None:
+        """Return None: labels have no range."""
+        return None
+
+    def with_range(self, lower: float, upper: float) -> "ClassRule":
+        """Return the rule as it is: labels have no range."""
+        return self
 
     @property
     def seeks_labels(self) -> bool:
@@ -114,7 +135,8 @@ class ClassRule:
 class RangeRule:
     """Numbers around an origin, brought to [−1, 1]; bounds are in those units.
 
-    ``clamped`` is whether a schema says that infinite numbers count as the largest.
+    ``clamped`` is whether a schema says that infinite numbers count as the largest;
+    ``scales`` whether no bound was given in the target's own unit.
     """
 
     unit: float
@@ -123,7 +145,21 @@ class RangeRule:
     coef_norm: float | None = None
     largest_coef: float | None = None
     clamped: bool = False
+    scales: bool = False
     seeks_labels: ClassVar[bool] = False
+
+    def range_query(self, target: Target) -> RangeQuery | None:
+        """Return both ends, unless a bound was given in the target's own unit."""
+        grid = target.grid
+        if grid is None or not self.scales:
+            return None
+        tail, limits = TARGET_TAIL, target.has_limits
+        return RangeQuery(target.name, grid, tail, tail, limits)
+
+    def with_range(self, lower: float, upper: float) -> "RangeRule":
+        """Return the rule for another range of the target."""
+        unit, origin = upper / 2 - lower / 2, lower / 2 + upper / 2
+        return replace(self, unit=unit, origin=origin)
 
     def look(self, y: Any, count: int) -> TargetInfo:
         """Look at nothing: the range is declared."""
@@ -142,13 +178,26 @@ class RangeRule:
 
 @dataclass(frozen=True, slots=True)
 class CountRule:
-    """Counts from 0 to a public bound; ``clamped`` as in `RangeRule`."""
+    """Counts from 0 to a bound, in units; ``clamped`` as in `RangeRule`."""
 
     most: float
     loss: Loss
     coef_norm: float | None
     clamped: bool = False
+    unit: float = 1.0
+    scales: bool = False
     seeks_labels: ClassVar[bool] = False
+
+    def range_query(self, target: Target) -> RangeQuery | None:
+        """Return the upper end of counts, unless a bound was given in their own unit."""
+        if not self.scales or target.grid is None:
+            return None
+        grid = RangeGrid.between(0.0, self.most if target.has_limits else None)
+        return RangeQuery(target.name, grid, 0.0, TARGET_TAIL, target.has_limits)
+
+    def with_range(self, lower: float, upper: float) -> "CountRule":
+        """Return the rule for another range of counts, which begins at 0."""
+        return replace(self, most=upper, unit=self.unit * upper / self.most)
 
     def look(self, y: Any, count: int) -> TargetInfo:
         """Look at nothing: the bound is declared."""
@@ -156,8 +205,9 @@ class CountRule:
 
     def spec(self, found: TargetInfo) -> TargetSpec:
         """Return the loss of counts up to the bound."""
-        read = ClippedCounts(self.most, self.clamped)
-        return TargetSpec(self.loss, read, target_bound=self.most, coef_norm=self.coef_norm)
+        read = ClippedCounts(self.most, self.clamped, self.unit)
+        most = self.most / self.unit
+        return TargetSpec(self.loss, read, target_bound=most, coef_norm=self.coef_norm)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +217,14 @@ class SeveralTargetsRule:
     unit: float
     loss: Loss
     seeks_labels: ClassVar[bool] = False
+
+    def range_query(self, target: Target) -> RangeQuery | None:
+        """Return None: several targets have no schema."""
+        return None
+
+    def with_range(self, lower: float, upper: float) -> "SeveralTargetsRule":
+        """Return the rule as it is: no range is bought for several targets."""
+        return self
 
     def look(self, y: Any, count: int) -> TargetInfo:
         """Count the targets."""
@@ -222,14 +280,17 @@ class ScaledTarget:
 
 @dataclass(frozen=True, slots=True)
 class ClippedCounts:
-    """Counts from 0 to a bound."""
+    """Counts from 0 to a bound, divided by a unit."""
 
     most: float
     clamped: bool = False
+    unit: float = 1.0
 
     def __call__(self, y: Any, count: int) -> Array:
         """Read a column of counts."""
-        return np.clip(read_numbers(y, count, clamped=self.clamped), 0.0, self.most)
+        counts = np.clip(read_numbers(y, count, clamped=self.clamped), 0.0, self.most)
+        most = self.most / self.unit
+        return counts if self.unit == 1 else np.minimum(counts / self.unit, most)
 
 
 @dataclass(frozen=True, slots=True)

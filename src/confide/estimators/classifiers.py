@@ -17,6 +17,7 @@ from confide.estimators._spec import (
     LedgerSetting,
     MechanismSetting,
     NeighbourSetting,
+    RangeSetting,
     RidgeSetting,
 )
 from confide.estimators._target import ClassRule, TargetSpec
@@ -58,7 +59,7 @@ class _PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[m
                 )
         return declared
 
-    def _rule(self) -> ClassRule:
+    def _rule(self, schema: Schema | None) -> ClassRule:
         loss = self._loss()
         if self.slope_bound is not None:
             loss = Clipped(loss, float(self.slope_bound))
@@ -126,6 +127,10 @@ class LogisticRegression(_PrivateClassifier):
     intervals : None, True, float or Intervals
         Release intervals too: True chooses their share of the budget, a number sets it.
         Neighbours are then replace-one by default.
+    ranges : "auto", "private", "public" or Ranges
+        Whether ranges of number columns are bought from the budget, and with what share.
+        "auto" buys where limits are absent, and where the rows can be expected to be
+        enough; "public" takes the limits of the schema as they are.
     ledger : Ledger, path or None
         Budget book to charge before anything is drawn, under the name of the schema;
         without a schema under that of `Ledger.for_dataset`.
@@ -168,6 +173,7 @@ class LogisticRegression(_PrivateClassifier):
         fit_intercept: bool = True,
         neighbours: NeighbourSetting = None,
         intervals: IntervalSetting = None,
+        ranges: RangeSetting = "auto",
         ledger: LedgerSetting = None,
         random_state: RandomState = None,
         classes: Sequence[Any] | AnyArray | None = None,
@@ -184,6 +190,7 @@ class LogisticRegression(_PrivateClassifier):
         self.fit_intercept = fit_intercept
         self.neighbours = neighbours
         self.intervals = intervals
+        self.ranges = ranges
         self.ledger = ledger
         self.random_state = random_state
         self.classes = classes
@@ -227,6 +234,7 @@ class LinearSVC(_PrivateClassifier):
         fit_intercept: bool = True,
         neighbours: NeighbourSetting = None,
         intervals: IntervalSetting = None,
+        ranges: RangeSetting = "auto",
         ledger: LedgerSetting = None,
         random_state: RandomState = None,
         classes: Sequence[Any] | AnyArray | None = None,
@@ -244,6 +252,7 @@ class LinearSVC(_PrivateClassifier):
         self.fit_intercept = fit_intercept
         self.neighbours = neighbours
         self.intervals = intervals
+        self.ranges = ranges
         self.ledger = ledger
         self.random_state = random_state
         self.classes = classes

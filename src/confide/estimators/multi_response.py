@@ -75,7 +75,7 @@ class MultiResponseRegression(_PrivateRegressor):
 
     def predict(self, X: Any) -> Array:
         """Return a column of predictions for every target, within the declared range."""
-        return np.clip(self._margins(X), *self._ends())
+        return np.clip(self._margins(X), *self._ends(None))
 
     def _spec(self) -> FitSpec:
         weight = read_number("nuclear", self.nuclear, "0 means none.", zero=True)
@@ -87,12 +87,12 @@ class MultiResponseRegression(_PrivateRegressor):
             )
         return super()._spec()
 
-    def _units(self) -> tuple[float, float]:
-        lower, upper = self._ends()
+    def _units(self, schema: Schema | None) -> tuple[float, float]:
+        lower, upper = self._ends(schema)
         return max(-lower, upper), 0.0
 
-    def _rule(self) -> SeveralTargetsRule:
-        bound, _ = self._units()
+    def _rule(self, schema: Schema | None) -> SeveralTargetsRule:
+        bound, _ = self._units(schema)
         cut = 1.0 if self.slope_bound is None else float(self.slope_bound) / bound
         return SeveralTargetsRule(bound, Clipped(Squared(), cut))
 

@@ -1,5 +1,6 @@
 """Private regressors: linear and Poisson."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,17 @@ from confide.estimators._spec import (
     LedgerSetting,
     MechanismSetting,
     NeighbourSetting,
+    RangeSetting,
     RidgeSetting,
 )
 from confide.estimators._target import CountRule, RangeRule
 from confide.noise import RandomState
 from confide.objectives import USUAL_CLIP, Clipped, Loss, Penalty, Poisson, Squared
 from confide.privacy import Budget
+
+LARGEST_COUNT = 4.0
+"""Where no slope is bounded, counts are scaled so that the largest becomes this."""
+USUAL_COUNT_CLIP = 1.0
 
 
 class _PrivateRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
@@ -29,17 +35,22 @@ class _PrivateRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[mis
     slope_bound: float | None
     coef_norm: float | None
 
-    def _ends(self) -> tuple[float, float]:
-        """Return the declared range of the target."""
+    def _ends(self, schema: Schema | None) -> tuple[float, float]:
+        """Return the range of the target."""
         if self.target_bound is not None:
             return -float(self.target_bound), float(self.target_bound)
-        ends = None if self.schema is None else self.schema.target.ends
+        ends = None if schema is None else schema.target.ends
         if ends is not None:
             return ends
         raise MissingPublicBound(
             f"{type(self).__name__} needs a public range of the target: set target_bound "
             "(targets beyond it are clamped), or declare lower and upper in the schema."
         )
+
+    def _scales(self, schema: Schema | None) -> bool:
+        """Whether no bound was given in the unit of the target."""
+        bounds = (self.target_bound, self.slope_bound, self.coef_norm)
+        return schema is not None and all(bound is None for bound in bounds)
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Fit privately; with a schema, ``X`` is a table that holds the target."""
@@ -76,6 +87,7 @@ class LinearRegression(_PrivateRegressor):
         fit_intercept: bool = True,
         neighbours: NeighbourSetting = None,
         intervals: IntervalSetting = None,
+        ranges: RangeSetting = "auto",
         ledger: LedgerSetting = None,
         random_state: RandomState = None,
         target_bound: float | None = None,
@@ -92,40 +104,48 @@ class LinearRegression(_PrivateRegressor):
         self.fit_intercept = fit_intercept
         self.neighbours = neighbours
         self.intervals = intervals
+        self.ranges = ranges
         self.ledger = ledger
         self.random_state = random_state
         self.target_bound = target_bound
         self.slope_bound = slope_bound
         self.coef_norm = coef_norm
 
-    def _units(self) -> tuple[float, float]:
-        lower, upper = self._ends()
+    def _units(self, schema: Schema | None) -> tuple[float, float]:
+        lower, upper = self._ends(schema)
         return (upper - lower) / 2, (lower + upper) / 2
 
     def _loss(self) -> Loss:
         """Return the loss of a target in [−1, 1]; other regressors override it."""
         if self.slope_bound is not None:
-            return Clipped(Squared(), float(self.slope_bound) / self._units()[0])
+            return Clipped(Squared(), float(self.slope_bound) / self._units(self.schema)[0])
         return Clipped(Squared(), USUAL_CLIP) if self.coef_norm is None else Squared()
 
-    def _rule(self) -> RangeRule:
-        unit, origin = self._units()
+    def _rule(self, schema: Schema | None) -> RangeRule:
+        unit, origin = self._units(schema)
         radius = None if self.coef_norm is None else float(self.coef_norm) / unit
-        clamped = self.schema is not None
-        return RangeRule(unit, origin, self._loss(), radius, clamped=clamped)
+        return RangeRule(
+            unit,
+            origin,
+            self._loss(),
+            radius,
+            clamped=schema is not None,
+            scales=self._scales(schema),
+        )
 
     def predict(self, X: Any) -> Array:
         """Return the predicted target of every row, within the declared range."""
-        return np.clip(self._margins(X)[:, 0], *self._ends())
+        return np.clip(self._margins(X)[:, 0], *self._ends(self.schema_))
 
 
 class PoissonRegression(_PrivateRegressor):
     """Poisson regression with a log link under differential privacy.
 
-    ``target_bound``, or ``upper`` in the schema, is a public bound on the counts; larger
-    ones are clamped. The slope needs a bound too: either ``slope_bound``, where it is
-    clipped, or ``coef_norm``, a ball for the coefficients. Everything else is as in
-    `LogisticRegression`.
+    ``target_bound``, or ``upper`` in the schema, is a bound on the counts; larger ones are
+    clamped. The slope needs a bound too: ``slope_bound``, where it is clipped, or
+    ``coef_norm``, a ball for the coefficients. Without either, counts are divided by a
+    quarter of their bound and the slope is clipped at a residual of as much. Everything
+    else is as in `LogisticRegression`.
     """
 
     def __init__(
@@ -141,6 +161,7 @@ class PoissonRegression(_PrivateRegressor):
         fit_intercept: bool = True,
         neighbours: NeighbourSetting = None,
         intervals: IntervalSetting = None,
+        ranges: RangeSetting = "auto",
         ledger: LedgerSetting = None,
         random_state: RandomState = None,
         target_bound: float | None = None,
@@ -157,28 +178,45 @@ class PoissonRegression(_PrivateRegressor):
         self.fit_intercept = fit_intercept
         self.neighbours = neighbours
         self.intervals = intervals
+        self.ranges = ranges
         self.ledger = ledger
         self.random_state = random_state
         self.target_bound = target_bound
         self.slope_bound = slope_bound
         self.coef_norm = coef_norm
 
-    def _rule(self) -> CountRule:
-        most = self._most()
-        if self.slope_bound is None and self.coef_norm is None:
-            raise MissingPublicBound(
-                "PoissonRegression needs a bound on the slope of its loss: set slope_bound "
-                "(a few times the typical count) or coef_norm."
-            )
+    def _rule(self, schema: Schema | None) -> CountRule:
+        most, unit = self._most(schema), self._unit(schema)
         loss: Loss = Poisson()
         if self.slope_bound is not None:
             loss = Clipped(loss, float(self.slope_bound))
+        elif self.coef_norm is None:
+            loss = Clipped(loss, USUAL_COUNT_CLIP)
         radius = None if self.coef_norm is None else float(self.coef_norm)
-        return CountRule(most, loss, radius, clamped=self.schema is not None)
+        return CountRule(
+            most,
+            loss,
+            radius,
+            clamped=schema is not None,
+            unit=unit,
+            scales=self._scales(schema),
+        )
 
-    def _most(self) -> float:
-        """Return the largest count; a range of counts begins at 0."""
-        lower, upper = self._ends()
+    def _unit(self, schema: Schema | None) -> float:
+        """Return what counts are divided by: 1 where a bound on the slope is given."""
+        if self.slope_bound is not None or self.coef_norm is not None:
+            return 1.0
+        return self._most(schema) / LARGEST_COUNT
+
+    def _units(self, schema: Schema | None) -> tuple[float, float]:
+        return 1.0, math.log(self._unit(schema))
+
+    def _most(self, schema: Schema | None) -> float:
+        """Return the largest count; a range of counts begins at 0, unless it was bought."""
+        lower, upper = self._ends(schema)
+        name = "" if schema is None else schema.target.name
+        if schema is not None and any(name in one.columns for one in schema.bought):
+            return upper
         if lower not in (0.0, -upper):
             raise InvalidParameter(
                 "lower of the target", "0, for Poisson regression is for counts", lower
@@ -186,8 +224,8 @@ class PoissonRegression(_PrivateRegressor):
         return upper
 
     def predict(self, X: Any) -> Array:
-        """Return the expected count of every row, at most the declared bound."""
-        highest = np.log(self._most())
+        """Return the expected count of every row, at most the upper end of the range."""
+        highest = np.log(self._most(self.schema_))
         return np.asarray(np.exp(np.minimum(self._margins(X)[:, 0], highest)))
 
     def __sklearn_tags__(self) -> Any:

@@ -100,12 +100,13 @@ class SparseLinearRegression(LinearRegression):
     l1 = 0.0
     penalty = None
     intervals = None
+    ranges = "public"
 
-    def _ends(self) -> tuple[float, float]:
-        if self.target_bound is None and self.schema is None:
+    def _ends(self, schema: Schema | None) -> tuple[float, float]:
+        if self.target_bound is None and schema is None:
             reach = float(self.size) * float(self.column_bound)
             return -reach, reach
-        return super()._ends()
+        return super()._ends(schema)
 
     def _mechanism(self) -> Mechanism:
         read_number("column_bound", self.column_bound, "It bounds every entry of X.")
@@ -119,7 +120,7 @@ class SparseLinearRegression(LinearRegression):
         if self.mechanism == "thresholding":
             return HardThresholding(self.size, column_bound=self.column_bound)
         if self.mechanism == "frank-wolfe":
-            radius = self.size / self._units()[0]
+            radius = self.size / self._units(self.schema)[0]
             return FrankWolfe(radius, column_bound=self.column_bound)
         selector: Selector = ScreeningSelector(self.size)
         if self.mechanism == "sample-aggregate":
@@ -140,8 +141,8 @@ class SparseLinearRegression(LinearRegression):
             scaled=True,
         )
 
-    def _rule(self) -> RangeRule:
-        rule = super()._rule()
+    def _rule(self, schema: Schema | None) -> RangeRule:
+        rule = super()._rule(schema)
         if self.mechanism != "published":
             return rule
         confined = replace(rule, loss=Squared(), coef_norm=None)

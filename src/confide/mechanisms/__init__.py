@@ -17,7 +17,14 @@ from confide.mechanisms.objective.adaptive import AdaptiveObjectivePerturbation
 from confide.mechanisms.objective.admm import AdmmObjectivePerturbation
 from confide.mechanisms.objective.perturbation import ObjectivePerturbation
 from confide.mechanisms.output import OutputPerturbation
-from confide.mechanisms.release import IntervalRelease, NoiseRecord, Release, RowBounds
+from confide.mechanisms.ranges.purchase import Ranges, WithRanges
+from confide.mechanisms.release import (
+    IntervalRelease,
+    NoiseRecord,
+    RangeRelease,
+    Release,
+    RowBounds,
+)
 from confide.mechanisms.statistics.adassp import AdaSsp
 from confide.mechanisms.statistics.functional import FunctionalMechanism
 from confide.mechanisms.statistics.histogram import ProjectedHistogram
@@ -45,11 +52,14 @@ __all__ = [
     "OutputPerturbation",
     "ProjectedHistogram",
     "ProximalSgd",
+    "RangeRelease",
+    "Ranges",
     "Release",
     "RowBounds",
     "SsAdmm",
     "SufficientStatistics",
     "WithIntervals",
+    "WithRanges",
 ]
 
 _MOVED = (

@@ -1,7 +1,7 @@
 """What leaves: coefficients, their guarantee, the noise, and the law of their errors."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -123,6 +123,18 @@ class RowBounds:
 
 
 @dataclass(frozen=True, slots=True)
+class RangeRelease:
+    """Ranges that were bought, by the names of their columns, in the model's own terms.
+
+    ``share`` is the part of the budget that they cost, ``noise`` that on the counts.
+    """
+
+    ranges: Mapping[str, tuple[float, float]]
+    share: Fraction
+    noise: NoiseRecord
+
+
+@dataclass(frozen=True, slots=True)
 class Release:
     """A private value with everything a reader needs to trust and use it.
 
@@ -133,7 +145,7 @@ class Release:
     What only some mechanisms release is None elsewhere: the ``support`` of every copy, the
     bounds on entries, intervals; ``weights`` of an adaptive penalty; the share of a budget
     that was ``retrieved``; ``ridges`` that were chosen privately; ``record_norm``, how long
-    a row may be for its record to count whole.
+    a row may be for its record to count whole; ``ranges`` of columns.
     """
 
     value: Array
@@ -148,6 +160,7 @@ class Release:
     retrieved: float | tuple[float, ...] | None = None
     ridges: tuple[float, ...] | None = None
     record_norm: float | None = None
+    ranges: RangeRelease | None = None
 
     @property
     def noise_scale(self) -> float:
@@ -177,7 +190,7 @@ class Release:
         return {name: getattr(self, name) for name in self.__slots__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
+        for name, value in {"record_norm": None, "ranges": None, **state}.items():
             object.__setattr__(self, name, value)
         object.__setattr__(self, "guarantee", lowered(self.guarantee, self.noise))
 

@@ -119,6 +119,10 @@ class Laplace:
         """Return √2 times the scale."""
         return self.scale * float(np.sqrt(2))
 
+    def exceeded(self, chance: float) -> float:
+        """Return what a coordinate exceeds with this chance, which is at most a half."""
+        return self.scale * math.log(0.5 / chance)
+
 
 @NOISES.register("spherical-laplace")
 @dataclass(frozen=True, slots=True)
@@ -211,6 +215,10 @@ class Gaussian:
     def deviation(self, dimension: int) -> float:
         """Return the scale."""
         return self.scale
+
+    def exceeded(self, chance: float) -> float:
+        """Return what a coordinate exceeds with this chance."""
+        return -self.scale * float(ndtri(chance))
 
     def chance_below(self, value: float) -> float:
         """Return the distribution function in one dimension."""

@@ -151,6 +151,7 @@ def test_fit_as_json_is_complete(folder):
 @pytest.mark.parametrize("name", ["mpadmm", "dp-admm"])
 def test_fit_by_steps_says_what_got_noise(folder, name):
     words = ("fit", "loans.csv", "--schema", "loans.toml", "--mechanism", name)
+    words = (*words, "--ranges", "public")
     result = run(*words, "--epsilon", "1", "--delta", "1e-6", "--out", "steps.json")
     assert result.exit_code == 0
     assert "Status       PROVED" in result.output

@@ -172,8 +172,14 @@ def _first(schema, column):
         (TOML.replace('kind = "category"', 'kind = "level"'), "kind of column 'town'"),
         (TOML.replace('kind = "category"', 'kind = "categry"'), "mean 'category'"),
         (TOML.replace('kind = "number"', ""), r"\[columns.age\] must be given kind"),
-        (TOML.replace("upper = 98", ""), r"\[columns.age\] must be given upper; .*Write"),
-        (TOML.replace("upper = 98", ""), r"Write upper = 120 under \[columns.age\]"),
+        (
+            TOML.replace('kind = "number"', 'kind = "date"').replace("upper = 98", ""),
+            r"\[columns.age\] must be given upper; .*Write upper = 2024-12-31 under",
+        ),
+        (
+            TOML.replace("upper = 98", 'range = "public"'),
+            'given lower and upper where range = "public"',
+        ),
         (TOML.replace("levels", "level"), r"\[columns.town\].*Did you mean 'levels'"),
         (TOML.replace("upper = 98", "upper = 98\nmiddle = 1"), r"\[columns.age\]"),
         (TOML.replace("upper = 98", "uper = 98"), "Did you mean 'upper'"),
@@ -257,7 +263,7 @@ MECHANISM = OutputPerturbation()
 @pytest.mark.parametrize("kind", ["binary", "several", "number"])
 def test_coefficients_in_units_reproduce_the_model_on_raw_columns(kind):
     table = clinic()
-    settings = {"mechanism": MECHANISM, "l2": 1.0, "random_state": 1}
+    settings = {"mechanism": MECHANISM, "l2": 1.0, "random_state": 1, "ranges": "public"}
     if kind == "number":
         table["ill"] = table["age"] / 10
         schema = Schema(SCHEMA.columns, Aim("ill", bound=12.0))

@@ -327,12 +327,6 @@ def test_a_missing_public_bound_is_named(model):
     assert "bound" in refusal(labels, frame(), None, MissingPublicBound)
 
 
-@QUIET
-def test_poisson_needs_a_slope_bound():
-    model = PoissonRegression(BUDGET, target_bound=2.0)
-    assert "set slope_bound" in refusal(model, *table(), MissingPublicBound)
-
-
 @EVERY_CLASSIFIER
 @QUIET
 def test_a_classifier_needs_labels_from_its_schema(model):

@@ -19,7 +19,7 @@ MECHANISM = OutputPerturbation()
 
 @pytest.mark.parametrize("intercept", [True, False])
 def test_a_range_is_a_bound_around_its_middle(intercept):
-    settings = {"random_state": 4, "fit_intercept": intercept}
+    settings = {"random_state": 4, "fit_intercept": intercept, "ranges": "public"}
     around = Schema(SCHEMA.columns, Aim("dose", bound=100), "doses")
     table = doses()
     ranged = LinearRegression(Pure(20), schema=DOSES, **settings).fit(table)

@@ -66,7 +66,7 @@ def test_errors_are_near_those_of_fits(schema, budget):
         table["dose"] = 50 + eta + rng.normal(0, 50 / 3 / np.sqrt(2), rows)
         table["ill"] = rng.random(rows) < expit(eta)
         kind = LinearRegression if numeric else LogisticRegression
-        fitted = kind(budget, schema=schema).fit(table)
+        fitted = kind(budget, schema=schema, ranges="public").fit(table)
         lines = {row.name: row.estimate for row in fitted.summary().rows}
         errors.append(
             [

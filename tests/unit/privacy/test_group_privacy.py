@@ -56,7 +56,7 @@ def test_delta_matches_the_chain_exactly():
 )
 def test_a_fit_protects_persons_with_several_rows(budget, ratio):
     several = Schema(SCHEMA.columns, SCHEMA.target, "clinic", 3)
-    settings = {"mechanism": MECHANISM, "l2": 1.0}
+    settings = {"mechanism": MECHANISM, "l2": 1.0, "ranges": "public"}
     one = LogisticRegression(budget, schema=SCHEMA, **settings).fit(clinic()).release_
     all_three = LogisticRegression(budget, schema=several, **settings).fit(clinic())
     release = all_three.release_
@@ -72,7 +72,7 @@ def test_a_fit_protects_persons_with_several_rows(budget, ratio):
 def test_events_are_those_of_a_person():
     several = Schema(SCHEMA.columns, SCHEMA.target, "clinic", 3)
     for budget in (Pure(1), Zcdp(1), Approx(1, 1e-6)):
-        model = LogisticRegression(budget, schema=several).fit(clinic())
+        model = LogisticRegression(budget, schema=several, ranges="public").fit(clinic())
         for event in model.release_.events:
             match event:
                 case PureEvent(epsilon=epsilon):

@@ -158,6 +158,10 @@ class PartitionedRows:
         sample = joined(whole.sample)
         return cls(parts, replace(whole, sample=()), sizes, links, sample, height)
 
+    def with_parts(self, parts: Parts) -> "PartitionedRows":
+        """Return the same rows, read in another way."""
+        return replace(self, parts=parts)
+
     @property
     def count(self) -> int:
         """How many rows there are: private under add-remove neighbours."""

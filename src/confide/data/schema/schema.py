@@ -19,9 +19,11 @@ from scipy import sparse
 
 from confide._types import AnyArray, Array
 from confide.data.matrix.coded_design import CodedDesign
+from confide.data.matrix.sums import MAX_ROWS
 from confide.data.schema.arrow_columns import arrow_column, is_arrow, without_missing
 from confide.data.schema.columns import COLUMNS, Column, Part
 from confide.data.schema.encoder import Encoder
+from confide.data.schema.purchase import Purchase, purchase_records, read_purchases
 from confide.data.schema.sections import (
     alternatives,
     check_sections,
@@ -128,13 +130,17 @@ class Schema:
     ``name`` is the name of the dataset, under which a ledger books what is spent on it; a
     fit with a ledger needs one.
     Where one person may have several rows, ``rows_per_person`` says how many at most: a
-    fit then protects persons, by group privacy.
+    fit then protects persons, by group privacy. ``rows`` is about how many rows there are,
+    as far as that is publicly known: a guess that affects accuracy, never privacy.
+    ``bought`` lists what of all this was released from a table, and at what price.
     """
 
     columns: tuple[Column, ...]
     target: Target
     name: str = UNNAMED
     rows_per_person: int = 1
+    rows: int | None = None
+    bought: tuple[Purchase, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
@@ -155,13 +161,13 @@ class Schema:
             )
         if not isinstance(self.name, str) or not self.name:
             raise InvalidParameter("name", "the name of the dataset, as text", self.name)
-        count: Any = self.rows_per_person
-        whole = isinstance(count, numbers.Integral) and not isinstance(count, bool)
-        if not whole or not 1 <= count <= MOST_ROWS_PER_PERSON:
-            raise InvalidParameter(
-                "rows_per_person", f"a whole number from 1 to {MOST_ROWS_PER_PERSON}", count
-            )
-        object.__setattr__(self, "rows_per_person", int(count))
+        count = _whole("rows_per_person", self.rows_per_person, MOST_ROWS_PER_PERSON)
+        object.__setattr__(self, "rows_per_person", count)
+        if not all(isinstance(one, Purchase) for one in self.bought):
+            raise InvalidParameter("bought", "purchases", self.bought)
+        object.__setattr__(self, "bought", tuple(self.bought))
+        if self.rows is not None:
+            object.__setattr__(self, "rows", _whole("rows", self.rows, MAX_ROWS))
 
     @classmethod
     def from_toml(cls, path: str | Path) -> "Schema":
@@ -192,7 +198,8 @@ class Schema:
         target = read_target(content["target"])
         columns = tuple(read_column(*item) for item in content["columns"].items())
         name, count = content.get("name", UNNAMED), content.get("rows_per_person", 1)
-        return cls(columns, target, name, count)
+        bought = read_purchases(content.get("bought", {}))
+        return cls(columns, target, name, count, content.get("rows"), bought)
 
     def to_mapping(self) -> dict[str, Any]:
         """Return plain values, as for JSON, from which `from_mapping` makes it again."""
@@ -206,15 +213,32 @@ class Schema:
         columns = {
             column.name: {"kind": column.kind, **_fields(column)} for column in self.columns
         }
-        head = {"name": self.name, "rows_per_person": self.rows_per_person}
+        head: dict[str, Any] = {"name": self.name, "rows_per_person": self.rows_per_person}
+        if self.rows is not None:
+            head["rows"] = self.rows
         target = {"column": self.target.column, **_fields(self.target)}
-        return {**head, "target": target, "columns": columns}
+        whole = {**head, "target": target, "columns": columns}
+        return {**whole, "bought": purchase_records(self.bought)} if self.bought else whole
 
     @cached_property
     def parts(self) -> Mapping[str, Part]:
         """Columns and target by their names in a table."""
         parts: tuple[Part, ...] = (*self.columns, self.target)
         return {part.name: part for part in parts}
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a guarantee assumes about facts that were bought before."""
+        return tuple(one.assumption(self.name) for one in self.bought)
+
+    def with_ranges(self, ranges: Mapping[str, tuple[float, float]]) -> "Schema":
+        """Return the schema with ranges that were bought, by the names of the columns."""
+
+        def narrowed(part: Any) -> Any:
+            return part.within(*ranges[part.name]) if part.name in ranges else part
+
+        columns = tuple(map(narrowed, self.columns))
+        return dataclasses.replace(self, columns=columns, target=narrowed(self.target))
 
     @cached_property
     def features(self) -> tuple[str, ...]:
@@ -275,9 +299,13 @@ class Schema:
     def _values(self, frame: Any) -> list[Any]:
         return _pick(frame, *(column.name for column in self.columns))
 
+    def column(self, frame: Any, name: str) -> Any:
+        """Return a declared column as it is in a table."""
+        return _pick(frame, name)[0]
+
     def target_column(self, frame: Any) -> Any:
         """Return the target column as it is; of Arrow, as `level_codes` takes it."""
-        return _pick(frame, self.target.column)[0]
+        return self.column(frame, self.target.column)
 
     def kept(self, frame: Any) -> Any:
         """Return the rows to fit on: where the rule is to drop, those with a target."""
@@ -310,6 +338,13 @@ class Schema:
         average of its levels.
         """
         return display(self.columns, self.weights)
+
+
+def _whole(name: str, value: Any, most: int) -> int:
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not whole or not 1 <= value <= most:
+        raise InvalidParameter(name, f"a whole number from 1 to {most}", value)
+    return int(value)
 
 
 def check_columns(held: Any, names: list[str]) -> None:

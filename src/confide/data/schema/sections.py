@@ -69,7 +69,7 @@ def _value(value: Any) -> str:
 
 UNKNOWN = "?"
 """What a template holds where a person has to decide."""
-SECTIONS = ("name", "rows_per_person", "target", "columns")
+SECTIONS = ("name", "rows_per_person", "rows", "target", "columns", "bought")
 _TARGET = {"column": '"outcome"', "lower": "0", "upper": "120"}
 """Examples for the fields of a target."""
 
@@ -106,7 +106,8 @@ def _no_schema(got: Any, hint: str) -> InvalidParameter:
 def read_target(entry: Mapping[str, Any]) -> Target:
     """Return the target that a section declares."""
     half = [name for name in ENDS if name in entry]
-    needed = ("column", *(ENDS if half else ()))
+    bought = entry.get("range") == "private"
+    needed = ("column", *(ENDS if half and not bought else ()))
     built: Target = _build(Target, "[target]", entry, needed, _TARGET)
     return built
 

@@ -1,11 +1,13 @@
 """The column to predict, as far as it is public."""
 
 import numbers
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, get_args
 
 from confide.data.schema.columns import Faults
+from confide.data.schema.columns.kinds import RangeSource
 from confide.data.schema.parse_values import numbers_or_nan, plain_levels
+from confide.data.schema.range_grid import RangeGrid
 from confide.errors import InvalidParameter
 
 LARGEST_NUMBER = 1e100
@@ -21,7 +23,8 @@ class Target:
     ``lower`` and ``upper`` are for numbers and counts; what lies beyond is clamped.
     ``bound`` is short for a range from −bound to bound, for counts from 0 to bound.
     ``unit`` is for the reader. A row whose target is ``missing`` is refused with the
-    whole table, or dropped by itself.
+    whole table, or dropped by itself. With ``range="private"`` the limits may be generous
+    or absent, and a fit buys a range from its budget; "auto" leaves that to the fit.
     """
 
     column: str
@@ -31,6 +34,7 @@ class Target:
     lower: float | None = None
     upper: float | None = None
     unit: str = ""
+    range: RangeSource = "auto"
     kind: ClassVar[str] = "target"
 
     def __post_init__(self) -> None:
@@ -44,13 +48,21 @@ class Target:
             raise InvalidParameter(
                 f"unit of target {self.column!r}", "text, and of a number", self.unit
             )
-        ranged = self.lower is not None or self.upper is not None
+        if self.range not in get_args(RangeSource):
+            raise InvalidParameter(
+                f"range of target {self.column!r}",
+                f"one of {list(get_args(RangeSource))}",
+                self.range,
+            )
+        bought = self.range == "private"
+        ranged = self.lower is not None or self.upper is not None or bought
         if [self.labels is not None, self.bound is not None, ranged].count(True) != 1:
             raise InvalidParameter(
                 f"target {self.column!r}",
                 "declared by labels (for a classifier) or by a range, not by both",
                 {name: getattr(self, name) for name in ("labels", "bound", *ENDS)},
-                "Write labels = [...], or lower = ... and upper = ..., or bound = ...",
+                "Write labels = [...], or lower = ... and upper = ..., or bound = ..., or "
+                'range = "private".',
             )
         if self.labels is not None:
             what = f"labels of target {self.column!r}"
@@ -86,13 +98,37 @@ class Target:
         """The lowest and the highest number, where the target is one."""
         if self.bound is not None:
             return -float(self.bound), float(self.bound)
-        if self.lower is None or self.upper is None:
+        if self.labels is not None:
             return None
+        if self.lower is None or self.upper is None:
+            return self._grid.ends
         return float(self.lower), float(self.upper)
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether both ends are declared."""
+        return self.bound is not None or None not in (self.lower, self.upper)
+
+    @property
+    def _grid(self) -> RangeGrid:
+        if self.bound is not None:
+            return RangeGrid.between(-float(self.bound), float(self.bound))
+        return RangeGrid.between(self.lower, self.upper)
+
+    @property
+    def grid(self) -> RangeGrid | None:
+        """The cells in which a fit may look for a range; None for labels."""
+        return None if self.labels is not None else self._grid
+
+    def within(self, lower: float, upper: float) -> "Target":
+        """Return the target with a range that was bought."""
+        return replace(self, bound=None, lower=lower, upper=upper, range="public")
 
     def _check_range(self) -> None:
         for name in ENDS:
             value = getattr(self, name)
+            if value is None and self.range == "private":
+                continue
             if not _is_real(value) or not abs(value) <= LARGEST_NUMBER:
                 raise InvalidParameter(
                     f"{name} of target {self.column!r}", "a finite number", value

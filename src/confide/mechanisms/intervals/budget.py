@@ -53,26 +53,44 @@ PUBLISHED_SPLIT = (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
 UNKNOWN_ROWS_SHARES = {Pure: Fraction(7, 20), Approx: Fraction(1, 5), Zcdp: Fraction(1, 5)}
 """What the moments get where the number of rows is private."""
 LEAST_EPSILON = 1e-9
+NOTHING = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
 class SplitBudget:
-    """Coefficients and moments that cost one budget together, and what both make up."""
+    """Coefficients and moments that cost one budget together, and what both make up.
+
+    ``rest`` is what a ``reserve`` leaves to something else, and ``joint`` the one event
+    that all of it makes up, where it is one.
+    """
 
     main: Calibration
     moments: MomentCalibration
     split: tuple[Fraction, Fraction, Fraction]
-    events: tuple[Event, ...]
+    joint: tuple[Event, ...]
+    rest: Budget | None
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What coefficients and moments cost."""
+        return self.joint or (*self.main.events, *self.moments.events)
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
     """What is to be calibrated, whatever it may spend."""
 
-    mechanism: IntervalMechanism
+    mechanism: Mechanism
     objective: Objective
     neighbours: Neighbours
     copies: int
+
+    @property
+    def normal(self) -> "_Task":
+        """The same with Gaussian noise, where the mechanism has a choice."""
+        if not isinstance(self.mechanism, IntervalMechanism):
+            return self
+        return replace(self, mechanism=self.mechanism.with_noise("gaussian"))
 
     def spending(self, budget: Budget) -> Calibration:
         return self.mechanism.calibrate(
@@ -101,12 +119,13 @@ def split_between(
     share: Fraction | None,
     rows: int | None,
     copies: int,
+    reserve: Fraction = NOTHING,
 ) -> SplitBudget:
     """Divide a budget between coefficients and moments, and calibrate both.
 
     ``split`` gives the parts of coefficients, curvature and scatter; ``share`` what the
     last two get together; without either it is chosen. ``rows`` is their number where it
-    is public.
+    is public. ``reserve`` is a part of the budget that is left to something else.
     """
     able = check_intervals(mechanism, objective)
     if variant == "model-based" and not objective.loss.canonical:
@@ -125,11 +144,32 @@ def split_between(
         if share is None and variant != "published":
             share = _choose_share(task, whole, rows)
         split = _three_ways(share, variant)
-    main, second, joint = _divide(task, whole, split[0])
+    main, second, joint = _divide(task, whole, split[0] * (1 - reserve))
+    rest = None
+    if reserve:
+        part = reserve / (1 - split[0] * (1 - reserve))
+        second, rest = second.share(1 - part), second.share(part)
     release = MomentRelease(RECIPES[variant], split[1:])
     moments = release.calibrate(main.objective, second, neighbours, copies=copies)
-    events = joint or (*main.events, *moments.events)
-    return SplitBudget(main, moments, split, events)
+    return SplitBudget(main, moments, split, joint, rest)
+
+
+def divide_budget(
+    mechanism: Mechanism,
+    objective: Objective,
+    budget: Budget,
+    neighbours: Neighbours,
+    *,
+    copies: int,
+    reserve: Fraction,
+) -> tuple[Calibration, Budget, tuple[Event, ...]]:
+    """Calibrate a mechanism with all of a budget but a reserve.
+
+    Returns what is left for noise of another kind, and the one event that both make up
+    where it is one.
+    """
+    task = _Task(mechanism, objective, neighbours, copies)
+    return _divide(task, budget, 1 - reserve)
 
 
 def _choose_share(task: _Task, budget: Budget, rows: int | None) -> Fraction:
@@ -141,8 +181,7 @@ def _choose_share(task: _Task, budget: Budget, rows: int | None) -> Fraction:
     """
     if rows is None or task.neighbours is not Neighbours.REPLACE_ONE:
         return UNKNOWN_ROWS_SHARES[type(budget)]
-    normal = replace(task, mechanism=task.mechanism.with_noise("gaussian"))
-    main = normal.spending(budget)
+    main = task.normal.spending(budget)
     if isinstance(budget, Approx):
         mu = gaussian_mu(budget.epsilon, budget.delta)
         budget = Zcdp(repr(mu**2 / 2))
@@ -231,7 +270,7 @@ def _divide(
         delta = float(budget.delta)
         whole = gaussian_mu(budget.epsilon, budget.delta)
         first = gaussian_epsilon(whole * math.sqrt(float(part)), delta)
-        normal = replace(task, mechanism=task.mechanism.with_noise("gaussian"))
+        normal = task.normal
         found = _by_shift(normal, budget, part, first) if first > LEAST_EPSILON else None
         if found is not None:
             return found if normal == task else _or_pure(task, budget, found)
@@ -283,7 +322,9 @@ def _pull(main: Calibration) -> float:
 @lru_cache(maxsize=256)
 def _beside(task: _Task, main: Calibration, budget: Approx, most: float) -> float:
     """Return the shift that the coefficients' profile leaves, up to a half too much."""
-    profile = task.mechanism.profile(main) if task.copies == 1 else None
+    profile = None
+    if task.copies == 1 and isinstance(task.mechanism, IntervalMechanism):
+        profile = task.mechanism.profile(main)
     if profile is None:
         return 0.0
     epsilon, delta = round_down(budget.epsilon), round_down(budget.delta)

@@ -13,10 +13,13 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 
 from confide._types import Array
+from confide.accounting import Event
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import Calibration, Mechanism, Need
 from confide.mechanisms.intervals.budget import (
+    NOTHING,
+    SplitBudget,
     Variant,
     check_intervals,
     split_between,
@@ -168,7 +171,33 @@ class WithIntervals:
         copies: int = 1,
     ) -> IntervalCalibration:
         """Divide a budget between coefficients and moments, and calibrate both."""
-        found = split_between(
+        split = self._split(objective, budget, neighbours, copies, NOTHING)
+        return self._calibration(split, budget, neighbours, copies)
+
+    def calibrate_beside(
+        self,
+        objective: Objective,
+        budget: Budget,
+        neighbours: Neighbours,
+        *,
+        copies: int,
+        reserve: Fraction,
+    ) -> tuple[IntervalCalibration, Budget, tuple[Event, ...]]:
+        """Calibrate with all of a budget but a reserve, as `divide_budget` does."""
+        split = self._split(objective, budget, neighbours, copies, reserve)
+        assert split.rest is not None  # noqa: S101
+        found = self._calibration(split, budget, neighbours, copies)
+        return found, split.rest, split.joint
+
+    def _split(
+        self,
+        objective: Objective,
+        budget: Budget,
+        neighbours: Neighbours,
+        copies: int,
+        reserve: Fraction,
+    ) -> SplitBudget:
+        return split_between(
             self.mechanism,
             objective,
             budget,
@@ -178,7 +207,12 @@ class WithIntervals:
             share=self.settings.share,
             rows=self.rows if neighbours is Neighbours.REPLACE_ONE else None,
             copies=copies,
+            reserve=reserve,
         )
+
+    def _calibration(
+        self, found: SplitBudget, budget: Budget, neighbours: Neighbours, copies: int
+    ) -> IntervalCalibration:
         main = found.main
         return IntervalCalibration(
             self,

@@ -16,6 +16,7 @@ import numpy as np
 from confide._registry import Registry
 from confide._types import AnyArray, Array
 from confide.data.schema.parse_values import level_codes, read_each
+from confide.data.schema.range_grid import RangeGrid
 from confide.errors import InvalidData, InvalidParameter
 
 COLUMNS: Registry[type[Any]] = Registry("kind of a column")
@@ -120,6 +121,11 @@ class Column(Part, Protocol):
         """The unit of its coefficients, in words."""
         ...
 
+    @property
+    def grid(self) -> RangeGrid | None:
+        """The cells in which a fit may look for a range; None if it has no range to buy."""
+        ...
+
     def read(self, values: Any) -> AnyArray:
         """Return one number for every value: the place of a level, or the number itself."""
         ...
@@ -161,6 +167,11 @@ class RangeColumn:
     """That of values spread evenly from −1 to 1."""
     hint: ClassVar[str] = ""
     examples: ClassVar[Mapping[str, str]] = {}
+
+    @property
+    def grid(self) -> RangeGrid | None:
+        """None: a range that is declared is the range."""
+        return None
 
     @property
     def features(self: Column) -> tuple[str, ...]:
@@ -213,6 +224,11 @@ class LevelColumn:
     ends: ClassVar[tuple[float, float]] = (0.0, 1.0)
     hint: ClassVar[str] = ""
     examples: ClassVar[Mapping[str, str]] = {}
+
+    @property
+    def grid(self) -> RangeGrid | None:
+        """None: levels have no range."""
+        return None
 
     @property
     def features(self: Column) -> tuple[str, ...]:

@@ -15,11 +15,12 @@ category   an indicator per level             all zeros, or the   all zeros (a c
 =========  =================================  ==================  =========================
 """
 
+import math
 import numbers
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import date, datetime
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -39,6 +40,7 @@ from confide.data.schema.parse_values import (
     numbers_or_nan,
     plain_levels,
 )
+from confide.data.schema.range_grid import RangeGrid
 from confide.errors import InvalidParameter
 
 DAYS_PER_YEAR = 365.25
@@ -47,67 +49,179 @@ NARROWEST_RANGE = 1e-100
 OTHER = "other"
 
 Middle = Literal["midpoint", "refuse"]
+RangeSource = Literal["auto", "private", "public"]
+TransformName = Literal["none", "log", "signed-log", "sqrt"]
 Apart = Literal["category", "refuse"]
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """An increasing function of numbers from ``least`` on, and its inverse."""
+
+    apply: Callable[[Any], Any]
+    invert: Callable[[Any], Any]
+    least: float = -math.inf
+
+
+TRANSFORMS: Mapping[TransformName, Transform] = {
+    "none": Transform(lambda x: x, lambda x: x),
+    "log": Transform(np.log, np.exp, math.ulp(0.0)),
+    "signed-log": Transform(
+        lambda x: np.sign(x) * np.log1p(np.abs(x)),
+        lambda x: np.sign(x) * np.expm1(np.abs(x)),
+    ),
+    "sqrt": Transform(np.sqrt, np.square, 0.0),
+}
+
+
+def _transformed(numbers: AnyArray, name: TransformName) -> AnyArray:
+    """Apply a transform number by number; below its least it has its lowest value."""
+    known = TRANSFORMS[name]
+    with np.errstate(over="ignore"):
+        doubles = np.asarray(numbers, dtype=np.float64)
+        return np.asarray(known.apply(np.maximum(doubles, known.least)))
 
 
 @COLUMNS.register("number")
 @dataclass(frozen=True, slots=True)
 class Number(RangeColumn):
-    """A number between two public bounds, scaled to [−1, 1].
+    """A number between two limits, scaled to [−1, 1].
 
-    ``unit`` is for the reader: coefficients are effects per unit.
+    ``lower`` and ``upper`` are public; they may be generous, or absent. With
+    ``range="private"`` a fit buys a narrower range from its budget, with "public" it takes
+    the limits as they are; "auto" leaves that to the fit, which always buys where a limit
+    is absent. ``transform`` is "log", "signed-log" (sign(x)·log(1 + |x|)) or "sqrt": the
+    model is then linear in the transformed number. ``unit`` is for the reader:
+    coefficients are effects per unit.
     """
 
     name: str
-    lower: float
-    upper: float
+    lower: float | None = None
+    upper: float | None = None
     unit: str = ""
     missing: Middle = "midpoint"
+    range: RangeSource = "auto"
+    transform: TransformName = "none"
     kind: ClassVar[str] = "number"
     dtype: ClassVar[type[float] | type[str]] = float
     hint: ClassVar[str] = (
-        'lower = 0, upper = 120, and if you like unit = "year"; clamped beyond'
+        'lower = 0, upper = 120, or wider, or neither; if you like unit = "year"'
     )
     examples: ClassVar[Mapping[str, str]] = {"lower": "0", "upper": "120"}
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        ends = (_plain_number(self.lower), _plain_number(self.upper))
-        if None in ends or not _is_range(*ends):
-            raise InvalidParameter(
-                f"range of column {self.name!r}",
-                "two finite numbers, lower below upper",
-                (self.lower, self.upper),
-                "Take what is known without looking at the table.",
-            )
         if not isinstance(self.unit, str):
             raise InvalidParameter(f"unit of column {self.name!r}", "text", self.unit)
         check_rule(self.name, self.missing, ("midpoint", "refuse"))
-        object.__setattr__(self, "lower", ends[0])
-        object.__setattr__(self, "upper", ends[1])
+        _check_choice(f"range of column {self.name!r}", self.range, get_args(RangeSource))
+        what = f"transform of column {self.name!r}"
+        _check_choice(what, self.transform, tuple(TRANSFORMS))
+        for end in ("lower", "upper"):
+            object.__setattr__(self, end, self._plain_limit(getattr(self, end)))
+        if self.lower is not None and self.upper is not None:
+            lower, upper = self._limits
+            if not _is_range(self.lower, self.upper) or not _is_range(lower, upper):
+                raise self._no_range()
+        elif self.range == "public":
+            raise InvalidParameter(
+                f"column {self.name!r}",
+                'given lower and upper where range = "public"',
+                (self.lower, self.upper),
+                'Declare both, or write range = "private" and a fit buys a range.',
+            )
+
+    def _plain_limit(self, value: Any) -> Any:
+        """Return a limit as Python's own number, None where it is absent."""
+        if value is None:
+            return None
+        number = _plain_number(value)
+        least = TRANSFORMS[self.transform].least
+        if number is None or not math.isfinite(number) or not number >= least:
+            raise self._no_range()
+        return number
+
+    def _no_range(self) -> InvalidParameter:
+        must = "two finite numbers, lower below upper"
+        if self.transform in ("log", "sqrt"):
+            must += f", for which {self.transform} is defined"
+        return InvalidParameter(
+            f"range of column {self.name!r}",
+            must,
+            (self.lower, self.upper),
+            "Take what is known without looking at the table.",
+        )
+
+    @property
+    def _limits(self) -> tuple[Any, Any]:
+        """The limits as the model sees them, None where they are absent."""
+        apply = TRANSFORMS[self.transform].apply
+        pair = (self.lower, self.upper)
+        lower, upper = (None if x is None else float(apply(np.float64(x))) for x in pair)
+        return lower, upper
+
+    @property
+    def label(self) -> str:
+        """What the model is linear in, by name."""
+        if self.transform == "none":
+            return self.name
+        return f"{self.transform}({self.name})"
 
     @property
     def features(self) -> tuple[str, ...]:
         """The column itself, with its unit."""
-        return (f"{self.name} (per {self.unit})" if self.unit else self.name,)
+        plain = self.transform == "none" and self.unit
+        return (f"{self.name} (per {self.unit})" if plain else self.label,)
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The bounds."""
-        return float(self.lower), float(self.upper)
+        """The limits as the model sees them; where one is absent, that of the grid."""
+        lower, upper = self._limits
+        if lower is not None and upper is not None:
+            return lower, upper
+        return self.grid.ends
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether both limits are declared."""
+        return self.lower is not None and self.upper is not None
+
+    @property
+    def grid(self) -> RangeGrid:
+        """The cells in which a fit looks for a range."""
+        return RangeGrid.between(*self._limits)
 
     @property
     def per(self) -> str:
-        """The unit."""
-        return self.unit or "1"
+        """The unit; half of the range where that is still to be bought."""
+        if not self.has_limits:
+            return "half of its range"
+        if self.transform == "none":
+            return self.unit or "1"
+        return f"1 of {self.label}"
+
+    def units(self) -> tuple[Array, float]:
+        """Return what turns coefficients back: nothing, where there is no range yet."""
+        if not self.has_limits:
+            return np.ones(1), 0.0
+        return RangeColumn.units(self)
+
+    def within(self, lower: float, upper: float) -> "Number":
+        """Return the column with a range that was bought, in the model's own terms."""
+        invert = TRANSFORMS[self.transform].invert
+        ends = float(invert(np.float64(lower))), float(invert(np.float64(upper)))
+        return replace(self, lower=ends[0], upper=ends[1], range="public")
 
     def read(self, values: Any) -> AnyArray:
-        """Return numbers, NaN for what is missing."""
-        return as_numbers(values, self.name)
+        """Return numbers, transformed, NaN for what is missing."""
+        found = as_numbers(values, self.name)
+        return found if self.transform == "none" else _transformed(found, self.transform)
 
     def faults(self, values: Any) -> Faults:
-        """Say which of some known values are no numbers or beyond the bounds."""
-        return Faults.of_numbers(numbers_or_nan(values), self.ends)
+        """Say which of some known values are no numbers or beyond the limits."""
+        lower = -math.inf if self.lower is None else float(self.lower)
+        upper = math.inf if self.upper is None else float(self.upper)
+        return Faults.of_numbers(numbers_or_nan(values), (lower, upper))
 
 
 @COLUMNS.register("category")
@@ -236,6 +350,11 @@ def _plain_number(value: Any) -> Any:
     except (OverflowError, ValueError):
         return None
     return int(value) if isinstance(value, numbers.Integral) else double
+
+
+def _check_choice(what: str, value: Any, known: tuple[str, ...]) -> None:
+    if not isinstance(value, str) or value not in known:
+        raise InvalidParameter(what, f"one of {list(known)}", value)
 
 
 def _is_range(lower: Any, upper: Any) -> bool:

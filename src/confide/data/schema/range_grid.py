@@ -1,0 +1,88 @@
+"""Public cells in which the values of a column are counted, to find a range for it.
+
+The cells are octaves on both sides of zero, from one power of two to the next, cut off at
+the limits of the column where it has any. A range that is declared ten or a hundred times
+too wide then adds a few empty cells and changes none of the others. Every cell is divided
+into equal parts, for a closer look. Nothing here depends on data.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from confide._types import AnyArray, Array
+
+PARTS = 8
+"""Into so many equal parts every cell is divided."""
+LOWEST_OCTAVE, HIGHEST_OCTAVE = -20, 60
+"""Numbers between 2^-20 and 2^60 in size are told apart; beyond lie the outermost cells."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RangeGrid:
+    """Cells from one edge to the next; values beyond the outermost belong to the last."""
+
+    edges: Array
+
+    @classmethod
+    def between(cls, lower: float | None, upper: float | None) -> "RangeGrid":
+        """Return the cells between two limits, either of which may be absent."""
+        octaves = np.exp2(np.arange(LOWEST_OCTAVE, HIGHEST_OCTAVE + 1.0))
+        edges = np.concatenate([-octaves[::-1], [0.0], octaves])
+        if lower is None:
+            lower = float(edges[0] if upper is None or upper > edges[0] else 2 * upper)
+        if upper is None:
+            upper = float(edges[-1] if lower < edges[-1] else 2 * lower)
+        inside = edges[(edges > lower) & (edges < upper)]
+        return cls(np.concatenate([[lower], inside, [upper]]))
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are."""
+        return len(self.edges) - 1
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The outermost edges."""
+        return float(self.edges[0]), float(self.edges[-1])
+
+    def place(self, values: AnyArray) -> AnyArray:
+        """Return the part that every value belongs to, −1 where it is missing.
+
+        Parts are numbered from the first one of the first cell on. Each value is placed by
+        itself.
+        """
+        inside = np.clip(values, *self.ends)
+        cell = np.searchsorted(self.edges, inside, side="right") - 1
+        np.clip(cell, 0, self.cells - 1, out=cell)
+        lower = self.edges[cell]
+        width = self.edges[cell + 1] - lower
+        known = ~np.isnan(values)
+        part = np.floor(np.where(known, (inside - lower) / width, 0.0) * PARTS)
+        part = np.clip(part, 0, PARTS - 1).astype(np.intp)
+        return np.where(known, cell * PARTS + part, -1)
+
+    def count(self, places: AnyArray) -> Array:
+        """Return how many values every part has: a row for each cell."""
+        found = np.bincount(places[places >= 0], minlength=self.cells * PARTS)
+        return found.reshape(self.cells, PARTS).astype(np.float64)
+
+    def divided(self, parts: AnyArray) -> Array:
+        """Return the edges of cells of which each is divided into so many equal parts."""
+        inner = [
+            np.linspace(low, high, count + 1)[:-1]
+            for low, high, count in zip(
+                self.edges[:-1], self.edges[1:], parts.tolist(), strict=True
+            )
+        ]
+        return np.concatenate([*inner, self.edges[-1:]])
+
+
+def regroup(counts: Array, parts: AnyArray) -> Array:
+    """Return the counts of cells of which each is divided into so many equal parts."""
+    return np.concatenate(
+        [
+            row.reshape(count, -1).sum(axis=1)
+            for row, count in zip(counts, parts, strict=True)
+        ]
+    )

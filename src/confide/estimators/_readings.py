@@ -1,0 +1,355 @@
+"""Tables as they are read: in memory or in parts, with a target that is understood."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from confide._types import AnyArray, Array
+from confide.data import InMemoryRows, PartitionedRows, Schema, read_table
+from confide.data.matrix.matrix import Matrix
+from confide.data.partitioned.cluster_rows import ClusterParts, collected
+from confide.data.partitioned.dask_collections import DaskTable, dask_table, is_dask
+from confide.data.partitioned.rows import Parts
+from confide.data.partitioned.stream import Prepare, Stream
+from confide.data.schema.schema import check_columns
+from confide.data.tables.files import (
+    FileTable,
+    as_frame,
+    column_names,
+    is_in_parts,
+    open_table,
+)
+from confide.errors import InvalidData, InvalidParameter
+from confide.estimators._range_counts import (
+    CountCells,
+    CountChunk,
+    RangeTally,
+    count_in_parts,
+)
+from confide.estimators._spec import Bounding, FitSpec
+from confide.estimators._target import ReadTarget, TargetInfo, TargetSpec
+from confide.estimators._validate import (
+    labels_in,
+    read_features,
+    read_matrix,
+)
+from confide.mechanisms.ranges.purchase import RangeQuery
+
+PartedTable: TypeAlias = FileTable | DaskTable
+Check: TypeAlias = Callable[..., Any]
+
+
+class Reading(Protocol):
+    """A table whose target is understood; its rows are still to be bounded."""
+
+    @property
+    def task(self) -> TargetSpec:
+        """What the target asks for."""
+        ...
+
+    @property
+    def width(self) -> int:
+        """How many columns the design has."""
+        ...
+
+    def enclose(self, bounding: Bounding) -> InMemoryRows | PartitionedRows:
+        """Bound every row and close the box; the target stays as it was read."""
+        ...
+
+    def enclose_and_count(
+        self, bounding: Bounding, queries: Sequence[RangeQuery]
+    ) -> tuple[InMemoryRows | PartitionedRows, list[Array]]:
+        """Do the same, and count the values in every part of every grid."""
+        ...
+
+    def reread(self, spec: FitSpec) -> "Reading":
+        """Return the same table, read with the ranges of another specification."""
+        ...
+
+
+def reading_of(spec: FitSpec, X: Any, y: Any, check: Check) -> Reading:
+    """Read a table, or as much of it as must be known before its rows are bounded.
+
+    ``check`` is scikit-learn's check of features in memory.
+    """
+    table = parted_table(X, y)
+    if table is None:
+        return _read_whole(spec, X, y, check)
+    return _read_in_parts(spec, table, y)
+
+
+# ------------------------------------------------------------------------------ in memory
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class InMemory:
+    """Features and target in memory; ``listed`` rows had a target or not.
+
+    ``table`` and ``y`` are what they were read from.
+    """
+
+    task: TargetSpec
+    features: Matrix
+    target: AnyArray
+    listed: int
+    table: Any
+    y: Any
+    schema: Schema | None
+    check: Check
+
+    @property
+    def width(self) -> int:
+        """How many columns the design has."""
+        return self.features.shape[1]
+
+    def enclose(self, bounding: Bounding) -> InMemoryRows:
+        """Bound every row and close the box."""
+        return replace(bounding.enclose(self.features, self.target), listed=self.listed)
+
+    def enclose_and_count(
+        self, bounding: Bounding, queries: Sequence[RangeQuery]
+    ) -> tuple[InMemoryRows, list[Array]]:
+        """Do the same, and count the values in every part of every grid."""
+        assert self.schema is not None, "ranges are those of columns"  # noqa: S101
+        count = CountCells(self.schema, tuple(queries))
+        kept = self.schema.kept(self.table) if self.y is None else self.table
+        return self.enclose(bounding), list(count(kept, self.y))
+
+    def reread(self, spec: FitSpec) -> "InMemory":
+        """Return the same table, read with the ranges of another specification."""
+        return _read_frame(spec, self.table, self.y, self.check)
+
+
+def _read_whole(spec: FitSpec, X: Any, y: Any, check: Check) -> InMemory:
+    schema = spec.schema
+    unnamed = schema is None and y is None
+    if isinstance(X, str | Path) and (unnamed or isinstance(y, str)):
+        _check_name(schema, y)
+        names, name = column_names(X), y
+        check_columns(names, [name])
+        X = read_table(X, schema, numbers=_numbers(spec, names, name))
+        X, y = (X.drop(columns=name), X[name]) if schema is None else (X, None)
+    if schema is not None:
+        X = read_table(X, schema, target=y is None)
+    return _read_frame(spec, X, y, check)
+
+
+def _read_frame(spec: FitSpec, table: Any, y: Any, check: Check) -> InMemory:
+    schema = spec.schema
+    in_table = schema is not None and y is None
+    kept = table
+    if schema is not None and y is None:
+        kept = schema.kept(table)
+    features = read_features(kept, schema, check)
+    # How many rows have a target is private under every relation: count them all.
+    listed = features.shape[0] if schema is None else len(table)
+    found = schema.target_column(kept) if schema is not None and in_table else y
+    task = spec.target.spec(spec.target.look(found, features.shape[0]))
+    target = task.read(found, features.shape[0])
+    return InMemory(task, features, target, listed, table, y, schema, check)
+
+
+def _numbers(spec: FitSpec, names: Sequence[str], target: str) -> tuple[str, ...]:
+    """Return the columns that hold numbers where no schema says what they hold."""
+    return tuple(name for name in names if name != target or not spec.classifies)
+
+
+def _check_name(schema: Schema | None, y: Any) -> None:
+    """Refuse what does not name the target of a table that holds it."""
+    if schema is None and isinstance(y, str):
+        return
+    if schema is not None and (y is None or y == schema.target.column):
+        return
+    must = "left out, for the schema names the target"
+    if schema is None:
+        must = "the name of the target's column in the table"
+    got = y if y is None or isinstance(y, str) else type(y).__name__
+    raise InvalidParameter("y", must, got)
+
+
+# ------------------------------------------------------------------------------- in parts
+
+
+def parted_table(X: Any, y: Any) -> PartedTable | None:
+    """Return a table in parts, or None for what is in memory or small enough for it."""
+    if not is_in_parts(X):
+        return None
+    if is_dask(X):
+        return dask_table(X, y)
+    return X if isinstance(X, FileTable) else open_table(X)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class InParts:
+    """A table in parts, with how a piece of it is read.
+
+    ``names`` are the features of a table without a schema, where its columns have names.
+    """
+
+    task: TargetSpec
+    width: int
+    names: tuple[str, ...] | None
+    table: PartedTable
+    split: "SplitChunk"
+    y: Any
+
+    def reread(self, spec: FitSpec) -> "InParts":
+        """Return the same table, read with the ranges of another specification."""
+        return _read_in_parts(spec, self.table, self.y)
+
+    def enclose(self, bounding: Bounding) -> PartitionedRows:
+        """Read all parts once, bound every row, and hold them where they can be held."""
+        prepare = PrepareChunk(self.split, self.task.read, bounding, self.width)
+        return self._over(prepare, bounding)
+
+    def enclose_and_count(
+        self, bounding: Bounding, queries: Sequence[RangeQuery]
+    ) -> tuple[PartitionedRows, list[Array]]:
+        """Do the same, and count the values in every part of every grid.
+
+        Of a stream whose length is known that takes no sweep of its own.
+        """
+        schema = self.split.schema
+        assert schema is not None, "ranges are those of columns"  # noqa: S101
+        cells = CountCells(schema, tuple(queries))
+        if self.table.cluster is not None or self.table.expected is None:
+            found = count_in_parts(self.table, cells, beside=self.split.beside)
+            return self.enclose(bounding), found
+        prepare = PrepareChunk(self.split, self.task.read, bounding, self.width)
+        tally = RangeTally(prepare, CountChunk(cells))
+        rows = self._over(tally, bounding)
+        return rows.with_parts(self._parts(prepare)), tally.counts
+
+    def _over(self, prepare: Prepare, bounding: Bounding) -> PartitionedRows:
+        return PartitionedRows.over(self._parts(prepare), bounding.height, self.width)
+
+    def _parts(self, prepare: Prepare) -> Parts:
+        split = self.split
+        sources = self.table.sources(split.schema, target=not split.beside)
+        if self.table.cluster is None:
+            return Stream(sources, prepare, self.table.expected)
+        return ClusterParts.of(self.table.cluster, sources, prepare)
+
+
+@dataclass(frozen=True, slots=True)
+class SplitChunk:
+    """How a piece of a table is taken apart.
+
+    By a schema, or by the name of the target; features and target may be a pair already,
+    where the target is a collection ``beside`` the features.
+    """
+
+    schema: Schema | None
+    target: str | None
+    beside: bool
+
+    def __call__(self, piece: Any) -> tuple[Matrix, Any, int]:
+        """Return features, target and the number of rows with or without a target."""
+        if isinstance(piece, tuple):
+            features = self._features(piece[0])
+            return features, piece[1], features.shape[0]
+        listed = len(piece)
+        if self.schema is not None:
+            piece = self.schema.kept(piece)
+            features = self.schema.compact_design(piece)
+            return features, self.schema.target_column(piece), listed
+        frame = as_frame(piece)
+        return self._features(frame.drop(columns=self.target)), frame[self.target], listed
+
+    def _features(self, table: Any) -> Matrix:
+        if self.schema is not None:
+            return self.schema.compact_design(table)
+        return read_matrix(table)
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareChunk:
+    """From a piece of a table to bounded rows: a function that can travel."""
+
+    split: SplitChunk
+    read: ReadTarget
+    bounding: Bounding
+    width: int
+
+    def __call__(self, piece: Any) -> InMemoryRows:
+        """Read, bound and close one piece."""
+        features, target, listed = self.split(piece)
+        if features.shape[1] != self.width:
+            raise InvalidData(
+                f"every part of a table must have its {self.width} features; one has "
+                f"{features.shape[1]}."
+            )
+        kept = self.read(target, features.shape[0])
+        return replace(self.bounding.enclose(features, kept), listed=listed)
+
+
+def _read_in_parts(spec: FitSpec, table: PartedTable, y: Any) -> InParts:
+    schema = spec.schema
+    named = isinstance(y, str)
+    if named or isinstance(table, FileTable):
+        _check_name(schema, y)
+    if schema is None and isinstance(table, FileTable):
+        table = replace(table, numbers=_numbers(spec, table.names, y))
+    elif schema is None and y is None:
+        raise InvalidData(
+            "fit requires y to be passed: for a Dask collection another one, or the name "
+            "of a column; or a schema, which names the target."
+        )
+    beside = not (named or y is None)
+    split = SplitChunk(schema, y if named else None, beside=beside)
+    task = spec.target.spec(_look_in_parts(spec, table, split, y))
+    names = _names(table, split)
+    width = int(table.width) if names is None else len(names)
+    if schema is not None:
+        names, width = None, len(schema.features)
+    return InParts(task, width, names, table, split, y)
+
+
+def _names(table: PartedTable, split: "SplitChunk") -> tuple[str, ...] | None:
+    """Return the columns that hold features, where a table without a schema has names."""
+    if split.schema is not None or table.names is None:
+        return None
+    if split.target is not None:
+        check_columns(table.names, [split.target])
+    return tuple(name for name in table.names if name != split.target)
+
+
+def _look_in_parts(
+    spec: FitSpec, table: PartedTable, split: SplitChunk, y: Any
+) -> TargetInfo:
+    """Look for labels that nobody declared, part by part."""
+    responses = int(y.shape[1]) if getattr(y, "ndim", 1) == 2 else 1
+    if not spec.target.seeks_labels:
+        return TargetInfo(responses=responses)
+    if isinstance(table, DaskTable) and split.beside:
+        sources = table.targets()
+    else:
+        sources = table.sources(split.schema, only=split.target)
+    look = LabelsOfChunk(split.target)
+    if table.cluster is None:
+        found = [look(piece) for source in sources for piece in source.read()]
+    else:
+        found = collected(table.cluster, sources, look)
+    labels = [part for part in found if len(part)] or found
+    if len({part.dtype.kind in "iufb" for part in labels}) > 1:
+        # Together they would all become text: numbers and text are not one type.
+        labels = [part.astype(object) for part in labels]
+        return TargetInfo(labels_in(np.concatenate(labels), sum(map(len, labels))))
+    return TargetInfo(np.unique(np.concatenate(labels)))
+
+
+@dataclass(frozen=True, slots=True)
+class LabelsOfChunk:
+    """The labels that a piece of a table holds; without a name it is the target itself."""
+
+    target: str | None
+
+    def __call__(self, piece: Any) -> AnyArray:
+        """Return them in their order."""
+        if self.target is None:
+            return labels_in(piece, len(piece))
+        frame = as_frame(piece)
+        return labels_in(frame[self.target], len(frame))

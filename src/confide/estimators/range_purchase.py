@@ -1,0 +1,133 @@
+"""Buy the ranges of a table's columns once, for all later fits."""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from confide._types import Array
+from confide.accounting import Event, group_events
+from confide.data import Schema, read_table
+from confide.data.schema.purchase import NOT_BOOKED, Purchase
+from confide.errors import InvalidParameter
+from confide.estimators._prepare import dataset_name
+from confide.estimators._range_counts import CountCells, count_in_parts
+from confide.estimators._readings import parted_table
+from confide.estimators._spec import LedgerSetting, NeighbourSetting
+from confide.ledger import Ledger
+from confide.mechanisms.ranges.purchase import (
+    RangeQuery,
+    Ranges,
+    buy,
+    range_noise,
+)
+from confide.mechanisms.release import RangeRelease
+from confide.noise import Entropy, RandomState
+from confide.privacy import (
+    Budget,
+    Guarantee,
+    Neighbours,
+    Status,
+    check_budget,
+    row_budget,
+)
+
+THEOREM = "private-ranges.md#counts-exact"
+WHOLE = Ranges(share=1)
+
+
+@dataclass(frozen=True, slots=True)
+class BoughtRanges:
+    """Ranges with their guarantee, and a schema that later fits use for free."""
+
+    schema: Schema
+    release: RangeRelease
+    guarantee: Guarantee
+    events: tuple[Event, ...]
+
+
+def buy_ranges(
+    table: Any,
+    schema: Schema,
+    budget: Budget | None,
+    *,
+    neighbours: NeighbourSetting = None,
+    tail: float = WHOLE.tail,
+    ledger: LedgerSetting = None,
+    random_state: RandomState = None,
+) -> BoughtRanges:
+    """Release a range for every number column, and for a target that is a number.
+
+    Columns whose schema says ``range = "public"`` keep their limits. A later fit with the
+    schema that comes back takes its ranges as they are, and its guarantee says where they
+    come from.
+
+    Parameters
+    ----------
+    table : table, path or Dask collection
+        What a fit takes.
+    budget : Pure, Approx or Zcdp
+        What the ranges may cost.
+    neighbours : "add-remove", "replace-one" or None
+        The relation to protect; None is add-remove.
+    tail : float
+        The share of values that may lie below a range, and above it.
+    ledger : Ledger, path or None
+        The book to charge, under the name of the schema.
+    """
+    price = check_budget(budget)
+    settings = replace(WHOLE, tail=tail)
+    relation = Neighbours.of(Neighbours.ADD_REMOVE if neighbours is None else neighbours)
+    queries = _queries(schema, settings.tail)
+    if not queries:
+        raise InvalidParameter(
+            "schema", "with a number column whose range may be bought", "none such"
+        )
+    each = row_budget(price, schema.rows_per_person)
+    noise, event = range_noise(each, len(queries), relation)
+    events = group_events((event,), schema.rows_per_person)
+    guarantee = Guarantee(price, relation, Status.PROVED, THEOREM)
+    counts = _count(table, CountCells(schema, queries))
+    entropy = Entropy.of(random_state)
+    entry = NOT_BOOKED
+    if ledger is not None:
+        book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
+        charge = book.charge(
+            dataset_name(schema, ledger),
+            price,
+            events,
+            neighbours=relation,
+            what="ranges",
+            private=entropy.secret,
+        )
+        entry = str(charge.number)
+    release = buy(queries, counts, noise, entropy, settings.share)
+    bought = Purchase(
+        "ranges",
+        schema.name,
+        tuple(release.ranges),
+        str(price),
+        str(relation),
+        datetime.now(UTC).date().isoformat(),
+        entry,
+    )
+    narrowed = schema.with_ranges(release.ranges)
+    found = replace(narrowed, bought=(*schema.bought, bought))
+    stated = guarantee if entropy.secret else guarantee.seeded()
+    return BoughtRanges(found, release, stated, events)
+
+
+def _queries(schema: Schema, tail: float) -> tuple[RangeQuery, ...]:
+    parts: list[Any] = [*schema.columns, schema.target]
+    return tuple(
+        RangeQuery(part.name, part.grid, tail, tail, part.has_limits)
+        for part in parts
+        if part.grid is not None and part.range != "public"
+    )
+
+
+def _count(X: Any, cells: CountCells) -> list[Array]:
+    table = parted_table(X, None)
+    if table is not None:
+        return count_in_parts(table, cells, beside=False)
+    schema = cells.schema
+    return list(cells(schema.kept(read_table(X, schema)), None))

@@ -1,0 +1,1 @@
+"""Ranges of columns, bought from a part of the budget before a fit."""

@@ -1,0 +1,178 @@
+"""Ranges that are bought: what counts cost, and what a fit costs after them."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from confide.accounting import GaussianEvent, PureEvent, compose
+from confide.data.schema.range_grid import PARTS, RangeGrid, regroup
+from confide.mechanisms import Intervals, ObjectivePerturbation, WithIntervals, WithRanges
+from confide.mechanisms.ranges import purchase
+from confide.mechanisms.ranges.purchase import RangeQuery, range_noise, read_range
+from confide.noise import Entropy, Gaussian, Laplace
+from confide.objectives import Clipped, Logistic, Objective, Squared
+from confide.privacy import Approx, Neighbours, Pure, Zcdp
+
+ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
+LOGISTIC = Objective(Logistic(), 4)
+SQUARES = Objective(Clipped(Squared(), 0.5), 4, target_bound=1.0)
+LIMITS = st.sampled_from([(None, None), (0.0, None), (None, 5.0), (0.0, 1e7), (18.0, 90.0)])
+NUMBERS = st.floats(allow_nan=True, allow_infinity=True)
+
+
+def queries(count, lower=None, upper=None):
+    grid = RangeGrid.between(lower, upper)
+    known = lower is not None and upper is not None
+    return tuple(RangeQuery(f"x{j}", grid, 0.01, 0.01, known) for j in range(count))
+
+
+def looks(grid, values):
+    """Return what two looks see, with all cells divided in the second."""
+    counts = grid.count(grid.place(np.array(values)))
+    return np.concatenate([counts.sum(axis=1), counts.ravel()])
+
+
+def moved(relation, columns):
+    """Return how far one record moves the looks at all columns."""
+    grid = RangeGrid.between(None, None)
+    before = looks(grid, [1.0, 3.0])
+    after = looks(grid, [3.0] if relation is ADD else [-70.0, 3.0])
+    return np.tile(before - after, columns)
+
+
+@pytest.mark.parametrize("columns", [1, 3, 14])
+@pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
+def test_a_record_in_all_columns_costs_the_budget_and_no_more(relation, columns):
+    difference = moved(relation, columns)
+    laplace, event = range_noise(Pure("0.3"), columns, relation)
+    assert event == PureEvent(Fraction(3, 10))
+    assert np.abs(difference).sum() / laplace.scale == pytest.approx(0.3)
+    assert np.abs(difference).sum() / laplace.scale <= 0.3
+    gaussian, event = range_noise(Zcdp("0.02"), columns, relation)
+    shift = np.linalg.norm(difference) / gaussian.scale
+    assert shift <= event.mu
+    assert shift == pytest.approx(event.mu) == pytest.approx(0.2)
+
+
+def test_a_forgotten_look_is_seen(monkeypatch):
+    monkeypatch.setattr(purchase, "LOOKS", 1)
+    noise, _ = range_noise(Pure("0.3"), 3, ADD)
+    assert np.abs(moved(ADD, 3)).sum() / noise.scale > 0.59
+
+
+def test_a_record_that_comes_back_elsewhere_is_seen(monkeypatch):
+    monkeypatch.setattr(Neighbours, "shifts", property(lambda _: 1))
+    noise, _ = range_noise(Pure("0.3"), 3, REPLACE)
+    assert np.abs(moved(REPLACE, 3)).sum() / noise.scale > 0.59
+
+
+@pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
+@pytest.mark.parametrize("objective", [LOGISTIC, SQUARES], ids=["logistic", "squares"])
+@pytest.mark.parametrize("with_intervals", [False, True])
+def test_ranges_and_fit_cost_one_budget(objective, relation, with_intervals):
+    mechanism = ObjectivePerturbation()
+    if with_intervals:
+        mechanism = WithIntervals(mechanism, Intervals(share=0.2), 1000)
+    for budget in (Pure(1), Zcdp("0.1"), Approx(1, "1e-6")):
+        found = WithRanges(mechanism, queries(3)).calibrate(objective, budget, relation)
+        if isinstance(budget, Pure):
+            assert sum(event.epsilon for event in found.events) <= budget.epsilon
+        elif isinstance(budget, Approx):
+            spent = compose(found.events, budget.delta)
+            assert 0.9 * budget.epsilon <= spent.epsilon <= budget.epsilon * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
+@pytest.mark.parametrize("objective", [LOGISTIC, SQUARES], ids=["logistic", "squares"])
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "4"])
+def test_the_profile_of_the_fit_and_the_shift_of_ranges_compose(
+    objective, relation, epsilon
+):
+    """The integral of the theorem, by quadrature, is at most delta and hardly less."""
+    budget, mechanism = Approx(epsilon, "1e-6"), ObjectivePerturbation()
+    found = WithRanges(mechanism, queries(3)).calibrate(objective, budget, relation)
+    counts = purchase.LOOKS * 3 * relation.shifts
+    others = [e.mu for e in found.main.events if isinstance(e, GaussianEvent)]
+    mu = math.hypot(math.sqrt(counts) / found.count_noise.scale, *others)
+    profile = mechanism.profile(found.main)
+    if len(others) == len(found.main.events):
+        assert compose(found.events, budget.delta).epsilon <= budget.epsilon * (1 + 1e-9)
+        return
+
+    def integrand(z):
+        return norm.pdf(z) * min(
+            1.0, profile(max(0.0, float(epsilon) - mu * z - mu**2 / 2))
+        )
+
+    delta, _ = quad(integrand, -12, 12, limit=400)
+    assert delta <= 1e-6
+    assert delta >= 0.3e-6
+
+
+@given(LIMITS, st.lists(NUMBERS, min_size=1, max_size=12), st.data())
+def test_every_value_is_placed_by_itself(limits, values, data):
+    grid = RangeGrid.between(*limits)
+    place = data.draw(st.integers(0, len(values) - 1))
+    whole = grid.place(np.array(values))
+    assert grid.place(np.array(values[place : place + 1]))[0] == whole[place]
+    assert ((whole >= 0) == ~np.isnan(values)).all()
+    assert whole.max() < grid.cells * PARTS
+    assert (np.diff(grid.edges) > 0).all()
+
+
+@given(LIMITS, st.integers(0, 2**32 - 1), st.sampled_from([Gaussian(30.0), Laplace(20.0)]))
+def test_a_range_is_two_edges_of_the_grid(limits, seed, noise):
+    rng = np.random.default_rng(seed)
+    kinds = [
+        rng.normal(40, 10, 2000),
+        np.zeros(5000),
+        np.full(3, np.nan),
+        np.array([np.inf]),
+    ]
+    values = kinds[seed % len(kinds)]
+    grid = RangeGrid.between(*limits)
+    query = RangeQuery("x", grid, 0.01, 0.01, None not in limits)
+    counts = grid.count(grid.place(values))
+    lower, upper = read_range(query, counts, noise, Entropy.seeded(seed))
+    edges = grid.divided(np.full(grid.cells, PARTS))
+    assert lower < upper
+    assert np.isclose(edges, lower, rtol=1e-12, atol=0).any()
+    assert np.isclose(edges, upper, rtol=1e-12, atol=0).any()
+
+
+def test_parts_add_up_to_cells():
+    grid = RangeGrid.between(0.0, 100.0)
+    values = np.random.default_rng(0).uniform(0, 100, 500)
+    counts = grid.count(grid.place(values))
+    parts = np.ones(grid.cells, dtype=int)
+    parts[-2:] = 4
+    edges = grid.divided(parts)
+    found, _ = np.histogram(values, edges)
+    assert regroup(counts, parts).tolist() == found.tolist()
+
+
+@pytest.mark.parametrize(
+    ("limits", "values", "wanted"),
+    [
+        ((0.0, 1e7), np.random.default_rng(0).uniform(2e4, 9e4, 20_000), (2e4, 9e4)),
+        ((None, None), np.random.default_rng(1).normal(50, 10, 20_000), (25, 75)),
+        ((None, None), np.random.default_rng(2).uniform(-124, -114, 20_000), (-124, -114)),
+        ((0.0, 1e9), np.random.default_rng(3).uniform(1940, 2010, 20_000), (1940, 2010)),
+    ],
+)
+def test_generous_limits_are_narrowed(limits, values, wanted):
+    """Twenty purchases: ends within the width of the values, none cut off by a tenth."""
+    grid = RangeGrid.between(*limits)
+    query = RangeQuery("x", grid, 0.01, 0.01, None not in limits)
+    counts = grid.count(grid.place(values))
+    width = wanted[1] - wanted[0]
+    for seed in range(20):
+        lower, upper = read_range(query, counts, Gaussian(60.0), Entropy.seeded(seed))
+        assert wanted[0] - width <= lower <= wanted[0] + width / 10
+        assert wanted[1] - width / 10 <= upper <= wanted[1] + 1.1 * width

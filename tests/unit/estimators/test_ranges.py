@@ -1,0 +1,246 @@
+"""Fits that buy ranges of their columns, and ranges that are bought once for all fits."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from confide import (
+    Approx,
+    Category,
+    Ledger,
+    LinearRegression,
+    LogisticRegression,
+    Number,
+    PoissonRegression,
+    Pure,
+    Ranges,
+    Schema,
+    Target,
+    Zcdp,
+    buy_ranges,
+    load_model,
+)
+from confide.data import open_table
+from confide.errors import InvalidParameter
+
+BUDGET = Approx(1, "1e-6")
+TOWNS = ("north", "south")
+
+
+def people(rows=20_000, seed=0):
+    rng = np.random.default_rng(seed)
+    age, income = rng.normal(45, 12, rows), np.exp(rng.normal(10.5, 0.7, rows))
+    town = rng.integers(0, 2, rows)
+    score = (age - 45) / 12 + (np.log(income) - 10.5) + town - 0.5
+    return pd.DataFrame(
+        {
+            "age": age,
+            "income": income,
+            "town": np.array(TOWNS)[town],
+            "ill": np.where(rng.random(rows) < 1 / (1 + np.exp(-score)), "yes", "no"),
+            "dose": 40 + 5 * score + rng.normal(0, 3, rows),
+            "visits": rng.poisson(np.exp(0.5 * score)),
+        }
+    )
+
+
+TABLE = people()
+COLUMNS = (Number("age"), Number("income", lower=0, upper=1e9), Category("town", TOWNS))
+ILL = Schema(COLUMNS, Target("ill", labels=("no", "yes")), "people")
+DOSE = Schema(COLUMNS, Target("dose", range="private"), "people")
+VISITS = Schema(COLUMNS, Target("visits", range="private"), "people")
+TYPED = Schema(
+    (Number("age", 18, 90), Number("income", 0, 1e5), Category("town", TOWNS)), ILL.target
+)
+
+
+def accuracy(model, table=None):
+    table = TABLE if table is None else table
+    return np.mean(model.predict(table) == table["ill"])
+
+
+@pytest.mark.parametrize("budget", [BUDGET, Zcdp("0.1"), Pure(2)], ids=str)
+def test_nobody_has_to_guess_a_range(budget):
+    model = LogisticRegression(budget, schema=ILL, random_state=0).fit(TABLE)
+    lower, upper = model.release_.ranges.ranges["age"]
+    assert 0 <= lower < 30
+    assert 60 < upper <= 128
+    assert model.release_.guarantee.budget == budget
+    assert accuracy(model) > 0.69
+    narrow = model.schema_.columns[0]
+    assert (narrow.lower, narrow.upper) == (lower, upper)
+    assert model.schema is ILL
+    assert "effects hold inside" in str(model.summary())
+
+
+def test_generous_limits_cost_next_to_nothing():
+    scores = {}
+    for width in (1e5, 1e9):
+        columns = (Number("age", 0, width / 1e3), Number("income", 0, width), COLUMNS[2])
+        schema = Schema(columns, ILL.target)
+        for mode in ("public", "private"):
+            fits = [
+                LogisticRegression(BUDGET, schema=schema, ranges=mode, random_state=seed)
+                for seed in range(3)
+            ]
+            scores[mode, width] = np.mean([accuracy(fit.fit(TABLE)) for fit in fits])
+    assert scores["private", 1e9] > scores["private", 1e5] - 0.01
+    assert scores["private", 1e9] > scores["public", 1e9] + 0.05
+
+
+def test_a_target_without_limits():
+    model = LinearRegression(BUDGET, schema=DOSE, random_state=0).fit(TABLE)
+    lower, upper = model.release_.ranges.ranges["dose"]
+    assert 0 <= lower < 25
+    assert 55 < upper <= 128
+    assert model.score(TABLE, TABLE["dose"]) > 0.5
+    assert model.predict(TABLE).max() <= upper
+
+
+def test_counts_without_any_bound():
+    model = PoissonRegression(BUDGET, schema=VISITS, random_state=0).fit(TABLE)
+    assert model.release_.ranges.ranges["visits"][0] == 0
+    found, truth = model.predict(TABLE), TABLE["visits"]
+    assert np.corrcoef(found, truth)[0, 1] > 0.4
+    assert np.mean(found) == pytest.approx(np.mean(truth), rel=0.2)
+
+
+def test_a_model_file_keeps_what_was_bought(tmp_path):
+    for kind, schema in ((LogisticRegression, ILL), (PoissonRegression, VISITS)):
+        model = kind(BUDGET, schema=schema, intervals=0.2, random_state=1).fit(TABLE)
+        model.save(tmp_path / "model.json")
+        loaded = load_model(tmp_path / "model.json")
+        assert loaded.release_.ranges == model.release_.ranges
+        assert str(loaded.summary()) == str(model.summary())
+        assert np.array_equal(loaded.predict(TABLE[:50]), model.predict(TABLE[:50]))
+
+
+def test_ranges_and_fit_are_one_charge(tmp_path):
+    book = Ledger.open(tmp_path / "book.db")
+    book.set_limit("people", BUDGET)
+    LogisticRegression(BUDGET, schema=ILL, ledger=book).fit(TABLE)
+    assert book.account("people").left.epsilon == 0
+
+
+def test_a_stream_gives_what_memory_gives(tmp_path):
+    TABLE.to_parquet(tmp_path / "t.parquet", row_group_size=3000)
+    settings = {"schema": ILL, "random_state": 3}
+    whole = LogisticRegression(BUDGET, **settings).fit(TABLE)
+    streamed = LogisticRegression(BUDGET, **settings).fit(
+        open_table(tmp_path / "t.parquet")
+    )
+    assert streamed.release_.ranges == whole.release_.ranges
+    np.testing.assert_allclose(streamed.coef_, whole.coef_, rtol=1e-6)
+
+
+def test_who_buys_what():
+    def bought(schema, **settings):
+        model = LogisticRegression(BUDGET, schema=schema, random_state=0, **settings)
+        ranges = model.fit(TABLE).release_.ranges
+        return set() if ranges is None else set(ranges.ranges)
+
+    assert bought(TYPED) == {"age", "income"}
+    assert bought(TYPED, ranges="public") == set()
+    fixed = (Number("age", 18, 90, range="public"), *TYPED.columns[1:])
+    assert bought(Schema(fixed, ILL.target)) == {"income"}
+    assert bought(Schema(fixed, ILL.target), ranges="private") == {"income"}
+    few = Schema(TYPED.columns, ILL.target, rows=300)
+    assert bought(few) == set()
+    assert bought(few, neighbours="replace-one") == {"age", "income"}
+    asked = (Number("age", 18, 90, range="private"), *TYPED.columns[1:])
+    assert bought(Schema(asked, ILL.target, rows=300)) == {"age"}
+
+
+def test_no_limits_and_public_ranges_do_not_go_together():
+    with pytest.raises(InvalidParameter, match=r"have no limits: \['age'\]"):
+        LogisticRegression(BUDGET, schema=ILL, ranges="public").fit(TABLE)
+    with pytest.raises(InvalidParameter, match="ranges must be 'auto'"):
+        LogisticRegression(BUDGET, schema=ILL, ranges="some").fit(TABLE)
+    with pytest.raises(InvalidParameter, match="they are in its unit"):
+        LinearRegression(BUDGET, schema=DOSE, slope_bound=3.0).fit(TABLE)
+    with pytest.raises(InvalidParameter, match="share of ranges"):
+        Ranges(share=0)
+    with pytest.raises(InvalidParameter, match="less than 1"):
+        LogisticRegression(BUDGET, schema=ILL, ranges=Ranges(share=1)).fit(TABLE)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.full(40, 7.0),
+        np.full(40, np.nan),
+        np.array([3.0]),
+        np.array([np.inf, -np.inf] * 20),
+        np.full(40, 1e300),
+        np.array([2**60 + 1] * 40, dtype=object),
+        np.array([], dtype=float),
+    ],
+)
+@pytest.mark.parametrize("number", [Number("x"), Number("x", lower=100, upper=200)])
+def test_no_value_makes_a_fit_fail(values, number):
+    table = pd.DataFrame(
+        {"x": values, "y": ["a", "b"] * (len(values) // 2) or ["a"] * len(values)}
+    )
+    schema = Schema((number,), Target("y", labels=("a", "b")))
+    model = LogisticRegression(Pure(5), schema=schema, ranges="private", random_state=0)
+    model.fit(table)
+    assert np.isfinite(model.coef_).all()
+    lower, upper = model.release_.ranges.ranges["x"]
+    assert lower < upper
+
+
+@pytest.mark.parametrize("transform", ["log", "signed-log", "sqrt"])
+def test_declared_transforms(transform):
+    columns = (COLUMNS[0], Number("income", transform=transform), COLUMNS[2])
+    model = LogisticRegression(BUDGET, schema=Schema(columns, ILL.target), random_state=0)
+    assert accuracy(model.fit(TABLE)) > 0.69
+    assert f"{transform}(income)" in str(model.summary())
+    told = model.schema_.columns[1]
+    assert 0 <= told.lower < 2e4
+    assert 6e4 < told.upper < 1e7
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        {"lower": 0, "upper": 5, "transform": "log"},
+        {"lower": -1, "upper": 5, "transform": "sqrt"},
+        {"transform": "cube"},
+        {"range": "guess"},
+        {"upper": float("inf")},
+    ],
+)
+def test_bad_columns_are_refused(column):
+    with pytest.raises(InvalidParameter, match="'x'"):
+        Number("x", **column)
+
+
+def test_ranges_are_bought_once_for_all_fits(tmp_path):
+    book = Ledger.open(tmp_path / "book.db")
+    book.set_limit("people", Approx(2, "1e-5"))
+    bought = buy_ranges(TABLE, ILL, Approx("0.2", "1e-6"), ledger=book, random_state=0)
+    assert float(book.account("people").spent.epsilon) == pytest.approx(0.2)
+    path = tmp_path / "ranges.toml"
+    path.write_text(bought.schema.to_toml(), encoding="utf-8")
+    schema = Schema.from_toml(path)
+    assert schema == bought.schema
+    assert [one.kind for one in schema.bought] == ["ranges"]
+    model = LogisticRegression(BUDGET, schema=schema, random_state=0).fit(TABLE)
+    assert model.release_.ranges is None
+    assert any("paid for apart" in line for line in model.release_.guarantee.assumptions)
+    other = Schema(schema.columns, schema.target, "others", bought=schema.bought)
+    model = LogisticRegression(BUDGET, schema=other, random_state=0).fit(TABLE)
+    lines = model.release_.guarantee.assumptions
+    assert any("bought from 'people'" in line and "public here" in line for line in lines)
+
+
+def test_bought_ranges_of_counts_serve_poisson():
+    bought = buy_ranges(TABLE, VISITS, BUDGET, random_state=0)
+    model = PoissonRegression(BUDGET, schema=bought.schema, random_state=0).fit(TABLE)
+    assert np.mean(model.predict(TABLE)) == pytest.approx(TABLE["visits"].mean(), rel=0.2)
+
+
+def test_nothing_to_buy_is_said():
+    schema = Schema((Category("town", TOWNS),), ILL.target)
+    with pytest.raises(InvalidParameter, match="a number column"):
+        buy_ranges(TABLE, schema, BUDGET)
