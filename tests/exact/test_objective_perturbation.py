@@ -259,7 +259,7 @@ def test_the_second_noise_pays_for_the_tolerance_it_is_solved_to(ridge, copies):
     budget = Zcdp(40)
     mechanism = ObjectivePerturbation()
     found = mechanism.calibrate(
-        objective("logistic", dimension=22, l2=ridge), budget, ADD, copies=copies
+        objective("logistic", dimension=3, l2=ridge), budget, ADD, copies=copies
     )
     share = 2.5e-11 * min(max(1, ridge), 40) * found.objective.lipschitz
     assert found.tolerance == pytest.approx(share / min(ridge, 1), abs=0)

@@ -280,9 +280,6 @@ class Calibration:
 
 
 SHARE_OF_A_RECORD = 2.5e-11
-COLUMNS_OF_THE_SHARE = 22
-"""With fewer columns the share is smaller: rows curve each direction more, and the
-noise of the linear term shows less."""
 LARGEST_GROWTH = 40.0
 LONG = 20.0
 """So many usual lengths of coefficients are not shortened."""
@@ -301,8 +298,7 @@ def solver_tolerance(objective: Objective, asked: float | None) -> float:
     if asked is not None:
         return asked * max(1.0, 1 / convexity)
     few = 4 * objective.smoothness
-    share = SHARE_OF_A_RECORD * min(1.0, objective.dimension / COLUMNS_OF_THE_SHARE)
-    share *= min(max(1.0, convexity / few), LARGEST_GROWTH)
+    share = SHARE_OF_A_RECORD * min(max(1.0, convexity / few), LARGEST_GROWTH)
     found = share * objective.lipschitz / min(convexity, few)
     return max(found, certain_tolerance(objective))
 
