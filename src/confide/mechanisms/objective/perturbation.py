@@ -412,7 +412,7 @@ def _free_logistic_ridge(
             return factor * unit / float(epsilon) * slack
         case Zcdp(rho=rho):
             each = math.sqrt(2 * float(rho) / copies)
-            return ZCDP_RIDGE * shifts * objective.row_norm**2 / each * slack
+            return ZCDP_RIDGE * shifts * objective.row_square / each * slack
         case _:
             assert_never(budget)
 
