@@ -132,7 +132,9 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             neighbours,
             self._rule(),
             schema,
-            bounding_for(mechanism, schema, norm, fit_intercept=intercept),
+            bounding_for(
+                mechanism, schema, norm, fit_intercept=intercept, intervals=intervals
+            ),
             None if self._ridge_is_automatic else float(self.l2),
             float(self.l1),
             self.penalty,
