@@ -191,7 +191,7 @@ def test_gradients_beyond_doubles_keep_their_bound(name, stretch, fine):
 
 
 def weighed(task, most):
-    """Return a problem whose records count min(1, most/‖x‖)."""
+    """Return a problem whose records count min(4, most/‖x‖) times."""
     objective = replace(task.objective, row_norm=most, longest_row=task.objective.row_norm)
     return replace(task, objective=objective, rows=task.rows.weighed(most))
 
@@ -201,8 +201,8 @@ def weighed(task, most):
 def test_gradients_of_weighted_records_keep_their_bounds(name, stretch):
     mpmath.mp.dps = 60
     whole, rng = problem(name, count=300, columns=5, stretch=stretch)
-    task = weighed(whole, 0.2 * stretch)
-    assert task.rows.weight.max() < 1
+    task = weighed(whole, 0.7 * stretch)
+    assert task.rows.weight.min() < 1 < task.rows.weight.max()
     theta = Twofold.of(rng.normal(size=6) / stretch)
     exact = exact_gradient(name, task, theta)
     plain, mass = task.gradient(theta.high)

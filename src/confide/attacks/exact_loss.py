@@ -12,6 +12,7 @@ import numpy as np
 
 from confide._types import Array
 from confide.data import bound_rows
+from confide.data.rows.in_memory import HEAVIEST
 from confide.errors import InvalidParameter
 from confide.noise import RoundNoise
 from confide.objectives import L1, Box, Objective
@@ -169,11 +170,11 @@ def _gradient_and_determinant(
 
 
 def _weights(objective: Objective, features: Array) -> Array:
-    """Return how much records count: min(1, X/‖x‖) where they are weighed."""
+    """Return how often records count."""
     if not objective.weighted:
         return np.ones(len(features))
     lengths = np.linalg.norm(features, axis=1)
-    return objective.row_norm / np.maximum(lengths, objective.row_norm)
+    return objective.row_norm / np.maximum(lengths, objective.row_norm / HEAVIEST)
 
 
 def _box_atoms(

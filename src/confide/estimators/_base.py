@@ -136,7 +136,9 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             neighbours,
             self._rule(schema),
             schema,
-            bounding_for(mechanism, schema, norm, fit_intercept=intercept),
+            bounding_for(
+                mechanism, schema, norm, fit_intercept=intercept, intervals=intervals
+            ),
             None if self._ridge_is_automatic else float(self.l2),
             float(self.l1),
             self.penalty,

@@ -28,7 +28,8 @@ from confide.mechanisms import (
     Release,
     WithIntervals,
 )
-from confide.mechanisms.base import WEIGHTED_RECORDS, EntryMechanism
+from confide.mechanisms.base import EntryMechanism
+from confide.mechanisms.intervals.mechanism import weighs_records
 from confide.mechanisms.ranges.purchase import (
     RangeQuery,
     Ranges,
@@ -82,8 +83,8 @@ class Bounding:
     """A public length of rows, or public bounds on entries; the intercept's height.
 
     ``few`` bounds the entries of rows that are bounded by their length already. ``most``
-    is how long a row counts at most, the constant column included: the records of longer
-    ones are weighed. None leaves every record at its whole weight.
+    is the length, the constant column included, whose records count once where records
+    are weighed; None where they all do.
     """
 
     row_norm: float
@@ -114,16 +115,20 @@ class Bounding:
 
 
 def bounding_for(
-    mechanism: Mechanism, schema: Schema | None, row_norm: float, *, fit_intercept: bool
+    mechanism: Mechanism,
+    schema: Schema | None,
+    row_norm: float,
+    *,
+    fit_intercept: bool,
+    intervals: Intervals | None = None,
 ) -> Bounding:
     """Return how rows are bounded for a mechanism, from public settings alone."""
     kept = mechanism.row_bounds if isinstance(mechanism, EntryMechanism) else None
     if schema is not None:
         few = None if kept is None else EntryBounds(float(schema.weights.max()))
         height = INTERCEPT_HEIGHT if fit_intercept else 0.0
-        most = None
-        if WEIGHTED_RECORDS in mechanism.needs:
-            most = schema.record_norm(height)
+        weighs = weighs_records(mechanism, intervals)
+        most = schema.record_norm(height) if weighs else None
         return Bounding(1.0, height, few=few, most=most)
     if kept is None:
         return Bounding(row_norm, INTERCEPT_HEIGHT * row_norm if fit_intercept else 0.0)

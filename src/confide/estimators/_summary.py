@@ -35,7 +35,7 @@ def release_facts(release: Release) -> Facts:
     facts = (("Noise", noises), ("Ridge", f"l2 = {release.l2:.6g}"))
     if release.record_norm is None:
         return facts
-    text = f"rows longer than {release.record_norm:.3g} count less, in proportion"
+    text = f"a row of length {release.record_norm:.3g} counts once, longer ones less"
     return (*facts, ("Records", text))
 
 

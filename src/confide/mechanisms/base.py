@@ -166,7 +166,7 @@ EQUAL_RECORDS = Need(
     "use mechanism='objective' or 'output'",
 )
 WEIGHTED_RECORDS = Need(
-    "records that count alike, or less where their rows are long",
+    "records that count alike, or the less the longer their rows are",
     lambda objective: objective.row_norm <= objective.reach,
     "declare how long a row can be",
 )

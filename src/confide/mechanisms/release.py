@@ -144,8 +144,9 @@ class Release:
 
     What only some mechanisms release is None elsewhere: the ``support`` of every copy, the
     bounds on entries, intervals; ``weights`` of an adaptive penalty; the share of a budget
-    that was ``retrieved``; ``ridges`` that were chosen privately; ``record_norm``, how long
-    a row may be for its record to count whole; ``ranges`` of columns.
+    that was ``retrieved``; ``ridges`` that were chosen privately; ``record_norm``, the
+    length of a row whose record counts once, where longer ones count less; ``ranges`` of
+    columns.
     """
 
     value: Array

@@ -2,7 +2,7 @@
 
     F(θ) = Σᵢ wᵢφ(⟨xᵢ,θ⟩, yᵢ) + ⟨b,θ⟩ + r(θ) + ½ Σⱼ Λⱼθⱼ²      over θ in C
 
-Records count wᵢ = min(1, X/‖xᵢ‖) where rows may be longer than X, and once elsewhere.
+Records count wᵢ = min(4, X/‖xᵢ‖) times where they are weighed, and once elsewhere.
 Everything an `Objective` knows is public; the rows and the linear term b come in as
 arguments of whoever minimises it.
 """
@@ -14,6 +14,7 @@ import numpy as np
 
 from confide._types import Array
 from confide.data.rows.entry_bounds import EntryBounds, length_beside
+from confide.data.rows.in_memory import HEAVIEST
 from confide.errors import InvalidParameter
 from confide.objectives.clipped_loss import is_squared
 from confide.objectives.constraints import Constraint, L2Ball
@@ -121,6 +122,11 @@ class Objective:
     def row_square(self) -> float:
         """X·X̄: the largest w‖x‖²."""
         return self.row_norm * self.reach
+
+    @property
+    def heaviest_slope(self) -> float:
+        """The largest slope of the loss times the weight of its record."""
+        return self.slope_bound * (HEAVIEST if self.weighted else 1.0)
 
     @property
     def columns(self) -> int:

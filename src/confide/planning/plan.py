@@ -21,7 +21,6 @@ from scipy.special import ndtri
 
 from confide._types import Array
 from confide.data import INTERCEPT_HEIGHT, Schema
-from confide.data.schema.schema import RECORD_SHARE
 from confide.errors import ConfideError, InvalidParameter, MissingPublicBound, UnmetNeeds
 from confide.mechanisms import (
     MECHANISMS,
@@ -31,7 +30,7 @@ from confide.mechanisms import (
     Mechanism,
     WithIntervals,
 )
-from confide.mechanisms.base import WEIGHTED_RECORDS
+from confide.mechanisms.intervals.mechanism import weighs_records
 from confide.objectives import (
     MODELS,
     USUAL_CLIP,
@@ -61,8 +60,7 @@ class Plan:
     ``shrinkage`` is the share of a coefficient that the ridge takes away (negative where
     strong noise inflates it instead); ``typical_coefficient`` is the size that the
     signal gives a coefficient if all share it evenly. All in the user's units.
-    ``curvature`` and ``scatter`` are the loss's mean curvature and squared slope per row,
-    as a typical record counts: ``record_weight`` times, where a schema's are weighed.
+    ``curvature`` and ``scatter`` are the loss's mean curvature and squared slope per row.
     ``intervals`` is how a fit would pay for them; without it none would be released, and
     widths are those of intervals that nothing is paid for.
     """
@@ -89,7 +87,6 @@ class Plan:
     typical_coefficient: float = math.nan
     curvature: float = math.nan
     scatter: float = math.nan
-    record_weight: float = 1.0
 
     @property
     def family(self) -> Family:
@@ -282,7 +279,7 @@ def make_plan(
             objective.loss, columns.weights, len(columns.columns), objective.target_bound
         )
         objective = replace(objective, coef_norm_guess=guess)
-        if WEIGHTED_RECORDS in chosen.needs:
+        if weighs_records(chosen, wish):
             most, longest = columns.record_norm(INTERCEPT_HEIGHT), objective.row_norm
             objective = replace(objective, row_norm=most, longest_row=longest)
     count = _whole("rows", rows)
@@ -309,7 +306,6 @@ def make_plan(
         fixed.objective.strong_convexity,
         fixed,
         joint,
-        record_weight=RECORD_SHARE if objective.weighted else 1.0,
     )
     return _solve_errors(draft)
 
@@ -365,10 +361,9 @@ def _solve_errors(plan: Plan) -> Plan:
     loss, across = plan.calibration.objective.loss, plan.columns - 1
     unit = plan.row_norm / math.sqrt(plan.columns)
     units = np.array([unit, INTERCEPT_HEIGHT * plan.row_norm])
-    counted = plan.record_weight * plan.rows
-    ridge = plan.ridge / (counted * units**2)
+    ridge = plan.ridge / (plan.rows * units**2)
     on_term, last = plan.noise_variances
-    pull = on_term / (counted * units) ** 2
+    pull = on_term / (plan.rows * units) ** 2
     people = synthetic_population(plan.family, plan.columns, plan.signal, plan.target_bound)
     free = people.centre(loss, np.zeros(2), 0.0, np.array([plan.signal, 0.0]))
     centre, stray, before = free, 0.0, math.inf
@@ -392,12 +387,8 @@ def _solve_errors(plan: Plan) -> Plan:
         sampling_error=shared * math.sqrt(sampling[0] + across * sampling_across),
         shrinkage=float(1 - centre[0] / free[0]),
         typical_coefficient=float(shared * free[0]),
-        curvature=plan.record_weight
-        * float(at.hessian[0, 0] + across * at.hessian_across)
-        / plan.columns,
-        scatter=plan.record_weight**2
-        * float(at.scatter[0, 0] + across * at.scatter_across)
-        / plan.columns,
+        curvature=float(at.hessian[0, 0] + across * at.hessian_across) / plan.columns,
+        scatter=float(at.scatter[0, 0] + across * at.scatter_across) / plan.columns,
     )
 
 

@@ -67,7 +67,7 @@ def careful_gradient(
 def split_gradient(problem: Problem, theta: Twofold) -> tuple[Twofold, float]:
     """Return ∇f(θ) and a bound on the length of its error, with slopes in doubles."""
     objective, rows = problem.objective, problem.rows
-    loss, longest, steepest = objective.loss, objective.reach, objective.slope_bound
+    loss, longest, steepest = objective.loss, objective.reach, objective.heaviest_slope
     exact = _wide(theta.high) + theta.low
     point = _Point.of(rows, exact)
     at_once = problem.sum_shape.rows_added
@@ -235,7 +235,7 @@ class _Rounding:
         curvature = curvature_bound(objective.loss, objective.public)
         inner = curvature * self.inner * objective.reach * length
         whole = objective.row_norm * (count * inner + self.margin * curvature * margins)
-        whole += objective.reach * count * self.outer * objective.slope_bound
+        whole += objective.reach * count * self.outer * objective.heaviest_slope
         outside = float(np.linalg.norm(problem.linear)) + length * float(
             problem.ridge.max()
         )

@@ -92,7 +92,7 @@ class Grids:
         """Return those for the rows of a problem."""
         objective = problem.objective
         bits = leading_bits(problem.sum_shape.entries)
-        return cls(bits, objective.reach, objective.slope_bound)
+        return cls(bits, objective.reach, objective.heaviest_slope)
 
     def of_rows(self, numbers: Numbers) -> list[Numbers]:
         """Return four parts of every entry; fewer where the others are known to be 0."""
@@ -291,7 +291,7 @@ class Rounding:
             (self.slope + weighing) * slope_scale(objective)
             + curvature * self.margin * objective.reach * length
         ) * objective.row_norm
-        per_row += self.outer * objective.slope_bound * objective.reach
+        per_row += self.outer * objective.heaviest_slope * objective.reach
         outside = 4 * TWOFOLD_UNIT * (linear + ridge * length)
         return 1.01 * (count * per_row + outside)
 

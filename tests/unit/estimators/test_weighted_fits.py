@@ -19,12 +19,17 @@ from confide import (
     Target,
 )
 from confide.data import INTERCEPT_HEIGHT
-from confide.data.schema.schema import RECORD_SHARE
-from confide.errors import UnmetNeeds
+from confide.data.rows.in_memory import HEAVIEST
+from confide.errors import InvalidParameter, UnmetNeeds
 from confide.estimators import load_model
-from confide.mechanisms import MECHANISMS
+from confide.mechanisms import (
+    MECHANISMS,
+    Intervals,
+    ObjectivePerturbation,
+    WithIntervals,
+)
 from confide.mechanisms.base import WEIGHTED_RECORDS
-from confide.objectives import Clipped, Objective, Squared
+from confide.objectives import Clipped, Logistic, Objective, Squared
 from confide.planning import make_plan
 from confide.privacy import Neighbours
 
@@ -65,8 +70,7 @@ def people(count=4000, seed=0):
 def test_the_typical_length_follows_from_the_columns(columns, square):
     schema = Schema(columns, Target("y", labels=("no", "yes")))
     assert schema.typical_length == pytest.approx(math.sqrt(square))
-    whole = RECORD_SHARE * math.sqrt(square + 0.09)
-    assert schema.record_norm(0.3) == pytest.approx(whole)
+    assert schema.record_norm(0.3) == pytest.approx(math.sqrt(square + 0.09))
 
 
 def test_typical_rows_of_evenly_spread_columns_have_the_typical_length():
@@ -104,7 +108,7 @@ def test_rows_are_weighed_for_mechanisms_that_weigh_them(mechanism):
         return
     lengths = np.hypot(np.linalg.norm(SCHEMA.design(table), axis=1), INTERCEPT_HEIGHT)
     assert objective.row_norm == SCHEMA.record_norm(INTERCEPT_HEIGHT)
-    expected = np.minimum(1, objective.row_norm / lengths)
+    expected = np.minimum(HEAVIEST, objective.row_norm / lengths)
     np.testing.assert_allclose(rows.weight, expected, rtol=1e-12)
 
 
@@ -115,7 +119,7 @@ def test_a_fit_minimises_the_weighted_loss_in_original_units():
     model.fit(table)
     design = np.column_stack([SCHEMA.design(table), np.full(len(table), INTERCEPT_HEIGHT)])
     lengths = np.linalg.norm(design, axis=1)
-    weights = np.minimum(1, SCHEMA.record_norm(INTERCEPT_HEIGHT) / lengths)
+    weights = SCHEMA.record_norm(INTERCEPT_HEIGHT) / lengths
     plain = PlainRegression(C=100.0, fit_intercept=False, tol=1e-10, max_iter=10_000)
     plain.fit(design, table.y, sample_weight=weights)
     chances = plain.predict_proba(design)
@@ -142,16 +146,13 @@ def test_a_plan_counts_records_as_a_fit_does():
     release = model.fit(people()).release_
     assert plan.noise_scale == pytest.approx(release.noise[0].scale)
     assert plan.ridge == pytest.approx(release.l2)
-    assert plan.record_weight == RECORD_SHARE
-    other = make_plan(4000, len(SCHEMA.features), Approx(1, 1e-6))
-    assert other.record_weight == 1
 
 
 def test_a_summary_says_that_records_are_weighed_and_a_file_keeps_it(tmp_path):
     model = LogisticRegression(Approx(1, 1e-6), schema=SCHEMA, random_state=0)
     release = model.fit(people()).release_
     assert release.record_norm == SCHEMA.record_norm(INTERCEPT_HEIGHT)
-    assert f"rows longer than {release.record_norm:.3g} count less" in str(model.summary())
+    assert f"length {release.record_norm:.3g} counts once" in str(model.summary())
     model.save(tmp_path / "model.json")
     again = load_model(tmp_path / "model.json")
     assert again.release_.record_norm == release.record_norm
@@ -159,4 +160,21 @@ def test_a_summary_says_that_records_are_weighed_and_a_file_keeps_it(tmp_path):
     plain = LogisticRegression(Approx(1, 1e-6), schema=SCHEMA, mechanism="momentum")
     plain.set_params(random_state=0).fit(people())
     assert plain.release_.record_norm is None
-    assert "count less" not in str(plain.summary())
+    assert "counts once" not in str(plain.summary())
+
+
+def test_intervals_that_believe_the_model_weigh_no_records():
+    """The curvature of weighted records is not their scatter."""
+    budget = Approx(1, 1e-6)
+    for variant, weighs in (("tight", True), ("model-based", False)):
+        settings = {"variant": variant}
+        model = LogisticRegression(
+            budget, schema=SCHEMA, intervals=settings, random_state=0
+        )
+        assert (model.fit(people()).release_.record_norm is not None) is weighs
+        plan = make_plan(4000, SCHEMA, budget, intervals=settings)
+        assert plan.calibration.objective.weighted is weighs
+    target = Objective(Logistic(), 3, longest_row=2.0)
+    forced = WithIntervals(ObjectivePerturbation(), Intervals(variant="model-based"))
+    with pytest.raises(InvalidParameter, match="where records are weighed"):
+        forced.calibrate(target, budget, Neighbours.ADD_REMOVE)

@@ -195,7 +195,7 @@ class PartitionedRows:
 
     @property
     def weighted(self) -> bool:
-        """Whether records count by their lengths, long ones less than once."""
+        """Whether records count by the lengths of their rows."""
         return self.sample.weighted
 
     @property

@@ -5,9 +5,9 @@ and adds the results. The order of addition depends on the shape alone, never on
 number of threads, so a fit is the same on every machine of one kind.
 
 A row longer than the public bound is scaled down to it, record by record. The factor is
-kept next to the features instead of a scaled copy of them. A row may also be longer than
-what a record may weigh: `InMemoryRows.weighed` gives every record a weight w <= 1 with
-which its loss counts. `Block.weigh` is the one place where weights meet the loss.
+kept next to the features instead of a scaled copy of them. Rows of any length may also
+be weighed: `InMemoryRows.weighed` says how often the loss of a record counts, long rows
+less often. `Block.weigh` is the one place where weights meet the loss.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -141,6 +141,8 @@ so that rounding never exceeds it."""
 LONG_ROW, SHRINKAGE = 2.0**400, 2.0**-600
 """Longer rows are divided: else their squares, and products with them, might overflow."""
 MANY_BLOCKS = 48
+HEAVIEST = 4.0
+"""No record counts more often, however short its row."""
 
 
 class Rows(Protocol):
@@ -183,7 +185,7 @@ class Rows(Protocol):
 
     @property
     def weighted(self) -> bool:
-        """Whether records count by their lengths, long ones less than once."""
+        """Whether records count by the lengths of their rows."""
         ...
 
     @property
@@ -272,7 +274,7 @@ class InMemoryRows:
 
     @property
     def weighted(self) -> bool:
-        """Whether records count by their lengths, long ones less than once."""
+        """Whether records count by the lengths of their rows."""
         return self.weight is not None
 
     @property
@@ -305,12 +307,13 @@ class InMemoryRows:
         return InMemoryRows(features, target, factor, self.height, weight=weight)
 
     def weighed(self, most: float) -> "InMemoryRows":
-        """Return the same rows with the weights min(1, most/‖x‖), a record's by itself.
+        """Return the same rows with weights most/‖x‖, or the heaviest for short rows.
 
-        No weight times the length of its row passes ``most``, whatever rounding does.
+        They are those of a record by itself. No weight times the length of its row passes
+        ``most``, whatever rounding does; the heaviest is a power of two, which costs none.
         """
-        lengths, sure = self.lengths(), np.zeros(self.count, dtype=bool)
-        weight = shortening(lengths, most, self.dimension + 1, sure)
+        lengths, sure = HEAVIEST * self.lengths(), np.zeros(self.count, dtype=bool)
+        weight = HEAVIEST * shortening(lengths, most, self.dimension + 1, sure)
         return replace(self, weight=weight)
 
     def with_target(self, code: Callable[[AnyArray], Array]) -> "InMemoryRows":

@@ -113,8 +113,6 @@ UNNAMED = "data"
 MOST_ROWS_PER_PERSON = 10**6
 SHARE_POWER = 0.25
 """A column of k features gets a share of the length proportional to k to minus this."""
-RECORD_SHARE = 0.7
-"""Records of rows longer than this share of a typical length count less."""
 ROUNDING_MARGIN = 1e-14
 """By so much rows stay shorter than 1, so that rounding never makes one longer."""
 
@@ -125,7 +123,7 @@ class Schema:
 
     Every column gets a share of the unit length by a public rule: a column of k levels
     counts as k^(−1/2) of a number, because its indicators share the noise between them.
-    Most rows are shorter: `record_norm` says from which length on records count less.
+    Most rows are shorter: `record_norm` is the length whose records count once.
 
     ``name`` is the name of the dataset, under which a ledger books what is spent on it; a
     fit with a ledger needs one.
@@ -268,13 +266,12 @@ class Schema:
         return min(1.0, math.sqrt(float(self.weights**2 @ np.concatenate(squares))))
 
     def record_norm(self, height: float) -> float:
-        """Return X, how long a row may be for its record to count whole.
+        """Return X, the length of a row, beside a constant column, that counts once.
 
-        It is a share of the typical length beside a constant column. Where a mechanism
-        weighs records those of longer rows count X/‖x‖, so that none moves a fit by more
-        than a row of length X would.
+        It is the typical one. Where a mechanism weighs records they count X/‖x‖ times, so
+        that none moves a fit by more than a row of length X would.
         """
-        return RECORD_SHARE * math.hypot(self.typical_length, height)
+        return math.hypot(self.typical_length, height)
 
     @cached_property
     def _encoder(self) -> Encoder:

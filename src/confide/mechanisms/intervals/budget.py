@@ -135,6 +135,12 @@ def split_between(
             "curvature says nothing about scatter",
             variant,
         )
+    if variant == "model-based" and objective.weighted:
+        raise InvalidParameter(
+            "variant",
+            "'tight' where records are weighed: their curvature is not their scatter",
+            variant,
+        )
     chosen: IntervalMechanism = able
     whole = budget
     if variant == "published":

@@ -16,7 +16,7 @@ from confide._types import Array
 from confide.accounting import Event
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import Calibration, Mechanism, Need
+from confide.mechanisms.base import WEIGHTED_RECORDS, Calibration, Mechanism, Need
 from confide.mechanisms.intervals.budget import (
     NOTHING,
     SplitBudget,
@@ -95,6 +95,12 @@ class Intervals:
         if isinstance(value, Sequence) and not isinstance(value, str):
             return cls(split=tuple(value))
         return cls(share=value)
+
+
+def weighs_records(mechanism: Mechanism, intervals: Intervals | None) -> bool:
+    """Whether a fit weighs records: their curvature alone says nothing of their scatter."""
+    alone = intervals is not None and intervals.variant == "model-based"
+    return WEIGHTED_RECORDS in mechanism.needs and not alone
 
 
 def _three_parts(split: Any) -> tuple[Fraction, ...]:
