@@ -17,6 +17,7 @@ import numpy as np
 
 from confide.accounting.events import EVENTS, event_from
 from confide.data import EntryBounds, Schema
+from confide.data.schema.schema import EARLIER_SHARE_POWER
 from confide.errors import InvalidParameter
 from confide.mechanisms import MECHANISMS, Release
 from confide.mechanisms.release import (
@@ -229,8 +230,13 @@ def budget_of(record: Any) -> Any:
 
 
 def schema_of(record: Any) -> Schema | None:
-    """Return the schema of a model, if it has one."""
-    return None if record is None else Schema.from_mapping(record)
+    """Return the schema of a model, if it has one.
+
+    Files of earlier versions say nothing about how columns share the length of a row.
+    """
+    if record is None:
+        return None
+    return Schema.from_mapping({"share_power": EARLIER_SHARE_POWER, **record})
 
 
 def mechanism_of(record: Any) -> Any:

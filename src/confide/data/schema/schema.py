@@ -111,8 +111,10 @@ def unidentified_directions(
 UNNAMED = "data"
 """The name of a dataset that nobody named; no ledger books under it."""
 MOST_ROWS_PER_PERSON = 10**6
-SHARE_POWER = 0.25
+SHARE_POWER = 0.0
 """A column of k features gets a share of the length proportional to k to minus this."""
+EARLIER_SHARE_POWER = 0.25
+"""What it was in model files that do not say."""
 ROUNDING_MARGIN = 1e-14
 """By so much rows stay shorter than 1, so that rounding never makes one longer."""
 
@@ -121,8 +123,8 @@ ROUNDING_MARGIN = 1e-14
 class Schema:
     """Columns, target and a name; gives a design matrix whose rows are no longer than 1.
 
-    Every column gets a share of the unit length by a public rule: a column of k levels
-    counts as k^(−1/2) of a number, because its indicators share the noise between them.
+    Every column gets a share of the unit length by a public rule: all get the same, or with
+    ``share_power`` a column of k levels k^(−share_power) of what a number gets.
     Most rows are shorter: `record_norm` is the length whose records count once.
 
     ``name`` is the name of the dataset, under which a ledger books what is spent on it; a
@@ -139,6 +141,7 @@ class Schema:
     rows_per_person: int = 1
     rows: int | None = None
     bought: tuple[Purchase, ...] = ()
+    share_power: float = SHARE_POWER
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
@@ -161,6 +164,10 @@ class Schema:
             raise InvalidParameter("name", "the name of the dataset, as text", self.name)
         count = _whole("rows_per_person", self.rows_per_person, MOST_ROWS_PER_PERSON)
         object.__setattr__(self, "rows_per_person", count)
+        power: Any = self.share_power
+        if not isinstance(power, float | int) or not -1 <= power <= 1:
+            raise InvalidParameter("share_power", "a number from -1 to 1", power)
+        object.__setattr__(self, "share_power", float(power))
         if not all(isinstance(one, Purchase) for one in self.bought):
             raise InvalidParameter("bought", "purchases", self.bought)
         object.__setattr__(self, "bought", tuple(self.bought))
@@ -197,11 +204,13 @@ class Schema:
         columns = tuple(read_column(*item) for item in content["columns"].items())
         name, count = content.get("name", UNNAMED), content.get("rows_per_person", 1)
         bought = read_purchases(content.get("bought", {}))
-        return cls(columns, target, name, count, content.get("rows"), bought)
+        power = content.get("share_power", SHARE_POWER)
+        return cls(columns, target, name, count, content.get("rows"), bought, power)
 
     def to_mapping(self) -> dict[str, Any]:
         """Return plain values, as for JSON, from which `from_mapping` makes it again."""
-        return _with_text_dates(self._entries())
+        plain: dict[str, Any] = _with_text_dates(self._entries())
+        return {**plain, "share_power": self.share_power}
 
     def to_toml(self) -> str:
         """Return the text of a schema file that says the same."""
@@ -214,6 +223,8 @@ class Schema:
         head: dict[str, Any] = {"name": self.name, "rows_per_person": self.rows_per_person}
         if self.rows is not None:
             head["rows"] = self.rows
+        if self.share_power != SHARE_POWER:
+            head["share_power"] = self.share_power
         target = {"column": self.target.column, **_fields(self.target)}
         whole = {**head, "target": target, "columns": columns}
         return {**whole, "bought": purchase_records(self.bought)} if self.bought else whole
@@ -247,7 +258,7 @@ class Schema:
     def weights(self) -> Array:
         """The share of the unit length that every feature gets."""
         sizes = np.array([len(column.features) for column in self.columns])
-        shares = sizes**-SHARE_POWER
+        shares = sizes**-self.share_power
         shares /= np.linalg.norm(shares) * (1 + ROUNDING_MARGIN)
         weights: Array = np.repeat(shares, sizes)
         weights.flags.writeable = False

@@ -69,7 +69,9 @@ def _value(value: Any) -> str:
 
 UNKNOWN = "?"
 """What a template holds where a person has to decide."""
-SECTIONS = ("name", "rows_per_person", "rows", "target", "columns", "bought")
+SECTIONS = (
+    *("name", "rows_per_person", "rows", "share_power", "target", "columns", "bought"),
+)
 _TARGET = {"column": '"outcome"', "lower": "0", "upper": "120"}
 """Examples for the fields of a target."""
 
