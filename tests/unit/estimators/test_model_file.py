@@ -48,7 +48,7 @@ MODELS = {
     "svc": LinearSVC(Zcdp("1/7"), loss="smoothed", neighbours="replace-one"),
     "several": LogisticRegression(BUDGET, classes=[2, 0, 1], fit_intercept=False),
     "linear": LinearRegression(BUDGET, schema=COST, mechanism="output"),
-    "ranged": LinearRegression(BUDGET, schema=DOSE),
+    "ranged": LinearRegression(BUDGET, schema=DOSE, ranges="public"),
     "poisson": PoissonRegression(BUDGET, target_bound=9, slope_bound=3, random_state=2),
     "instances": LinearSVC(
         BUDGET,

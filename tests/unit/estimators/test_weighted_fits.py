@@ -63,7 +63,7 @@ def people(count=4000, seed=0):
         ((Date("x", "2000-01-01", "2020-01-01"), Number("z", 0, 1)), 1 / 3),
         ((Category("x", ("a", "b", "c")),), 1.0),
         ((Boolean("x"),), 1.0),
-        ((Number("x", 0, 7), Category("z", ("a", "b", "c", "d"))), (1 / 3 + 0.5) / 1.5),
+        ((Number("x", 0, 7), Category("z", ("a", "b", "c", "d"))), (1 / 3 + 1) / 2),
     ],
     ids=["number", "date", "category", "boolean", "both"],
 )
@@ -95,7 +95,8 @@ def test_all_others_refuse_records_that_are_weighed(name):
 
 @pytest.mark.parametrize("mechanism", ["objective", "output", "momentum", "sgd"])
 def test_rows_are_weighed_for_mechanisms_that_weigh_them(mechanism):
-    model = LogisticRegression(Approx(1, 1e-6), schema=SCHEMA, mechanism=mechanism)
+    settings = {"mechanism": mechanism, "ranges": "public"}
+    model = LogisticRegression(Approx(1, 1e-6), schema=SCHEMA, **settings)
     table = people(50)
     ready = model._prepare(table, None)
     objective, rows = ready.calibration.objective, next(iter(ready.tasks))
@@ -115,7 +116,9 @@ def test_rows_are_weighed_for_mechanisms_that_weigh_them(mechanism):
 def test_a_fit_minimises_the_weighted_loss_in_original_units():
     """Against another library, at a budget so large that noise plays no part."""
     table = people()
-    model = LogisticRegression(Approx(1e5, 0.5), schema=SCHEMA, l2=1e-2, random_state=0)
+    model = LogisticRegression(
+        Approx(1e5, 0.5), schema=SCHEMA, l2=1e-2, ranges="public", random_state=0
+    )
     model.fit(table)
     design = np.column_stack([SCHEMA.design(table), np.full(len(table), INTERCEPT_HEIGHT)])
     lengths = np.linalg.norm(design, axis=1)
@@ -142,7 +145,7 @@ def test_a_linear_fit_is_weighed_as_well():
 
 def test_a_plan_counts_records_as_a_fit_does():
     plan = make_plan(4000, SCHEMA, Approx(1, 1e-6))
-    model = LogisticRegression(Approx(1, 1e-6), schema=SCHEMA, random_state=0)
+    model = LogisticRegression(Approx(1, 1e-6), schema=SCHEMA, ranges="public")
     release = model.fit(people()).release_
     assert plan.noise_scale == pytest.approx(release.noise[0].scale)
     assert plan.ridge == pytest.approx(release.l2)
