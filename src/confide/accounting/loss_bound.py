@@ -20,13 +20,21 @@ from confide.privacy.rounding import FUNCTION_ERROR, MARGIN, round_up
 class LossBound:
     """M(z): constant left of the first knot, linear between, ``slope`` after the last.
 
-    ``folded`` puts |z| in place of z; the first knot is then 0.
+    ``folded`` puts |z| in place of z; the first knot is then 0. With more ``folds`` z lies
+    above the quantile that it exceeds with a chance of 1/folds, which is the first knot:
+    no law of the largest of so many normal variables is farther to the right.
     """
 
     knots: Array
     values: Array
     slope: float
     folded: bool = False
+    folds: int = 2
+
+    @property
+    def _sides(self) -> int:
+        """How many times a chance of z counts."""
+        return self.folds if self.folded else 1
 
     def _pieces(self) -> tuple[Array, Array, Array, Array]:
         """Return left ends, right ends, intercepts and slopes of the linear pieces."""
@@ -64,7 +72,7 @@ class LossBound:
             error += np.exp(shift + far_top) * (size - far_top)
         total = np.maximum(total, 0.0) + FUNCTION_ERROR * error
         total = np.where(starts < rights, total, 0.0)
-        return round_up(float(total.sum()) * (2 if self.folded else 1))
+        return min(1.0, round_up(float(total.sum()) * self._sides))
 
     @property
     def _largest(self) -> float:
@@ -85,7 +93,7 @@ class LossBound:
         with np.errstate(invalid="ignore"):
             lost = np.where(np.isfinite(inside), np.exp(top - inside), 0.0)
         parts = line + shift**2 / 2 + inside + error * size * (1 + lost)
-        total = logsumexp(parts, axis=-1) + (math.log(2) if self.folded else 0.0)
+        total = logsumexp(parts, axis=-1) + math.log(self._sides)
         return np.asarray(total)
 
     def renyi(self, orders: Array) -> Array:
@@ -101,7 +109,7 @@ class LossBound:
         inside = losses <= self.values[-1]
         within = _last_place(self.knots, self.values, np.minimum(losses, self.values[-1]))
         reach = np.where(inside, within, reach)
-        chance = ndtr(-reach) * (2 if self.folded else 1)
+        chance = ndtr(-reach) * self._sides
         chance = chance * (1 + FUNCTION_ERROR * (2 + 2 * reach**2))
         return np.where(losses < self.values[0], 1.0, np.minimum(chance, 1.0))
 

@@ -19,7 +19,7 @@ from confide.errors import InvalidParameter, MissingPublicBound, UnmetNeeds
 from confide.mechanisms.release import NoiseRecord, Release, RowBounds
 from confide.noise import Entropy, Gaussian, Noise, SphericalLaplace
 from confide.noise.lattice import grid_for, round_sum
-from confide.objectives import Objective, has_exact_prox, is_hinge
+from confide.objectives import Objective, has_exact_prox, is_hinge, is_multinomial
 from confide.privacy import (
     Approx,
     Budget,
@@ -121,8 +121,21 @@ EXACT_PROX = Need(
 )
 ONE_RESPONSE = Need(
     "one target for every record",
-    lambda objective: objective.responses == 1,
+    lambda objective: objective.responses == 1 or is_multinomial(objective.loss),
     "use mechanism='momentum', 'mpadmm', 'ssadmm' or 'sgd'",
+)
+ONE_SCORE = Need(
+    "a loss of one score for every record",
+    lambda objective: not is_multinomial(objective.loss),
+    "use multi_class='one-vs-rest', or mechanism='objective' or 'output'",
+)
+SEVERAL_SCORES = Need(
+    "a smooth multinomial objective, or one score for every record",
+    lambda objective: (
+        not is_multinomial(objective.loss)
+        or (objective.penalty is None and objective.constraint is None)
+    ),
+    "leave out penalty and constraint, or use multi_class='one-vs-rest'",
 )
 SEVERAL_RESPONSES = Need(
     "one target for every record, or several",
@@ -139,11 +152,13 @@ PLAIN_HINGE = Need(
 def check_needs(mechanism: str, needs: tuple[Need, ...], objective: Objective) -> None:
     """Raise one error that lists every unmet need with its remedy.
 
-    A mechanism is about one target for every record unless it says otherwise.
+    A mechanism is about one target and one score for every record unless it says otherwise.
     """
     every = needs
     if SEVERAL_RESPONSES not in needs and ONE_RESPONSE not in needs:
         every = (*needs, ONE_RESPONSE)
+    if SEVERAL_SCORES not in needs:
+        every = (*every, ONE_SCORE)
     unmet = tuple((n.name, n.remedy) for n in every if not n.holds(objective))
     if unmet:
         raise UnmetNeeds(mechanism, unmet)

@@ -16,6 +16,7 @@ from confide.mechanisms.base import (
     MECHANISMS,
     ONE_RESPONSE,
     PLAIN_HINGE,
+    SEVERAL_SCORES,
     Calibration,
     Need,
     certain_tolerance,
@@ -63,6 +64,7 @@ class OutputPerturbation:
         EXACT_PROX,
         PLAIN_HINGE,
         ONE_RESPONSE,
+        SEVERAL_SCORES,
     )
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
     theorems: ClassVar[tuple[str, ...]] = (

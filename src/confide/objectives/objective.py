@@ -17,6 +17,7 @@ from confide.errors import InvalidParameter
 from confide.objectives.clipped_loss import is_squared
 from confide.objectives.constraints import Constraint, L2Ball
 from confide.objectives.losses import Loss, PublicBounds, curvature_bound
+from confide.objectives.multinomial import is_multinomial
 from confide.objectives.penalties import Penalty, restrict_penalty
 
 LARGEST_PREDICTOR = 20.0
@@ -60,7 +61,8 @@ class Objective:
     ``l2`` is the ridge that every coordinate gets; None leaves it to the mechanism, which
     then goes by ``coef_norm_guess``, a public guess of ‖θ‖ (None: from the loss). With
     several ``responses`` a record has as many targets, the loss is the sum over them, and
-    the coordinates are a matrix with a line for every column of the rows.
+    the coordinates are a matrix with a line for every column of the rows. So they are for
+    the multinomial loss, whose ``responses`` are the coordinates of a record's scores.
     ``entries`` bounds single entries of a row where that is known; ``height`` is that of
     the constant column, the last one, 0 where there is none or nobody needs to know.
     """
@@ -146,8 +148,12 @@ class Objective:
 
     @property
     def lipschitz(self) -> float:
-        """L = A·X·√responses: the longest gradient of one record."""
-        return self.slope_bound * self.row_norm * math.sqrt(self.responses)
+        """L = A·X·√responses: the longest gradient of one record.
+
+        The slope of a multinomial loss is one vector, and A its length.
+        """
+        alone = 1 if is_multinomial(self.loss) else self.responses
+        return self.slope_bound * self.row_norm * math.sqrt(alone)
 
     @property
     def smoothness(self) -> float:

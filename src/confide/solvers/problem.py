@@ -8,6 +8,7 @@ short to certify a distance (docs/proofs/finite-precision.md, bend).
 
 import math
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,13 @@ import numpy as np
 from confide._types import AnyArray, Array
 from confide.data.matrix.sums import MOST_ADDED, SumShape
 from confide.data.rows.in_memory import Block, Rows
-from confide.objectives import Objective, curvature_bound, is_logistic
+from confide.objectives import (
+    Multinomial,
+    Objective,
+    curvature_bound,
+    is_logistic,
+    sum_zero_basis,
+)
 from confide.objectives.twofold import Twofold
 
 UNIT = 2.0**-53
@@ -57,15 +64,20 @@ class Problem:
 
     def gradient(self, theta: AnyArray) -> tuple[AnyArray, float]:
         """Return ∇f(θ) and a bound on Σ|φ′|, summed in the precision of θ."""
-        loss = self.objective.loss
+        loss, point = self.objective.loss, self.matrix(theta)
 
         def part(block: Block) -> tuple[Any, ...]:
-            slope = loss.slope(block.margin(theta), block.target)
-            return block.weighted_sum(slope), slope @ slope
+            slope = loss.slope(block.margin(point), block.target)
+            return block.weighted_sum(slope), np.vdot(slope, slope)
 
         total, squares = self.rows.sum(part, theta.dtype)
         mass = float(np.sqrt(self.rows.count * squares))
-        return self.weight * total + self.ridge * theta + self.linear, mass
+        return self.weight * total.ravel() + self.ridge * theta + self.linear, mass
+
+    def matrix(self, theta: AnyArray) -> AnyArray:
+        """Return coefficients as they are, or with a column for every score's coordinate."""
+        several = self.objective.responses
+        return theta if several == 1 else theta.reshape(-1, several)
 
     def gradient_and_hessian(
         self, theta: AnyArray, *, double: bool = False
@@ -75,6 +87,8 @@ class Problem:
         The Hessian is only a metric, so single precision serves unless it is ``double``.
         """
         loss = self.objective.loss
+        if isinstance(loss, Multinomial):
+            return self._multinomial_hessian(loss, theta, double=double)
 
         def part(block: Block) -> tuple[Any, ...]:
             margin = block.margin(theta)
@@ -89,12 +103,40 @@ class Problem:
         gradient = self.weight * total + self.ridge * theta + self.linear
         return gradient, mass, self.weight * gram + np.diag(self.ridge)
 
-    def value(self, theta: AnyArray) -> float:
-        """Return f(θ), rounded as it comes."""
-        loss = self.objective.loss
+    def _multinomial_hessian(
+        self, loss: Multinomial, theta: AnyArray, *, double: bool
+    ) -> tuple[Array, float, Array]:
+        """Return the Hessian of several scores from Gram matrices of pairs of classes.
+
+        diag(p) − ppᵀ is the sum of pⱼpₖ(eⱼ − eₖ)(eⱼ − eₖ)ᵀ over the pairs.
+        """
+        point = self.matrix(theta)
+        pairs = list(combinations(range(loss.classes), 2))
 
         def part(block: Block) -> tuple[Any, ...]:
-            losses = loss.value(block.margin(theta), block.target)
+            slope, chances = loss.slope_and_chances(block.margin(point), block.target)
+            grams = [
+                block.gram(chances[:, j] * chances[:, k], double=double) for j, k in pairs
+            ]
+            return block.weighted_sum(slope), np.vdot(slope, slope), *grams
+
+        total, squares, *grams = self.rows.sum(part, theta.dtype)
+        basis, size = sum_zero_basis(loss.classes), loss.coordinates
+        whole = np.zeros((self.rows.dimension, size, self.rows.dimension, size))
+        for (j, k), gram in zip(pairs, grams, strict=True):
+            apart = basis[j] - basis[k]
+            whole += gram[:, None, :, None] * np.outer(apart, apart)[None, :, None, :]
+        hessian = whole.reshape(theta.size, theta.size)
+        mass = float(np.sqrt(self.rows.count * squares))
+        gradient = self.weight * total.ravel() + self.ridge * theta + self.linear
+        return gradient, mass, self.weight * hessian + np.diag(self.ridge)
+
+    def value(self, theta: AnyArray) -> float:
+        """Return f(θ), rounded as it comes."""
+        loss, matrix = self.objective.loss, self.matrix(theta)
+
+        def part(block: Block) -> tuple[Any, ...]:
+            losses = loss.value(block.margin(matrix), block.target)
             return (float(losses.sum(dtype=np.float64)),)
 
         point = theta.astype(np.float64)
@@ -102,27 +144,31 @@ class Problem:
         return self.weight * float(self.rows.sum(part, theta.dtype)[0]) + outside
 
     def diagonal(self, theta: Array) -> Array:
-        """Return the diagonal of ∇²f(θ)."""
-        loss = self.objective.loss
+        """Return the diagonal of ∇²f(θ); of several scores a bound on it."""
+        loss, point = self.objective.loss, self.matrix(theta)
 
         def part(block: Block) -> tuple[Any, ...]:
-            return (block.gram_diagonal(loss.curvature(block.margin(theta), block.target)),)
+            return (block.gram_diagonal(loss.curvature(block.margin(point), block.target)),)
 
-        return np.asarray(self.weight * self.rows.sum(part)[0] + self.ridge)
+        bend = np.repeat(self.rows.sum(part)[0], self.objective.responses)
+        return np.asarray(self.weight * bend + self.ridge)
 
     def rounding(self, theta: AnyArray, mass: float) -> float:
         """Bound ‖computed ∇f − exact ∇f‖ for a gradient summed in θ's precision.
 
         A sum of k terms loses at most k units in the last place of the sum of their
-        magnitudes; margins lose as much, times the curvature; slopes a few units each.
+        magnitudes; margins lose as much, times the curvature; slopes a few units each, and
+        more where the scores of several classes are combined.
         """
         unit = float(np.finfo(theta.dtype).eps) / 2
         objective, count = self.objective, self.rows.count
         length = float(np.linalg.norm(theta.astype(np.float64)))
         terms, entries = self.sum_shape.terms, self.sum_shape.entries
-        slopes = terms * mass + 4 * count * slope_scale(objective)
+        scores = objective.responses
+        slopes = terms * mass + (8 * scores**2 - 4) * count * slope_scale(objective)
         bend = curvature_bound(objective.loss, objective.public)
-        margins = bend * count * (entries + 3) * objective.row_norm * length
+        steps = entries + 3 + 4 * (scores**2 - 1)
+        margins = bend * count * steps * objective.row_norm * length
         outside = float(np.linalg.norm(self.linear)) + float(self.ridge.max()) * length
         return unit * (objective.row_norm * (slopes + margins) + 4 * outside)
 

@@ -25,6 +25,7 @@ from confide.mechanisms.base import (
     EXACT_PROX,
     MECHANISMS,
     ONE_RESPONSE,
+    SEVERAL_SCORES,
     SMOOTH_LOSS,
     Calibration,
     Need,
@@ -36,11 +37,12 @@ from confide.mechanisms.base import (
     solver_tolerance,
 )
 from confide.mechanisms.objective import calibration as calibration_rules
+from confide.mechanisms.objective import multinomial
 from confide.mechanisms.objective.calibration import Perturbation
 from confide.mechanisms.release import Release
 from confide.noise import Entropy, Gaussian, Noise, SphericalLaplace
 from confide.noise.lattice import FARTHEST, approximate
-from confide.objectives import Objective, check_guess, is_logistic
+from confide.objectives import Objective, check_guess, is_logistic, is_multinomial
 from confide.objectives.twofold import Twofold
 from confide.privacy import (
     Approx,
@@ -89,6 +91,7 @@ class ObjectivePerturbation:
         CONVEX_PENALTY,
         EXACT_PROX,
         ONE_RESPONSE,
+        SEVERAL_SCORES,
     )
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
     theorems: ClassVar[tuple[str, ...]] = (
@@ -99,6 +102,7 @@ class ObjectivePerturbation:
         "objective-perturbation.md#objective-joint-exact",
         "objective-perturbation.md#objective-separate-exact",
         "objective-perturbation.md#objective-nonsmooth",
+        *multinomial.THEOREMS,
         "finite-precision.md#finite-precision",
         "finite-precision.md#publication",
     )
@@ -170,14 +174,16 @@ class ObjectivePerturbation:
         """Return a bound on delta at any epsilon, where the noise is Gaussian."""
         if not isinstance(calibration.budget, Approx):
             return None
-        scale = calibration.noise.scale
-        return calibration_rules.profile(
-            calibration.objective, calibration.neighbours, scale
-        )
+        objective, scale = calibration.objective, calibration.noise.scale
+        rules = multinomial if is_multinomial(objective.loss) else calibration_rules
+        return rules.profile(objective, calibration.neighbours, scale)
 
     def _perturbation(
         self, objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
     ) -> Perturbation:
+        if is_multinomial(objective.loss):
+            self._check_multinomial()
+            return multinomial.perturbation(objective, budget, neighbours, copies)
         if self.analysis == "kst":
             return self._kst(objective, budget, neighbours, copies)
         coupled = self.analysis == "coupled"
@@ -195,6 +201,12 @@ class ObjectivePerturbation:
                 )
             case _:
                 assert_never(budget)
+
+    def _check_multinomial(self) -> None:
+        if self.analysis != "coupled":
+            raise InvalidParameter(
+                "analysis", "'coupled' for the multinomial loss", self.analysis
+            )
 
     def _kst(
         self, objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
@@ -226,6 +238,8 @@ class ObjectivePerturbation:
         self, objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
     ) -> float:
         """Return the ridge at which the log-determinant part costs little or nothing."""
+        if is_multinomial(objective.loss):
+            return multinomial.comfortable_ridge(objective, budget, neighbours)
         if self.analysis == "coupled" and is_logistic(objective.loss):
             return _free_logistic_ridge(objective, budget, neighbours, copies)
         if self.analysis == "kst" and not isinstance(budget, Zcdp):

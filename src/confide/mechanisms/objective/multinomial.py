@@ -1,0 +1,262 @@
+"""Noise for the perturbed multinomial objective, from public facts alone.
+
+The gradient of a record, (p − e_y)xᵀ, has no fixed direction, so that nothing of the
+binary rules carries over. docs/proofs/multinomial.md proves every formula here, with
+m = √2·X/σ for the shift of a record and λ = X²/Λ for its log-determinant.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import ndtri
+
+from confide._types import Array
+from confide.accounting import (
+    ORDERS,
+    ApproxEvent,
+    LossBound,
+    PureEvent,
+    ZcdpEvent,
+    approx_delta,
+)
+from confide.errors import InvalidParameter
+from confide.mechanisms.objective.calibration import (
+    CACHE_SIZE,
+    Perturbation,
+    smallest_scale,
+)
+from confide.noise import Gaussian, SphericalLaplace
+from confide.objectives import Multinomial, Objective
+from confide.objectives.multinomial import ROOT_TWO
+from confide.privacy import (
+    Approx,
+    Budget,
+    Neighbours,
+    Pure,
+    Zcdp,
+    gaussian_mu,
+    round_down,
+    round_up,
+)
+from confide.privacy.guarantee import EXACT
+from confide.privacy.rounding import FUNCTION_ERROR
+
+PAGE = "multinomial.md#"
+THEOREMS = tuple(
+    PAGE + name + EXACT
+    for name in ("multinomial-pure", "multinomial-gaussian", "multinomial-renyi")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """How far one record reaches: X with the slack of the basis, λ = X²/Λ, K."""
+
+    reach: float
+    bend: float
+    classes: int
+
+    @classmethod
+    def of(cls, objective: Objective) -> "Geometry":
+        """Take the constants of an objective, rounded up."""
+        loss = objective.loss
+        assert isinstance(loss, Multinomial)  # noqa: S101
+        reach = round_up(objective.row_norm * ROOT_TWO / math.sqrt(2))
+        bend = round_up(round_up(reach**2) / objective.strong_convexity)
+        return cls(reach, bend, loss.classes)
+
+    def shift(self, sigma: float) -> float:
+        """Return m, rounded up."""
+        return round_up(math.sqrt(2) * self.reach / sigma)
+
+    def pure_rate(self, epsilon: float, shifts: int) -> float:
+        """Return the largest rate γ of spherical Laplace noise; 0 if there is none."""
+        room, bend = round_down(epsilon), self.bend
+        if round_up(4 * shifts * bend) <= room:
+            return round_down(room / (shifts * math.sqrt(2) * self.reach))
+        if round_up(2 * bend) >= room:
+            return 0.0
+        if shifts == 1:
+            rate = 2 * math.sqrt(bend * (room - 2 * bend))
+        else:
+            rate = 2 * (math.sqrt(room * bend) - math.sqrt(2) * bend)
+        return max(0.0, round_down(rate - 1e-12 * room) / self.reach)
+
+    def loss_bounds(self, sigma: float) -> tuple[LossBound, LossBound]:
+        """Return loss bounds: record in the numerator, and not in it.
+
+        c + max(mz + m²/2, v) for a normal z above its (K−2)/(K−1) quantile.
+        """
+        others, shift = self.classes - 1, self.shift(sigma)
+        excess = max(0.0, round_up(self.bend - round_down((1 - 1e-12) * shift**2 / 4)))
+        constant = round_up(excess * (others - 1) / others)
+        least = round_up(2 * excess / others)
+        start = -float(ndtri(1 / others)) - 1e-12 if others > 2 else 0.0
+        first = round_up(shift * start + shift**2 / 2)
+        absent = _folded([start], [first], shift, others)
+        kink = (least - shift**2 / 2) / shift
+        if kink <= start:
+            return _folded([start], [constant + first], shift, others), absent
+        level = constant + round_up(least)
+        return _folded([start, kink], [level, level], shift, others), absent
+
+    def renyi(self, orders: Array, sigma: float) -> tuple[Array, Array]:
+        """Bound Rényi divergences: record in the numerator, and not in it."""
+        square, bend, share = self._parts(sigma)
+        present = orders * (square + share * max(0.0, bend**2 / 2 - square) / 2)
+        above = orders - 1
+        near = np.maximum(0.0, bend**2 / 2 * (0.5 + above * self._tail(above)))
+        near = orders * square + share * np.maximum(0.0, near - orders * square / 2)
+        far = orders * square + math.log(self.classes - 1) / above
+        absent = np.minimum(near, far)
+        return present * (1 + FUNCTION_ERROR), absent * (1 + FUNCTION_ERROR)
+
+    def rho(self, sigma: float) -> float:
+        """Return rho under add-remove: sup D_α/α over all orders, in both directions."""
+        square, bend, share = self._parts(sigma)
+        present = square + share * max(0.0, bend**2 / 2 - square) / 2
+        above = 2 * CUTS / bend
+        near = bend**2 / 2 * (0.5 + above * self._tail(above)) / (1 + above)
+        near = share * np.maximum(0.0, near - square / 2)
+        far = math.log(self.classes - 1) / (above * (1 + above))
+        absent = square + float(np.min(np.maximum(near, far)))
+        return round_up(max(present, absent) * (1 + FUNCTION_ERROR))
+
+    def _parts(self, sigma: float) -> tuple[float, float, float]:
+        """Return m²/2, λ and (K−1)/K."""
+        return self.shift(sigma) ** 2 / 2, self.bend, 1 - 1 / self.classes
+
+    def _tail(self, above: Array) -> Array:
+        """Return (−log(1 − t) − t)/t² or a little more, t = (α−1)λ/2; ∞ from 1 on."""
+        t = above * self.bend / 2
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            series = 0.5 + t / (3 * (1 - t))
+            closed = (-np.log1p(-t) - t) / t**2 * (1 + 1e-12)
+            found = np.where(t < 0.01, series, closed)
+        return np.where(t < 1, found, np.inf)
+
+
+CUTS = np.geomspace(1e-3, 0.999, 600)
+"""Where, as a share of 2/λ, one bound on Rényi divergences takes over from another."""
+
+
+def _folded(
+    knots: list[float], values: list[float], shift: float, folds: int
+) -> LossBound:
+    return LossBound(np.array(knots), np.array(values), shift, True, folds)
+
+
+def perturbation(
+    objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
+) -> Perturbation:
+    """Return noise for the linear term, and what it costs."""
+    if copies != 1:
+        raise InvalidParameter("copies", "1 for the multinomial loss", copies)
+    match budget:
+        case Pure():
+            return _pure(objective, budget, neighbours)
+        case Approx():
+            return _approx(objective, budget, neighbours)
+        case Zcdp():
+            return _zcdp(objective, budget, neighbours)
+
+
+def _pure(objective: Objective, budget: Pure, neighbours: Neighbours) -> Perturbation:
+    rate = Geometry.of(objective).pure_rate(float(budget.epsilon), neighbours.shifts)
+    if rate <= 0:
+        raise too_little_ridge(objective, float(budget.epsilon))
+    noise = SphericalLaplace(round_up(1 / rate))
+    return Perturbation(noise, THEOREMS[0], PureEvent(budget.epsilon))
+
+
+@lru_cache(maxsize=CACHE_SIZE)
+def _approx(objective: Objective, budget: Approx, neighbours: Neighbours) -> Perturbation:
+    epsilon, delta = round_down(budget.epsilon), round_down(budget.delta)
+    shift = gaussian_mu(budget.epsilon, budget.delta)
+    least = round_up(neighbours.shifts * objective.lipschitz / shift)
+
+    def cost(sigma: float) -> float:
+        return profile(objective, neighbours, sigma)(epsilon)
+
+    try:
+        sigma = smallest_scale(cost, delta, least)
+    except OverflowError:
+        raise too_little_ridge(objective, epsilon) from None
+    event = ApproxEvent(budget.epsilon, budget.delta)
+    return Perturbation(Gaussian(sigma), THEOREMS[1], event)
+
+
+@lru_cache(maxsize=CACHE_SIZE)
+def _zcdp(objective: Objective, budget: Zcdp, neighbours: Neighbours) -> Perturbation:
+    geometry, rho = Geometry.of(objective), round_down(budget.rho)
+    least = round_up(neighbours.shifts * objective.lipschitz / math.sqrt(2 * rho))
+
+    def cost(sigma: float) -> float:
+        return round_up(neighbours.shifts**2 * geometry.rho(sigma))
+
+    try:
+        sigma = smallest_scale(cost, rho, least)
+    except OverflowError:
+        raise too_little_ridge(objective, math.sqrt(rho)) from None
+    return Perturbation(Gaussian(sigma), THEOREMS[2], ZcdpEvent(budget.rho))
+
+
+RIDGE_PER_NOISE = 2.0
+"""An automatic ridge, in units of the noise that hides one record without a ridge."""
+
+
+def comfortable_ridge(
+    objective: Objective, budget: Budget, neighbours: Neighbours
+) -> float:
+    """Return a ridge at which the log-determinant part costs little or nothing."""
+    unit, shifts = objective.row_norm, neighbours.shifts
+    match budget:
+        case Pure(epsilon=epsilon):
+            return 4 * shifts * unit**2 / float(epsilon) * (1 + 1e-9)
+        case Approx(epsilon=epsilon, delta=delta):
+            shift = gaussian_mu(epsilon, delta)
+        case Zcdp(rho=rho):
+            shift = math.sqrt(2 * rho)
+    return RIDGE_PER_NOISE * unit * shifts * objective.lipschitz / shift
+
+
+def profile(
+    objective: Objective, neighbours: Neighbours, sigma: float
+) -> Callable[[float], float]:
+    """Return a bound on delta at any epsilon for Gaussian noise on the linear term."""
+    geometry = Geometry.of(objective)
+    present, absent = geometry.loss_bounds(sigma)
+    if neighbours is Neighbours.ADD_REMOVE:
+        curve = np.maximum(*geometry.renyi(ORDERS, sigma))
+    else:
+        curve = (2 * ORDERS) / (2 * ORDERS - 1) * geometry.renyi(2 * ORDERS - 1, sigma)[0]
+        curve += geometry.renyi(2 * ORDERS, sigma)[1]
+        curve *= 1 + FUNCTION_ERROR
+
+    def by_loss(epsilon: float) -> float:
+        if neighbours is Neighbours.ADD_REMOVE:
+            return max(present.delta(epsilon), absent.delta(epsilon))
+        return min(chained(part * epsilon, epsilon) for part in PARTS)
+
+    def chained(part: float, epsilon: float) -> float:
+        rest = absent.delta(round_down(epsilon - part))
+        return round_up(present.delta(part) + math.exp(part) * rest)
+
+    return lambda epsilon: min(approx_delta(ORDERS, curve, epsilon), by_loss(epsilon))
+
+
+PARTS = tuple(0.3 + 0.025 * i for i in range(21))
+
+
+def too_little_ridge(objective: Objective, epsilon: float) -> InvalidParameter:
+    """Say that l2 is too small for the budget and name one that works."""
+    unit = objective.row_norm**2 / epsilon
+    return InvalidParameter(
+        "l2",
+        f"greater than about {2 * unit:.3g} for this budget and the multinomial loss",
+        objective.strong_convexity,
+        f"Leave it at 'auto', or try {16 * unit:.3g}.",
+    )
