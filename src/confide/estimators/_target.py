@@ -21,7 +21,8 @@ from confide.estimators._validate import (
     read_numbers,
     read_target,
 )
-from confide.objectives import Loss
+from confide.objectives import Loss, Multinomial
+from confide.objectives.multinomial import FEWEST_CLASSES, MOST_CLASSES
 
 ReadTarget: TypeAlias = Callable[[Any, int], AnyArray]
 """From a column of a table and its length to the target as it is kept."""
@@ -40,6 +41,11 @@ class TargetInfo:
 def as_read(target: AnyArray) -> Array:
     """Take the target as it is kept."""
     return target
+
+
+def as_places(places: AnyArray) -> Array:
+    """Take labels that were read as places; negative ones are none of the classes."""
+    return places.astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +85,13 @@ class ClassRule:
     """One-vs-rest over a binary loss; two classes need one coding only.
 
     ``declared`` are the public labels; None where they are to be read from the target.
+    ``together`` takes the multinomial loss for three classes or more.
     """
 
     declared: Any
     loss: Loss
     coef_norm: float | None
+    together: bool = False
 
     @property
     def seeks_labels(self) -> bool:
@@ -99,10 +107,20 @@ class ClassRule:
         classes = found.labels
         if classes is None:
             classes = declared_classes(self.declared)
+        read = LabelIndex(tuple(check_several(classes).tolist()))
+        if self.together and FEWEST_CLASSES <= len(classes) <= MOST_CLASSES:
+            return TargetSpec(
+                Multinomial(len(classes)),
+                read,
+                (as_places,),
+                classes=classes,
+                labels_were_read=self.seeks_labels,
+                responses=len(classes) - 1,
+            )
         positives = range(len(classes)) if len(classes) > 2 else (1,)
         return TargetSpec(
             self.loss,
-            LabelIndex(tuple(check_several(classes).tolist())),
+            read,
             tuple(map(OneVsRest, positives)),
             coef_norm=self.coef_norm,
             classes=classes,

@@ -6,8 +6,11 @@ are those of the scores, no direction is without a meaning, and the coefficients
 classes are a linear image (`class_coefficients`).
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
@@ -97,6 +100,11 @@ class Multinomial(LossTraits):
         """Return √2: a vector of chances is no farther from a corner."""
         return ROOT_TWO
 
+    def steepest_slope(self, public: PublicBounds, margin: float) -> float:
+        """Return √2·(1 − p_y) where the scores of classes are farthest apart."""
+        odds = (self.classes - 1) * math.exp(min(ROOT_TWO * margin, 700.0))
+        return ROOT_TWO * odds / (1 + odds) * (1 + 1e-12)
+
     def max_curvature(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
         """Return ½, the largest eigenvalue of diag(p) − ppᵀ."""
         return np.full_like(slope, 0.5 * (1 + 3 * BASIS_ERROR))
@@ -155,9 +163,34 @@ def sum_zero_basis(classes: int) -> Array:
     return basis
 
 
+def class_pairs(classes: int) -> list[tuple[int, int]]:
+    """Return all pairs of classes."""
+    return list(combinations(range(classes), 2))
+
+
+def over_pairs(classes: int, grams: Sequence[Array]) -> Array:
+    """Return Σ G ⊗ (eⱼ − eₖ)(eⱼ − eₖ)ᵀ over pairs of classes, in coordinates.
+
+    With Gram matrices of weights pⱼpₖ this is the Hessian of the losses: diag(p) − ppᵀ is
+    the sum of pⱼpₖ(eⱼ − eₖ)(eⱼ − eₖ)ᵀ. With −qⱼqₖ it is the scatter of gradients, as
+    q = p − e_y adds up to 0.
+    """
+    basis, size = sum_zero_basis(classes), len(grams[0])
+    whole = np.zeros((size, classes - 1, size, classes - 1))
+    for (j, k), gram in zip(class_pairs(classes), grams, strict=True):
+        apart = basis[j] - basis[k]
+        whole += gram[:, None, :, None] * np.outer(apart, apart)[None, :, None, :]
+    return whole.reshape(size * (classes - 1), size * (classes - 1))
+
+
 def class_coefficients(value: Array, classes: int) -> Array:
     """Return a line of coefficients for every class; they add up to 0."""
     return np.asarray(sum_zero_basis(classes) @ value.reshape(-1, classes - 1).T)
+
+
+def class_map(classes: int, place: int, columns: int) -> Array:
+    """Return the matrix that takes coordinates to the coefficients of one class."""
+    return np.kron(np.eye(columns), sum_zero_basis(classes)[place])
 
 
 def is_multinomial(loss: Loss) -> bool:

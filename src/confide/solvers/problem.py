@@ -8,7 +8,6 @@ short to certify a distance (docs/proofs/finite-precision.md, bend).
 
 import math
 from dataclasses import dataclass, field
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,8 @@ import numpy as np
 from confide._types import AnyArray, Array
 from confide.data.matrix.sums import MOST_ADDED, SumShape
 from confide.data.rows.in_memory import Block, Rows
-from confide.objectives import (
-    Multinomial,
-    Objective,
-    curvature_bound,
-    is_logistic,
-    sum_zero_basis,
-)
+from confide.objectives import Multinomial, Objective, curvature_bound, is_logistic
+from confide.objectives.multinomial import class_pairs, over_pairs
 from confide.objectives.twofold import Twofold
 
 UNIT = 2.0**-53
@@ -106,12 +100,8 @@ class Problem:
     def _multinomial_hessian(
         self, loss: Multinomial, theta: AnyArray, *, double: bool
     ) -> tuple[Array, float, Array]:
-        """Return the Hessian of several scores from Gram matrices of pairs of classes.
-
-        diag(p) − ppᵀ is the sum of pⱼpₖ(eⱼ − eₖ)(eⱼ − eₖ)ᵀ over the pairs.
-        """
-        point = self.matrix(theta)
-        pairs = list(combinations(range(loss.classes), 2))
+        """Return the Hessian of several scores from Gram matrices of pairs of classes."""
+        point, pairs = self.matrix(theta), class_pairs(loss.classes)
 
         def part(block: Block) -> tuple[Any, ...]:
             slope, chances = loss.slope_and_chances(block.margin(point), block.target)
@@ -121,12 +111,7 @@ class Problem:
             return block.weighted_sum(slope), np.vdot(slope, slope), *grams
 
         total, squares, *grams = self.rows.sum(part, theta.dtype)
-        basis, size = sum_zero_basis(loss.classes), loss.coordinates
-        whole = np.zeros((self.rows.dimension, size, self.rows.dimension, size))
-        for (j, k), gram in zip(pairs, grams, strict=True):
-            apart = basis[j] - basis[k]
-            whole += gram[:, None, :, None] * np.outer(apart, apart)[None, :, None, :]
-        hessian = whole.reshape(theta.size, theta.size)
+        hessian = over_pairs(loss.classes, grams)
         mass = float(np.sqrt(self.rows.count * squares))
         gradient = self.weight * total.ravel() + self.ridge * theta + self.linear
         return gradient, mass, self.weight * hessian + np.diag(self.ridge)

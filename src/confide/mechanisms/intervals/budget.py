@@ -24,7 +24,7 @@ from confide.mechanisms.intervals.moments import (
     largest_contribution,
 )
 from confide.noise.samplers import degrees_of_freedom
-from confide.objectives import Objective, curvature_bound
+from confide.objectives import Objective, curvature_bound, is_multinomial
 from confide.privacy import (
     Approx,
     Budget,
@@ -109,6 +109,13 @@ def split_between(
             "'tight' unless the loss is logistic or Poisson and not clipped: elsewhere "
             "curvature says nothing about scatter",
             variant,
+        )
+    if variant == "published" and is_multinomial(objective.loss):
+        raise InvalidParameter(
+            "variant",
+            "'tight' or 'model-based' for the multinomial loss",
+            variant,
+            "The published algorithms are about one score: multi_class='one-vs-rest'.",
         )
     chosen: IntervalMechanism = able
     whole = budget

@@ -236,6 +236,8 @@ class WithIntervals:
         if self.settings.variant == "published" and public is not None:
             return published_uncertainty(objective, value, noise, moments, public)
         still = self.unidentified
+        if still is not None and objective.responses > 1:
+            still = np.kron(still, np.eye(objective.responses))
         return uncertainty(objective, value, noise, moments, public, still=still)
 
 
