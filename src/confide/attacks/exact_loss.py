@@ -176,9 +176,7 @@ def _of_scores(
     pull = grid * objective.ridge
     bend = np.zeros((len(grid), 2, 2)) + np.diag(objective.ridge)
     basis = sum_zero_basis(loss.classes)
-    for (x,), y, times in zip(
-        records.features, records.target, records.times, strict=True
-    ):
+    for (x,), y, times in zip(records.features, records.target, records.times, strict=True):
         slope, chances = loss.slope_and_chances(grid * x, np.full(len(grid), y))
         pull += times * x * slope
         mean = chances @ basis

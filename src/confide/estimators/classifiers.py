@@ -235,7 +235,7 @@ class LogisticRegression(_PrivateClassifier):
 
     @property
     def _fits_together(self) -> bool:
-        """Whether the mechanism takes several scores, and nothing else stands in the way."""
+        """Whether the mechanism takes several scores, and no setting forbids them."""
         bounded = self.slope_bound is not None or self.coef_norm is not None
         if self.l1 or self.penalty is not None or bounded:
             return False

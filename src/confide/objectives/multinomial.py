@@ -39,6 +39,10 @@ class Multinomial(LossTraits):
     classes: int
 
     canonical: ClassVar[bool] = True
+    twofold_error: ClassVar[tuple[float, float]] = (
+        2 * EXP_ERROR,
+        8 * MOST_CLASSES**2 * TWOFOLD_UNIT,
+    )
     targets: ClassVar[Targets] = "labels"
     monotone: ClassVar[bool] = False
     smooth: ClassVar[bool] = True
@@ -54,11 +58,6 @@ class Multinomial(LossTraits):
     def coordinates(self) -> int:
         """How many coordinates the scores of a record have."""
         return self.classes - 1
-
-    @property
-    def twofold_error(self) -> tuple[float, float]:
-        """What `twofold_slope` may lose of the numbers that enter, and of a margin."""
-        return 8 * EXP_ERROR, 8 * self.classes**2 * TWOFOLD_UNIT
 
     def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
         """Return φ."""
@@ -115,7 +114,10 @@ class Multinomial(LossTraits):
         scores = _combined(eta, basis.T)
         largest = scores.high.argmax(axis=1)[:, None]
         top = Twofold(
-            *(np.take_along_axis(part, largest, axis=1) for part in (scores.high, scores.low))
+            *(
+                np.take_along_axis(part, largest, axis=1)
+                for part in (scores.high, scores.low)
+            )
         )
         powers = exp_of(scores - top)
         total = powers[:, 0]

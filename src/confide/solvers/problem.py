@@ -69,7 +69,7 @@ class Problem:
         return self.weight * total.ravel() + self.ridge * theta + self.linear, mass
 
     def matrix(self, theta: AnyArray) -> AnyArray:
-        """Return coefficients as they are, or with a column for every score's coordinate."""
+        """Return coefficients as they are, or a column for every coordinate of scores."""
         several = self.objective.responses
         return theta if several == 1 else theta.reshape(-1, several)
 

@@ -237,7 +237,7 @@ class WithIntervals:
             return published_uncertainty(objective, value, noise, moments, public)
         still = self.unidentified
         if still is not None and objective.responses > 1:
-            still = np.kron(still, np.eye(objective.responses))
+            still = np.asarray(np.kron(still, np.eye(objective.responses)), np.float64)
         return uncertainty(objective, value, noise, moments, public, still=still)
 
 

@@ -143,9 +143,7 @@ CUTS = np.geomspace(1e-3, 0.999, 600)
 """Where, as a share of 2/λ, one bound on Rényi divergences takes over from another."""
 
 
-def _folded(
-    knots: list[float], values: list[float], shift: float, folds: int
-) -> LossBound:
+def _folded(knots: list[float], values: list[float], shift: float, folds: int) -> LossBound:
     return LossBound(np.array(knots), np.array(values), shift, True, folds)
 
 
