@@ -36,7 +36,7 @@ class LossBound:
         """How many times a chance of z counts."""
         return self.folds if self.folded else 1
 
-    def _pieces(self) -> tuple[Array, Array, Array, Array]:
+    def pieces(self) -> tuple[Array, Array, Array, Array]:
         """Return left ends, right ends, intercepts and slopes of the linear pieces."""
         lefts = np.concatenate([[-np.inf], self.knots])
         rights = np.concatenate([self.knots, [np.inf]])
@@ -55,27 +55,11 @@ class LossBound:
 
         A difference of two chances may be off by a part of both, which is added.
         """
-        lefts, rights, offsets, slopes = self._pieces()
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            starts = np.where(
-                slopes > 0,
-                np.maximum(lefts, (epsilon - offsets) / slopes),
-                np.where(offsets > epsilon, lefts, rights),
-            )
-            starts = np.minimum(starts, rights)
-            shift = epsilon - offsets + slopes**2 / 2
-            near, near_top = _log_between(starts, rights)
-            far, far_top = _log_between(starts + slopes, rights + slopes)
-            total = np.exp(near) - np.exp(shift + far)
-            size = 1 + abs(epsilon) + np.abs(offsets) + self._largest + slopes**2
-            error = np.exp(near_top) * (size - near_top)
-            error += np.exp(shift + far_top) * (size - far_top)
-        total = np.maximum(total, 0.0) + FUNCTION_ERROR * error
-        total = np.where(starts < rights, total, 0.0)
+        total = piece_deltas(self.pieces(), epsilon, self.largest)
         return min(1.0, round_up(float(total.sum()) * self._sides))
 
     @property
-    def _largest(self) -> float:
+    def largest(self) -> float:
         """The largest number that enters the line of a piece."""
         steepest = max(self.slope, 0.0)
         return float(np.max(np.abs(self.values)) + steepest * np.max(np.abs(self.knots)))
@@ -85,11 +69,11 @@ class LossBound:
 
         Every term is moved by a share ``error`` of all that enters it; down if negative.
         """
-        lefts, rights, offsets, slopes = self._pieces()
+        lefts, rights, offsets, slopes = self.pieces()
         shift = np.multiply.outer(powers, slopes)
         line = np.multiply.outer(powers, offsets)
         inside, top = _log_between(lefts - shift, rights - shift)
-        size = 1 + np.abs(line) + np.abs(powers)[:, None] * self._largest + shift**2 - top
+        size = 1 + np.abs(line) + np.abs(powers)[:, None] * self.largest + shift**2 - top
         with np.errstate(invalid="ignore"):
             lost = np.where(np.isfinite(inside), np.exp(top - inside), 0.0)
         parts = line + shift**2 / 2 + inside + error * size * (1 + lost)
@@ -115,7 +99,30 @@ class LossBound:
 
     def loss_error(self, most: float) -> float:
         """Bound what the place of a loss can be off by, as a loss, up to ``most``."""
-        return MARGIN * (most + self._largest)
+        return MARGIN * (most + self.largest)
+
+
+def piece_deltas(
+    pieces: tuple[Array, Array, Array, Array], epsilon: float, largest: Array | float
+) -> Array:
+    """Return what every linear piece adds to delta; ``largest`` is what enters its line."""
+    lefts, rights, offsets, slopes = pieces
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        starts = np.where(
+            slopes > 0,
+            np.maximum(lefts, (epsilon - offsets) / slopes),
+            np.where(offsets > epsilon, lefts, rights),
+        )
+        starts = np.minimum(starts, rights)
+        shift = epsilon - offsets + slopes**2 / 2
+        near, near_top = _log_between(starts, rights)
+        far, far_top = _log_between(starts + slopes, rights + slopes)
+        total = np.exp(near) - np.exp(shift + far)
+        size = 1 + abs(epsilon) + np.abs(offsets) + largest + slopes**2
+        error = np.exp(near_top) * (size - near_top)
+        error += np.exp(shift + far_top) * (size - far_top)
+    total = np.maximum(total, 0.0) + FUNCTION_ERROR * error
+    return np.where(starts < rights, total, 0.0)
 
 
 def gaussian_shift(mu: float, *, offset: float = 0.0, folded: bool = False) -> LossBound:

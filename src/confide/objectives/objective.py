@@ -17,7 +17,7 @@ from confide.errors import InvalidParameter
 from confide.objectives.clipped_loss import is_squared
 from confide.objectives.constraints import Constraint, L2Ball
 from confide.objectives.losses import Loss, PublicBounds, curvature_bound
-from confide.objectives.multinomial import is_multinomial
+from confide.objectives.multinomial import Multinomial, is_multinomial
 from confide.objectives.penalties import Penalty, restrict_penalty
 
 LARGEST_PREDICTOR = 20.0
@@ -36,7 +36,7 @@ def guess_coef_norm(
     """Guess ‖θ‖ for rows of which only the length is known."""
     if is_squared(loss):
         return PREDICTOR_SHARE * (target_bound or 1.0) * math.sqrt(dimension) / row_norm
-    return LARGEST_PREDICTOR / row_norm
+    return LARGEST_PREDICTOR * _scores_apart(loss) / row_norm
 
 
 def guess_coef_norm_of_columns(
@@ -46,7 +46,12 @@ def guess_coef_norm_of_columns(
     reach = float(np.linalg.norm(1 / heights))
     if is_squared(loss):
         return PREDICTOR_SHARE * (target_bound or 1.0) * reach / math.sqrt(columns)
-    return max(LARGEST_PREDICTOR, LOG_TWO * reach)
+    return max(LARGEST_PREDICTOR, LOG_TWO * reach) * _scores_apart(loss)
+
+
+def _scores_apart(loss: Loss) -> float:
+    """Return how long coefficients are of which every two classes are 1 apart."""
+    return math.sqrt((loss.classes - 1) / 2) if isinstance(loss, Multinomial) else 1.0
 
 
 def typical_margin(loss: Loss, target_bound: float | None) -> float:

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from confide._types import Array
 from confide.accounting import (
     ORDERS,
     ApproxEvent,
     LossBound,
+    LossMixture,
     PureEvent,
     ZcdpEvent,
     approx_delta,
@@ -85,23 +86,43 @@ class Geometry:
             rate = 2 * (math.sqrt(room * bend) - math.sqrt(2) * bend)
         return max(0.0, round_down(rate - 1e-12 * room) / self.reach)
 
-    def loss_bounds(self, sigma: float) -> tuple[LossBound, LossBound]:
+    def loss_bounds(self, sigma: float) -> tuple[LossBound | LossMixture, LossBound]:
         """Return loss bounds: record in the numerator, and not in it.
 
-        c + max(mz + m²/2, v) for a normal z above its (K−2)/(K−1) quantile.
+        The latter is mz + m²/2 for a normal z above its (K−2)/(K−1) quantile. So is the
+        former where λ <= m²/4; else it is cut by how far the second class is behind.
         """
         others, shift = self.classes - 1, self.shift(sigma)
-        excess = max(0.0, round_up(self.bend - round_down((1 - 1e-12) * shift**2 / 4)))
-        constant = round_up(excess * (others - 1) / others)
-        least = round_up(2 * excess / others)
         start = -float(ndtri(1 / others)) - 1e-12 if others > 2 else 0.0
         first = round_up(shift * start + shift**2 / 2)
-        absent = _folded([start], [first], shift, others)
-        kink = (least - shift**2 / 2) / shift
-        if kink <= start:
-            return _folded([start], [constant + first], shift, others), absent
-        level = constant + round_up(least)
-        return _folded([start, kink], [level, level], shift, others), absent
+        absent = LossBound(np.array([start]), np.array([first]), shift, True, others)
+        excess = round_up(self.bend - round_down((1 - 1e-12) * shift**2 / 4))
+        if excess <= 0:
+            return absent, absent
+        edges, chances = _lags(others - 1)
+        bounds = [
+            self._lagging(shift, excess, *pair)
+            for pair in zip([-math.inf, *edges], [*edges, math.inf], strict=True)
+        ]
+        return LossMixture.of(bounds, others * chances), absent
+
+    def _lagging(self, shift: float, excess: float, low: float, high: float) -> LossBound:
+        """Return M(z) where the second class lags by z/√2 and from ``low`` to ``high``."""
+        reach = shift / math.sqrt(2)
+        start = max(-LARGEST_NORMAL, -math.sqrt(2) * high)
+        turn, stop = start, (2 * excess - shift**2 / 2) / shift
+        if low > -math.inf:
+            turn = max(start, -math.sqrt(2) * low)
+            stop = max(stop, math.sqrt(2) * (2 * excess / reach - low))
+        stop = min(max(stop, turn + 1), LARGEST_NORMAL)
+        knots = np.unique(np.append(start, np.linspace(turn, stop, KNOTS)))
+        lag = np.zeros(len(knots))
+        if low > -math.inf:
+            lag = np.maximum(0.0, knots / math.sqrt(2) + low) * (reach / (2 * excess))
+        lead = (shift * knots + shift**2 / 2) / (2 * excess)
+        values = 2 * excess * _largest_gain(lead, lag, 1 - 1 / (self.classes - 1))
+        values = np.maximum.accumulate(values) + SLACK * (1 + np.abs(values))
+        return LossBound(knots, values, shift, high < math.inf, 1)
 
     def renyi(self, orders: Array, sigma: float) -> tuple[Array, Array]:
         """Bound Rényi divergences: record in the numerator, and not in it."""
@@ -143,8 +164,30 @@ CUTS = np.geomspace(1e-3, 0.999, 600)
 """Where, as a share of 2/λ, one bound on Rényi divergences takes over from another."""
 
 
-def _folded(knots: list[float], values: list[float], shift: float, folds: int) -> LossBound:
-    return LossBound(np.array(knots), np.array(values), shift, True, folds)
+LARGEST_NORMAL, KNOTS, LAG_CELLS, SLACK = 14.0, 32, 96, 1e-11
+
+
+def _largest_gain(lead: Array, lag: Array, share: float) -> Array:
+    """Return the maximum over 0 <= s <= 1 of s·T + s − s² + ½κ(s − G)₊²: it is concave."""
+    alone = np.minimum((lead + 1) / 2, lag)
+    both = (lead + 1 - share * lag) / (2 - share)
+    found = [
+        s * (lead + 1 - s) + share * np.maximum(s - lag, 0.0) ** 2 / 2
+        for s in (np.clip(alone, 0.0, 1.0), np.clip(both, 0.0, 1.0))
+    ]
+    return np.maximum(*found)
+
+
+@lru_cache(maxsize=CACHE_SIZE)
+def _lags(others: int) -> tuple[tuple[float, ...], Array]:
+    """Return cells of (u + v)/2 − max of so many normals, and their chances, rounded up."""
+    edges = np.linspace(-5.0, 3.5, LAG_CELLS + 1)
+    places = np.linspace(-9.0, 9.0, 4001)
+    density = others * np.exp(-(places**2) / 2) / math.sqrt(2 * math.pi)
+    density *= ndtr(places) ** (others - 1) * (places[1] - places[0])
+    below = ndtr(math.sqrt(2) * (edges[:, None] + places)) @ density
+    chances = np.diff(np.concatenate([[0.0], below, [1.0]]))
+    return tuple(edges.tolist()), np.maximum(chances, 0.0) + 1e-12
 
 
 def perturbation(
@@ -202,8 +245,8 @@ def _zcdp(objective: Objective, budget: Zcdp, neighbours: Neighbours) -> Perturb
     return Perturbation(Gaussian(sigma), THEOREMS[2], ZcdpEvent(budget.rho))
 
 
-RIDGE_PER_NOISE = 2.0
-"""An automatic ridge, in units of the noise that hides one record without a ridge."""
+RIDGE_PER_NOISE = {Approx: 0.5, Zcdp: 1.25}
+"""An automatic ridge in units of the noise that would hide one record without it."""
 
 
 def comfortable_ridge(
@@ -218,7 +261,8 @@ def comfortable_ridge(
             shift = gaussian_mu(epsilon, delta)
         case Zcdp(rho=rho):
             shift = math.sqrt(2 * rho)
-    return RIDGE_PER_NOISE * unit * shifts * objective.lipschitz / shift
+    noise = shifts * objective.lipschitz / shift
+    return RIDGE_PER_NOISE[type(budget)] * unit * noise
 
 
 def profile(
@@ -227,23 +271,27 @@ def profile(
     """Return a bound on delta at any epsilon for Gaussian noise on the linear term."""
     geometry = Geometry.of(objective)
     present, absent = geometry.loss_bounds(sigma)
-    if neighbours is Neighbours.ADD_REMOVE:
-        curve = np.maximum(*geometry.renyi(ORDERS, sigma))
-    else:
-        curve = (2 * ORDERS) / (2 * ORDERS - 1) * geometry.renyi(2 * ORDERS - 1, sigma)[0]
-        curve += geometry.renyi(2 * ORDERS, sigma)[1]
-        curve *= 1 + FUNCTION_ERROR
+    rem, add = geometry.renyi(ORDERS, sigma)
+    replaced = (2 * ORDERS) / (2 * ORDERS - 1) * geometry.renyi(2 * ORDERS - 1, sigma)[0]
+    replaced += geometry.renyi(2 * ORDERS, sigma)[1]
+    replaced *= 1 + FUNCTION_ERROR
 
-    def by_loss(epsilon: float) -> float:
-        if neighbours is Neighbours.ADD_REMOVE:
-            return max(present.delta(epsilon), absent.delta(epsilon))
-        return min(chained(part * epsilon, epsilon) for part in PARTS)
+    def with_record(epsilon: float) -> float:
+        return min(present.delta(epsilon), approx_delta(ORDERS, rem, epsilon))
+
+    def without(epsilon: float) -> float:
+        return min(absent.delta(epsilon), approx_delta(ORDERS, add, epsilon))
 
     def chained(part: float, epsilon: float) -> float:
-        rest = absent.delta(round_down(epsilon - part))
-        return round_up(present.delta(part) + math.exp(part) * rest)
+        rest = without(round_down(epsilon - part))
+        return round_up(with_record(part) + math.exp(part) * rest)
 
-    return lambda epsilon: min(approx_delta(ORDERS, curve, epsilon), by_loss(epsilon))
+    if neighbours is Neighbours.ADD_REMOVE:
+        return lambda epsilon: max(with_record(epsilon), without(epsilon))
+    return lambda epsilon: min(
+        approx_delta(ORDERS, replaced, epsilon),
+        *(chained(part * epsilon, epsilon) for part in PARTS),
+    )
 
 
 PARTS = tuple(0.3 + 0.025 * i for i in range(21))
