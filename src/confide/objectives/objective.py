@@ -50,8 +50,8 @@ def guess_coef_norm_of_columns(
 
 
 def _scores_apart(loss: Loss) -> float:
-    """Return how long coefficients are of which every two classes are 1 apart."""
-    return math.sqrt((loss.classes - 1) / 2) if isinstance(loss, Multinomial) else 1.0
+    """Return how many times as long coefficients are where a record has several scores."""
+    return loss.classes / 2 if isinstance(loss, Multinomial) else 1.0
 
 
 def typical_margin(loss: Loss, target_bound: float | None) -> float:

@@ -245,7 +245,7 @@ def _zcdp(objective: Objective, budget: Zcdp, neighbours: Neighbours) -> Perturb
     return Perturbation(Gaussian(sigma), THEOREMS[2], ZcdpEvent(budget.rho))
 
 
-RIDGE_PER_NOISE = {Approx: 0.5, Zcdp: 1.25}
+RIDGE_PER_NOISE = {Approx: 0.45, Zcdp: 1.25}
 """An automatic ridge in units of the noise that would hide one record without it."""
 
 
