@@ -239,13 +239,13 @@ def test_replace_one_is_covered_by_a_chain_over_the_table_without_the_record():
 @pytest.fixture(name="forget", autouse=True)
 def _forget():
     yield
-    multinomial._approx.cache_clear()  # noqa: SLF001
-    multinomial._zcdp.cache_clear()  # noqa: SLF001
+    multinomial._approx.cache_clear()
+    multinomial._zcdp.cache_clear()
 
 
 def mutate(monkeypatch, **changes):
     """Let the rules believe other constants."""
-    multinomial._approx.cache_clear()  # noqa: SLF001
+    multinomial._approx.cache_clear()
     honest = Geometry.of
 
     def wrong(objective):

@@ -71,6 +71,10 @@ def fit(
     slope_bound: Annotated[
         float | None, typer.Option(help="Where the slope of the loss is cut off.")
     ] = None,
+    multi_class: Annotated[
+        str | None,
+        typer.Option(help="multinomial or one-vs-rest, for three labels or more."),
+    ] = None,
     ledger: Annotated[
         str | None, typer.Option(help="Budget book to charge: a file or a database.")
     ] = None,
@@ -118,6 +122,10 @@ def fit(
     }
     if slope_bound is not None:
         settings["slope_bound"] = slope_bound
+    if multi_class is not None:
+        if kind is not confide.LogisticRegression:
+            raise InvalidParameter("--multi-class", "for --model logistic", multi_class)
+        settings["multi_class"] = multi_class
     estimator = kind(budget, **settings)
     with open_for_fit(table, public, way) as rows, warn_of_claims():
         estimator.fit(rows)
@@ -170,7 +178,7 @@ def _print_release(
     selected = dict(summary.facts).get("Selected")
     if selected is not None:
         console.print(f"\nSelected {escape(selected)}.")
-    console.print(f"\n[dim]{_footnote(public)}[/dim]")
+    console.print(f"\n[dim]{_footnote(public, summary)}[/dim]")
     if summary.level is None and payable:
         theorem = confide.mechanisms.WithIntervals.theorems[0]
         less = confide.privacy.shortfall((theorem,))
@@ -182,7 +190,7 @@ def _print_release(
         console.print(f"Picture written to {plot}.", markup=False, soft_wrap=True)
 
 
-def _footnote(public: confide.Schema) -> str:
+def _footnote(public: confide.Schema, summary: confide.inference.Summary) -> str:
     """Say how to read the table, and what a fit keeps to itself."""
     notes = []
     if any(column.coded for column in public.columns):
@@ -190,7 +198,9 @@ def _footnote(public: confide.Schema) -> str:
             "A level of a category is shown against the average of its levels; an "
             "undeclared level counts as none."
         )
-    if public.target.labels is not None:
+    if "Classes" in dict(summary.facts):
+        notes.append("A row with an undeclared label counts for nothing.")
+    elif public.target.labels is not None:
         notes.append("A row with an undeclared label counts against every positive one.")
     else:
         unit = f" {public.target.unit}" if public.target.unit else ""

@@ -43,6 +43,7 @@ from confide.estimators._spec import (
     check_penalty,
 )
 from confide.estimators._summary import (
+    Facts,
     bounding_facts,
     coefficient_lines,
     display_of_release,
@@ -324,7 +325,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         """Return the guarantee and the coefficients as a printable table."""
         check_is_fitted(self, "release_")
         release, schema = self.release_, self.schema
-        own = (*release_facts(release),)
+        own = (*release_facts(release), *self._own_facts())
         if schema is None:
             own += bounding_facts(release)
         if self._selects:
@@ -340,6 +341,10 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             None if release.intervals is None else release.intervals.level,
             interval_caution(release),
         )
+
+    def _own_facts(self) -> Facts:
+        """Return what is to be said of this kind of model alone."""
+        return ()
 
     @property
     def _selects(self) -> bool:

@@ -21,6 +21,7 @@ from confide.estimators._spec import (
     NeighbourSetting,
     RidgeSetting,
 )
+from confide.estimators._summary import Facts
 from confide.estimators._target import ClassRule, TargetSpec
 from confide.mechanisms import MECHANISMS, Release
 from confide.mechanisms.base import SEVERAL_SCORES
@@ -39,6 +40,7 @@ from confide.objectives import (
 from confide.objectives.multinomial import MOST_CLASSES, class_map
 from confide.privacy import Budget
 
+ONE_SOFTMAX = "one multinomial loss; coefficients of a column add up to 0 over them"
 MultiClass: TypeAlias = Literal["auto", "multinomial", "one-vs-rest"]
 
 
@@ -247,6 +249,9 @@ class LogisticRegression(_PrivateClassifier):
     def _multinomial(self) -> bool:
         """Whether the coefficients are those of one softmax."""
         return self._together and 2 < len(self.classes_) <= MOST_CLASSES
+
+    def _own_facts(self) -> Facts:
+        return (("Classes", ONE_SOFTMAX),) if self._multinomial else ()
 
     def _keep(self, release: Release, task: TargetSpec) -> None:
         """Take over a release, with a line of coefficients for every class."""
