@@ -149,7 +149,7 @@ def test_losses_and_divergences_are_bounded(sigma, l2, attained):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sigma", [0.7, 2.0, 5.0])
-@pytest.mark.parametrize("ratio", [0.1, 0.7, 2.0, 10.0])
+@pytest.mark.parametrize("ratio", [0.3, 0.7, 2.0, 10.0])
 def test_losses_and_divergences_are_bounded_for_more_tables(sigma, ratio):
     largest_share(sigma, ratio * sigma, orders=(1.01, 1.2, 1.5, 2.0, 4.0, 8.0, 16.0))
 

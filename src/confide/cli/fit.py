@@ -120,12 +120,7 @@ def fit(
         "ledger": book if book is None or out is None else book.with_note(str(out)),
         "random_state": seed,
     }
-    if slope_bound is not None:
-        settings["slope_bound"] = slope_bound
-    if multi_class is not None:
-        if kind is not confide.LogisticRegression:
-            raise InvalidParameter("--multi-class", "for --model logistic", multi_class)
-        settings["multi_class"] = multi_class
+    settings |= _own_settings(kind, slope_bound, multi_class)
     estimator = kind(budget, **settings)
     with open_for_fit(table, public, way) as rows, warn_of_claims():
         estimator.fit(rows)
@@ -151,6 +146,17 @@ def fit(
         console.print("[dim]No --out was given: the model is on this screen only.[/dim]")
     else:
         console.print(f"Written to {out}. Next: confide report {out}{quoted}")
+
+
+def _own_settings(
+    kind: type[Any], slope_bound: float | None, multi_class: str | None
+) -> dict[str, Any]:
+    """Return what only some models have, where it was asked for."""
+    if multi_class is not None and kind is not confide.LogisticRegression:
+        must = "absent but for --model logistic"
+        raise InvalidParameter("--multi-class", must, multi_class)
+    asked = {"slope_bound": slope_bound, "multi_class": multi_class}
+    return {name: value for name, value in asked.items() if value is not None}
 
 
 def _print_charge(guarantee: confide.Guarantee, account: confide.ledger.Account) -> None:
