@@ -15,8 +15,10 @@ GROUPS = (
     ("normal",),
     ("back", "land", "neptune", "pod", "smurf", "teardrop"),
     ("satan", "ipsweep", "nmap", "portsweep"),
-    ("guess_passwd", "ftp_write", "imap", "phf", "multihop", "warezmaster")
-    + ("warezclient", "spy"),
+    (
+        *("guess_passwd", "ftp_write", "imap", "phf", "multihop", "warezmaster"),
+        *("warezclient", "spy"),
+    ),
     ("buffer_overflow", "loadmodule", "perl", "rootkit"),
 )
 """Normal connections and four groups of attacks."""

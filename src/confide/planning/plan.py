@@ -347,7 +347,7 @@ def _several(loss: Loss, columns: int | Schema, classes: int) -> int:
 
 
 def _kron(one: Any, other: Array) -> Array:
-    dense = one.toarray() if hasattr(one, "toarray") else one
+    dense = one @ np.eye(one.shape[1])
     return np.asarray(np.kron(dense, other), dtype=np.float64)
 
 
