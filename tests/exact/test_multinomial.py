@@ -16,7 +16,7 @@ from confide.privacy import Approx, Neighbours, Pure, Zcdp, gaussian_delta
 from support.checks import GRID_ERROR
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
-POINTS = 201
+POINTS = 161
 BASES = {
     "empty": Records.of(np.zeros((0, 1)), []),
     "balanced": Records.of([[1.0], [1.0], [-0.5]], [0.0, 1.0, 2.0]),
@@ -24,6 +24,7 @@ BASES = {
     "two-sided": Records.of([[1.0], [1.0]], [1.0, 2.0], 12),
 }
 FEW = ("empty", "one-sided")
+"""Quick checks take these, and fewer records."""
 
 
 def target(l2=None, **more):
@@ -34,9 +35,9 @@ def added(names=tuple(BASES)):
     """Yield a title, both tables, and whether the record is in the first."""
     for name in names:
         base = BASES[name]
-        for x, y in (([1.0], 0.0), ([0.5], 0.0)):
-            yield f"{name}+{x[0]}", base.plus(x, y), base, True
-            yield f"{name} vs +{x[0]}", base, base.plus(x, y), False
+        for x in (1.0,) if names == FEW else (1.0, 0.5):
+            yield f"{name}+{x}", base.plus([x], 0.0), base, True
+            yield f"{name} vs +{x}", base, base.plus([x], 0.0), False
 
 
 def replaced(names=tuple(BASES)):
@@ -44,6 +45,8 @@ def replaced(names=tuple(BASES)):
         base = BASES[name]
         yield f"{name}: flip", base.plus([1.0], 0.0), base.plus([1.0], 1.0), True
         yield f"{name}: mirror", base.plus([1.0], 0.0), base.plus([-1.0], 0.0), True
+        if names == FEW:
+            continue
         yield f"{name}: both", base.plus([1.0], 0.0), base.plus([-1.0], 1.0), True
 
 
