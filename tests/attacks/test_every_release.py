@@ -5,6 +5,7 @@ knows the lattices of both tables. A value that lies on the lattices of one tabl
 would name it; so would a release that is no function of points and choices.
 """
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -26,7 +27,7 @@ from confide.mechanisms import (
 )
 from confide.mechanisms.gradient import noisy_gradient
 from confide.mechanisms.published import RlsObjective, RlsOut
-from confide.objectives import L1, Clipped, Logistic, Objective, Squared
+from confide.objectives import L1, Clipped, Logistic, Multinomial, Objective, Squared
 from confide.privacy import Approx, Neighbours, Pure, Status
 from confide.selection import (
     SELECTORS,
@@ -46,6 +47,7 @@ LOGISTIC = Objective(Logistic(), 2)
 KINKED = Objective(Logistic(), 2, penalty=L1(0.3))
 SQUARES = Objective(Clipped(Squared(), 1.0), 2, target_bound=1.0)
 RIDGED = Objective(Logistic(), 2, l2=2.0)
+SCORES = Objective(Multinomial(3), 4, responses=2)
 SELECTED_BY = {
     "screening": ScreeningSelector(1),
     "sample-aggregate": SampleAggregateSelector(1, 3),
@@ -88,6 +90,14 @@ def plans():
         for name in ("objective", "output", "thresholding", "frank-wolfe")
     }
     cases["objective, l1"] = (made["objective"], KINKED, APPROX)
+    cases["objective, classes"] = (made["objective"], SCORES, APPROX)
+    cases["objective, classes, pure"] = (made["objective"], SCORES, Pure(1))
+    cases["output, classes"] = (made["output"], SCORES, APPROX)
+    cases["intervals, classes"] = (
+        WithIntervals(OutputPerturbation(), Intervals(share="0.3"), 5),
+        replace(SCORES, l2=2.0),
+        APPROX,
+    )
     cases["sgd, batches"] = (ProximalSgd(2, Fraction(1, 2)), LOGISTIC, APPROX)
     cases["intervals"] = (
         WithIntervals(OutputPerturbation(), Intervals(share="0.3"), 5),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from confide import __version__
-from support.any_fit import TABLES, any_fit
+from support.any_fit import TABLES, any_fit, several_classes
 
 RECORD = Path(__file__).parents[2] / "docs" / "campaigns" / "any-fit.json"
 AT_MOST = 10
@@ -29,9 +29,9 @@ def some_kinds(seed):
     return [others[(3 * seed + step) % len(others)] for step in range(3)]
 
 
-def check(seed, monkeypatch):
+def check(seed, monkeypatch, draw=any_fit):
     kinds = some_kinds(seed)
-    assert most_passes(any_fit(seed), kinds, monkeypatch) <= AT_MOST, (seed, kinds)
+    assert most_passes(draw(seed), kinds, monkeypatch) <= AT_MOST, (seed, kinds)
 
 
 def test_four_settings_in_a_row_try_all_tables():
@@ -44,6 +44,18 @@ def test_four_settings_in_a_row_try_all_tables():
 def test_no_fit_fails_after_it_was_paid_for(seed, monkeypatch):
     monkeypatch.setattr("support.any_fit.MOST_ROWS", 20_000)
     check(seed, monkeypatch)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_fit_of_several_classes_fails_after_it_was_paid_for(seed, monkeypatch):
+    monkeypatch.setattr("support.any_fit.USUAL_ROWS", 2000)
+    check(seed, monkeypatch, several_classes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 160))
+def test_no_fit_of_several_classes_fails_at_length(seed, monkeypatch):
+    check(seed, monkeypatch, several_classes)
 
 
 @pytest.mark.slow

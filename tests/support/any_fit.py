@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit
 
 from confide.data.rows.in_memory import InMemoryRows, bound_rows
 from confide.errors import InvalidParameter
@@ -23,6 +24,7 @@ from confide.objectives import (
     L1Ball,
     L2Ball,
     Logistic,
+    Multinomial,
     Nonnegative,
     Nuclear,
     Objective,
@@ -64,9 +66,15 @@ class AnyFit:
     height: float
     seed: int
 
+    @property
+    def width(self):
+        """How many columns there are, the constant one aside."""
+        objective = self.calibration.objective
+        return objective.dimension // objective.responses - bool(self.height)
+
     def nothing(self):
         """Return a table of zeros, for what is refused by shape."""
-        width = self.calibration.objective.dimension - bool(self.height)
+        width = self.width
         return bound_rows(
             np.zeros((self.count, width)), np.zeros(self.count), 1.0, self.height
         )
@@ -74,8 +82,7 @@ class AnyFit:
     def rows(self, kind):
         """Return a table of a kind, bounded as the objective asks."""
         rng = np.random.default_rng(self.seed)
-        objective = self.calibration.objective
-        width = objective.dimension - bool(self.height)
+        objective, width = self.calibration.objective, self.width
         norm = math.sqrt(objective.row_norm**2 - self.height**2)
         features = rng.normal(size=(self.count, width))
         features *= norm / np.maximum(np.linalg.norm(features, axis=1), 1e-9)[:, None]
@@ -93,6 +100,9 @@ class AnyFit:
         one = kind.endswith("one label")
         if objective.loss.targets == "signs":
             return np.ones(self.count) if one else np.where(score > 0, 1.0, -1.0)
+        if objective.loss.targets == "labels":
+            places = np.floor(objective.loss.classes * expit(score))
+            return np.zeros(self.count) if one else places - (score > 4)
         if objective.loss.targets == "counts":
             return np.full(self.count, bound) if one else np.clip(np.rint(score), 0, bound)
         return np.full(self.count, bound) if one else np.clip(score / 4, -1, 1) * bound
@@ -151,6 +161,47 @@ def any_fit(seed):
             continue
         return found
     raise AssertionError
+
+
+def several_classes(seed):
+    """Return a fit of several classes, drawn again where it is refused."""
+    for turn in range(1000):
+        rng = np.random.default_rng((seed, turn, 1))
+        try:
+            found = _drawn_classes(rng, seed)
+            found.calibration.check_rows(found.nothing())
+        except InvalidParameter:
+            continue
+        return found
+    raise AssertionError
+
+
+def _drawn_classes(rng, seed):
+    columns, height = int(rng.integers(1, 9)), float(rng.choice([0.0, 0.3]))
+    stretch = float(rng.choice([1.0, 1.0, 1e-3, 50.0]))
+    classes = int(rng.integers(3, 7))
+    objective = Objective(
+        Multinomial(classes),
+        (columns + bool(height)) * (classes - 1),
+        stretch * math.hypot(1.0, height),
+        None if rng.uniform() < 0.6 else float(10 ** rng.uniform(-2, 4)) * stretch**2,
+        responses=classes - 1,
+        height=height * stretch,
+    )
+    calibration = _calibrated(
+        rng,
+        OutputPerturbation() if rng.uniform() < 0.3 else ObjectivePerturbation(),
+        objective,
+    )
+    count = int(10 ** rng.uniform(0, math.log10(min(USUAL_ROWS, MOST_ROWS))))
+    return AnyFit(calibration, count, height * stretch, seed)
+
+
+def _calibrated(rng, mechanism, objective, copies=1):
+    epsilon = float(10 ** rng.uniform(-1.3, 0.9))
+    budget = [Pure(epsilon), Approx(epsilon, 1e-6), Zcdp(epsilon**2 / 8)][rng.integers(3)]
+    relation = [Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE][rng.integers(2)]
+    return mechanism.calibrate(objective, budget, relation, copies=copies)
 
 
 def _drawn(rng, seed):

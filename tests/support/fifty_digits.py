@@ -53,7 +53,7 @@ def bound_delta(bound, epsilon):
         if start < right:
             factor = mpmath.exp(epsilon - offset + slope**2 / 2)
             total += between(start, right) - factor * between(start + slope, right + slope)
-    return total * (2 if bound.folded else 1)
+    return total * (bound.folds if bound.folded else 1)
 
 
 def bound_log_moment(bound, power):
@@ -64,4 +64,4 @@ def bound_log_moment(bound, power):
         * between(left - power * slope, right - power * slope)
         for left, right, offset, slope in pieces(bound)
     )
-    return mpmath.log(total * (2 if bound.folded else 1))
+    return mpmath.log(total * (bound.folds if bound.folded else 1))

@@ -36,6 +36,7 @@ from confide.accounting.loss_bound import (
     sharp_renyi,
     zcdp_rho,
 )
+from confide.accounting.loss_mixture import LossMixture
 from confide.accounting.noise_multiplier import (
     METHODS,
     Method,
@@ -55,6 +56,7 @@ __all__ = [
     "GaussianEvent",
     "KnownEvent",
     "LossBound",
+    "LossMixture",
     "Method",
     "PureEvent",
     "Sampling",

@@ -21,15 +21,23 @@ from confide.privacy.rounding import FUNCTION_ERROR, MARGIN, round_down, round_u
 class LossBound:
     """M(z): constant left of the first knot, linear between, ``slope`` after the last.
 
-    ``folded`` puts |z| in place of z; the first knot is then 0.
+    ``folded`` puts |z| in place of z; the first knot is then 0. With more ``folds`` z lies
+    above the quantile that it exceeds with a chance of 1/folds, which is the first knot:
+    no law of the largest of so many normal variables is farther to the right.
     """
 
     knots: Array
     values: Array
     slope: float
     folded: bool = False
+    folds: int = 2
 
-    def _pieces(self) -> tuple[Array, Array, Array, Array]:
+    @property
+    def _sides(self) -> int:
+        """How many times a chance of z counts."""
+        return self.folds if self.folded else 1
+
+    def pieces(self) -> tuple[Array, Array, Array, Array]:
         """Return left ends, right ends, intercepts and slopes of the linear pieces."""
         lefts = np.concatenate([[-np.inf], self.knots])
         rights = np.concatenate([self.knots, [np.inf]])
@@ -48,27 +56,11 @@ class LossBound:
 
         A difference of two chances may be off by a part of both, which is added.
         """
-        lefts, rights, offsets, slopes = self._pieces()
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            starts = np.where(
-                slopes > 0,
-                np.maximum(lefts, (epsilon - offsets) / slopes),
-                np.where(offsets > epsilon, lefts, rights),
-            )
-            starts = np.minimum(starts, rights)
-            shift = epsilon - offsets + slopes**2 / 2
-            near, near_top = _log_between(starts, rights)
-            far, far_top = _log_between(starts + slopes, rights + slopes)
-            total = np.exp(near) - np.exp(shift + far)
-            size = 1 + abs(epsilon) + np.abs(offsets) + self._largest + slopes**2
-            error = np.exp(near_top) * (size - near_top)
-            error += np.exp(shift + far_top) * (size - far_top)
-        total = np.maximum(total, 0.0) + FUNCTION_ERROR * error
-        total = np.where(starts < rights, total, 0.0)
-        return round_up(float(total.sum()) * (2 if self.folded else 1))
+        total = piece_deltas(self.pieces(), epsilon, self.largest)
+        return min(1.0, round_up(float(total.sum()) * self._sides))
 
     @property
-    def _largest(self) -> float:
+    def largest(self) -> float:
         """The largest number that enters the line of a piece."""
         steepest = max(self.slope, 0.0)
         return float(np.max(np.abs(self.values)) + steepest * np.max(np.abs(self.knots)))
@@ -78,15 +70,15 @@ class LossBound:
 
         Every term is moved by a share ``error`` of all that enters it; down if negative.
         """
-        lefts, rights, offsets, slopes = self._pieces()
+        lefts, rights, offsets, slopes = self.pieces()
         shift = np.multiply.outer(powers, slopes)
         line = np.multiply.outer(powers, offsets)
         inside, top = _log_between(lefts - shift, rights - shift)
-        size = 1 + np.abs(line) + np.abs(powers)[:, None] * self._largest + shift**2 - top
+        size = 1 + np.abs(line) + np.abs(powers)[:, None] * self.largest + shift**2 - top
         with np.errstate(invalid="ignore"):
             lost = np.where(np.isfinite(inside), np.exp(top - inside), 0.0)
         parts = line + shift**2 / 2 + inside + error * size * (1 + lost)
-        total = logsumexp(parts, axis=-1) + (math.log(2) if self.folded else 0.0)
+        total = logsumexp(parts, axis=-1) + math.log(self._sides)
         return np.asarray(total)
 
     def renyi(self, orders: Array) -> Array:
@@ -102,13 +94,36 @@ class LossBound:
         inside = losses <= self.values[-1]
         within = _last_place(self.knots, self.values, np.minimum(losses, self.values[-1]))
         reach = np.where(inside, within, reach)
-        chance = ndtr(-reach) * (2 if self.folded else 1)
+        chance = ndtr(-reach) * self._sides
         chance = chance * (1 + FUNCTION_ERROR * (2 + 2 * reach**2))
         return np.where(losses < self.values[0], 1.0, np.minimum(chance, 1.0))
 
     def loss_error(self, most: float) -> float:
         """Bound what the place of a loss can be off by, as a loss, up to ``most``."""
-        return MARGIN * (most + self._largest)
+        return MARGIN * (most + self.largest)
+
+
+def piece_deltas(
+    pieces: tuple[Array, Array, Array, Array], epsilon: float, largest: Array | float
+) -> Array:
+    """Return what every linear piece adds to delta; ``largest`` is what enters its line."""
+    lefts, rights, offsets, slopes = pieces
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        starts = np.where(
+            slopes > 0,
+            np.maximum(lefts, (epsilon - offsets) / slopes),
+            np.where(offsets > epsilon, lefts, rights),
+        )
+        starts = np.minimum(starts, rights)
+        shift = epsilon - offsets + slopes**2 / 2
+        near, near_top = _log_between(starts, rights)
+        far, far_top = _log_between(starts + slopes, rights + slopes)
+        total = np.exp(near) - np.exp(shift + far)
+        size = 1 + abs(epsilon) + np.abs(offsets) + largest + slopes**2
+        error = np.exp(near_top) * (size - near_top)
+        error += np.exp(shift + far_top) * (size - far_top)
+    total = np.maximum(total, 0.0) + FUNCTION_ERROR * error
+    return np.where(starts < rights, total, 0.0)
 
 
 def gaussian_shift(mu: float, *, offset: float = 0.0, folded: bool = False) -> LossBound:

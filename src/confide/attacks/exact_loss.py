@@ -3,7 +3,7 @@
 θ ↦ b(θ) is explicit, so the density of a release is ν(b(θ))·det ∇²F(θ), with no sampling
 and no solver in between. Two laws on one grid give the privacy loss itself: the largest
 log ratio, and δ(ε) = ∫(p − e^ε q)₊. In one dimension an l1 penalty and a box are covered
-too; they put atoms at 0 and at the ends.
+too; they put atoms at 0 and at the ends. Three classes and one column have two dimensions.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from confide.data import bound_rows
 from confide.data.rows.in_memory import HEAVIEST
 from confide.errors import InvalidParameter
 from confide.noise import RoundNoise
-from confide.objectives import L1, Box, Objective
+from confide.objectives import L1, Box, Multinomial, Objective, sum_zero_basis
 from confide.solvers import minimise
 
 
@@ -152,6 +152,8 @@ def _gradient_and_determinant(
     objective: Objective, records: Records, grid: Array
 ) -> tuple[Array, Array]:
     """Return ∇ of the smooth part without b, and the determinant of its Hessian."""
+    if isinstance(objective.loss, Multinomial):
+        return _of_scores(objective, objective.loss, records, grid)
     pull = grid * objective.ridge
     diagonal = np.broadcast_to(objective.ridge, grid.shape).copy()
     corner = np.zeros(len(grid))
@@ -175,6 +177,22 @@ def _weights(objective: Objective, features: Array) -> Array:
         return np.ones(len(features))
     lengths = np.linalg.norm(features, axis=1)
     return objective.row_norm / np.maximum(lengths, objective.row_norm / HEAVIEST)
+
+
+def _of_scores(
+    objective: Objective, loss: Multinomial, records: Records, grid: Array
+) -> tuple[Array, Array]:
+    """Return what `_gradient_and_determinant` does for three classes and one column."""
+    pull = grid * objective.ridge
+    curvature = np.zeros((len(grid), 2, 2)) + np.diag(objective.ridge)
+    basis = sum_zero_basis(loss.classes)
+    for (x,), y, times in zip(records.features, records.target, records.times, strict=True):
+        slope, chances = loss.slope_and_chances(grid * x, np.full(len(grid), y))
+        pull += times * x * slope
+        mean = chances @ basis
+        spread = np.einsum("nk,ki,kj->nij", chances, basis, basis)
+        curvature += times * x**2 * (spread - mean[:, :, None] * mean[:, None, :])
+    return pull, np.linalg.det(curvature)
 
 
 def _box_atoms(
@@ -214,7 +232,8 @@ def _span(
         angles = np.linspace(0, 2 * np.pi, 64, endpoint=False)
         pulls = reach * np.column_stack([np.cos(angles), np.sin(angles)])
     which = np.repeat(np.arange(len(records.target)), records.times.astype(np.intp))
-    features = records.features[which] if len(which) else np.zeros((1, size))
+    columns = size // objective.responses
+    features = records.features[which] if len(which) else np.zeros((1, columns))
     target = records.target[which] if len(which) else np.ones(1)
     rows = bound_rows(features, target, 1e100, 0.0)
     if objective.weighted:

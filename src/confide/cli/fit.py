@@ -78,6 +78,10 @@ def fit(
     slope_bound: Annotated[
         float | None, typer.Option(help="Where the slope of the loss is cut off.")
     ] = None,
+    multi_class: Annotated[
+        str | None,
+        typer.Option(help="multinomial or one-vs-rest, for three labels or more."),
+    ] = None,
     ledger: Annotated[
         str | None, typer.Option(help="Budget book to charge: a file or a database.")
     ] = None,
@@ -124,8 +128,7 @@ def fit(
         "ledger": book if book is None or out is None else book.with_note(str(out)),
         "random_state": seed,
     }
-    if slope_bound is not None:
-        settings["slope_bound"] = slope_bound
+    settings |= _own_settings(kind, slope_bound, multi_class)
     estimator = kind(budget, **settings)
     with open_for_fit(table, public, way) as rows, warn_of_claims():
         estimator.fit(rows)
@@ -153,6 +156,17 @@ def fit(
         console.print(f"Written to {out}. Next: confide report {out}{quoted}")
 
 
+def _own_settings(
+    kind: type[Any], slope_bound: float | None, multi_class: str | None
+) -> dict[str, Any]:
+    """Return what only some models have, where it was asked for."""
+    if multi_class is not None and kind is not confide.LogisticRegression:
+        must = "absent but for --model logistic"
+        raise InvalidParameter("--multi-class", must, multi_class)
+    asked = {"slope_bound": slope_bound, "multi_class": multi_class}
+    return {name: value for name, value in asked.items() if value is not None}
+
+
 def _print_charge(guarantee: confide.Guarantee, account: confide.ledger.Account) -> None:
     """Say what was paid and what is left, and for which neighbours."""
     proved_for, under = guarantee.neighbours, account.neighbours
@@ -178,7 +192,7 @@ def _print_release(
     selected = dict(summary.facts).get("Selected")
     if selected is not None:
         console.print(f"\nSelected {escape(selected)}.")
-    console.print(f"\n[dim]{_footnote(public)}[/dim]")
+    console.print(f"\n[dim]{_footnote(public, summary)}[/dim]")
     if summary.level is None and payable:
         theorem = confide.mechanisms.WithIntervals.theorems[0]
         less = confide.privacy.shortfall((theorem,))
@@ -190,7 +204,7 @@ def _print_release(
         console.print(f"Picture written to {plot}.", markup=False, soft_wrap=True)
 
 
-def _footnote(public: confide.Schema) -> str:
+def _footnote(public: confide.Schema, summary: confide.inference.Summary) -> str:
     """Say how to read the table, and what a fit keeps to itself."""
     notes = []
     if any(column.coded for column in public.columns):
@@ -198,7 +212,9 @@ def _footnote(public: confide.Schema) -> str:
             "A level of a category is shown against the average of its levels; an "
             "undeclared level counts as none."
         )
-    if public.target.labels is not None:
+    if "Classes" in dict(summary.facts):
+        notes.append("A row with an undeclared label counts for nothing.")
+    elif public.target.labels is not None:
         notes.append("A row with an undeclared label counts against every positive one.")
     else:
         unit = f" {public.target.unit}" if public.target.unit else ""

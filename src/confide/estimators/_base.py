@@ -38,6 +38,7 @@ from confide.estimators._spec import (
     check_penalty,
 )
 from confide.estimators._summary import (
+    Facts,
     bounding_facts,
     coefficient_lines,
     display_of_release,
@@ -54,6 +55,7 @@ from confide.estimators._validate import read_features, read_number, refuse_empt
 from confide.inference import Coefficient, IntervalTable, Summary
 from confide.ledger import Charge, Ledger
 from confide.mechanisms import MECHANISMS, Intervals, Mechanism, Release, WithIntervals
+from confide.mechanisms.intervals.mechanism import weighs_records
 from confide.noise import Entropy, RandomState
 from confide.objectives import Penalty
 from confide.privacy import Budget, Neighbours, check_budget, warn_if_claimed
@@ -130,15 +132,15 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             raise InvalidParameter("schema", "a Schema or None", type(schema).__name__)
         booked = None if self.ledger is None else dataset_name(schema, self.ledger)
         norm, intercept = float(self.row_norm), bool(self.fit_intercept)
+        rule = self._rule(schema)
+        weighs = rule.weighable and weighs_records(mechanism, intervals)
         return FitSpec(
             budget,
             mechanism,
             neighbours,
-            self._rule(schema),
+            rule,
             schema,
-            bounding_for(
-                mechanism, schema, norm, fit_intercept=intercept, intervals=intervals
-            ),
+            bounding_for(mechanism, schema, norm, fit_intercept=intercept, weighs=weighs),
             None if self._ridge_is_automatic else float(self.l2),
             float(self.l1),
             self.penalty,
@@ -340,7 +342,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         """Return the guarantee and the coefficients as a printable table."""
         check_is_fitted(self, "release_")
         release, schema = self.release_, self.schema_
-        own = (*release_facts(release),)
+        own = (*release_facts(release), *self._own_facts())
         if schema is not None:
             own += range_facts(release, schema)
         if schema is None:
@@ -358,6 +360,10 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             None if release.intervals is None else release.intervals.level,
             interval_caution(release),
         )
+
+    def _own_facts(self) -> Facts:
+        """Return what is to be said of this kind of model alone."""
+        return ()
 
     @property
     def _selects(self) -> bool:

@@ -23,6 +23,8 @@ from confide.estimators._model_file import (
 from confide.estimators.catalogue import ESTIMATORS
 
 CLASS_TYPES = "biufUO"
+EARLIER_CLASSES = "one-vs-rest"
+"""What several classes were in files that do not say."""
 _MALFORMED = (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError)
 
 
@@ -74,6 +76,8 @@ def _build(record: dict[str, Any]) -> PrivateLinearModel:
     settings = {
         name: parameter_of(x) for name, x in record["settings"].items() if name in known
     }
+    if "multi_class" in known:
+        settings.setdefault("multi_class", EARLIER_CLASSES)
     if record.get("penalty") is not None:
         settings["penalty"] = penalty_of(record["penalty"])
     model: PrivateLinearModel = kind(

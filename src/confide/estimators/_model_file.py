@@ -211,7 +211,10 @@ def _intervals_of(record: Mapping[str, Any]) -> IntervalRelease:
 def _law_of(record: Mapping[str, Any]) -> Uncertainty:
     size = int(record["dimension"])
     matrices = [np.array(record[name], dtype=float) for name in ("sampling", "privacy")]
-    if any(m.shape != (size, size) or not np.isfinite(m).all() for m in matrices):
+    lines = len(matrices[0])
+    if any(m.shape != (lines, lines) or not np.isfinite(m).all() for m in matrices):
+        raise ValueError("intervals")
+    if not 0 < lines <= size:
         raise ValueError("intervals")
     return Uncertainty(matrices[0], matrices[1], _text(record["kind"]), size)
 

@@ -29,7 +29,6 @@ from confide.mechanisms import (
     WithIntervals,
 )
 from confide.mechanisms.base import EntryMechanism
-from confide.mechanisms.intervals.mechanism import weighs_records
 from confide.mechanisms.ranges.purchase import (
     RangeQuery,
     Ranges,
@@ -120,14 +119,16 @@ def bounding_for(
     row_norm: float,
     *,
     fit_intercept: bool,
-    intervals: Intervals | None = None,
+    weighs: bool = False,
 ) -> Bounding:
-    """Return how rows are bounded for a mechanism, from public settings alone."""
+    """Return how rows are bounded for a mechanism, from public settings alone.
+
+    ``weighs`` is whether the fit weighs the records of a schema.
+    """
     kept = mechanism.row_bounds if isinstance(mechanism, EntryMechanism) else None
     if schema is not None:
         few = None if kept is None else EntryBounds(float(schema.weights.max()))
         height = INTERCEPT_HEIGHT if fit_intercept else 0.0
-        weighs = weighs_records(mechanism, intervals)
         most = schema.record_norm(height) if weighs else None
         return Bounding(1.0, height, few=few, most=most)
     if kept is None:

@@ -24,7 +24,8 @@ from confide.estimators._validate import (
     read_target,
 )
 from confide.mechanisms.ranges.purchase import RangeQuery
-from confide.objectives import Loss
+from confide.objectives import Loss, Multinomial
+from confide.objectives.multinomial import FEWEST_CLASSES, MOST_CLASSES
 
 TARGET_TAIL = 0.01
 """A target is clamped less than columns are: what is cut off biases predictions."""
@@ -45,6 +46,11 @@ class TargetInfo:
 def as_read(target: AnyArray) -> Array:
     """Take the target as it is kept."""
     return target
+
+
+def as_places(places: AnyArray) -> Array:
+    """Take labels that were read as places; negative ones are none of the classes."""
+    return places.astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +76,11 @@ class TargetRule(Protocol):
         """Whether labels that nobody declared are to be read from the target."""
         ...
 
+    @property
+    def weighable(self) -> bool:
+        """Whether records may be weighed."""
+        ...
+
     def range_query(self, target: Target) -> RangeQuery | None:
         """Return how a range of the target is found; None if none may be bought."""
         ...
@@ -92,11 +103,13 @@ class ClassRule:
     """One-vs-rest over a binary loss; two classes need one coding only.
 
     ``declared`` are the public labels; None where they are to be read from the target.
+    ``together`` takes the multinomial loss for three classes or more.
     """
 
     declared: Any
     loss: Loss
     coef_norm: float | None
+    together: bool = False
 
     def range_query(self, target: Target) -> RangeQuery | None:
         """Return None: labels have no range."""
@@ -111,6 +124,14 @@ class ClassRule:
         """Whether labels that nobody declared are to be read from the target."""
         return self.declared is None
 
+    @property
+    def weighable(self) -> bool:
+        """Whether records may be weighed: not for the multinomial loss."""
+        if not self.together or self.declared is None:
+            return True
+        count = len(declared_classes(self.declared))
+        return not FEWEST_CLASSES <= count <= MOST_CLASSES
+
     def look(self, y: Any, count: int) -> TargetInfo:
         """Look for labels, where none were declared."""
         return TargetInfo(labels_in(y, count) if self.seeks_labels else None)
@@ -120,10 +141,20 @@ class ClassRule:
         classes = found.labels
         if classes is None:
             classes = declared_classes(self.declared)
+        read = LabelIndex(tuple(check_several(classes).tolist()))
+        if self.together and FEWEST_CLASSES <= len(classes) <= MOST_CLASSES:
+            return TargetSpec(
+                Multinomial(len(classes)),
+                read,
+                (as_places,),
+                classes=classes,
+                labels_were_read=self.seeks_labels,
+                responses=len(classes) - 1,
+            )
         positives = range(len(classes)) if len(classes) > 2 else (1,)
         return TargetSpec(
             self.loss,
-            LabelIndex(tuple(check_several(classes).tolist())),
+            read,
             tuple(map(OneVsRest, positives)),
             coef_norm=self.coef_norm,
             classes=classes,
@@ -147,6 +178,7 @@ class RangeRule:
     clamped: bool = False
     scales: bool = False
     seeks_labels: ClassVar[bool] = False
+    weighable: ClassVar[bool] = True
 
     def range_query(self, target: Target) -> RangeQuery | None:
         """Return both ends, unless a bound was given in the target's own unit."""
@@ -187,6 +219,7 @@ class CountRule:
     unit: float = 1.0
     scales: bool = False
     seeks_labels: ClassVar[bool] = False
+    weighable: ClassVar[bool] = True
 
     def range_query(self, target: Target) -> RangeQuery | None:
         """Return the upper end of counts, unless a bound was given in their own unit."""
@@ -217,6 +250,7 @@ class SeveralTargetsRule:
     unit: float
     loss: Loss
     seeks_labels: ClassVar[bool] = False
+    weighable: ClassVar[bool] = True
 
     def range_query(self, target: Target) -> RangeQuery | None:
         """Return None: several targets have no schema."""

@@ -2,10 +2,11 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, cast
+from dataclasses import replace
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 
 from confide._types import AnyArray, Array
@@ -13,6 +14,7 @@ from confide.data import Schema
 from confide.errors import InvalidParameter, MissingPublicBound
 from confide.estimators._base import PrivateLinearModel
 from confide.estimators._spec import (
+    FitSpec,
     IntervalSetting,
     LedgerSetting,
     MechanismSetting,
@@ -20,8 +22,10 @@ from confide.estimators._spec import (
     RangeSetting,
     RidgeSetting,
 )
+from confide.estimators._summary import Facts
 from confide.estimators._target import ClassRule, TargetSpec
-from confide.mechanisms import Release
+from confide.mechanisms import MECHANISMS, Release
+from confide.mechanisms.base import SEVERAL_SCORES
 from confide.noise import RandomState
 from confide.objectives import (
     Clipped,
@@ -31,8 +35,14 @@ from confide.objectives import (
     Loss,
     Penalty,
     SmoothedHinge,
+    class_coefficients,
+    is_multinomial,
 )
+from confide.objectives.multinomial import MOST_CLASSES, class_map
 from confide.privacy import Budget
+
+ONE_SOFTMAX = "one multinomial loss; coefficients of a column add up to 0 over them"
+MultiClass: TypeAlias = Literal["auto", "multinomial", "one-vs-rest"]
 
 
 class _PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[misc]
@@ -59,12 +69,17 @@ class _PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[m
                 )
         return declared
 
+    @property
+    def _together(self) -> bool:
+        """Whether three classes or more have one loss."""
+        return False
+
     def _rule(self, schema: Schema | None) -> ClassRule:
         loss = self._loss()
         if self.slope_bound is not None:
             loss = Clipped(loss, float(self.slope_bound))
         radius = None if self.coef_norm is None else float(self.coef_norm)
-        return ClassRule(self._declared(), loss, radius)
+        return ClassRule(self._declared(), loss, radius, self._together)
 
     def _keep(self, release: Release, task: TargetSpec) -> None:
         super()._keep(release, task)
@@ -142,6 +157,12 @@ class LogisticRegression(_PrivateClassifier):
         (of two: as the first).
     slope_bound, coef_norm : float, optional
         Clip the slope of the loss, or confine the coefficients to a ball.
+    multi_class : "auto", "multinomial" or "one-vs-rest"
+        Three classes or more: one multinomial loss with one noise for all of them, whose
+        coefficients add up to 0 over the classes, or one fit for every class, which share
+        the budget. "auto" is multinomial where mechanism ("objective", "output") and
+        settings (a ridge alone) allow it. A row with an unknown label then counts for
+        nothing.
 
     Attributes
     ----------
@@ -179,6 +200,7 @@ class LogisticRegression(_PrivateClassifier):
         classes: Sequence[Any] | AnyArray | None = None,
         slope_bound: float | None = None,
         coef_norm: float | None = None,
+        multi_class: MultiClass = "auto",
     ) -> None:
         self.budget = budget
         self.schema = schema
@@ -196,15 +218,61 @@ class LogisticRegression(_PrivateClassifier):
         self.classes = classes
         self.slope_bound = slope_bound
         self.coef_norm = coef_norm
+        self.multi_class = multi_class
 
     def _loss(self) -> Loss:
         return Logistic()
+
+    def _spec(self) -> FitSpec:
+        known = get_args(MultiClass)
+        if not isinstance(self.multi_class, str) or self.multi_class not in known:
+            raise InvalidParameter("multi_class", f"one of {list(known)}", self.multi_class)
+        if self.multi_class == "multinomial" and not self._fits_together:
+            raise InvalidParameter(
+                "multi_class",
+                "'one-vs-rest' for this mechanism or with l1, penalty, slope_bound or "
+                "coef_norm: a multinomial fit has a ridge alone, and mechanism "
+                "'objective' or 'output'",
+                self.multi_class,
+            )
+        return super()._spec()
+
+    @property
+    def _together(self) -> bool:
+        """Whether three classes or more have one loss."""
+        return self.multi_class != "one-vs-rest" and self._fits_together
+
+    @property
+    def _fits_together(self) -> bool:
+        """Whether the mechanism takes several scores, and no setting forbids them."""
+        bounded = self.slope_bound is not None or self.coef_norm is not None
+        if self.l1 or self.penalty is not None or bounded:
+            return False
+        if isinstance(self.mechanism, str) and self.mechanism not in MECHANISMS:
+            return False
+        return SEVERAL_SCORES in self._mechanism().needs
+
+    @property
+    def _multinomial(self) -> bool:
+        """Whether the coefficients are those of one softmax."""
+        return self._together and 2 < len(self.classes_) <= MOST_CLASSES
+
+    def _own_facts(self) -> Facts:
+        return (("Classes", ONE_SOFTMAX),) if self._multinomial else ()
+
+    def _keep(self, release: Release, task: TargetSpec) -> None:
+        """Take over a release, with a line of coefficients for every class."""
+        if is_multinomial(task.loss):
+            release = by_class(release, len(task.classes))  # type: ignore[arg-type]
+        super()._keep(release, task)
 
     def predict_proba(self, X: Any) -> Array:
         """Return class probabilities; one-vs-rest ones are normalised."""
         margins = self._margins(X)
         if margins.shape[1] == 1:
             return np.asarray(expit(np.hstack([-margins, margins])))
+        if self._multinomial:
+            return np.asarray(softmax(margins, axis=1))
         chances = expit(margins) + np.finfo(np.float64).tiny
         return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 
@@ -212,6 +280,22 @@ class LogisticRegression(_PrivateClassifier):
         """Return the logarithm of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
+
+
+def by_class(release: Release, classes: int) -> Release:
+    """Return a multinomial release with a line, and a law of errors, for every class."""
+    columns = release.value.size // (classes - 1)
+    kept = release.intervals
+    if kept is not None:
+        (law,) = kept.laws
+        maps = [class_map(classes, place, columns) for place in range(classes)]
+        laws = tuple(
+            replace(law, sampling=m @ law.sampling @ m.T, privacy=m @ law.privacy @ m.T)
+            for m in maps
+        )
+        kept = replace(kept, laws=laws)
+    value = class_coefficients(release.value, classes)
+    return replace(release, value=value, intervals=kept)
 
 
 class LinearSVC(_PrivateClassifier):

@@ -28,7 +28,7 @@ from confide.errors import InvalidParameter, MissingPublicBound, UnmetNeeds
 from confide.mechanisms.release import NoiseRecord, Release, RowBounds
 from confide.noise import Entropy, Gaussian, Noise, SphericalLaplace
 from confide.noise.lattice import grid_for, round_sum
-from confide.objectives import Objective, has_exact_prox, is_hinge
+from confide.objectives import Objective, has_exact_prox, is_hinge, is_multinomial
 from confide.privacy import (
     Approx,
     Budget,
@@ -152,8 +152,25 @@ EXACT_PROX = Need(
 )
 ONE_RESPONSE = Need(
     "one target for every record",
-    lambda objective: objective.responses == 1,
+    lambda objective: objective.responses == 1 or is_multinomial(objective.loss),
     "use mechanism='momentum', 'mpadmm', 'ssadmm' or 'sgd'",
+)
+ONE_SCORE = Need(
+    "a loss of one score for every record",
+    lambda objective: not is_multinomial(objective.loss),
+    "use multi_class='one-vs-rest', or mechanism='objective' or 'output'",
+)
+SEVERAL_SCORES = Need(
+    "a smooth multinomial objective, or one score for every record",
+    lambda objective: (
+        not is_multinomial(objective.loss)
+        or (
+            objective.penalty is None
+            and objective.constraint is None
+            and not objective.weighted
+        )
+    ),
+    "leave out penalty and constraint, or use multi_class='one-vs-rest'",
 )
 SEVERAL_RESPONSES = Need(
     "one target for every record, or several",
@@ -180,12 +197,14 @@ PLAIN_HINGE = Need(
 def check_needs(mechanism: str, needs: tuple[Need, ...], objective: Objective) -> None:
     """Raise one error that lists every unmet need with its remedy.
 
-    A mechanism is about one target for every record, and about records that all count
-    alike, unless it says otherwise.
+    A mechanism is about one target and one score for every record, and about records that
+    all count alike, unless it says otherwise.
     """
     every = needs if WEIGHTED_RECORDS in needs else (*needs, EQUAL_RECORDS)
     if SEVERAL_RESPONSES not in needs and ONE_RESPONSE not in needs:
         every = (*every, ONE_RESPONSE)
+    if SEVERAL_SCORES not in needs:
+        every = (*every, ONE_SCORE)
     unmet = tuple((n.name, n.remedy) for n in every if not n.holds(objective))
     if unmet:
         raise UnmetNeeds(mechanism, unmet)

@@ -17,6 +17,7 @@ from confide.mechanisms.base import (
     MECHANISMS,
     ONE_RESPONSE,
     PLAIN_HINGE,
+    SEVERAL_SCORES,
     WEIGHTED_RECORDS,
     Calibration,
     Need,
@@ -72,6 +73,7 @@ class OutputPerturbation:
         PLAIN_HINGE,
         ONE_RESPONSE,
         WEIGHTED_RECORDS,
+        SEVERAL_SCORES,
     )
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
     theorems: ClassVar[tuple[str, ...]] = (

@@ -139,7 +139,7 @@ class Release:
     """A private value with everything a reader needs to trust and use it.
 
     ``value`` holds the coefficients, intercept last, in the scaled units of the
-    objective; one row per class for one-vs-rest. It holds no data and nothing about how
+    objective; one row per class for several classes. It holds no data and nothing about how
     the solver got there.
 
     What only some mechanisms release is None elsewhere: the ``support`` of every copy, the

@@ -32,6 +32,12 @@ from confide.objectives.losses import (
     curvature_bound,
     is_logistic,
 )
+from confide.objectives.multinomial import (
+    Multinomial,
+    class_coefficients,
+    is_multinomial,
+    sum_zero_basis,
+)
 from confide.objectives.objective import (
     Objective,
     check_guess,
@@ -72,6 +78,7 @@ __all__ = [
     "Loss",
     "LossTraits",
     "Mcp",
+    "Multinomial",
     "Nonnegative",
     "Nuclear",
     "Objective",
@@ -84,14 +91,17 @@ __all__ = [
     "SmoothedHinge",
     "Squared",
     "check_guess",
+    "class_coefficients",
     "curvature_bound",
     "guess_coef_norm_of_columns",
     "has_exact_prox",
     "is_clipped",
     "is_hinge",
     "is_logistic",
+    "is_multinomial",
     "is_squared",
     "is_uniform",
     "prox",
+    "sum_zero_basis",
     "wider",
 ]

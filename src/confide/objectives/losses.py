@@ -26,7 +26,7 @@ from confide.objectives.families import Classes, Counts, Family, Numbers
 from confide.objectives.tabulated import EXP_ERROR, TANH_ERROR, exp_of, tanh_of_half
 from confide.objectives.twofold import TWOFOLD_UNIT, Twofold
 
-Targets: TypeAlias = Literal["signs", "numbers", "counts"]
+Targets: TypeAlias = Literal["signs", "numbers", "counts", "labels"]
 
 
 @dataclass(frozen=True, slots=True)

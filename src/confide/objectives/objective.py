@@ -19,6 +19,7 @@ from confide.errors import InvalidParameter
 from confide.objectives.clipped_loss import is_squared
 from confide.objectives.constraints import Constraint, L2Ball
 from confide.objectives.losses import Loss, PublicBounds, curvature_bound
+from confide.objectives.multinomial import Multinomial, is_multinomial
 from confide.objectives.penalties import Penalty, restrict_penalty
 
 LARGEST_PREDICTOR = 20.0
@@ -37,7 +38,7 @@ def guess_coef_norm(
     """Guess ‖θ‖ for rows of which only the length is known."""
     if is_squared(loss):
         return PREDICTOR_SHARE * (target_bound or 1.0) * math.sqrt(dimension) / row_norm
-    return LARGEST_PREDICTOR / row_norm
+    return LARGEST_PREDICTOR * _scores_apart(loss) / row_norm
 
 
 def guess_coef_norm_of_columns(
@@ -47,7 +48,12 @@ def guess_coef_norm_of_columns(
     reach = float(np.linalg.norm(1 / heights))
     if is_squared(loss):
         return PREDICTOR_SHARE * (target_bound or 1.0) * reach / math.sqrt(columns)
-    return max(LARGEST_PREDICTOR, LOG_TWO * reach)
+    return max(LARGEST_PREDICTOR, LOG_TWO * reach) * _scores_apart(loss)
+
+
+def _scores_apart(loss: Loss) -> float:
+    """Return how many times as long coefficients are where a record has several scores."""
+    return loss.classes / 2 if isinstance(loss, Multinomial) else 1.0
 
 
 def typical_margin(loss: Loss, target_bound: float | None) -> float:
@@ -62,7 +68,8 @@ class Objective:
     ``l2`` is the ridge that every coordinate gets; None leaves it to the mechanism, which
     then goes by ``coef_norm_guess``, a public guess of ‖θ‖ (None: from the loss). With
     several ``responses`` a record has as many targets, the loss is the sum over them, and
-    the coordinates are a matrix with a line for every column of the rows.
+    the coordinates are a matrix with a line for every column of the rows. So they are for
+    the multinomial loss, whose ``responses`` are the coordinates of a record's scores.
     ``entries`` bounds single entries of a row where that is known; ``height`` is that of
     the constant column, the last one, 0 where there is none or nobody needs to know.
 
@@ -177,8 +184,12 @@ class Objective:
 
     @property
     def lipschitz(self) -> float:
-        """L = A·X·√responses: the longest gradient of one record."""
-        return self.slope_bound * self.row_norm * math.sqrt(self.responses)
+        """L = A·X·√responses: the longest gradient of one record.
+
+        The slope of a multinomial loss is one vector, and A its length.
+        """
+        alone = 1 if is_multinomial(self.loss) else self.responses
+        return self.slope_bound * self.row_norm * math.sqrt(alone)
 
     @property
     def smoothness(self) -> float:

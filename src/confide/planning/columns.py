@@ -150,7 +150,7 @@ def _column(plan: Plan, column: Column, weight: float, share: float) -> ColumnPl
     pulled = on_term + plan.rows * plan.scatter * (weight * spread) ** 2
     variance = contrast * (pulled / stiff**2 + on_coefficients)
     factor = weight * float(column.units()[0][0])
-    deviation = plan.target_unit * math.sqrt(variance) * factor
+    deviation = plan.class_share * plan.target_unit * math.sqrt(variance) * factor
     typical = share / (weight * spread * math.sqrt(len(column.features))) * factor
     lost = typical * plan.ridge / stiff
     width = 2 * float(ndtri((1 + plan.level) / 2)) * deviation

@@ -37,10 +37,14 @@ from confide.objectives import (
     Clipped,
     Family,
     Loss,
+    Multinomial,
     Objective,
     PublicBounds,
     guess_coef_norm_of_columns,
+    is_logistic,
+    sum_zero_basis,
 )
+from confide.objectives.multinomial import MOST_CLASSES
 from confide.planning.interval_width import ExpectedMoments, planned_widths
 from confide.planning.population import synthetic_population
 from confide.privacy import Budget, Guarantee, Neighbours, check_budget
@@ -61,6 +65,7 @@ class Plan:
     strong noise inflates it instead); ``typical_coefficient`` is the size that the
     signal gives a coefficient if all share it evenly. All in the user's units.
     ``curvature`` and ``scatter`` are the loss's mean curvature and squared slope per row.
+    Of three ``classes`` or more, coefficients are those of one class in a multinomial fit.
     ``intervals`` is how a fit would pay for them; without it none would be released, and
     widths are those of intervals that nothing is paid for.
     """
@@ -87,6 +92,17 @@ class Plan:
     typical_coefficient: float = math.nan
     curvature: float = math.nan
     scatter: float = math.nan
+    classes: int = 2
+
+    @property
+    def scores_share(self) -> float:
+        """What a row tells of a coordinate of several scores: 1/K, not a quarter."""
+        return 4 / self.classes if self.classes > 2 else 1.0
+
+    @property
+    def class_share(self) -> float:
+        """The length of one class's line in the coordinates of several scores."""
+        return math.sqrt(1 - 1 / self.classes) if self.classes > 2 else 1.0
 
     @property
     def family(self) -> Family:
@@ -136,6 +152,13 @@ class Plan:
         size = math.hypot(kept, self.privacy_error) / self.target_unit
         signs = np.where(np.arange(len(second)) % 2, -size, size)
         signs[-1] = 0.0
+        if self.classes > 2:
+            line = sum_zero_basis(self.classes)[:1]
+            each = np.eye(self.classes - 1)
+            second, lines = _kron(second, each), _kron(lines, line)
+            signs = np.kron(signs, line[0]) / self.class_share
+            if unidentified is not None:
+                unidentified = _kron(unidentified, each)
         expected = ExpectedMoments(
             self.rows, second, self.curvature, self.scatter, signs, unidentified
         )
@@ -155,9 +178,12 @@ class Plan:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the prediction supposes about data that nobody has looked at."""
+        targets = self.family.assumption(self.signal)
+        if self.classes > 2:
+            targets = f"{self.classes} {targets.replace('logistic', 'multinomial')}"
         return (
             f"rows have length {self.row_norm:g} and point in all directions evenly",
-            self.family.assumption(self.signal),
+            targets,
             "the signal is shared evenly by all coefficients",
             "errors are near normal, and not far larger than a typical coefficient",
         )
@@ -210,6 +236,7 @@ class Plan:
             ("mechanism", self.mechanism),
             ("rows", self.rows),
             ("columns", self.columns),
+            *([("classes", self.classes)] if self.classes > 2 else []),
             (f"{self.noise_kind} on {_NOISE_IS_ON[self.mechanism]}", self.noise_scale),
             ("ridge (l2)", self.ridge),
             ("typical coefficient", self.typical_coefficient),
@@ -245,14 +272,16 @@ def make_plan(
     target_bound: float | None = None,
     slope_bound: float | None = None,
     intervals: Any = None,
+    classes: int = 2,
 ) -> Plan:
     """Foretell a fit from public facts; nothing is read and nothing is spent.
 
     ``rows`` is a planned number, ``columns`` a number of features or a schema, ``model``
     one of `confide.objectives.MODELS`: "logistic", "svm" (huberized hinge), "linear",
     "poisson". ``signal`` is the spread of the linear predictor over the rows, for "linear"
-    in units of the residual spread. The rest is as in the estimators; ``intervals`` with a
-    level of its own sets it.
+    in units of the residual spread. ``classes`` is how many a logistic model tells apart;
+    a schema says so itself. The rest is as in the estimators; ``intervals`` with a level of
+    its own sets it.
     """
     plain = MODELS.find(model)()
     chosen = MECHANISMS.find(mechanism)() if isinstance(mechanism, str) else mechanism
@@ -267,19 +296,22 @@ def make_plan(
     target = None if target_bound is None else _positive("target_bound", target_bound)
     slope = None if slope_bound is None else _positive("slope_bound", slope_bound)
     automatic = isinstance(l2, str) and l2 == "auto"
+    several = _several(plain, columns, classes) if slope is None else 2
+    scores = several - 1
     objective = Objective(
-        _clipped(plain, model, target, slope),
-        width + 1,
+        Multinomial(several) if scores > 1 else _clipped(plain, model, target, slope),
+        (width + 1) * scores,
         math.hypot(norm, INTERCEPT_HEIGHT * norm),
         None if automatic else _positive("l2", cast("float", l2)),
         target_bound=1.0 if plain.family.identity_link else target,
+        responses=scores,
     )
     if isinstance(columns, Schema):
         guess = guess_coef_norm_of_columns(
             objective.loss, columns.weights, len(columns.columns), objective.target_bound
         )
         objective = replace(objective, coef_norm_guess=guess)
-        if weighs_records(chosen, wish):
+        if weighs_records(chosen, wish) and not is_multinomial(objective.loss):
             most, longest = columns.record_norm(INTERCEPT_HEIGHT), objective.row_norm
             objective = replace(objective, row_norm=most, longest_row=longest)
     count = _whole("rows", rows)
@@ -306,8 +338,22 @@ def make_plan(
         fixed.objective.strong_convexity,
         fixed,
         joint,
+        classes=several,
     )
     return _solve_errors(draft)
+
+
+def _several(loss: Loss, columns: int | Schema, classes: int) -> int:
+    """Return how many classes one loss tells apart: 2 where there is a fit for each."""
+    if isinstance(columns, Schema):
+        classes = len(columns.target.labels or (0, 1))
+    count = _whole("classes", classes)
+    return count if is_logistic(loss) and 2 < count <= MOST_CLASSES else 2
+
+
+def _kron(one: Any, other: Array) -> Array:
+    dense = one @ np.eye(one.shape[1])
+    return np.asarray(np.kron(dense, other), dtype=np.float64)
 
 
 def compare_mechanisms(
@@ -359,11 +405,14 @@ def _solve_errors(plan: Plan) -> Plan:
     Everything is per row and in units of the predictor: a coefficient times τ.
     """
     loss, across = plan.calibration.objective.loss, plan.columns - 1
+    if plan.classes > 2:
+        loss = MODELS[plan.model]()
+    count = plan.rows * plan.scores_share
     unit = plan.row_norm / math.sqrt(plan.columns)
     units = np.array([unit, INTERCEPT_HEIGHT * plan.row_norm])
-    ridge = plan.ridge / (plan.rows * units**2)
+    ridge = plan.ridge / (count * units**2)
     on_term, last = plan.noise_variances
-    pull = on_term / (plan.rows * units) ** 2
+    pull = on_term / (count * units) ** 2
     people = synthetic_population(plan.family, plan.columns, plan.signal, plan.target_bound)
     free = people.centre(loss, np.zeros(2), 0.0, np.array([plan.signal, 0.0]))
     centre, stray, before = free, 0.0, math.inf
@@ -373,13 +422,14 @@ def _solve_errors(plan: Plan) -> Plan:
         inverse = np.linalg.inv(at.hessian + np.diag(ridge))
         stiffness = at.hessian_across + ridge[0]
         scatter = at.scatter - np.outer(at.gradient, at.gradient)
-        sampling = np.diag(inverse @ scatter @ inverse) / plan.rows
-        sampling_across = at.scatter_across / stiffness**2 / plan.rows
+        sampling = np.diag(inverse @ scatter @ inverse) / count
+        sampling_across = at.scatter_across / stiffness**2 / count
         privacy = np.diag(inverse @ np.diag(pull) @ inverse)
         privacy_across = pull[0] / stiffness**2
         strays = (sampling + privacy).sum() + across * (sampling_across + privacy_across)
         before, stray = stray, max(stray, math.sqrt(strays))
-    shared = plan.target_unit / plan.row_norm
+    shared = plan.class_share * plan.target_unit / plan.row_norm
+    told = plan.scores_share / plan.columns
     noisy = privacy[0] + across * privacy_across + plan.columns * last * unit**2
     return replace(
         plan,
@@ -387,8 +437,8 @@ def _solve_errors(plan: Plan) -> Plan:
         sampling_error=shared * math.sqrt(sampling[0] + across * sampling_across),
         shrinkage=float(1 - centre[0] / free[0]),
         typical_coefficient=float(shared * free[0]),
-        curvature=float(at.hessian[0, 0] + across * at.hessian_across) / plan.columns,
-        scatter=float(at.scatter[0, 0] + across * at.scatter_across) / plan.columns,
+        curvature=float(at.hessian[0, 0] + across * at.hessian_across) * told,
+        scatter=float(at.scatter[0, 0] + across * at.scatter_across) * told,
     )
 
 

@@ -15,7 +15,8 @@ import numpy as np
 from confide._types import AnyArray, Array
 from confide.data.matrix.sums import MOST_ADDED, SumShape
 from confide.data.rows.in_memory import Block, Rows
-from confide.objectives import Objective, curvature_bound, is_logistic
+from confide.objectives import Multinomial, Objective, curvature_bound, is_logistic
+from confide.objectives.multinomial import class_pairs, over_pairs
 from confide.objectives.twofold import Twofold
 
 UNIT = 2.0**-53
@@ -57,15 +58,20 @@ class Problem:
 
     def gradient(self, theta: AnyArray) -> tuple[AnyArray, float]:
         """Return ∇f(θ) and a bound on Σ|φ′|, summed in the precision of θ."""
-        loss = self.objective.loss
+        loss, point = self.objective.loss, self.matrix(theta)
 
         def part(block: Block) -> tuple[Any, ...]:
-            slope = loss.slope(block.margin(theta), block.target)
-            return block.weighted_sum(block.weigh(slope)), slope @ slope
+            slope = loss.slope(block.margin(point), block.target)
+            return block.weighted_sum(block.weigh(slope)), np.vdot(slope, slope)
 
         total, squares = self.rows.sum(part, theta.dtype)
         mass = float(np.sqrt(self.rows.count * squares))
-        return self.weight * total + self.ridge * theta + self.linear, mass
+        return self.weight * total.ravel() + self.ridge * theta + self.linear, mass
+
+    def matrix(self, theta: AnyArray) -> AnyArray:
+        """Return coefficients as they are, or a column for every coordinate of scores."""
+        several = self.objective.responses
+        return theta if several == 1 else theta.reshape(-1, several)
 
     def gradient_and_hessian(
         self, theta: AnyArray, *, double: bool = False
@@ -75,6 +81,8 @@ class Problem:
         The Hessian is only a metric, so single precision serves unless it is ``double``.
         """
         loss = self.objective.loss
+        if isinstance(loss, Multinomial):
+            return self._multinomial_hessian(loss, theta, double=double)
 
         def part(block: Block) -> tuple[Any, ...]:
             margin = block.margin(theta)
@@ -88,12 +96,31 @@ class Problem:
         gradient = self.weight * total + self.ridge * theta + self.linear
         return gradient, mass, self.weight * gram + np.diag(self.ridge)
 
-    def value(self, theta: AnyArray) -> float:
-        """Return f(θ), rounded as it comes."""
-        loss = self.objective.loss
+    def _multinomial_hessian(
+        self, loss: Multinomial, theta: AnyArray, *, double: bool
+    ) -> tuple[Array, float, Array]:
+        """Return the Hessian of several scores from Gram matrices of pairs of classes."""
+        point, pairs = self.matrix(theta), class_pairs(loss.classes)
 
         def part(block: Block) -> tuple[Any, ...]:
-            losses = block.weigh(loss.value(block.margin(theta), block.target))
+            slope, chances = loss.slope_and_chances(block.margin(point), block.target)
+            grams = [
+                block.gram(chances[:, j] * chances[:, k], double=double) for j, k in pairs
+            ]
+            return block.weighted_sum(slope), np.vdot(slope, slope), *grams
+
+        total, squares, *grams = self.rows.sum(part, theta.dtype)
+        hessian = over_pairs(loss.classes, grams)
+        mass = float(np.sqrt(self.rows.count * squares))
+        gradient = self.weight * total.ravel() + self.ridge * theta + self.linear
+        return gradient, mass, self.weight * hessian + np.diag(self.ridge)
+
+    def value(self, theta: AnyArray) -> float:
+        """Return f(θ), rounded as it comes."""
+        loss, matrix = self.objective.loss, self.matrix(theta)
+
+        def part(block: Block) -> tuple[Any, ...]:
+            losses = block.weigh(loss.value(block.margin(matrix), block.target))
             return (float(losses.sum(dtype=np.float64)),)
 
         point = theta.astype(np.float64)
@@ -101,29 +128,33 @@ class Problem:
         return self.weight * float(self.rows.sum(part, theta.dtype)[0]) + outside
 
     def diagonal(self, theta: Array) -> Array:
-        """Return the diagonal of ∇²f(θ)."""
-        loss = self.objective.loss
+        """Return the diagonal of ∇²f(θ); of several scores a bound on it."""
+        loss, point = self.objective.loss, self.matrix(theta)
 
         def part(block: Block) -> tuple[Any, ...]:
-            curvature = loss.curvature(block.margin(theta), block.target)
+            curvature = loss.curvature(block.margin(point), block.target)
             return (block.gram_diagonal(block.weigh(curvature)),)
 
-        return np.asarray(self.weight * self.rows.sum(part)[0] + self.ridge)
+        diagonal = np.repeat(self.rows.sum(part)[0], self.objective.responses)
+        return np.asarray(self.weight * diagonal + self.ridge)
 
     def rounding(self, theta: AnyArray, mass: float) -> float:
         """Bound ‖computed ∇f − exact ∇f‖ for a gradient summed in θ's precision.
 
         A sum of k terms loses at most k units in the last place of the sum of their
         magnitudes; margins lose as much, times the curvature; slopes a few units each, one
-        of which is their weight's.
+        of which is their weight's, and more where the scores of several classes are
+        combined.
         """
         unit = float(np.finfo(theta.dtype).eps) / 2
         objective, count = self.objective, self.rows.count
         length = float(np.linalg.norm(theta.astype(np.float64)))
         terms, entries = self.sum_shape.terms, self.sum_shape.entries
-        slopes = terms * mass + 5 * count * slope_scale(objective)
+        scores = objective.responses
+        slopes = terms * mass + (8 * scores**2 - 3) * count * slope_scale(objective)
         curvature = curvature_bound(objective.loss, objective.public)
-        margins = curvature * count * (entries + 3) * objective.reach * length
+        steps = entries + 3 + 4 * (scores**2 - 1)
+        margins = curvature * count * steps * objective.reach * length
         outside = float(np.linalg.norm(self.linear)) + float(self.ridge.max()) * length
         return unit * (objective.row_norm * (slopes + margins) + 4 * outside)
 

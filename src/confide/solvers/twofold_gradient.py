@@ -14,14 +14,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from confide._types import Array
+from confide._types import AnyArray, Array
 from confide.data.matrix.category_tables import CodedGroup
 from confide.data.matrix.csr import Csr
 from confide.data.matrix.dense import Dense
 from confide.data.matrix.matrix import Matrix, as_matrix
 from confide.data.matrix.sums import Partial, pairwise_sum
 from confide.data.rows.in_memory import Block, Rows
-from confide.objectives import Objective, curvature_bound
+from confide.objectives import Loss, Objective, curvature_bound
 from confide.objectives.twofold import TWOFOLD_UNIT, Twofold, two_sum
 from confide.solvers.problem import UNIT, Problem, slope_scale
 
@@ -41,7 +41,11 @@ def twofold_gradient(problem: Problem, theta: Array | Twofold) -> tuple[Twofold,
     loss = objective.loss
     grids = Grids.of(problem)
     layout = Dense(rows.layout.toarray()) if written_out(rows) else rows.layout
-    point = _Point.of(layout, rows.height, Twofold.of(theta), grids)
+    several, whole_point = objective.responses, Twofold.of(theta)
+    points = [
+        _Point.of(layout, rows.height, whole_point[j::several], grids)
+        for j in range(several)
+    ]
 
     def part(block: Block) -> Partial:
         features = block.features
@@ -49,29 +53,58 @@ def twofold_gradient(problem: Problem, theta: Array | Twofold) -> tuple[Twofold,
             features = Dense(features.toarray())
         groups = tuple(group.unpacked() for group in features.groups)
         parts = grids.of_rows(features.number_columns(block.factor))
-        slope = loss.twofold_slope(point.margin(parts, groups), block.target)
-        if block.weight is not None:
-            slope = slope * block.weight
-        weights = grids.of_slopes(slope)
-        cells = (_add_up(map(group.cell_sums, weights)) for group in groups)
-        constant = _add_up(weight.sum() for weight in weights)
-        return constant, weighted_sum(parts, weights), *cells
+        margins = [point.margin(parts, groups) for point in points]
+        sums: list[Any] = []
+        for slope in _slopes(loss, margins, block.target):
+            own = slope if block.weight is None else slope * block.weight
+            weights = grids.of_slopes(own)
+            cells = (_add_up(map(group.cell_sums, weights)) for group in groups)
+            constant = _add_up(weight.sum() for weight in weights)
+            sums += constant, weighted_sum(parts, weights), *cells
+        return tuple(sums)
 
     def whole(block: Block) -> Partial:
         return pairwise_sum(map(part, block.pieces(ROWS_PER_PIECE)))
 
-    last, total, *cells = rows.sum(whole)
-    if cells:
-        total = _over_columns(layout, total, cells, grids)
-    if rows.height:
-        last = last * rows.height
-        total = Twofold(np.append(total.high, last.high), np.append(total.low, last.low))
+    sums = rows.sum(whole)
+    each = len(sums) // several
+    columns = [
+        _column(layout, rows.height, sums[j : j + each], grids)
+        for j in range(0, len(sums), each)
+    ]
+    total = Twofold(
+        np.column_stack([column.high for column in columns]).ravel(),
+        np.column_stack([column.low for column in columns]).ravel(),
+    )
     linear = Twofold.sum_of(problem.linear, problem.rest)
-    found = total + Twofold.of(theta) * problem.ridge + linear
-    length = float(np.linalg.norm(Twofold.of(theta).high))
-    rounding = Rounding.of(objective, problem.sum_shape.entries, coded=bool(cells))
+    found = total + whole_point * problem.ridge + linear
+    length = float(np.linalg.norm(whole_point.high))
+    rounding = Rounding.of(objective, problem.sum_shape.entries, coded=bool(layout.groups))
     outside = float(np.linalg.norm(linear.high)), float(problem.ridge.max())
     return found, rounding.of_gradient(rows.count, length, *outside)
+
+
+def _slopes(loss: Loss, margins: list[Twofold], target: AnyArray) -> Iterable[Twofold]:
+    """Return the slopes of rows, for every coordinate of their scores."""
+    if len(margins) == 1:
+        return (loss.twofold_slope(margins[0], target),)
+    together = Twofold(
+        np.column_stack([margin.high for margin in margins]),
+        np.column_stack([margin.low for margin in margins]),
+    )
+    slope = loss.twofold_slope(together, target)
+    return (slope[:, j] for j in range(len(margins)))
+
+
+def _column(layout: Matrix, height: float, sums: Partial, grids: "Grids") -> Twofold:
+    """Return Σ wᵢxᵢ with the constant column, from the sums over rows."""
+    last, total, *cells = sums
+    if cells:
+        total = _over_columns(layout, total, cells, grids)
+    if not height:
+        return total
+    last = last * height
+    return Twofold(np.append(total.high, last.high), np.append(total.low, last.low))
 
 
 def written_out(rows: Rows) -> bool:
@@ -292,6 +325,7 @@ class Rounding:
             + curvature * self.margin * objective.reach * length
         ) * objective.row_norm
         per_row += self.outer * objective.heaviest_slope * objective.reach
+        per_row *= math.sqrt(objective.responses)
         outside = 4 * TWOFOLD_UNIT * (linear + ridge * length)
         return 1.01 * (count * per_row + outside)
 

@@ -47,7 +47,7 @@ def _labels(loss: Loss, public: PublicBounds) -> Array:
             return np.array([-1.0, 1.0])
         case "numbers":
             return np.linspace(-bound, bound, MOST_LABELS)
-        case "counts":
+        case _:
             return np.unique(np.floor(np.linspace(0.0, bound, MOST_LABELS)))
 
 

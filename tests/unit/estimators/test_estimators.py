@@ -310,7 +310,9 @@ def test_probabilities_add_up(classes):
 def test_the_classes_share_the_budget(mechanism, budget, ratio):
     scales = []
     for classes in (2, 4):
-        model = LogisticRegression(budget, mechanism=mechanism, l2=1e4)
+        model = LogisticRegression(
+            budget, mechanism=mechanism, l2=1e4, multi_class="one-vs-rest"
+        )
         release = model.fit(*table(classes=classes)).release_
         scales.append(release.noise_scale)
         assert release.guarantee.budget == budget

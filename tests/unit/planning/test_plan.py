@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from confide import Number, Schema, Target
 from confide.errors import ConfideError, InvalidParameter, MissingPublicBound
 from confide.estimators import ESTIMATORS as CATALOGUE
 from confide.estimators import (
@@ -22,7 +23,13 @@ from confide.mechanisms import ObjectivePerturbation
 from confide.mechanisms.objective.perturbation import LINEAR_SHARE
 from confide.objectives import MODELS, HuberizedHinge
 from confide.objectives.families import Classes
-from confide.planning import compare_mechanisms, make_plan, plan_curve, plot_plan
+from confide.planning import (
+    compare_mechanisms,
+    make_plan,
+    plan_columns,
+    plan_curve,
+    plot_plan,
+)
 from confide.privacy import Approx, Neighbours, Pure, Zcdp
 
 BUDGETS = [Pure(1), Approx(1, 1e-6), Zcdp(0.05)]
@@ -392,3 +399,31 @@ def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ConfideError, match=r"pip install 'confide\[plots\]'"):
         plot_plan(make_plan(2000, 5, Pure(1)))
+
+
+@pytest.mark.parametrize("intervals", [None, True])
+@pytest.mark.parametrize("budget", [Pure(1), Approx(1, 1e-6), Zcdp("0.1")], ids=repr)
+def test_several_classes_are_planned_as_they_are_fitted(budget, intervals):
+    plan = make_plan(20_000, 5, budget, classes=4, intervals=intervals)
+    model = LogisticRegression(budget, classes=range(4), intervals=intervals)
+    rng = np.random.default_rng(1)
+    model.fit(rng.normal(size=(20_000, 5)), rng.integers(0, 4, 20_000))
+    assert plan.noise_scale == model.release_.noise_scale
+    assert plan.ridge == model.release_.l2
+    assert "4 balanced classes of a multinomial model" in str(plan)
+    assert ("classes", 4) in [(one["name"], one["value"]) for one in plan.records()]
+    if intervals is not None:
+        widths = [line.upper - line.lower for line in model.summary().rows[:5]]
+        assert 0.6 < plan.interval_width / np.median(widths) < 1.6
+
+
+def test_a_schema_says_how_many_classes_there_are():
+    columns = (Number("a", 0, 1), Number("b", 0, 1))
+    schema = Schema(columns, Target("y", labels=("p", "q", "r")))
+    budget = Approx(1, 1e-6)
+    plan = make_plan(5000, schema, budget)
+    assert plan.classes == 3
+    assert all(column.error > 0 for column in plan_columns(plan, schema))
+    paid = make_plan(5000, schema, budget, intervals=True)
+    assert all(column.width > 0 for column in plan_columns(paid, schema))
+    assert make_plan(5000, schema, budget, model="svm").classes == 2

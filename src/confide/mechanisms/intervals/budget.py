@@ -30,7 +30,7 @@ from confide.mechanisms.intervals.moments import (
     largest_contribution,
 )
 from confide.noise.samplers import degrees_of_freedom
-from confide.objectives import Objective, curvature_bound
+from confide.objectives import Objective, curvature_bound, is_multinomial
 from confide.privacy import (
     Approx,
     Budget,
@@ -140,6 +140,13 @@ def split_between(
             "variant",
             "'tight' where records are weighed: their curvature is not their scatter",
             variant,
+        )
+    if variant == "published" and is_multinomial(objective.loss):
+        raise InvalidParameter(
+            "variant",
+            "'tight' or 'model-based' for the multinomial loss",
+            variant,
+            "The published algorithms are about one score: multi_class='one-vs-rest'.",
         )
     chosen: IntervalMechanism = able
     whole = budget

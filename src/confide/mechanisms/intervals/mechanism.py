@@ -276,6 +276,9 @@ class WithIntervals:
         if self.settings.variant == "published" and public is not None:
             return published_uncertainty(objective, value, noise, moments, public)
         unidentified = self.unidentified
+        if unidentified is not None and objective.responses > 1:
+            each = np.eye(objective.responses)
+            unidentified = np.asarray(np.kron(unidentified, each), np.float64)
         return uncertainty(
             objective, value, noise, moments, public, unidentified=unidentified
         )

@@ -19,6 +19,7 @@ from confide.data.matrix.sums import MAX_ROWS
 from confide.data.rows.in_memory import Block, Rows, sum_in_pieces
 from confide.mechanisms.base import (
     CURVED_LOSS,
+    SEVERAL_SCORES,
     SMOOTH_PENALTY,
     WEIGHTED_RECORDS,
     Need,
@@ -42,7 +43,15 @@ from confide.noise.samplers import (
     symmetric_stretch,
     upper_entries,
 )
-from confide.objectives import Objective, PublicBounds, curvature_bound
+from confide.objectives import (
+    Multinomial,
+    Objective,
+    PublicBounds,
+    curvature_bound,
+    is_multinomial,
+    sum_zero_basis,
+)
+from confide.objectives.multinomial import class_pairs, over_pairs
 from confide.privacy import Budget, Neighbours, Pure
 
 PAGE = "private-intervals.md#"
@@ -51,7 +60,15 @@ ROUNDING_SLACK = 1e-3
 """Sensitivities are enlarged by this share, which covers what sums of doubles lose over
 as many rows as there may be."""
 
-INTERVAL_NEEDS: tuple[Need, ...] = (CURVED_LOSS, SMOOTH_PENALTY, WEIGHTED_RECORDS)
+SCORES_SLACK = 4e-3
+"""The same for the multinomial loss, whose sums are put together from pairs of classes."""
+
+INTERVAL_NEEDS: tuple[Need, ...] = (
+    CURVED_LOSS,
+    SMOOTH_PENALTY,
+    WEIGHTED_RECORDS,
+    SEVERAL_SCORES,
+)
 MOMENT_SPLIT = (Fraction(16, 25), Fraction(9, 25))
 """In which ratio curvature and scatter share their budget, found by trying."""
 Recipe: TypeAlias = Literal["joint", "curvature", "published"]
@@ -166,6 +183,8 @@ class MomentRelease:
 def sums(objective: Objective, rows: Rows, theta: Array) -> tuple[Array, Array]:
     """Return C and S, which are private."""
     loss = objective.loss
+    if isinstance(loss, Multinomial):
+        return _sums_of_scores(loss, rows, theta)
 
     def part(block: Block) -> tuple[Any, ...]:
         margin = block.margin(theta, row_independent=True)
@@ -176,6 +195,30 @@ def sums(objective: Objective, rows: Rows, theta: Array) -> tuple[Array, Array]:
 
     curvature, scatter = sum_in_pieces(rows, part)
     return curvature, scatter
+
+
+def _sums_of_scores(loss: Multinomial, rows: Rows, theta: Array) -> tuple[Array, Array]:
+    """Return C and S of several scores, from weights that are not negative."""
+    point, pairs = theta.reshape(-1, loss.coordinates), class_pairs(loss.classes)
+
+    def part(block: Block) -> tuple[Any, ...]:
+        margin = block.margin(point, row_independent=True)
+        slope, chances = loss.slope_and_chances(margin, block.target)
+        own = slope @ sum_zero_basis(loss.classes).T
+        curvatures = [chances[:, j] * chances[:, k] for j, k in pairs]
+        apart = [-own[:, j] * own[:, k] for j, k in pairs]
+        weights = (
+            *curvatures,
+            *(np.maximum(one, 0.0) for one in apart),
+            *(np.maximum(-one, 0.0) for one in apart),
+        )
+        return tuple(block.gram(one, double=True) for one in weights)
+
+    grams = sum_in_pieces(rows, part)
+    count = len(pairs)
+    above, below = grams[count : 2 * count], grams[2 * count :]
+    scatter = [one - other for one, other in zip(above, below, strict=True)]
+    return over_pairs(loss.classes, grams[:count]), over_pairs(loss.classes, scatter)
 
 
 def add_noise(
@@ -237,7 +280,8 @@ def sensitivity(calibration: MomentCalibration, length: float) -> float:
     objective = calibration.objective
     pairs = math.sqrt(2) if calibration.neighbours is Neighbours.REPLACE_ONE else 1.0
     longest = largest_contribution(objective, calibration.weight(length), length)
-    return pairs * longest * objective.row_norm**2 * (1 + ROUNDING_SLACK)
+    slack = SCORES_SLACK if is_multinomial(objective.loss) else ROUNDING_SLACK
+    return pairs * longest * objective.row_norm**2 * (1 + slack)
 
 
 def largest_contribution(objective: Objective, weight: float, length: float) -> float:

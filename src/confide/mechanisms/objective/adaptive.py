@@ -15,6 +15,7 @@ from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter, NoiseChanged
 from confide.mechanisms.base import (
     MECHANISMS,
+    SEVERAL_SCORES,
     Calibration,
     Need,
     check_needs,
@@ -150,7 +151,7 @@ class AdaptiveObjectivePerturbation:
 
     name: ClassVar[str] = "adaptive"
     needs: ClassVar[tuple[Need, ...]] = (
-        *ObjectivePerturbation.needs,
+        *(need for need in ObjectivePerturbation.needs if need is not SEVERAL_SCORES),
         ADAPTIVE_PENALTY,
         L1_PROX,
     )

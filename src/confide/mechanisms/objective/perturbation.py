@@ -27,6 +27,7 @@ from confide.mechanisms.base import (
     EXACT_PROX,
     MECHANISMS,
     ONE_RESPONSE,
+    SEVERAL_SCORES,
     SMOOTH_LOSS,
     WEIGHTED_RECORDS,
     Calibration,
@@ -41,11 +42,12 @@ from confide.mechanisms.base import (
     solver_tolerance,
 )
 from confide.mechanisms.objective import calibration as calibration_rules
+from confide.mechanisms.objective import multinomial
 from confide.mechanisms.objective.calibration import Perturbation
 from confide.mechanisms.release import Release
 from confide.noise import Entropy, Gaussian, Noise, SphericalLaplace
 from confide.noise.lattice import FARTHEST, approximate
-from confide.objectives import Objective, check_guess, is_logistic
+from confide.objectives import Objective, check_guess, is_logistic, is_multinomial
 from confide.objectives.twofold import Twofold
 from confide.privacy import (
     Approx,
@@ -99,6 +101,7 @@ class ObjectivePerturbation:
         EXACT_PROX,
         ONE_RESPONSE,
         WEIGHTED_RECORDS,
+        SEVERAL_SCORES,
     )
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
     theorems: ClassVar[tuple[str, ...]] = (
@@ -109,6 +112,7 @@ class ObjectivePerturbation:
         "objective-perturbation.md#objective-joint-exact",
         "objective-perturbation.md#objective-separate-exact",
         "objective-perturbation.md#objective-nonsmooth",
+        *multinomial.THEOREMS,
         "finite-precision.md#finite-precision",
         "finite-precision.md#publication",
     )
@@ -189,14 +193,16 @@ class ObjectivePerturbation:
         """Return a bound on delta at any epsilon, where the noise is Gaussian."""
         if not isinstance(calibration.budget, Approx) or as_pure(calibration.events):
             return None
-        scale = calibration.noise.scale
-        return calibration_rules.profile(
-            calibration.objective, calibration.neighbours, scale
-        )
+        objective, scale = calibration.objective, calibration.noise.scale
+        rules = multinomial if is_multinomial(objective.loss) else calibration_rules
+        return rules.profile(objective, calibration.neighbours, scale)
 
     def _perturbation(
         self, objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
     ) -> Perturbation:
+        if is_multinomial(objective.loss):
+            self._check_multinomial()
+            return multinomial.perturbation(objective, budget, neighbours, copies)
         if self.analysis == "kst":
             return self._kst(objective, budget, neighbours, copies)
         coupled = self.analysis == "coupled"
@@ -242,6 +248,12 @@ class ObjectivePerturbation:
             stacklevel=3,
         )
 
+    def _check_multinomial(self) -> None:
+        if self.analysis != "coupled":
+            raise InvalidParameter(
+                "analysis", "'coupled' for the multinomial loss", self.analysis
+            )
+
     def _kst(
         self, objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
     ) -> Perturbation:
@@ -275,6 +287,8 @@ class ObjectivePerturbation:
         self, objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
     ) -> float:
         """Return the ridge at which the log-determinant part costs little or nothing."""
+        if is_multinomial(objective.loss):
+            return multinomial.comfortable_ridge(objective, budget, neighbours)
         if self.analysis == "coupled" and is_logistic(objective.loss):
             return _free_logistic_ridge(objective, budget, neighbours, copies)
         if self.analysis == "kst" and not isinstance(budget, Zcdp):

@@ -71,7 +71,7 @@ class Setting:
             case "counts":
                 counts = rng.poisson(np.exp(margin)).astype(float)
                 return x, np.minimum(counts, MOST_COUNT)
-            case "signs":
+            case _:
                 return x, np.where(rng.random(rows) < expit(-margin), 1.0, -1.0)
 
     def errors(self, thetas: Array, x: Array, y: Array) -> Array:
@@ -83,7 +83,7 @@ class Setting:
             case "counts":
                 means = np.exp(np.minimum(margin, np.log(MOST_COUNT)))
                 return np.asarray(np.square(means - y).mean(axis=1))
-            case "signs":
+            case _:
                 return np.asarray(((margin > 0) != (y > 0)).mean(axis=1))
 
 

@@ -1,0 +1,200 @@
+"""The multinomial loss: one record, several scores, one softmax.
+
+The scores of K classes only matter up to a constant, so that θ has K − 1 columns: the
+coordinates of the scores in an orthonormal basis of the vectors that add up to 0. Lengths
+are those of the scores, no direction is without a meaning, and the coefficients of the
+classes are a linear image (`class_coefficients`).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from typing import ClassVar
+
+import numpy as np
+
+from confide._types import AnyArray, Array
+from confide.errors import InvalidParameter
+from confide.objectives.losses import Loss, LossTraits, PublicBounds, Targets
+from confide.objectives.tabulated import EXP_ERROR, exp_of
+from confide.objectives.twofold import TWOFOLD_UNIT, Twofold
+
+FEWEST_CLASSES, MOST_CLASSES = 3, 100
+BASIS_ERROR = 1e-13
+"""By so much, at most, the basis in doubles stretches a vector."""
+ROOT_TWO = 1.4142135623730951 * (1 + BASIS_ERROR)
+"""The longest gradient of a record of length 1, (p − e_y)xᵀ, rounded up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Multinomial(LossTraits):
+    """log Σₖ exp(sₖ − s_y) for a class y from 0 on; a negative y counts for nothing.
+
+    Margins are the coordinates of the scores, a column for each; slopes have the same
+    shape. It is no loss of one margin: `curvature` is that of the classes' scores.
+    """
+
+    classes: int
+
+    canonical: ClassVar[bool] = True
+    twofold_error: ClassVar[tuple[float, float]] = (
+        2 * EXP_ERROR,
+        8 * MOST_CLASSES**2 * TWOFOLD_UNIT,
+    )
+    targets: ClassVar[Targets] = "labels"
+    monotone: ClassVar[bool] = False
+    smooth: ClassVar[bool] = True
+    slope_of_peak_curvature: ClassVar[float] = float("inf")
+
+    def __post_init__(self) -> None:
+        if not FEWEST_CLASSES <= self.classes <= MOST_CLASSES:
+            raise InvalidParameter(
+                "classes", f"from {FEWEST_CLASSES} to {MOST_CLASSES}", self.classes
+            )
+
+    @property
+    def coordinates(self) -> int:
+        """How many coordinates the scores of a record have."""
+        return self.classes - 1
+
+    def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ."""
+        scores = self._scores(eta)
+        known, place = _places(y)
+        own = np.take_along_axis(scores, place[:, None], axis=1)[:, 0]
+        losses = np.log(np.exp(scores).sum(axis=1)) - own
+        return np.where(known, losses, 0.0)
+
+    def chances(self, eta: AnyArray) -> AnyArray:
+        """Return the chance of every class."""
+        powers = np.exp(self._scores(eta))
+        return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+    def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return the gradient in the coordinates of the scores."""
+        return self._slope(self.chances(eta), y)
+
+    def slope_and_chances(self, eta: AnyArray, y: AnyArray) -> tuple[AnyArray, AnyArray]:
+        """Return the slope, and the chances of classes; zeros where y is none of them."""
+        chances = self.chances(eta)
+        return self._slope(chances, y), np.where(_places(y)[0][:, None], chances, 0.0)
+
+    def _slope(self, chances: AnyArray, y: AnyArray) -> AnyArray:
+        basis = sum_zero_basis(self.classes).astype(chances.dtype)
+        known, place = _places(y)
+        slopes = chances @ basis - basis[place]
+        return np.where(known[:, None], slopes, chances.dtype.type(0))
+
+    def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return the largest eigenvalue's bound, ½, for every record."""
+        return np.full(len(y), 0.5)
+
+    def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
+        """Refuse: slopes are vectors here, and are not clipped."""
+        raise InvalidParameter("slope_bound", "None for the multinomial loss", "a number")
+
+    def slope_bound(self, public: PublicBounds) -> float:
+        """Return √2: a vector of chances is no farther from a corner."""
+        return ROOT_TWO
+
+    def steepest_slope(self, public: PublicBounds, margin: float) -> float:
+        """Return √2·(1 − p_y) where the scores of classes are farthest apart."""
+        odds = (self.classes - 1) * math.exp(min(ROOT_TWO * margin, 700.0))
+        return ROOT_TWO * odds / (1 + odds) * (1 + 1e-12)
+
+    def max_curvature(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
+        """Return ½, the largest eigenvalue of diag(p) − ppᵀ."""
+        return np.full_like(slope, 0.5 * (1 + 3 * BASIS_ERROR))
+
+    def twofold_slope(self, eta: Twofold, y: AnyArray) -> Twofold:
+        """Return the slope beyond doubles."""
+        basis = sum_zero_basis(self.classes)
+        scores = _combined(eta, basis.T)
+        largest = scores.high.argmax(axis=1)[:, None]
+        top = Twofold(
+            *(
+                np.take_along_axis(part, largest, axis=1)
+                for part in (scores.high, scores.low)
+            )
+        )
+        powers = exp_of(scores - top)
+        total = powers[:, 0]
+        for k in range(1, self.classes):
+            total = total + powers[:, k]
+        chances = powers / total[:, None]
+        known, place = _places(y)
+        ones = np.zeros(chances.high.shape)
+        np.put_along_axis(ones, place[:, None], 1.0, axis=1)
+        return _combined(chances - ones, basis).where(known[:, None], 0.0)
+
+    def _scores(self, eta: AnyArray) -> AnyArray:
+        """Return scores of all classes, the largest of a record 0."""
+        scores = eta @ sum_zero_basis(self.classes).T.astype(eta.dtype)
+        return np.asarray(scores - scores.max(axis=1, keepdims=True))
+
+
+def _places(y: AnyArray) -> tuple[AnyArray, AnyArray]:
+    """Return which targets are classes, and the places of all (of others the first)."""
+    place = y.astype(np.intp)
+    known = place >= 0
+    return known, np.where(known, place, 0)
+
+
+def _combined(value: Twofold, matrix: Array) -> Twofold:
+    """Return the product with a matrix of doubles, term by term."""
+    total = value[:, :1] * matrix[:1]
+    for j in range(1, len(matrix)):
+        total = total + value[:, j : j + 1] * matrix[j : j + 1]
+    return total
+
+
+@lru_cache(maxsize=MOST_CLASSES)
+def sum_zero_basis(classes: int) -> Array:
+    """Return columns that are orthonormal and add up to 0, a line for every class.
+
+    Column j is (1, …, 1, −j, 0, …, 0)/√(j(j+1)) with j ones (Helmert).
+    """
+    basis = np.zeros((classes, classes - 1))
+    for j in range(1, classes):
+        basis[:j, j - 1] = 1.0
+        basis[j, j - 1] = -j
+        basis[:, j - 1] /= np.sqrt(j * (j + 1.0))
+    basis.flags.writeable = False
+    return basis
+
+
+def class_pairs(classes: int) -> list[tuple[int, int]]:
+    """Return all pairs of classes."""
+    return list(combinations(range(classes), 2))
+
+
+def over_pairs(classes: int, grams: Sequence[Array]) -> Array:
+    """Return Σ G ⊗ (eⱼ − eₖ)(eⱼ − eₖ)ᵀ over pairs of classes, in coordinates.
+
+    With Gram matrices of weights pⱼpₖ this is the Hessian of the losses: diag(p) − ppᵀ is
+    the sum of pⱼpₖ(eⱼ − eₖ)(eⱼ − eₖ)ᵀ. With −qⱼqₖ it is the scatter of gradients, as
+    q = p − e_y adds up to 0.
+    """
+    basis, size = sum_zero_basis(classes), len(grams[0])
+    whole = np.zeros((size, classes - 1, size, classes - 1))
+    for (j, k), gram in zip(class_pairs(classes), grams, strict=True):
+        apart = basis[j] - basis[k]
+        whole += gram[:, None, :, None] * np.outer(apart, apart)[None, :, None, :]
+    return whole.reshape(size * (classes - 1), size * (classes - 1))
+
+
+def class_coefficients(value: Array, classes: int) -> Array:
+    """Return a line of coefficients for every class; they add up to 0."""
+    return np.asarray(sum_zero_basis(classes) @ value.reshape(-1, classes - 1).T)
+
+
+def class_map(classes: int, place: int, columns: int) -> Array:
+    """Return the matrix that takes coordinates to the coefficients of one class."""
+    return np.kron(np.eye(columns), sum_zero_basis(classes)[place])
+
+
+def is_multinomial(loss: Loss) -> bool:
+    """Whether a loss is about several scores of a record at once."""
+    return isinstance(loss, Multinomial)
