@@ -42,6 +42,7 @@ from confide.objectives import (
     PublicBounds,
     guess_coef_norm_of_columns,
     is_logistic,
+    is_multinomial,
     sum_zero_basis,
 )
 from confide.objectives.multinomial import MOST_CLASSES
