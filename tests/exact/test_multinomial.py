@@ -207,7 +207,7 @@ def test_noise_is_little_more_than_that_of_one_shift(classes, relation):
         plan = ObjectivePerturbation().calibrate(wide, budget, relation)
         main = budget.share(1 - plan.mechanism.precision_share)
         if isinstance(main, Approx):
-            least = ObjectivePerturbation().calibrate(
+            least = ObjectivePerturbation(noise="gaussian").calibrate(
                 Objective(Logistic(), 4, np.sqrt(2), l2=1e6),
                 budget,
                 relation,
@@ -261,7 +261,7 @@ def mutate(monkeypatch, **changes):
 
 
 def test_a_gradient_of_length_one_would_be_seen(monkeypatch):
-    mutate(monkeypatch, reach=2**-0.5, bend=0.5)
+    mutate(monkeypatch, reach=2**-0.5, ratio=0.5)
     with pytest.raises(AssertionError):
         largest_loss(target(12.0), Pure(1), ADD, FEW)
     monkeypatch.setattr("confide.objectives.multinomial.ROOT_TWO", 1.0)
@@ -270,13 +270,13 @@ def test_a_gradient_of_length_one_would_be_seen(monkeypatch):
 
 
 def test_a_forgotten_log_determinant_would_be_seen(monkeypatch):
-    mutate(monkeypatch, bend=1e-6)
+    mutate(monkeypatch, ratio=1e-6)
     with pytest.raises(AssertionError):
         largest_share(3.0, 0.8, FEW)
 
 
 def test_a_quarter_of_the_curvature_would_be_seen(monkeypatch):
-    mutate(monkeypatch, bend=0.25)
+    mutate(monkeypatch, ratio=0.25)
     with pytest.raises(AssertionError):
         largest_share(3.0, 0.8, FEW)
 

@@ -244,11 +244,11 @@ def moment_share(target, relation, rng):
         first, second = (
             sums(target, rows_of(*table, target), theta) for table in ((x, y), others)
         )
-        bend, scatter = (a - b for a, b in zip(first, second, strict=True))
-        moved = math.hypot(
-            np.linalg.norm(bend), calibration.weight * np.linalg.norm(scatter)
-        )
-        claim = sensitivity(calibration, float(np.linalg.norm(theta)))
+        curvature, scatter = (a - b for a, b in zip(first, second, strict=True))
+        length = float(np.linalg.norm(theta))
+        weight = calibration.weight(length)
+        moved = math.hypot(np.linalg.norm(curvature), weight * np.linalg.norm(scatter))
+        claim = sensitivity(calibration, length)
         worst = max(worst, moved / claim)
     return worst
 

@@ -35,7 +35,7 @@ def test_accuracy_of_attack_and_dose_grow_with_the_budget(halves):
     assert weak[0] < 0.48
     assert strong[0] == pytest.approx(0.588, abs=0.01)
     assert strong[3] == pytest.approx(0.448, abs=0.01)
-    assert weak[3] < 0.36
+    assert weak[3] < 0.38
 
 
 def test_a_search_avoids_the_ridge_that_ruins_the_model(halves):

@@ -5,6 +5,7 @@ facts alone. docs/proofs/adaptive-objective.md proves every rule in this file.
 """
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -19,7 +20,7 @@ from confide.accounting import (
     approx_delta,
     sum_delta,
 )
-from confide.errors import InvalidParameter
+from confide.errors import InvalidParameter, NoiseChanged
 from confide.mechanisms.base import Calibration
 from confide.mechanisms.objective.calibration import (
     gaussian_bounds,
@@ -97,7 +98,9 @@ def split_budget(task: TwoFitSpec, budget: Budget, share: Fraction) -> TwoFits:
     refusal: InvalidParameter | None = None
     for way in ways:
         try:
-            found.append(way())
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", NoiseChanged)
+                found.append(way())
         except InvalidParameter as error:
             refusal = refusal or error
     if refusal is not None and not found:
