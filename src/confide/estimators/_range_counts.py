@@ -13,9 +13,9 @@ from confide.data.partitioned.cluster_rows import collected
 from confide.data.partitioned.dask_collections import DaskTable
 from confide.data.partitioned.stream import Prepare
 from confide.data.rows.in_memory import InMemoryRows
-from confide.data.schema.parse_values import numbers_or_nan
 from confide.data.schema.range_grid import PARTS
 from confide.data.tables.files import FileTable
+from confide.estimators._validate import read_numbers
 from confide.mechanisms.ranges.purchase import RangeQuery
 
 
@@ -35,7 +35,7 @@ class CountCells:
                 values = columns[query.name].read(self.schema.column(table, query.name))
             else:
                 own = self.schema.target_column(table) if target is None else target
-                values = numbers_or_nan(own)
+                values = read_numbers(own, len(table), clamped=True)
             found.append(query.grid.count(query.grid.place(values)))
         return tuple(found)
 
