@@ -1,4 +1,4 @@
-"""Cells in which ranges are looked for: whatever is found there is a range of the column."""
+"""Cells in which ranges are looked for: whatever is found there is a range of a column."""
 
 import numpy as np
 import pytest
