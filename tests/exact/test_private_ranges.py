@@ -204,3 +204,26 @@ def test_cells_without_values_seldom_seem_to_have_some():
     entropy, nothing = Entropy.seeded(0), np.zeros((grid.cells, PARTS))
     found = [read_range(query, nothing, Gaussian(5.0), entropy) for _ in range(200)]
     assert sum(ends != grid.ends for ends in found) <= 10
+
+
+@pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "4"])
+def test_ranges_and_intervals_and_the_profile_of_the_fit_compose(relation, epsilon):
+    """One integral with all Gaussian shifts: of the solver, the moments and the ranges."""
+    budget, mechanism = Approx(epsilon, "1e-6"), ObjectivePerturbation()
+    both = WithIntervals(mechanism, Intervals(share=0.2), 1000)
+    found = WithRanges(both, queries(3)).calibrate(LOGISTIC, budget, relation)
+    own, moments = found.main.main, found.main.moments
+    others = [e.mu for e in (*own.events, *moments.events) if isinstance(e, GaussianEvent)]
+    counts = purchase.LOOKS * 3 * relation.shifts
+    mu = math.hypot(math.sqrt(counts) / found.count_noise.scale, *others)
+    profile = mechanism.profile(own)
+    if profile is None or len(found.events) > 1:
+        assert compose(found.events, budget.delta).epsilon <= budget.epsilon * (1 + 1e-9)
+        return
+
+    def integrand(z):
+        return norm.pdf(z) * min(1, profile(max(0.0, float(epsilon) - mu * z - mu**2 / 2)))
+
+    delta, _ = quad(integrand, -12, 12, limit=400)
+    assert 0.3e-6 <= delta <= 1e-6

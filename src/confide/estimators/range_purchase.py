@@ -86,6 +86,7 @@ def buy_ranges(
     noise, event = range_noise(each, len(queries), relation)
     events = group_events((event,), schema.rows_per_person)
     guarantee = Guarantee(price, relation, Status.PROVED, THEOREM)
+    guarantee = guarantee.of_persons(schema.rows_per_person)
     counts = _count(table, CountCells(schema, queries))
     entropy = Entropy.of(random_state)
     bought = Purchase(

@@ -330,3 +330,10 @@ def test_a_seeded_purchase_says_so_to_later_fits():
     bought = buy_ranges(TABLE, ILL, BUDGET, random_state=0)
     assert "NOT PRIVATE" in bought.schema.assumptions[0]
     assert "NOT PRIVATE" not in buy_ranges(TABLE, ILL, BUDGET).schema.assumptions[0]
+
+
+def test_a_purchase_says_how_many_rows_a_person_may_have():
+    schema = Schema(ILL.columns, ILL.target, "people", rows_per_person=3)
+    bought = buy_ranges(TABLE, schema, BUDGET)
+    assert any("at most 3 rows" in line for line in bought.guarantee.assumptions)
+    assert not any("one row" in line for line in bought.guarantee.assumptions)
