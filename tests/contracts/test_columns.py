@@ -100,8 +100,16 @@ NUMBER_FAULTS = {
     ),
     "possible values alike": ({"possible": (1, 1.0)}, "a number of its own"),
     "no hint": ({"hint": ""}, "hint must be"),
-    "no examples": ({"examples": {}}, "examples must hold"),
 }
+
+
+@pytest.mark.usefixtures("registry")
+def test_the_contract_asks_for_examples_of_what_must_be_given():
+    changes = {"__slots__": (), "kind": "faulty", "hint": "levels", "examples": {}}
+    faulty = type("Faulty", (Category,), changes)
+    COLUMNS.register("faulty")(faulty)
+    with pytest.raises(AssertionError, match="examples must hold"):
+        check_column(faulty("town", ("north", "south")), ["north", "south"])
 
 
 @pytest.mark.usefixtures("registry")

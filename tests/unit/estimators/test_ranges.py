@@ -298,10 +298,12 @@ def test_no_range_of_a_target_is_too_odd_to_be_used(ends):
     assert np.isfinite(model.coef_).all()
 
 
-@pytest.mark.parametrize("upper", [0.1, 3.0, 7 / 3, 1e-7, 1.1e9, 2**60 / 8 * 7])
-def test_scaled_counts_keep_their_bound_to_the_last_bit(upper):
-    model = PoissonRegression(BUDGET, schema=VISITS)
-    rule = model._rule(VISITS).with_range(0.0, upper)
+@pytest.mark.parametrize("upper", [0.1, 1.5, 3.0, 7 / 3, 1e-7])
+@pytest.mark.parametrize("most", [3.7, 100])
+def test_scaled_counts_keep_their_bound_to_the_last_bit(most, upper):
+    schema = Schema(COLUMNS, Target("visits", lower=0, upper=most), "people")
+    model = PoissonRegression(BUDGET, schema=schema)
+    rule = model._rule(schema).with_range(0.0, upper)
     spec = rule.spec(rule.look(None, 0))
     assert spec.target_bound == 4.0
     assert spec.read(np.array([upper, 9 * upper]), 2).max() == 4.0

@@ -220,10 +220,18 @@ class Number(RangeColumn):
 
     @property
     def per(self) -> str:
-        """The unit."""
+        """The unit; half of the range where that is still to be bought."""
+        if not self.has_limits:
+            return "half of its range"
         if self.transform == "none":
             return self.unit or "1"
         return f"1 of {self.label}"
+
+    def units(self) -> tuple[Array, float]:
+        """Return what turns coefficients back: nothing, where there is no range yet."""
+        if not self.has_limits:
+            return np.ones(1), 0.0
+        return RangeColumn.units(self)
 
     def within(self, lower: float, upper: float) -> "Number":
         """Return the column with a range that was bought, in the model's own terms."""
