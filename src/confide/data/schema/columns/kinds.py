@@ -139,7 +139,7 @@ class Number(RangeColumn):
             object.__setattr__(self, end, self._plain_limit(getattr(self, end)))
         if self.has_limits and not self.lower < self.upper:  # type: ignore[operator]
             raise self._no_range()
-        if not _is_range(*self.ends) or not (self.has_limits or self.grid):
+        if not _is_range(*self._ends) or not (self.has_limits or self.grid):
             raise self._no_range()
         if self.range == "public" and not self.has_limits:
             raise InvalidParameter(
@@ -194,6 +194,10 @@ class Number(RangeColumn):
     @property
     def ends(self) -> tuple[float, float]:
         """The limits as the model sees them; where one is absent, that of the grid."""
+        return self._ends
+
+    @property
+    def _ends(self) -> tuple[float, float]:
         lower, upper = self._limits
         if lower is not None and upper is not None:
             return lower, upper
@@ -216,7 +220,7 @@ class Number(RangeColumn):
         own = [0.0 if limit is None else float(limit) for limit in pair]
         width = own[1] - own[0]
         apart = not self.has_limits or width >= SMALLEST_PART * max(map(abs, own))
-        return self._grid if apart and is_divisible(*self.ends) else None
+        return self._grid if apart and is_divisible(*self._ends) else None
 
     @property
     def per(self) -> str:
