@@ -186,3 +186,54 @@ def test_generous_limits_are_narrowed(limits, values, wanted):
         lower, upper = read_range(query, counts, Gaussian(60.0), Entropy.seeded(seed))
         assert wanted[0] - width <= lower <= wanted[0] + width / 10
         assert wanted[1] - width / 10 <= upper <= wanted[1] + 1.1 * width
+
+
+@pytest.mark.parametrize(("rows", "scale"), [(500, 46.0), (100, 10.0)])
+def test_few_rows_are_not_cut_to_what_stands_out(rows, scale):
+    """Where noise hides most cells, one that does not is no range.
+
+    A hundred purchases. Without `_safe` more than 30 % of the values lie beyond the range
+    in 50 of them.
+    """
+    grid = RangeGrid.between(0.0, 100.0)
+    values = np.random.default_rng(0).normal(50, 15, rows)
+    counts = grid.count(grid.place(values))
+    query = RangeQuery("x", grid, 0.01, 0.01, True)
+    beyond = []
+    for seed in range(100):
+        lower, upper = read_range(query, counts, Gaussian(scale), Entropy.seeded(seed))
+        beyond.append(np.mean((values < lower) | (values > upper)))
+    assert np.mean(np.array(beyond) > 0.3) <= 0.1
+    assert np.mean(beyond) <= 0.15
+
+
+def test_cells_without_values_seldom_seem_to_have_some():
+    """Of 200 purchases from nothing 5 find something; with five times the alarms 16."""
+    grid = RangeGrid.between(0.0, 1e7)
+    query = RangeQuery("x", grid, 0.01, 0.01, True)
+    entropy, nothing = Entropy.seeded(0), np.zeros((grid.cells, PARTS))
+    found = [read_range(query, nothing, Gaussian(5.0), entropy) for _ in range(200)]
+    assert sum(ends != grid.ends for ends in found) <= 10
+
+
+@pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "4"])
+def test_ranges_and_intervals_and_the_profile_of_the_fit_compose(relation, epsilon):
+    """One integral with all Gaussian shifts: of the solver, the moments and the ranges."""
+    budget, mechanism = Approx(epsilon, "1e-6"), ObjectivePerturbation()
+    both = WithIntervals(mechanism, Intervals(share=0.2), 1000)
+    found = WithRanges(both, queries(3)).calibrate(LOGISTIC, budget, relation)
+    own, moments = found.main.main, found.main.moments
+    others = [e.mu for e in (*own.events, *moments.events) if isinstance(e, GaussianEvent)]
+    counts = purchase.LOOKS * 3 * relation.shifts
+    mu = math.hypot(math.sqrt(counts) / found.count_noise.scale, *others)
+    profile = mechanism.profile(own)
+    if profile is None or len(found.events) > 1:
+        assert compose(found.events, budget.delta).epsilon <= budget.epsilon * (1 + 1e-9)
+        return
+
+    def integrand(z):
+        return norm.pdf(z) * min(1, profile(max(0.0, float(epsilon) - mu * z - mu**2 / 2)))
+
+    delta, _ = quad(integrand, -12, 12, limit=400)
+    assert 0.3e-6 <= delta <= 1e-6

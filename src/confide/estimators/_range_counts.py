@@ -35,7 +35,7 @@ class CountCells:
                 values = columns[query.name].read(self.schema.column(table, query.name))
             else:
                 own = self.schema.target_column(table) if target is None else target
-                values = read_numbers(own, len(own), clamped=True)
+                values = read_numbers(own, len(table), clamped=True)
             found.append(query.grid.count(query.grid.place(values)))
         return tuple(found)
 

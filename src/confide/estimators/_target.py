@@ -225,12 +225,13 @@ class CountRule:
         """Return the upper end of counts, unless a bound was given in their own unit."""
         if not self.scales or target.grid is None:
             return None
-        grid = RangeGrid.between(0.0, self.most if target.has_limits else None)
+        grid = RangeGrid.between(0.0, self.most)
         return RangeQuery(target.name, grid, 0.0, TARGET_TAIL, target.has_limits)
 
     def with_range(self, lower: float, upper: float) -> "CountRule":
         """Return the rule for another range of counts, which begins at 0."""
-        return replace(self, most=upper, unit=self.unit * upper / self.most)
+        # unit/most is a power of two: the scaled bound stays what it is, to the last bit.
+        return replace(self, most=upper, unit=upper * (self.unit / self.most))
 
     def look(self, y: Any, count: int) -> TargetInfo:
         """Look at nothing: the bound is declared."""

@@ -7,7 +7,7 @@ from typing import Any
 from confide._types import Array
 from confide.accounting import Event, group_events
 from confide.data import Schema, read_table
-from confide.data.schema.purchase import NOT_BOOKED, Purchase
+from confide.data.schema.purchase import Purchase
 from confide.errors import InvalidParameter
 from confide.estimators._prepare import dataset_name
 from confide.estimators._range_counts import CountCells, count_in_parts
@@ -86,9 +86,17 @@ def buy_ranges(
     noise, event = range_noise(each, len(queries), relation)
     events = group_events((event,), schema.rows_per_person)
     guarantee = Guarantee(price, relation, Status.PROVED, THEOREM)
+    guarantee = guarantee.of_persons(schema.rows_per_person)
     counts = _count(table, CountCells(schema, queries))
     entropy = Entropy.of(random_state)
-    entry = NOT_BOOKED
+    bought = Purchase(
+        "ranges",
+        schema.name,
+        tuple(query.name for query in queries),
+        str(price) if entropy.secret else f"{price}, NOT PRIVATE, a seed was used",
+        str(relation),
+        datetime.now(UTC).date().isoformat(),
+    )
     if ledger is not None:
         book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
         charge = book.charge(
@@ -99,17 +107,8 @@ def buy_ranges(
             what="ranges",
             private=entropy.secret,
         )
-        entry = str(charge.number)
+        bought = replace(bought, entry=str(charge.number))
     release = buy(queries, counts, noise, entropy, settings.share)
-    bought = Purchase(
-        "ranges",
-        schema.name,
-        tuple(release.ranges),
-        str(price),
-        str(relation),
-        datetime.now(UTC).date().isoformat(),
-        entry,
-    )
     narrowed = schema.with_ranges(release.ranges)
     found = replace(narrowed, bought=(*schema.bought, bought))
     stated = guarantee if entropy.secret else guarantee.seeded()

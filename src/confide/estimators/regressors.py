@@ -214,9 +214,11 @@ class PoissonRegression(_PrivateRegressor):
     def _most(self, schema: Schema | None) -> float:
         """Return the largest count; a range of counts begins at 0, unless it was bought."""
         lower, upper = self._ends(schema)
-        name = "" if schema is None else schema.target.name
-        if schema is not None and any(name in one.columns for one in schema.bought):
-            return upper
+        if schema is not None and self.target_bound is None:
+            name = schema.target.name
+            open_below = schema.target.bound is None and schema.target.lower is None
+            if open_below or any(name in one.columns for one in schema.bought):
+                return upper
         if lower not in (0.0, -upper):
             raise InvalidParameter(
                 "lower of the target", "0, for Poisson regression is for counts", lower

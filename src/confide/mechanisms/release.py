@@ -15,7 +15,7 @@ from confide.accounting import Event, group_events
 from confide.data.rows.entry_bounds import EntryBounds
 from confide.noise import NOISES, Entropy, RoundNoise
 from confide.privacy import COMPOSED, Budget, Guarantee
-from confide.privacy.guarantee import ONE_ROW, UNKNOWN_PARTS
+from confide.privacy.guarantee import UNKNOWN_PARTS
 
 POSTPROCESSING_SEED = 20180601
 """Draws after the release reveal nothing about the data and need not be secret."""
@@ -177,14 +177,9 @@ class Release:
         k = rows_per_person
         if k == 1:
             return self
-        guarantee = self.guarantee
-        several = f"at most {k} rows per person (group privacy)"
-        assumptions = (several if a == ONE_ROW else a for a in guarantee.assumptions)
-        stated = replace(
-            guarantee,
-            budget=None if guarantee.budget is None else budget,
-            assumptions=tuple(assumptions),
-        )
+        guarantee = self.guarantee.of_persons(k)
+        whole = None if guarantee.budget is None else budget
+        stated = replace(guarantee, budget=whole)
         return replace(self, guarantee=stated, events=group_events(self.events, k))
 
     def __getstate__(self) -> dict[str, Any]:

@@ -167,6 +167,12 @@ class Guarantee:
             return self
         return replace(self, assumptions=(*self.assumptions, assumption))
 
+    def of_persons(self, rows: int) -> "Guarantee":
+        """Say that a person may have so many rows; the budget is the person's already."""
+        several = f"at most {rows} rows per person (group privacy)"
+        lines = (several if line == ONE_ROW else line for line in self.assumptions)
+        return self if rows == 1 else replace(self, assumptions=tuple(lines))
+
     def seeded(self) -> "Guarantee":
         """Stamp the guarantee of a release whose noise can be drawn again."""
         return replace(self.assuming(SEEDED), private=False)

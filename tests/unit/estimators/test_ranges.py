@@ -244,3 +244,98 @@ def test_nothing_to_buy_is_said():
     schema = Schema((Category("town", TOWNS),), ILL.target)
     with pytest.raises(InvalidParameter, match="a number column"):
         buy_ranges(TABLE, schema, BUDGET)
+
+
+def noisy_table(rows=40, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {"x": np.exp(rng.normal(size=rows)), "y": ["a", "b"] * (rows // 2), "z": 1.0}
+    )
+
+
+AB = Target("y", labels=("a", "b"))
+
+
+@pytest.mark.parametrize("transform", ["log", "signed-log", "sqrt"])
+def test_what_noise_finds_is_a_range_of_a_transform(transform):
+    """Forty rows are hidden by noise: any cell of the grid may be the fullest."""
+    schema, table = Schema((Number("x", transform=transform),), AB), noisy_table()
+    for seed in range(10):
+        model = LogisticRegression(Pure(1), schema=schema, random_state=seed).fit(table)
+        assert np.isfinite(model.coef_).all()
+        column = model.schema_.columns[0]
+        assert np.allclose(column.ends, model.release_.ranges.ranges["x"], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("number", "value"),
+    [
+        (Number("x", transform="log"), np.inf),
+        (Number("x", transform="log"), -3.0),
+        (Number("x", transform="signed-log"), -np.inf),
+        (Number("x", 1e-250, 1.0, transform="log"), 1e-200),
+        (Number("x", 0, 2e-100), 1e-100),
+        (Number("x", 1, float(np.nextafter(1, 2))), 1.0),
+        (Number("x", float(np.nextafter(2, 0)), 1000), 1.0),
+        (Number("x", lower=1e308), 1.0),
+        (Number("x", upper=-1e308), 1.0),
+    ],
+    ids=str,
+)
+def test_no_range_is_too_odd_to_be_used(number, value):
+    table = noisy_table(4000).assign(x=value)
+    model = LogisticRegression(
+        Pure(5), schema=Schema((number,), AB), ranges="private", random_state=0
+    )
+    assert np.isfinite(model.fit(table).coef_).all()
+
+
+@pytest.mark.parametrize("ends", [(0, 2e-100), (1, 1 + 3e-16), (6e99, None)], ids=str)
+def test_no_range_of_a_target_is_too_odd_to_be_used(ends):
+    target = Target("z", lower=ends[0], upper=ends[1], range="private")
+    schema = Schema((Number("x", 0, 9),), target)
+    model = LinearRegression(Pure(50), schema=schema, random_state=0).fit(noisy_table())
+    assert np.isfinite(model.coef_).all()
+
+
+@pytest.mark.parametrize("upper", [0.1, 1.5, 3.0, 7 / 3, 1e-7])
+@pytest.mark.parametrize("most", [3.7, 100])
+def test_scaled_counts_keep_their_bound_to_the_last_bit(most, upper):
+    schema = Schema(COLUMNS, Target("visits", lower=0, upper=most), "people")
+    model = PoissonRegression(BUDGET, schema=schema)
+    rule = model._rule(schema).with_range(0.0, upper)
+    spec = rule.spec(rule.look(None, 0))
+    assert spec.target_bound == 4.0
+    assert spec.read(np.array([upper, 9 * upper]), 2).max() == 4.0
+
+
+def test_counts_with_an_upper_limit_alone():
+    schema = Schema(COLUMNS, Target("visits", upper=50, range="private"), "people")
+    model = PoissonRegression(BUDGET, schema=schema, random_state=0).fit(TABLE)
+    assert 0 < model.release_.ranges.ranges["visits"][1] <= 50
+
+
+@pytest.mark.parametrize(
+    "as_given", [list, tuple, np.array, pd.Series, lambda y: y.astype(str)]
+)
+def test_a_target_beside_the_table_is_counted_as_it_is_fitted(as_given):
+    schema = Schema((Number("age"),), Target("dose", range="private"))
+    settings = {"schema": schema, "random_state": 0}
+    inside = LinearRegression(BUDGET, **settings).fit(TABLE)
+    beside = LinearRegression(BUDGET, **settings).fit(
+        TABLE[["age"]], as_given(TABLE["dose"].to_numpy())
+    )
+    assert beside.release_.ranges == inside.release_.ranges
+
+
+def test_a_seeded_purchase_says_so_to_later_fits():
+    bought = buy_ranges(TABLE, ILL, BUDGET, random_state=0)
+    assert "NOT PRIVATE" in bought.schema.assumptions[0]
+    assert "NOT PRIVATE" not in buy_ranges(TABLE, ILL, BUDGET).schema.assumptions[0]
+
+
+def test_a_purchase_says_how_many_rows_a_person_may_have():
+    schema = Schema(ILL.columns, ILL.target, "people", rows_per_person=3)
+    bought = buy_ranges(TABLE, schema, BUDGET)
+    assert any("at most 3 rows" in line for line in bought.guarantee.assumptions)
+    assert not any("one row" in line for line in bought.guarantee.assumptions)

@@ -16,6 +16,20 @@ PARTS = 8
 """Into so many equal parts every cell is divided."""
 LOWEST_OCTAVE, HIGHEST_OCTAVE = -20, 60
 """Numbers between 2^-20 and 2^60 in size are told apart; beyond lie the outermost cells."""
+USUAL_SPAN = (-(2.0**HIGHEST_OCTAVE), 2.0**HIGHEST_OCTAVE)
+LARGEST_DOUBLE = float(np.finfo(np.float64).max)
+WHOLE_REACH = (-LARGEST_DOUBLE, LARGEST_DOUBLE)
+SMALLEST_PART, SMALLEST_WIDTH = 2.0**-40, 1e-90
+"""Narrower ranges, by themselves or as a share of their ends, are not divided: doubles
+would not tell the parts apart."""
+LEAST_GAP, LEAST_GAP_SHARE = 2.0**-40, 2.0**-20
+"""Edges that lie as close to a limit, by themselves or as a share of it, are left out."""
+
+
+def is_divisible(lower: float, upper: float) -> bool:
+    """Whether the parts of a range can be told apart, and be ranges themselves."""
+    least = SMALLEST_PART * max(abs(lower), abs(upper))
+    return upper - lower >= max(least, SMALLEST_WIDTH)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,15 +39,29 @@ class RangeGrid:
     edges: Array
 
     @classmethod
-    def between(cls, lower: float | None, upper: float | None) -> "RangeGrid":
-        """Return the cells between two limits, either of which may be absent."""
+    def between(
+        cls,
+        lower: float | None,
+        upper: float | None,
+        span: tuple[float, float] = USUAL_SPAN,
+        reach: tuple[float, float] = WHOLE_REACH,
+    ) -> "RangeGrid":
+        """Return the cells between two limits, either of which may be absent.
+
+        An absent one is that of the ``span``; where the other limit leaves little room up
+        to there it is twice that, but within ``reach``.
+        """
+        low, high = span
+        if lower is None:
+            near = upper is None or upper > low / 2
+            lower = low if near or upper is None else max(2 * upper, reach[0])
+        if upper is None:
+            upper = high if lower < high / 2 else min(2 * lower, reach[1])
         octaves = np.exp2(np.arange(LOWEST_OCTAVE, HIGHEST_OCTAVE + 1.0))
         edges = np.concatenate([-octaves[::-1], [0.0], octaves])
-        if lower is None:
-            lower = float(edges[0] if upper is None or upper > edges[0] else 2 * upper)
-        if upper is None:
-            upper = float(edges[-1] if lower < edges[-1] else 2 * lower)
-        inside = edges[(edges > lower) & (edges < upper)]
+        first = lower + max(LEAST_GAP, LEAST_GAP_SHARE * abs(lower))
+        last = upper - max(LEAST_GAP, LEAST_GAP_SHARE * abs(upper))
+        inside = edges[(edges > first) & (edges < last)]
         return cls(np.concatenate([[lower], inside, [upper]]))
 
     @property
@@ -52,6 +80,8 @@ class RangeGrid:
         Parts are numbered from the first one of the first cell on. Each value is placed by
         itself.
         """
+        with np.errstate(over="ignore"):
+            values = np.asarray(values, dtype=np.float64)
         inside = np.clip(values, *self.ends)
         cell = np.searchsorted(self.edges, inside, side="right") - 1
         np.clip(cell, 0, self.cells - 1, out=cell)

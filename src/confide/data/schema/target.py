@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, get_args
 from confide.data.schema.columns import Faults
 from confide.data.schema.columns.kinds import RangeSource
 from confide.data.schema.parse_values import numbers_or_nan, plain_levels
-from confide.data.schema.range_grid import RangeGrid
+from confide.data.schema.range_grid import RangeGrid, is_divisible
 from confide.errors import InvalidParameter
 
 LARGEST_NUMBER = 1e100
@@ -113,12 +113,17 @@ class Target:
     def _grid(self) -> RangeGrid:
         if self.bound is not None:
             return RangeGrid.between(-float(self.bound), float(self.bound))
-        return RangeGrid.between(self.lower, self.upper)
+        reach = (-LARGEST_NUMBER, LARGEST_NUMBER)
+        return RangeGrid.between(self.lower, self.upper, reach=reach)
 
     @property
     def grid(self) -> RangeGrid | None:
-        """The cells in which a fit may look for a range; None for labels."""
-        return None if self.labels is not None else self._grid
+        """The cells in which a fit may look for a range; None for labels.
+
+        None too where the declared range is too narrow to be divided.
+        """
+        ends = self.ends
+        return self._grid if ends is not None and is_divisible(*ends) else None
 
     def within(self, lower: float, upper: float) -> "Target":
         """Return the target with a range that was bought."""
@@ -135,7 +140,8 @@ class Target:
                 )
             object.__setattr__(self, name, _plain(value))
         ends = self.ends
-        if ends is None or not ends[1] - ends[0] >= 1 / LARGEST_NUMBER:
+        narrow = ends is None or not ends[1] - ends[0] >= 1 / LARGEST_NUMBER
+        if narrow or not (self.has_limits or self.grid):
             raise InvalidParameter(
                 f"range of target {self.column!r}",
                 "two finite numbers, lower below upper",

@@ -40,12 +40,17 @@ LOOKS = 2
 """Every value is counted twice: in a cell, and in one that may be a part of it."""
 USUAL_SHARE = Fraction(1, 10)
 USUAL_TAIL = 0.01
-FALSE_ALARMS = 0.05
-"""How many cells without values seem to have some, on average, where a tail is nothing."""
+FALSE_ALARMS = 0.01
+"""How many cells without values seem to have some, on average, where a tail is nothing.
+
+Runs of cells are looked at as well: they make it about four times as many."""
 DOUBT = 0.05
 """A cell may hold as much more than it seems to as noise exceeds with this chance."""
 EXTENSION = 0.5
 """By such a share of itself, on either side, a range is extended over doubtful cells."""
+MOST_BEYOND = 0.25
+"""More than such a share of the values must not seem to lie, within a deviation of the
+noise, beyond an end that could be where the limits are."""
 NEEDED_TAIL = 0.05
 NEEDED_DEVIATIONS = 2.0
 """Ranges are worth their price if such a share of the rows is so many noises long."""
@@ -269,6 +274,8 @@ def read_range(
     found = _bracket(query, merged, variance, noise)
     most = merged + noise.exceeded(DOUBT) * np.sqrt(variance)
     found = _extended(found, edges, most, query)
+    if query.has_limits:
+        found = _safe(found, merged, noise.deviation(1) * np.sqrt(variance))
     lower, upper = float(edges[found.start]), float(edges[found.stop])
     return lower if query.lower_tail else grid.ends[0], upper
 
@@ -328,6 +335,25 @@ def _extended(found: slice, edges: Array, most: Array, query: RangeQuery) -> sli
     ):
         high += 1
     return slice(low, high)
+
+
+def _safe(found: slice, counts: Array, deviations: Array) -> slice:
+    """Move ends apart until few values can lie beyond them.
+
+    Where noise hides most cells the few that stand out are a small part of the values.
+    """
+    last = len(counts) - found.stop
+    low = _last_with_few_before(found.start, counts, deviations)
+    high = _last_with_few_before(last, counts[::-1], deviations[::-1])
+    return slice(low, len(counts) - high)
+
+
+def _last_with_few_before(most: int, counts: Array, deviations: Array) -> int:
+    """Return the last cell, up to ``most``, before which no more than a share can lie."""
+    allowed = MOST_BEYOND * max(0.0, float(counts.sum()))
+    before = np.concatenate([[0.0], np.cumsum(counts[:most])])
+    spread = np.concatenate([[0.0], np.sqrt(np.cumsum(deviations[:most] ** 2))])
+    return int(np.flatnonzero(before + spread <= allowed)[-1]) if allowed else 0
 
 
 def _first_beyond(counts: Array, variance: Array, tail: float, margin: float) -> int | None:

@@ -40,7 +40,13 @@ from confide.data.schema.parse_values import (
     numbers_or_nan,
     plain_levels,
 )
-from confide.data.schema.range_grid import RangeGrid
+from confide.data.schema.range_grid import (
+    LARGEST_DOUBLE,
+    SMALLEST_PART,
+    USUAL_SPAN,
+    RangeGrid,
+    is_divisible,
+)
 from confide.errors import InvalidParameter
 
 DAYS_PER_YEAR = 365.25
@@ -56,21 +62,33 @@ Apart = Literal["category", "refuse"]
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """An increasing function of numbers from ``least`` on, and its inverse."""
+    """An increasing function of numbers from ``least`` on, and its inverse.
+
+    ``span`` is where ranges are looked for without limits, in the function's values.
+    """
 
     apply: Callable[[Any], Any]
     invert: Callable[[Any], Any]
-    least: float = -math.inf
+    least: float = -LARGEST_DOUBLE
+    span: tuple[float, float] = USUAL_SPAN
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """The lowest and the highest value that has an inverse among doubles."""
+        ends = np.float64(self.least), np.float64(LARGEST_DOUBLE)
+        lower, upper = (float(self.apply(end)) for end in ends)
+        return lower, upper
 
 
 TRANSFORMS: Mapping[TransformName, Transform] = {
     "none": Transform(lambda x: x, lambda x: x),
-    "log": Transform(np.log, np.exp, math.ulp(0.0)),
+    "log": Transform(np.log, np.exp, math.ulp(0.0), (-64.0, 64.0)),
     "signed-log": Transform(
         lambda x: np.sign(x) * np.log1p(np.abs(x)),
         lambda x: np.sign(x) * np.expm1(np.abs(x)),
+        span=(-64.0, 64.0),
     ),
-    "sqrt": Transform(np.sqrt, np.square, 0.0),
+    "sqrt": Transform(np.sqrt, np.square, 0.0, (0.0, USUAL_SPAN[1])),
 }
 
 
@@ -119,11 +137,11 @@ class Number(RangeColumn):
         _check_choice(what, self.transform, tuple(TRANSFORMS))
         for end in ("lower", "upper"):
             object.__setattr__(self, end, self._plain_limit(getattr(self, end)))
-        if self.lower is not None and self.upper is not None:
-            lower, upper = self._limits
-            if not _is_range(self.lower, self.upper) or not _is_range(lower, upper):
-                raise self._no_range()
-        elif self.range == "public":
+        if self.has_limits and not self.lower < self.upper:  # type: ignore[operator]
+            raise self._no_range()
+        if not _is_range(*self._ends) or not (self.has_limits or self.grid):
+            raise self._no_range()
+        if self.range == "public" and not self.has_limits:
             raise InvalidParameter(
                 f"column {self.name!r}",
                 'given lower and upper where range = "public"',
@@ -176,10 +194,14 @@ class Number(RangeColumn):
     @property
     def ends(self) -> tuple[float, float]:
         """The limits as the model sees them; where one is absent, that of the grid."""
+        return self._ends
+
+    @property
+    def _ends(self) -> tuple[float, float]:
         lower, upper = self._limits
         if lower is not None and upper is not None:
             return lower, upper
-        return self.grid.ends
+        return self._grid.ends
 
     @property
     def has_limits(self) -> bool:
@@ -187,9 +209,18 @@ class Number(RangeColumn):
         return self.lower is not None and self.upper is not None
 
     @property
-    def grid(self) -> RangeGrid:
-        """The cells in which a fit looks for a range."""
-        return RangeGrid.between(*self._limits)
+    def _grid(self) -> RangeGrid:
+        known = TRANSFORMS[self.transform]
+        return RangeGrid.between(*self._limits, known.span, known.reach)
+
+    @property
+    def grid(self) -> RangeGrid | None:
+        """The cells in which a fit looks for a range; None if it is too narrow for any."""
+        pair = (self.lower, self.upper)
+        own = [0.0 if limit is None else float(limit) for limit in pair]
+        width = own[1] - own[0]
+        apart = not self.has_limits or width >= SMALLEST_PART * max(map(abs, own))
+        return self._grid if apart and is_divisible(*self._ends) else None
 
     @property
     def per(self) -> str:

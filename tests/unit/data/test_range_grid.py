@@ -1,0 +1,96 @@
+"""Cells in which ranges are looked for: whatever is found there is a range of a column."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from confide import Number, Target
+from confide.data.schema.range_grid import PARTS
+from confide.errors import InvalidParameter
+
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+LIMITS = st.one_of(
+    st.none(),
+    NUMBERS,
+    st.sampled_from([0.0, 1.0, 2.0, 1e100, 1e308, -1e308, 1e-200, 5e-324, 1e-99, 1e-95]),
+    st.sampled_from([1.0, 2.0, 4.0, 1e100]).map(lambda x: float(np.nextafter(x, 0))),
+    st.sampled_from([1.0, 2.0, 4.0, -2.0]).map(lambda x: float(np.nextafter(x, 9))),
+)
+TRANSFORMS = st.sampled_from(["none", "log", "signed-log", "sqrt"])
+
+
+def check_all_parts(part):
+    """Parts of cells, the outermost ones and others, and all together can be bought."""
+    grid = part.grid
+    if grid is None:
+        assert part.has_limits
+        return
+    edges = grid.divided(np.full(grid.cells, PARTS))
+    assert np.isfinite(edges).all()
+    middle = grid.cells // 2 * PARTS
+    some = {*range(PARTS), *range(middle, middle + PARTS), *range(0, len(edges) - 1, 97)}
+    some |= {len(edges) - 2 - place for place in range(PARTS)}
+    pairs = [(edges[place], edges[place + 1]) for place in sorted(some)]
+    for lower, upper in [*pairs, grid.ends]:
+        found = part.within(float(lower), float(upper))
+        assert found.has_limits
+        width = max(upper - lower, 1e-3 * max(abs(lower), abs(upper)))
+        assert np.allclose(found.ends, (lower, upper), rtol=0, atol=1e-2 * width)
+
+
+@given(LIMITS, LIMITS, TRANSFORMS)
+@example(None, None, "log")
+@example(None, None, "sqrt")
+@example(None, None, "signed-log")
+@example(None, 1e-200, "log")
+@example(1e-250, 1.0, "log")
+@example(1e308, None, "none")
+@example(None, -1e308, "signed-log")
+@example(1.0, float(np.nextafter(1, 2)), "none")
+@example(float(np.nextafter(2, 0)), 1000.0, "none")
+@example(0.0, 2e-100, "none")
+@example(-1e-300, 5.0, "none")
+@example(1.0, 1 + 1e-15, "log")
+def test_whatever_is_bought_is_a_range_of_the_column(lower, upper, transform):
+    try:
+        column = Number("x", lower, upper, transform=transform)
+    except InvalidParameter:
+        assume(False)
+    check_all_parts(column)
+
+
+@given(LIMITS, LIMITS)
+@example(None, None)
+@example(0.0, 2e-100)
+@example(1.0, float(np.nextafter(1, 2)))
+@example(6e99, None)
+def test_whatever_is_bought_is_a_range_of_the_target(lower, upper):
+    try:
+        target = Target("y", lower=lower, upper=upper, range="private")
+    except InvalidParameter:
+        assume(False)
+    check_all_parts(target)
+
+
+@pytest.mark.parametrize(
+    ("limits", "transform"),
+    [
+        ((None, 5e-324), "log"),
+        ((None, 0.0), "sqrt"),
+        ((1.7976931348623157e308, None), "none"),
+    ],
+)
+def test_limits_that_leave_no_room_are_refused(limits, transform):
+    with pytest.raises(InvalidParameter, match="range of column"):
+        Number("x", *limits, transform=transform)
+    with pytest.raises(InvalidParameter, match="range of target"):
+        Target("y", lower=1e100, range="private")
+
+
+def test_numbers_of_every_type_are_placed():
+    grid = Number("x").grid
+    wanted = grid.place(np.array([0.0, 1.0, 3.0]))
+    for kind in ("?", "i1", "u8", "f2", "f4", "g"):
+        values = np.array([0, 1, 3]).astype(kind)
+        assert (grid.place(values)[:2] == wanted[:2]).all()
