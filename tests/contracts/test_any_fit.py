@@ -11,6 +11,8 @@ import pytest
 from confide import __version__
 from support.any_fit import TABLES, any_fit, several_classes
 
+pytestmark = pytest.mark.filterwarnings("ignore::confide.errors.NoiseChanged")
+
 RECORD = Path(__file__).parents[2] / "docs" / "campaigns" / "any-fit.json"
 AT_MOST = 10
 FEWEST = 10

@@ -20,7 +20,7 @@ from confide.accounting import (
     approx_delta,
     sum_delta,
 )
-from confide.errors import InvalidParameter, NoiseChanged
+from confide.errors import InvalidParameter
 from confide.mechanisms.base import Calibration
 from confide.mechanisms.objective.calibration import (
     gaussian_bounds,
@@ -94,18 +94,21 @@ def split_budget(task: TwoFitSpec, budget: Budget, share: Fraction) -> TwoFits:
         lambda: _cut(task, approx_to_zcdp(budget.epsilon, budget.delta), share),
         lambda: _together(task, budget, share),
     )
-    found: list[TwoFits] = []
+    found: list[tuple[TwoFits, list[warnings.WarningMessage]]] = []
     refusal: InvalidParameter | None = None
     for way in ways:
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", NoiseChanged)
-                found.append(way())
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                found.append((way(), said))
         except InvalidParameter as error:
             refusal = refusal or error
     if refusal is not None and not found:
         raise refusal
-    return min(found, key=lambda looks: _effort(task, looks.second))
+    best, said = min(found, key=lambda pair: _effort(task, pair[0].second))
+    for one in said:
+        warnings.warn(one.message, stacklevel=2)
+    return best
 
 
 def _effort(task: TwoFitSpec, second: Calibration) -> float:
