@@ -25,7 +25,8 @@ from confide.privacy import Budget
 
 LARGEST_COUNT = 4.0
 """Where no slope is bounded, counts are scaled so that the largest becomes this."""
-USUAL_COUNT_CLIP = 1.0
+USUAL_COUNT_CLIP = 3.0
+"""And residuals count up to this: three quarters of the largest count."""
 
 
 class _PrivateRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
@@ -144,8 +145,8 @@ class PoissonRegression(_PrivateRegressor):
     ``target_bound``, or ``upper`` in the schema, is a bound on the counts; larger ones are
     clamped. The slope needs a bound too: ``slope_bound``, where it is clipped, or
     ``coef_norm``, a ball for the coefficients. Without either, counts are divided by a
-    quarter of their bound and the slope is clipped at a residual of as much. Everything
-    else is as in `LogisticRegression`.
+    quarter of their bound, and residuals beyond three quarters of it count no more than
+    that. Everything else is as in `LogisticRegression`.
     """
 
     def __init__(
