@@ -12,7 +12,7 @@ from confide.privacy import Approx, Pure, Zcdp
 from confide.solvers import minimise
 
 FIRST_POINTS = 120
-SECOND_POINTS = 1500
+SECOND_POINTS = 2400
 GRID_ERROR = 0.02
 FAINTEST = 1e-13
 """Chances of an atom below this are lost to rounding: they are differences."""

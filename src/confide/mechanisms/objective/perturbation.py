@@ -236,10 +236,10 @@ class ObjectivePerturbation:
             self._perturbation(one, budget, neighbours, copies).noise
             for one in (objective, objective.with_l2(AMPLE_RIDGE * objective.smoothness))
         )
-        if found.kind == ample.kind:
-            return
         size = objective.dimension
         longer = found.deviation(size) / ample.deviation(size)
+        if found.kind == ample.kind or longer < NOTABLE:
+            return
         warnings.warn(
             f"l2 = {objective.l2:.3g} is so small that {found.kind} noise takes the place "
             f"of {ample.kind} noise: {longer:.2g} times what a large l2 would need. Leave "
@@ -325,6 +325,8 @@ class ObjectivePerturbation:
 
 AMPLE_RIDGE = 1e6
 """A ridge of so many curvatures of a record costs no noise."""
+NOTABLE = 1.05
+"""Noise that is not longer by as much changes its kind without a warning."""
 MEAN_LENGTHS = 1e4
 """How many times as long as usual a linear term may be under a constraint."""
 
