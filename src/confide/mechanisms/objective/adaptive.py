@@ -276,7 +276,7 @@ class AdaptiveObjectivePerturbation:
         except InvalidParameter:
             return fixed
         lengths = [one.noise.expected_norm(final.dimension) for one in (again, fixed)]
-        paid_for = again.noise.kind == fixed.noise.kind and lengths[0] < lengths[1]
+        paid_for = again.events == fixed.events[-2:] and lengths[0] < lengths[1]
         return replace(fixed, noise=again.noise) if paid_for else fixed
 
 
