@@ -22,8 +22,12 @@ ANGLES, SLOPES, DIRECTIONS = 256, 320, 192
 KNOTS = np.linspace(0.0, 4.5, 10)
 """Where losses are looked at beyond the least length at which they can exceed epsilon."""
 STEP, MOST_TURNS = 1.0005, 12
+LARGEST_POWER = 200.0
+"""Beyond it a power of e is not computed, and a chance is taken to be 1."""
 LOWEST, LARGEST_SHORT = -1.2784645, 0.2784646
 """Below this margin a shorter record is steeper: its gradient is this over the margin."""
+HALF = 0.5
+"""What a short record that counts more may reach at any negative margin."""
 
 
 def has_ball_bound(objective: Objective) -> bool:
@@ -40,7 +44,8 @@ def smallest_ball_scale(
     all angles, and the search goes on with the worst of them until it holds.
     """
     pairs, shift = _pairs(objective), objective.row_norm
-    guess = most * max(float(pair.length.max()) for pair in pairs) / 2
+    most_apart = max(float(pair.length.max()) for pair in pairs)
+    guess = most * min(most_apart / 2, 1.0)
     pair = max(pairs, key=lambda one: one.quick_delta(shift / guess, epsilon))
     low = guess / 4
     for _ in range(MOST_TURNS):
@@ -128,7 +133,8 @@ class _Pair:
         nearest = (epsilon - float(start.max())) / float(slope.max())
         knots = np.append(0.0, nearest * (1 - MARGIN) + KNOTS)
         values = np.stack([np.max(start[:, None] + r * reach, axis=0) for r in knots])
-        return _Losses(knots, values + MARGIN * (1 + values[-1:]), slope)
+        values += MARGIN * (1 + values[-1:])
+        return None if values[0].max() >= epsilon else _Losses(knots, values, slope)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,44 +159,51 @@ class _Losses:
         with np.errstate(invalid="ignore"):
             error = FUNCTION_ERROR * (2 + (starts + slopes) ** 2) * near
         error[~np.isfinite(error)] = 0.0
-        weights = slopes * np.exp(np.minimum(epsilon - offsets + slopes**2 / 2, 700.0))
+        power = epsilon - offsets + slopes**2 / 2
+        weights = slopes * np.exp(np.minimum(power, LARGEST_POWER))
         total = np.sum(weights * (near - far + 2 * error), axis=0)
-        return np.asarray(math.sqrt(math.tau) * total * (1 + MARGIN))
+        total *= math.sqrt(math.tau) * (1 + MARGIN)
+        return np.where((power > LARGEST_POWER).any(axis=0), 1.0, total)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)
 def _pairs(objective: Objective) -> tuple[_Pair, ...]:
     """Return what two records can do, for all angles between their gradients."""
-    bound = objective.public.margin_bound * (1 + MARGIN)
+    bound, weighted = objective.public.margin_bound * (1 + MARGIN), objective.weighted
     grid = np.linspace(0.0, 1.0, SLOPES + 1)
-    least = _margins(grid[:-1])
+    least = _margins(grid[:-1], weighted=weighted)
     possible = least <= bound
     least, own = np.clip(least[possible], -bound, bound), grid[1:][possible]
     peak = np.clip(0.5, grid[:-1][possible], own)
-    ratio = objective.row_norm**2 / objective.strong_convexity
+    ratio = objective.row_square / objective.strong_convexity
     height = np.log1p(peak * (1 - peak) * ratio) * (1 + MARGIN)
     found = []
     for low, high in pairwise(np.linspace(0.0, math.pi, ANGLES + 1).tolist()):
         turned = np.minimum(high + np.arccos(least / bound) + MARGIN, math.pi)
         free = least <= -bound * math.cos(high) + MARGIN * bound
-        other = _steepest(np.where(free, bound, -bound * np.cos(turned)))
+        margin = np.where(free, bound, bound * (MARGIN - np.cos(turned)))
+        other = _steepest(margin, weighted=weighted)
         square = own**2 + other**2 + 2 * own * other * max(math.cos(low), 0.0)
         length = np.sqrt(square) * (1 + MARGIN)
         found.append(_Pair(low, high * (1 + MARGIN), own, other, length, height))
     return tuple(found)
 
 
-def _steepest(margin: Array) -> Array:
-    """Return the longest gradient of a record whose full length would have this margin."""
+def _steepest(margin: Array, *, weighted: bool) -> Array:
+    """Return the longest gradient, over X, of a record; a longest row has this margin."""
     with np.errstate(divide="ignore"):
-        short = LARGEST_SHORT / np.abs(margin)
-    return np.where(margin < LOWEST, short, expit(margin)) * (1 + MARGIN)
+        short = HALF if weighted else LARGEST_SHORT / np.abs(margin)
+    turn = 0.0 if weighted else LOWEST
+    return np.where(margin < turn, short, expit(margin)) * (1 + MARGIN)
 
 
-def _margins(slopes: Array) -> Array:
+def _margins(slopes: Array, *, weighted: bool) -> Array:
     """Return the least margin at which a gradient is so long, rounded down."""
     with np.errstate(divide="ignore"):
         flat = -LARGEST_SHORT / slopes
         steep = np.log(slopes) - np.log1p(-slopes)
-    found = np.where(steep < LOWEST, flat, steep)
+    if weighted:
+        found = np.where(slopes <= HALF, -np.inf, steep)
+    else:
+        found = np.where(steep < LOWEST, flat, steep)
     return np.asarray(found - MARGIN * (1 + np.abs(found)))
