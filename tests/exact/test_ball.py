@@ -5,6 +5,7 @@ interval or at one of its ends. Both parts have explicit laws.
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -295,13 +296,23 @@ def test_a_ball_taken_for_a_line_is_seen_on_the_circle(monkeypatch):
     """On a line slopes of opposite records sum to one; in the plane they do not."""
     target = logistic(4.0)
     honest, _, _ = claimed(target)
-    ball._pairs.cache_clear()
     only = ball._pairs(target)[:1]
     monkeypatch.setattr(ball, "_pairs", lambda target: only)
     sigma, epsilon, delta = claimed(target)
     assert sigma < 0.8 * honest
     found = exact_delta(target, sigma, pressed(target), epsilon, on_the_circle=True)
     assert found > 100 * delta
+
+
+def test_a_forgotten_log_determinant_is_seen(monkeypatch):
+    target, budget = logistic(1.0, l2=0.3), Approx(1, 0.1)
+    honest, epsilon, delta = claimed(target, budget)
+    tables = pressed(target, 300.0, 0.0, tilts=(1.2, 1.2))
+    assert exact_delta(target, honest, tables, epsilon) < 0.2 * delta
+    level = [replace(pair, height=0 * pair.height) for pair in ball._pairs(target)]
+    monkeypatch.setattr(ball, "_pairs", lambda target: level)
+    sigma, _, _ = claimed(target, budget)
+    assert exact_delta(target, sigma, tables, epsilon) > 1.03 * delta
 
 
 def test_margins_of_short_rows_are_seen_where_long_ones_count_less():
