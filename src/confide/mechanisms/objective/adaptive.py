@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from confide._types import Array
-from confide.accounting import as_pure
+from confide.accounting import as_pure, gaussian_part
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter, NoiseChanged
 from confide.mechanisms.base import (
@@ -276,8 +276,11 @@ class AdaptiveObjectivePerturbation:
         except InvalidParameter:
             return fixed
         lengths = [one.noise.expected_norm(final.dimension) for one in (again, fixed)]
-        paid_for = again.noise.kind == fixed.noise.kind and lengths[0] < lengths[1]
-        return replace(fixed, noise=again.noise) if paid_for else fixed
+        # (epsilon, delta) alone composes worse than a Gaussian shift of the same budget.
+        covered = again.events == fixed.events[-2:] or gaussian_part(again.events[:1])[1]
+        kept = covered and again.noise.kind == fixed.noise.kind
+        shorter = kept and lengths[0] < lengths[1]
+        return replace(fixed, noise=again.noise) if shorter else fixed
 
 
 def _asked(objective: Objective) -> Array:

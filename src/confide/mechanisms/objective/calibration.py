@@ -24,11 +24,13 @@ from confide.accounting import (
     approx_delta,
     as_pure,
     copies_delta,
+    event_of,
     gaussian_shift,
     rho_of_curve,
     zcdp_rho,
 )
 from confide.errors import InvalidParameter
+from confide.mechanisms.objective.ball import has_ball_bound, smallest_ball_scale
 from confide.noise import Gaussian, Noise, SphericalLaplace
 from confide.objectives import Objective, is_logistic
 from confide.privacy import (
@@ -199,9 +201,10 @@ def approx(
     coupled: bool,
     shorter: bool = False,
 ) -> Perturbation:
-    """Gaussian noise for (epsilon, delta), or spherical Laplace noise if that is shorter.
+    """Gaussian noise for (epsilon, delta), or less where ``shorter`` asks for it.
 
-    The latter only where ``shorter`` asks for it: it spends epsilon and leaves delta.
+    Spherical Laplace noise spends epsilon and leaves delta; a ball of coefficients keeps
+    the gradients of two logistic records nearer to each other.
     """
     if not shorter:
         return _gaussian(objective, budget, neighbours, copies, coupled=coupled)
@@ -213,7 +216,14 @@ def approx(
         least = _least_sigma(objective, budget, neighbours, copies)
         if found[0].noise.deviation(size) <= least:
             return found[0]
-    found.append(_gaussian(objective, budget, neighbours, copies, coupled=coupled))
+    gaussian = _gaussian(objective, budget, neighbours, copies, coupled=coupled)
+    found.append(gaussian)
+    if neighbours is Neighbours.REPLACE_ONE and copies == 1 and has_ball_bound(objective):
+        epsilon, delta = round_down(budget.epsilon), round_down(budget.delta)
+        sigma = smallest_ball_scale(objective, epsilon, delta, gaussian.noise.scale)
+        if sigma < gaussian.noise.scale:
+            event, theorem = event_of(budget), _theorem("objective-ball")
+            found.append(Perturbation(Gaussian(sigma), theorem, event))
     return shortest(found, size)
 
 

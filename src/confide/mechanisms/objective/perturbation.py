@@ -109,6 +109,7 @@ class ObjectivePerturbation:
         "objective-perturbation.md#objective-logistic-exact",
         "objective-perturbation.md#objective-gaussian-add-remove-exact",
         "objective-perturbation.md#objective-gaussian-replace-one-exact",
+        "objective-perturbation.md#objective-ball-exact",
         "objective-perturbation.md#objective-joint-exact",
         "objective-perturbation.md#objective-separate-exact",
         "objective-perturbation.md#objective-nonsmooth",

@@ -5,7 +5,7 @@ the counts, and quantiles are read from them: the range that columns are clamped
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, TypeAlias
@@ -52,9 +52,10 @@ MOST_BEYOND = 0.25
 """More than such a share of the values must not seem to lie, within a deviation of the
 noise, beyond an end that could be where the limits are."""
 NEEDED_TAIL = 0.05
-NEEDED_DEVIATIONS = 2.0
+NEEDED_DEVIATIONS: Mapping[type[Any], float] = {Gaussian: 2.0, Laplace: 2.75}
 """Ranges are worth their price if such a share of the rows is so many noises long."""
-ROWS_IF_UNKNOWN = 30_000
+ROWS_IF_UNKNOWN: Mapping[type[Any], int] = {Gaussian: 30_000, Laplace: 10_000}
+"""What is supposed of tables whose number of rows is private and not declared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +102,8 @@ def is_affordable(
         shift = gaussian_shift_of(budget)
         part = Zcdp(repr(round_down(shift**2 / 2 * float(settings.share))))
     noise, _ = range_noise(part, columns, neighbours)
-    count = ROWS_IF_UNKNOWN if rows is None else rows
-    return NEEDED_TAIL * count >= NEEDED_DEVIATIONS * noise.deviation(1)
+    count = ROWS_IF_UNKNOWN[type(noise)] if rows is None else rows
+    return NEEDED_TAIL * count >= NEEDED_DEVIATIONS[type(noise)] * noise.deviation(1)
 
 
 def range_noise(
