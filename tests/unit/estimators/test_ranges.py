@@ -144,11 +144,11 @@ def test_who_buys_what():
     fixed = (Number("age", 18, 90, range="public"), *TYPED.columns[1:])
     assert bought(Schema(fixed, ILL.target)) == {"income"}
     assert bought(Schema(fixed, ILL.target), ranges="private") == {"income"}
-    few = Schema(TYPED.columns, ILL.target, rows=300)
+    few = Schema(TYPED.columns, ILL.target, rows=100)
     assert bought(few) == set()
     assert bought(few, neighbours="replace-one") == {"age", "income"}
     asked = (Number("age", 18, 90, range="private"), *TYPED.columns[1:])
-    assert bought(Schema(asked, ILL.target, rows=300)) == {"age"}
+    assert bought(Schema(asked, ILL.target, rows=100)) == {"age"}
 
 
 def test_no_limits_and_public_ranges_do_not_go_together():
