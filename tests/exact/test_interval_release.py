@@ -47,6 +47,7 @@ def pairs_of(name, relation):
     return [pair for pair in pairs if "(0.0," not in pair[0]]
 
 
+@pytest.mark.slow
 @every_loss
 @every_relation
 @pytest.mark.parametrize(("budget", "least"), [(Pure(1), 0.5), (Zcdp(0.1), 0.1)], ids=str)
@@ -55,6 +56,7 @@ def test_the_whole_release_costs_no_more_than_its_events(name, relation, budget,
     assert share_of_claim(plan, pairs_of(name, relation)) > least
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["logistic", "huberized-hinge", "huber"])
 @every_relation
 def test_the_whole_profile_is_no_larger_than_claimed(name, relation):

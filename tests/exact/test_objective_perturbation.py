@@ -208,6 +208,7 @@ def test_zcdp_holds_for_gaussian_noise_at_small_ridges(part, relation):
     assert largest_renyi(target, Zcdp(rho), relation, pairs, orders) > 0.15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
 @pytest.mark.parametrize("budget", [Zcdp("0.125"), Approx(1, 1e-6)], ids=repr)
 def test_noise_grows_without_jumps_as_the_ridge_shrinks(budget, relation):

@@ -110,6 +110,7 @@ def plan_for(name, relation):
     )
 
 
+@pytest.mark.slow
 @every_relation
 @pytest.mark.parametrize("name", ["logistic", "huberized-hinge", "huber"])
 def test_pure_coefficients_beside_moments_cost_no_more_than_both(name, relation):
