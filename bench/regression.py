@@ -20,7 +20,7 @@ def warfarin(runs):
     """Return squared errors in (10 mg/week)² on random fifths, by mechanism and budget."""
     from confide import Pure, Schema
     from confide.data import load_warfarin
-    from confide.data.datasets.warfarin import paper_features
+    from confide.data.datasets.loaders import paper_features
     from confide.mechanisms import FunctionalMechanism
     from confide.mechanisms.published import RlsOut
 

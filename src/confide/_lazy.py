@@ -1,6 +1,7 @@
-"""Packages whose modules are imported when one of their names is first used."""
+"""Modules that look for a name when it is first used, or where it has moved to."""
 
 import sys
+import warnings
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from typing import Any
@@ -28,3 +29,19 @@ def lazy(
         return sorted({*vars(sys.modules[package]), *modules, *lent})
 
     return find, names
+
+
+def moved(room: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return a module's ``__getattr__`` that warns, and looks where a name is now."""
+
+    def find(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {room!r} has no attribute {name!r}")
+        warnings.warn(
+            f"{room}.{name} moved: import it from {names[name]}.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return getattr(import_module(names[name]), name)
+
+    return find

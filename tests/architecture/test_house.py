@@ -13,12 +13,11 @@ from confide.objectives import LOSSES
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "confide"
-BASE = {"errors", "_types", "_moved", "_lazy"}
+BASE = {"errors", "_types", "_lazy"}
 CORE = {"privacy", "data", "objectives", "solvers", "noise", "accounting"}
 MAY_IMPORT = {
     "errors": set(),
     "_types": set(),
-    "_moved": set(),
     "_lazy": set(),
     "_registry": BASE,
     "parallel": BASE,
@@ -60,7 +59,6 @@ MAY_IMPORT = {
 }
 WITHIN = {
     "data": ("matrix", "schema", "rows", "partitioned", "tables", "datasets"),
-    "ledger": ("storage", "."),
     "mechanisms": (
         *(".", "gradient", "objective", "intervals", "ranges", "statistics", "published"),
     ),

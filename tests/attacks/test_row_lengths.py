@@ -16,8 +16,8 @@ from scipy import sparse
 
 from confide import Category, Number, Schema, Target
 from confide.data import EntryBounds, bound_entries, bound_rows
+from confide.data.matrix.sums import length_beside
 from confide.data.rows import in_memory
-from confide.data.rows.entry_bounds import length_beside
 from confide.objectives import Logistic, Objective
 
 NORMS = [1.0, 0.1, 1 / 3, 1e-100, 1e100]

@@ -22,8 +22,8 @@ from confide.objectives import (
     has_exact_prox,
     prox,
 )
+from confide.objectives.proximal import prox_error, prox_jacobian, twofold_prox
 from confide.objectives.twofold import Twofold
-from confide.objectives.twofold_prox import prox_error, prox_jacobian, twofold_prox
 
 DIMENSION = 5
 KINKS = {

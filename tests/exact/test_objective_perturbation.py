@@ -19,7 +19,7 @@ from confide.objectives import (
     Poisson,
     Squared,
 )
-from confide.objectives.twofold_prox import prox_jacobian
+from confide.objectives.proximal import prox_jacobian
 from confide.privacy import (
     Approx,
     Neighbours,

@@ -23,8 +23,8 @@ from confide.selection import (
     screening,
     thresholding,
 )
-from confide.selection import budget as selection_budget
 from confide.selection import sample_aggregate as votes
+from confide.selection import select_then_fit as selection_budget
 from confide.selection.screening import mean_reach
 from confide.selection.thresholding import _gradient, largest_eigenvalue
 from support.cases import objective as one_column

@@ -1,7 +1,7 @@
 """A small book, and ways to change one behind its ledger's back."""
 
 from confide.ledger import balance as entries
-from confide.ledger.storage.sqlite_and_postgres import store_at
+from confide.ledger.storage import store_at
 from confide.privacy import Pure
 
 

@@ -1,6 +1,6 @@
 """Events, bounds on privacy losses, what they compose to, and the ledger."""
 
-from confide._moved import moved
+from confide._lazy import moved
 from confide.accounting.composition import (
     as_pure,
     as_zcdp,
@@ -22,10 +22,12 @@ from confide.accounting.events import (
     event_of,
     gaussian_part,
     group_events,
+    sampling_for,
 )
 from confide.accounting.loss_bound import (
     ORDERS,
     LossBound,
+    LossMixture,
     approx_delta,
     best_of_many_renyi,
     gaussian_left,
@@ -36,14 +38,7 @@ from confide.accounting.loss_bound import (
     sharp_renyi,
     zcdp_rho,
 )
-from confide.accounting.loss_mixture import LossMixture
-from confide.accounting.noise_multiplier import (
-    METHODS,
-    Method,
-    epsilon_for,
-    multiplier_for,
-    sampling_for,
-)
+from confide.accounting.noise_multiplier import METHODS, Method, epsilon_for, multiplier_for
 from confide.accounting.subsampling import general_renyi, sampled_renyi
 
 __all__ = [

@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, TypeAlias, assert_never, get_args, ge
 from confide._registry import Registry
 from confide.errors import InvalidParameter
 from confide.privacy.budgets import Approx, Budget, Pure, Zcdp, group_delta
+from confide.privacy.guarantee import Neighbours
 from confide.privacy.rounding import round_down, round_up
 
 Sampling: TypeAlias = Literal["poisson", "without-replacement"]
@@ -226,3 +227,19 @@ def whole_shift(events: Sequence[Event]) -> float | None:
             case _:
                 return None
     return round_up(math.hypot(*shifts)) if shifts else None
+
+
+def sampling_for(neighbours: Neighbours) -> Sampling:
+    """Return the way of drawing batches that has a proof under a relation."""
+    return "poisson" if neighbours is Neighbours.ADD_REMOVE else "without-replacement"
+
+
+def check_sampling(event: KnownEvent, neighbours: Neighbours) -> None:
+    """Refuse batches that are drawn in another way than is proved for the neighbours."""
+    if not isinstance(event, SubsampledGaussianEvent) or event.rate == 1:
+        return
+    proved = sampling_for(neighbours)
+    if event.sampling != proved:
+        raise InvalidParameter(
+            "events", f"{proved} batches in a charge for {neighbours}", event.sampling
+        )

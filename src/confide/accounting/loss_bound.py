@@ -1,11 +1,13 @@
-"""What it costs to run a private mechanism a random number of times and keep the best.
+"""Bounds on privacy losses: convex, piecewise-linear functions of one normal variable.
 
-docs/proofs/private-tuning.md (random-stopping) has the theorem; the number of runs is
-truncated negative binomial with shape η, parameter γ and mean E K.
+Profiles, Renyi divergences and zCDP are all read off them, and so is what it costs to run
+a mechanism a random number of times and keep the best
+(docs/proofs/private-tuning.md, random-stopping). A mixture is for bounds that depend on a
+second variable, cell by cell.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +15,13 @@ from scipy.special import log_ndtr, logsumexp, ndtr
 
 from confide._types import Array
 from confide.errors import InvalidParameter
-from confide.privacy.gaussian_profile import gaussian_delta
-from confide.privacy.rounding import FUNCTION_ERROR, MARGIN, round_down, round_up
+from confide.privacy.rounding import (
+    FUNCTION_ERROR,
+    MARGIN,
+    gaussian_delta,
+    round_down,
+    round_up,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,3 +353,35 @@ def rho_of_one_run(
         else:
             high = middle
     return math.exp(low)
+
+
+@dataclass(frozen=True, slots=True)
+class LossMixture:
+    """Bounds M(z), each with a weight: that of a cell of another variable.
+
+    The weights need not add up to 1; delta is the weighted sum.
+    """
+
+    pieces: tuple[Array, Array, Array, Array]
+    weights: Array
+    largest: Array
+
+    @classmethod
+    def of(cls, bounds: Sequence[LossBound], weights: Array) -> "LossMixture":
+        """Put bounds and their weights together."""
+        parts = [bound.pieces() for bound in bounds]
+        counts = [len(part[0]) for part in parts]
+        lefts, rights, offsets, slopes = (
+            np.concatenate(one) for one in zip(*parts, strict=True)
+        )
+        sizes = np.array([bound.largest for bound in bounds])
+        return cls(
+            (lefts, rights, offsets, slopes),
+            np.repeat(weights, counts),
+            np.repeat(sizes, counts),
+        )
+
+    def delta(self, epsilon: float) -> float:
+        """Return the weighted sum of E(1 − e^{ε−M})₊, rounded up."""
+        total = piece_deltas(self.pieces, epsilon, self.largest)
+        return min(1.0, round_up(float(total @ self.weights)))

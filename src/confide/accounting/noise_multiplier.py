@@ -16,7 +16,11 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 import numpy as np
 from scipy.optimize import brentq
 
-from confide.accounting.events import KnownEvent, Sampling, SubsampledGaussianEvent
+from confide.accounting.events import (
+    Sampling,
+    SubsampledGaussianEvent,
+    sampling_for,
+)
 from confide.accounting.loss_lattice import COARSE, FINE, losses_epsilon, smallest_delta
 from confide.accounting.subsampling import (
     best_order_epsilon,
@@ -42,22 +46,6 @@ RELATIVE_TOLERANCE = 1e-4
 """How near a calibrated multiplier is to the smallest that its method allows."""
 LARGEST_LOG = math.log(1e9)
 GENERAL_ORDERS = np.unique(np.round(np.geomspace(2, 2048, 160)))
-
-
-def sampling_for(neighbours: Neighbours) -> Sampling:
-    """Return the way of drawing batches that has a proof under a relation."""
-    return "poisson" if neighbours is Neighbours.ADD_REMOVE else "without-replacement"
-
-
-def check_sampling(event: KnownEvent, neighbours: Neighbours) -> None:
-    """Refuse batches that are drawn in another way than is proved for the neighbours."""
-    if not isinstance(event, SubsampledGaussianEvent) or event.rate == 1:
-        return
-    proved = sampling_for(neighbours)
-    if event.sampling != proved:
-        raise InvalidParameter(
-            "events", f"{proved} batches in a charge for {neighbours}", event.sampling
-        )
 
 
 def multiplier_for(

@@ -1,9 +1,7 @@
 """Public schemas, private rows, tables and datasets."""
 
-from confide.data.datasets.acs import load_acs
 from confide.data.datasets.catalogue import DATASETS, Dataset, load, load_a9a
-from confide.data.datasets.kddcup99 import load_kddcup99
-from confide.data.datasets.warfarin import load_warfarin
+from confide.data.datasets.loaders import load_acs, load_kddcup99, load_warfarin
 from confide.data.partitioned.progress import Pass, watching
 from confide.data.partitioned.rows import PartitionedRows
 from confide.data.rows.entry_bounds import EntryBounds, bound_entries

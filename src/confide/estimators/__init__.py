@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from confide.estimators.catalogue import ESTIMATORS, EstimatorEntry, model_names
     from confide.estimators.classifiers import LinearSVC, LogisticRegression
     from confide.estimators.multi_response import MultiResponseRegression
-    from confide.estimators.range_purchase import BoughtRanges, buy_ranges
+    from confide.estimators.ranges import BoughtRanges, buy_ranges
     from confide.estimators.regressors import LinearRegression, PoissonRegression
     from confide.estimators.sparse import SparseLinearRegression
 
@@ -45,7 +45,7 @@ if not TYPE_CHECKING:
             "catalogue": ("ESTIMATORS", "EstimatorEntry", "model_names"),
             "classifiers": ("LinearSVC", "LogisticRegression"),
             "multi_response": ("MultiResponseRegression",),
-            "range_purchase": ("BoughtRanges", "buy_ranges"),
+            "ranges": ("BoughtRanges", "buy_ranges"),
             "regressors": ("LinearRegression", "PoissonRegression"),
             "sparse": ("SparseLinearRegression",),
         },

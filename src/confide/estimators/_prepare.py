@@ -14,7 +14,7 @@ from confide.estimators._target import Code, TargetSpec
 from confide.estimators._validate import check_count_is_public, refuse_empty
 from confide.ledger import Charge, Ledger
 from confide.mechanisms import Calibration, Release
-from confide.mechanisms.ranges.purchase import RangesCalibration
+from confide.mechanisms.ranges.mechanism import RangesCalibration
 from confide.noise import Entropy
 from confide.privacy import Guarantee, Neighbours, row_budget
 

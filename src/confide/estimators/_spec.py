@@ -17,7 +17,7 @@ from confide.data import (
     bound_rows,
 )
 from confide.data.matrix.matrix import Matrix
-from confide.data.rows.entry_bounds import length_beside
+from confide.data.matrix.sums import length_beside
 from confide.errors import InvalidParameter
 from confide.estimators._target import TargetRule, TargetSpec
 from confide.ledger import Ledger
@@ -29,7 +29,7 @@ from confide.mechanisms import (
     WithIntervals,
 )
 from confide.mechanisms.base import EntryMechanism
-from confide.mechanisms.ranges.purchase import (
+from confide.mechanisms.ranges.mechanism import (
     RangeQuery,
     Ranges,
     WithRanges,

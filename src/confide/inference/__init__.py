@@ -1,6 +1,6 @@
 """What can be said about a release; and what one will be worth, before it is made."""
 
-from confide._moved import moved
+from confide._lazy import moved
 from confide.mechanisms import Intervals
 from confide.reporting import Coefficient, Summary
 from confide.reporting import CoefficientTable as IntervalTable

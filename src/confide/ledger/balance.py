@@ -18,7 +18,7 @@ from confide.ledger.amounts import (
     read_budget,
     read_events,
 )
-from confide.ledger.storage.base import Row, Run
+from confide.ledger.storage import Row, Run
 from confide.privacy import Budget, Neighbours, Status
 
 EntryKind: TypeAlias = Literal["limit", "charge", "release"]

@@ -45,8 +45,7 @@ from confide.ledger.requests import (
     relation_mismatch,
     relation_unavailable,
 )
-from confide.ledger.storage.base import Run, redacted
-from confide.ledger.storage.sqlite_and_postgres import store_at
+from confide.ledger.storage import Run, redacted, store_at
 from confide.privacy import Budget, Neighbours, Status, check_budget
 
 

@@ -14,13 +14,13 @@ from confide.accounting.events import (
     EVENTS,
     SAMPLINGS,
     Event,
+    check_sampling,
     known_event,
 )
-from confide.accounting.noise_multiplier import check_sampling
 from confide.errors import InvalidParameter, PrivacyLeak, did_you_mean
 from confide.ledger.amounts import Amount
 from confide.ledger.balance import Balance
-from confide.ledger.storage.base import redacted
+from confide.ledger.storage import redacted
 from confide.privacy import Neighbours, Status
 
 

@@ -1,6 +1,6 @@
 """Mechanisms: one file each, all of them calibrated without data."""
 
-from confide._moved import moved
+from confide._lazy import moved
 from confide.mechanisms.base import MECHANISMS, Calibration, Mechanism, Need
 from confide.mechanisms.gradient.dp_admm import DpAdmm
 from confide.mechanisms.gradient.momentum import MomentumDescent
@@ -17,7 +17,7 @@ from confide.mechanisms.objective.adaptive import AdaptiveObjectivePerturbation
 from confide.mechanisms.objective.admm import AdmmObjectivePerturbation
 from confide.mechanisms.objective.perturbation import ObjectivePerturbation
 from confide.mechanisms.output import OutputPerturbation
-from confide.mechanisms.ranges.purchase import Ranges, WithRanges
+from confide.mechanisms.ranges.mechanism import Ranges, WithRanges
 from confide.mechanisms.release import (
     IntervalRelease,
     NoiseRecord,

@@ -1,7 +1,6 @@
 """Losses, penalties, constraints and the objective they make up; all of it public."""
 
 from confide._registry import Registry
-from confide.objectives.clipped_loss import USUAL_CLIP, Clipped, is_clipped, is_squared
 from confide.objectives.constraints import (
     CONSTRAINTS,
     Box,
@@ -9,8 +8,6 @@ from confide.objectives.constraints import (
     L1Ball,
     L2Ball,
     Nonnegative,
-    has_exact_prox,
-    prox,
 )
 from confide.objectives.families import NORMAL_NODES, Family
 from confide.objectives.hinge_losses import (
@@ -23,6 +20,8 @@ from confide.objectives.hinge_losses import (
 from confide.objectives.losses import (
     LOSSES,
     MODELS,
+    USUAL_CLIP,
+    Clipped,
     Logistic,
     Loss,
     LossTraits,
@@ -30,7 +29,9 @@ from confide.objectives.losses import (
     PublicBounds,
     Squared,
     curvature_bound,
+    is_clipped,
     is_logistic,
+    is_squared,
 )
 from confide.objectives.multinomial import (
     Multinomial,
@@ -55,6 +56,7 @@ from confide.objectives.penalties import (
     Scad,
     is_uniform,
 )
+from confide.objectives.proximal import has_exact_prox, prox
 
 __all__ = [
     "CONSTRAINTS",

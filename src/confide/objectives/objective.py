@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from confide._types import Array
-from confide.data.rows.entry_bounds import EntryBounds, length_beside
+from confide.data.matrix.sums import length_beside
+from confide.data.rows.entry_bounds import EntryBounds
 from confide.data.rows.in_memory import HEAVIEST
 from confide.errors import InvalidParameter
-from confide.objectives.clipped_loss import is_squared
 from confide.objectives.constraints import Constraint, L2Ball
-from confide.objectives.losses import Loss, PublicBounds, curvature_bound
+from confide.objectives.losses import Loss, PublicBounds, curvature_bound, is_squared
 from confide.objectives.multinomial import Multinomial, is_multinomial
 from confide.objectives.penalties import Penalty, restrict_penalty
 

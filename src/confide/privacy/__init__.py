@@ -13,11 +13,6 @@ from confide.privacy.budgets import (
     row_budget,
     zcdp_to_approx,
 )
-from confide.privacy.gaussian_profile import (
-    gaussian_delta,
-    gaussian_epsilon,
-    gaussian_mu,
-)
 from confide.privacy.guarantee import (
     COMPOSED,
     DOWNGRADED,
@@ -30,7 +25,14 @@ from confide.privacy.guarantee import (
     warn_if_claimed,
     weakest,
 )
-from confide.privacy.rounding import FUNCTION_ERROR, round_down, round_up
+from confide.privacy.rounding import (
+    FUNCTION_ERROR,
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_mu,
+    round_down,
+    round_up,
+)
 
 __all__ = [
     "COMPOSED",

@@ -1,10 +1,24 @@
 """Outward rounding: doubles that are surely above, or surely below, exact numbers.
 
-docs/proofs/rounding.md says which errors the margins cover.
+Among them the Gaussian profile Ψ(ε, μ): delta, epsilon and shift of a unit normal. Doubles
+find an answer; decimals of sixty digits and more improve it and decide whether it holds.
+With a = ε/μ − μ/2, b = ε/μ + μ/2 and Mills' ratio R(x) = Φ(−x)/φ(x),
+
+    Ψ(ε, μ) = Φ(−a) − e^ε Φ(−b) = φ(a)·(R(a) − R(b)).
+
+docs/proofs/rounding.md has the error of every step, and says which the margins cover.
 """
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, getcontext, localcontext
 from fractions import Fraction
+from functools import lru_cache
+from typing import TypeAlias
+
+from scipy.optimize import brentq
+from scipy.special import log_ndtr
 
 MARGIN = 2.0**-42
 """More than 64 operations on positive numbers can be off, relatively."""
@@ -29,3 +43,180 @@ def round_down(value: float | Fraction) -> float:
         near = float(value)
         return near if near <= value else math.nextafter(near, 0.0)
     return float(value) * (1 - MARGIN)
+
+
+Real: TypeAlias = float | Fraction | Decimal
+DIGITS = 60
+SERIES_BELOW = 5
+"""Below this Mills' ratio is a series, from there on a continued fraction."""
+CERTAIN = Decimal("1e-25")
+"""More than the profile is off, relatively."""
+LEAST_DELTA = 2.0**-1022
+MOST_STEPS = 100
+
+
+def gaussian_delta(epsilon: float, mu: float) -> float:
+    """Return Φ(−ε/μ + μ/2) − e^ε Φ(−ε/μ − μ/2), rounded up to a double."""
+    if mu <= 0:
+        return max(0.0, -math.expm1(epsilon))
+    with localcontext(_context(mu)) as context:
+        if epsilon >= 0:
+            found = _profile(epsilon, mu).delta
+        else:
+            odds = Decimal(epsilon).exp(context)
+            found = 1 - odds + odds * _profile(-epsilon, mu).delta
+    return max(math.nextafter(float(found), math.inf), LEAST_DELTA)
+
+
+@lru_cache(maxsize=1024)
+def gaussian_epsilon(mu: float, delta: float | Fraction) -> float:
+    """Return the smallest epsilon at which a mu-GDP release is (epsilon, delta)-DP.
+
+    It is rounded up, by less than a trillionth of itself.
+    """
+    if mu <= 0 or _holds(0.0, mu, delta):
+        return 0.0
+    small, high = float(delta), 1.0
+    while _rough(high, mu, small) > 0:
+        high *= 2
+    start = brentq(lambda e: _rough(e, mu, small), 0.0, high, xtol=1e-12, rtol=1e-13)
+
+    def improved(epsilon: Decimal) -> Decimal:
+        found = _profile(epsilon, mu)
+        ratio = found.delta / _decimal(delta)
+        return epsilon + ratio.ln() * found.delta / found.fall
+
+    above = round_up(_root(improved, max(float(start), 1e-12), mu))
+    while not _holds(above, mu, delta):
+        above = round_up(above)
+    return above
+
+
+@lru_cache(maxsize=1024)
+def gaussian_mu(epsilon: float | Fraction, delta: float | Fraction) -> float:
+    """Return the largest mu for which mu-GDP implies (epsilon, delta)-DP, rounded down."""
+    goal, small = float(epsilon), float(delta)
+    low = high = 1.0
+    while _rough(goal, high, small) <= 0:
+        high *= 2
+    while _rough(goal, low, small) > 0:
+        low /= 2
+    start = brentq(lambda m: _rough(goal, m, small), low, high, xtol=1e-13 * low)
+
+    def improved(mu: Decimal) -> Decimal:
+        found = _profile(epsilon, mu)
+        ratio = found.delta / _decimal(delta)
+        return mu - ratio.ln() * found.delta / found.density
+
+    below = round_down(_root(improved, float(start), low))
+    while not _holds(epsilon, below, delta):
+        below = round_down(below)
+    return below
+
+
+def _rough(epsilon: float, mu: float, delta: float) -> float:
+    """Return the logarithm of Ψ over delta, as doubles see it."""
+    upper = float(log_ndtr(mu / 2 - epsilon / mu))
+    lower = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
+    part = -math.expm1(min(lower - upper, 0.0))
+    return upper + math.log(max(part, 1e-300)) - math.log(delta)
+
+
+def _root(improved: Callable[[Decimal], Decimal], start: float, mu: float) -> float:
+    """Follow Newton's steps, none of which more than halves or doubles."""
+    with localcontext(_context(mu)):
+        place = Decimal(start)
+        for _ in range(MOST_STEPS):
+            moved = min(max(improved(place), place / 2), 2 * place)
+            near, place = abs(moved - place) < Decimal("1e-18") * place, moved
+            if near:
+                break
+        return float(place)
+
+
+def _holds(epsilon: Real, mu: Real, delta: Real) -> bool:
+    """Decide whether Ψ(ε, μ) is at most delta, beyond doubt."""
+    with localcontext(_context(float(mu))):
+        return _profile(epsilon, mu).delta * (1 + CERTAIN) <= _decimal(delta)
+
+
+@dataclass(frozen=True, slots=True)
+class _Profile:
+    """Ψ for epsilon of 0 or more, and its slopes: φ(a) in μ, and −φ(a)R(b) in ε."""
+
+    delta: Decimal
+    density: Decimal
+    fall: Decimal
+
+
+def _profile(epsilon: Real, mu: Real) -> _Profile:
+    """Evaluate Ψ in the precision of the current context."""
+    shift = _decimal(mu)
+    middle = _decimal(epsilon) / shift
+    near, far = middle - shift / 2, middle + shift / 2
+    density = (-near * near / 2).exp() / _root_of_two_pi()
+    there = _mills_ratio(far)
+    if near >= 0:
+        delta = density * (_mills_ratio(near) - there)
+    else:
+        delta = 1 - density * (_mills_ratio(-near) + there)
+    return _Profile(delta, density, density * there)
+
+
+def _mills_ratio(x: Decimal) -> Decimal:
+    """Return Φ(−x)/φ(x) for x of 0 or more."""
+    if x < SERIES_BELOW:
+        square, total, term, odd = x * x, Decimal(0), x, 1
+        while total + term != total:
+            total += term
+            odd += 2
+            term = term * square / odd
+        return _root_of_two_pi() / 2 * (square / 2).exp() - total
+    depth = 16
+    while True:
+        one, other = (_convergent(x, count) for count in (depth, depth + 1))
+        if abs(one - other) <= one.scaleb(-DIGITS):
+            return one
+        depth *= 2
+
+
+def _convergent(x: Decimal, depth: int) -> Decimal:
+    """Return 1/(x + 1/(x + 2/(x + …))), so deep; neighbours have R(x) between them."""
+    rest = x
+    for k in range(depth, 0, -1):
+        rest = x + k / rest
+    return 1 / rest
+
+
+def _context(mu: float) -> Context:
+    """Keep sixty digits beside those that a small shift takes from a difference."""
+    lost = 2 * max(0, math.ceil(-math.log10(mu)))
+    return Context(prec=DIGITS + 20 + lost, Emin=MIN_EMIN, Emax=MAX_EMAX)
+
+
+def _decimal(value: Real) -> Decimal:
+    if isinstance(value, Fraction):
+        return Decimal(value.numerator) / Decimal(value.denominator)
+    return Decimal(value)
+
+
+@lru_cache(maxsize=16)
+def _root_of_two_pi_in(digits: int) -> Decimal:
+    with localcontext(Context(prec=digits + 10)):
+        one = 10 ** (digits + 10)
+        pi = 4 * (4 * _inverse_tangent(5, one) - _inverse_tangent(239, one))
+        return (Decimal(2 * pi) / one).sqrt()
+
+
+def _root_of_two_pi() -> Decimal:
+    return _root_of_two_pi_in(getcontext().prec)
+
+
+def _inverse_tangent(x: int, one: int) -> int:
+    """Return the inverse tangent of 1/x, in units of 1/one."""
+    total, power, odd, sign = 0, one // x, 1, 1
+    while power:
+        total += sign * (power // odd)
+        power //= x * x
+        odd, sign = odd + 2, -sign
+    return total

@@ -1,6 +1,6 @@
 """Private choices: few columns of many, and one of several candidate models."""
 
-from confide._moved import moved
+from confide._lazy import moved
 from confide.selection.base import SELECTORS, Selector, SelectorCalibration
 from confide.selection.exponential import ExponentialSelector
 from confide.selection.frank_wolfe import FrankWolfe

@@ -1,11 +1,12 @@
 """Solvers: they know nothing of privacy and certify how close they came."""
 
-from confide.solvers.dispatch import can_certify, minimise
-from confide.solvers.precision import (
+from confide.solvers.certificate import (
     LONGEST_LINEAR,
     TableShape,
+    can_certify,
     finest_share,
     finest_tolerance,
+    minimise,
 )
 from confide.solvers.problem import Solution
 

@@ -14,8 +14,8 @@ from scipy.linalg import LinAlgError, eigh, solve
 from confide._types import Array
 from confide.errors import NotSolved
 from confide.objectives import Objective
+from confide.objectives.proximal import prox_error, prox_jacobian, twofold_prox
 from confide.objectives.twofold import TWOFOLD_UNIT, Twofold
-from confide.objectives.twofold_prox import prox_error, prox_jacobian, twofold_prox
 from confide.solvers.problem import UNIT, Problem, Solution, longest, nearest
 from confide.solvers.split_gradient import careful_gradient
 

@@ -15,8 +15,7 @@ from confide._types import AnyArray
 from confide.data import COLUMNS, Column, Schema, Target, read_table, schema_template
 from confide.data.schema.sections import read_column
 from confide.errors import InvalidData, InvalidParameter
-from confide.testing._calibrations import check_frozen
-from confide.testing._expect import expect
+from confide.testing._expect import check_frozen, expect
 
 PARTS = 5
 HEIGHT = 0.4

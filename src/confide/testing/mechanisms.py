@@ -19,8 +19,7 @@ from confide.mechanisms.base import WEIGHTED_RECORDS
 from confide.noise import Entropy
 from confide.objectives import Box, Clipped, Hinge, Logistic, Objective, Scad, Squared
 from confide.privacy import Budget, Neighbours
-from confide.testing._calibrations import BUDGETS, check_configuration, check_events
-from confide.testing._expect import expect
+from confide.testing._expect import BUDGETS, check_configuration, check_events, expect
 
 DIMENSION = 3
 RIDGE = 400.0

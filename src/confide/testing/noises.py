@@ -14,8 +14,7 @@ from scipy import integrate, special, stats
 from confide._types import AnyArray, Array
 from confide.errors import InvalidParameter
 from confide.noise import NOISES, Entropy, Noise, RoundNoise
-from confide.testing._calibrations import check_frozen
-from confide.testing._expect import expect
+from confide.testing._expect import check_frozen, expect
 
 FALSE_ALARM = 1e-6
 DIMENSIONS = (1, 4)

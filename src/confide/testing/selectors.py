@@ -20,8 +20,7 @@ from confide.noise import Entropy
 from confide.objectives import Logistic, Objective
 from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp, zcdp_to_approx
 from confide.selection import Selector, SelectorCalibration
-from confide.testing._calibrations import BUDGETS, check_configuration, check_events
-from confide.testing._expect import expect
+from confide.testing._expect import BUDGETS, check_configuration, check_events, expect
 
 ROWS = 400
 COPIES = 3

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 from confide.data import Schema, load, load_acs, load_kddcup99, load_warfarin
-from confide.data.datasets.acs import persons_who_work
-from confide.data.datasets.kddcup99 import with_groups
+from confide.data.datasets.loaders import persons_who_work, with_groups
 
 PERSON = {"AGEP": 40, "PINCP": 50_001.0, "WKHP": 40.0, "PWGTP": 7, "OCCP": 10, "POBP": 1}
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from confide.data import Schema, load_warfarin
-from confide.data.datasets.warfarin import complete_records, paper_features
+from confide.data.datasets.loaders import complete_records, paper_features
 
 COMPLETE = {
     "Race": "White",

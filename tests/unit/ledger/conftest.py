@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from confide.ledger import Ledger
-from confide.ledger.storage.sqlite_and_postgres import store_at
+from confide.ledger.storage import store_at
 
 fresh = itertools.count()
 

@@ -8,8 +8,8 @@ import pytest
 
 from confide.errors import InvalidParameter, MixedNeighbours
 from confide.ledger import Ledger
-from confide.ledger.storage import base as store
-from confide.ledger.storage.sqlite_and_postgres import SqliteStore, store_at
+from confide.ledger import storage as store
+from confide.ledger.storage import SqliteStore, store_at
 from confide.privacy import Neighbours, Pure
 from support.ledger_books import book
 

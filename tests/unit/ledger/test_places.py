@@ -14,8 +14,8 @@ from confide.errors import (
     InvalidParameter,
 )
 from confide.ledger import Amount, Ledger
-from confide.ledger.storage import base as store
-from confide.ledger.storage.sqlite_and_postgres import store_at
+from confide.ledger import storage as store
+from confide.ledger.storage import store_at
 from confide.privacy import Pure
 from support.ledger_books import book
 

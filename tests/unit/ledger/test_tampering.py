@@ -15,7 +15,7 @@ from confide.errors import (
     TamperedLedger,
 )
 from confide.ledger import Ledger
-from confide.ledger.storage.sqlite_and_postgres import store_at
+from confide.ledger.storage import store_at
 from confide.privacy import Pure
 from support.ledger_books import book, forged, tampered
 

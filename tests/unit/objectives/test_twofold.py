@@ -14,9 +14,9 @@ from confide.objectives import (
     Poisson,
     Squared,
 )
+from confide.objectives.proximal import twofold_prox
 from confide.objectives.tabulated import EXP_ERROR, TANH_ERROR, exp_of, tanh_of_half
 from confide.objectives.twofold import TWOFOLD_UNIT, Twofold, two_product, two_sum
-from confide.objectives.twofold_prox import twofold_prox
 
 COUNT = 2000
 

@@ -16,8 +16,8 @@ from confide.selection import (
     ScreeningSelector,
 )
 from confide.selection import choice_cost as choices
-from confide.selection.budget import Stages, split_budget
 from confide.selection.exponential import loss_range
+from confide.selection.select_then_fit import Stages, split_budget
 from support.sparse_tables import objective
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE

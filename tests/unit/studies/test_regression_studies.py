@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from confide.data.datasets.warfarin import paper_features
+from confide.data.datasets.loaders import paper_features
 from confide.mechanisms.published import RlsOut
 from confide.noise import Entropy, SphericalLaplace, generator
 from confide.objectives import Objective, Squared
 from confide.privacy import Neighbours, Pure
 from confide.studies import STUDIES
 from confide.studies.regression import population as reg_population
-from confide.studies.regression.figures import PLANS, trial
+from confide.studies.regression.figures import MOST_ERROR, PLANS, trial
 from confide.studies.regression.methods import (
     HINDSIGHT_PENALTIES,
     HINDSIGHT_RADII,
@@ -27,7 +27,6 @@ from confide.studies.regression.methods import (
     noise_scale,
     on_paper_columns,
 )
-from confide.studies.regression.panels import MOST_ERROR
 from confide.studies.regression.population import (
     PaperModel,
     Patients,

@@ -179,7 +179,7 @@ def test_workers_must_have_the_study_and_the_same_confide(client, tmp_path, monk
     monkeypatch.setitem(sys.modules, absent.__name__, absent)
     with pytest.raises(InvalidParameter, match=r"workers can import.*absent_from_workers"):
         reproduce(replace(SMALL, run=absent.run), cluster=client, folder=tmp_path)
-    monkeypatch.setattr("confide.studies.engine.requirements.__version__", "99.0")
+    monkeypatch.setattr("confide.studies.engine.runner.__version__", "99.0")
     with pytest.raises(InvalidParameter, match=r"workers have confide 99\.0"):
         reproduce(SMALL, cluster=client, folder=tmp_path)
 

@@ -13,12 +13,13 @@ import numpy as np
 from confide._types import AnyArray, Array
 from confide.data.matrix.category_tables import CodedGroup, Places, joint_cells
 from confide.data.matrix.dense import Dense, RowStride, Slicer, truncate
-from confide.data.matrix.lengths import refuse_infinite, row_lengths
 from confide.data.matrix.sums import (
     FEW_ADDED,
     MOST_ADDED,
     SumShape,
     addition_depth,
+    refuse_infinite,
+    row_lengths,
     rows_in_cache,
     rows_per_sum,
 )

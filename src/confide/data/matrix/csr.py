@@ -18,8 +18,13 @@ from confide.data.matrix.dense import (
     clip_values,
     truncate,
 )
-from confide.data.matrix.lengths import refuse_infinite, row_lengths
-from confide.data.matrix.sums import SumShape, addition_depth, rows_in_cache
+from confide.data.matrix.sums import (
+    SumShape,
+    addition_depth,
+    refuse_infinite,
+    row_lengths,
+    rows_in_cache,
+)
 from confide.errors import InvalidData
 
 ENTRY_BYTES = 12

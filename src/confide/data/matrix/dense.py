@@ -9,13 +9,15 @@ import numpy as np
 
 from confide._types import AnyArray, Array
 from confide.data.matrix.category_tables import CodedGroup, Places
-from confide.data.matrix.lengths import (
+from confide.data.matrix.sums import (
     ROWS_AT_ONCE,
+    SumShape,
+    addition_depth,
     refuse_infinite,
     row_lengths,
+    rows_per_sum,
     sum_row_by_row,
 )
-from confide.data.matrix.sums import SumShape, addition_depth, rows_per_sum
 
 Part = TypeVar("Part")
 Slicer: TypeAlias = Callable[[slice, Any, AnyArray | None], tuple[Part, AnyArray | None]]

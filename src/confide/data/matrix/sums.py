@@ -1,8 +1,18 @@
-"""How sums over rows are added up, and what their rounding depends on."""
+"""How sums over rows and along them are added up, and what their rounding depends on.
 
+Lengths of rows are rounded one by one, as if there were no other row, for every double.
+"""
+
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from fractions import Fraction
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from confide._types import AnyArray, Array
+from confide.errors import InvalidData
 
 Partial: TypeAlias = tuple[Any, ...]
 """What a function of a block returns: arrays or numbers that can be added."""
@@ -98,3 +108,79 @@ def addition_depth(count: int) -> int:
 
 def _plus(one: Partial, other: Partial) -> Partial:
     return tuple(a + b for a, b in zip(one, other, strict=True))
+
+
+SMALL_SQUARE, LARGE_SQUARE = 1e-280, 1e280
+"""Between these squared lengths are sums of normal doubles, but for what is negligible."""
+ROWS_AT_ONCE = 1024
+COLUMNS_AT_ONCE = 4096
+
+
+class _Measured(Protocol):
+    def squared_lengths(self) -> Array: ...
+
+    def safe_lengths(self, places: AnyArray, factor: AnyArray | None) -> Array: ...
+
+
+def row_lengths(matrix: _Measured, factor: AnyArray | None, height: float) -> Array:
+    """Return the length of every row times its factor, beside a constant column.
+
+    Rows whose squares underflow or overflow are measured another way. That is decided row
+    by row: no record changes how others are rounded.
+    """
+    squares = matrix.squared_lengths()
+    extreme = ~((squares >= SMALL_SQUARE) & (squares <= LARGE_SQUARE))
+    if factor is not None:
+        with np.errstate(invalid="ignore"):
+            # The square of a factor may be too small for a double.
+            squares *= factor
+            squares *= factor
+        extreme |= ~(squares >= SMALL_SQUARE)
+    lengths = np.sqrt(squares + height**2)
+    places = np.flatnonzero(extreme)
+    for low in range(0, len(places), ROWS_AT_ONCE):
+        some = places[low : low + ROWS_AT_ONCE]
+        own = None if factor is None else factor[some]
+        lengths[some] = np.hypot(matrix.safe_lengths(some, own), height)
+    return np.asarray(lengths)
+
+
+def root_above(length: float, square: Fraction) -> float:
+    """Return the first double from a guess on whose square is not below a number."""
+    while Fraction(length) ** 2 < square:
+        length = math.nextafter(length, math.inf)
+    return length
+
+
+def length_beside(length: float, height: float) -> float:
+    """Return how long a row is together with a constant entry, rounded up."""
+    square = Fraction(length) ** 2 + Fraction(height) ** 2
+    return root_above(math.hypot(length, height), square)
+
+
+def sum_row_by_row(terms: str, rows: AnyArray, others: AnyArray) -> AnyArray:
+    """Add up products along rows, each rounded as if there were no other.
+
+    NumPy cuts longer sums where its buffer ends, which depends on how many rows there are.
+    """
+    if rows.shape[1] <= COLUMNS_AT_ONCE:
+        return np.einsum(terms, rows, others)
+    total = np.zeros(len(rows), np.result_type(rows, others))
+    for low in range(0, rows.shape[1], COLUMNS_AT_ONCE):
+        cut = slice(low, low + COLUMNS_AT_ONCE)
+        total += np.einsum(terms, rows[:, cut], others[..., cut])
+    return total
+
+
+def refuse_infinite(values: AnyArray) -> None:
+    """Refuse values of which some are not finite; quote none."""
+    if np.isnan(values).any():
+        raise InvalidData(
+            "X must hold finite numbers; it contains NaN. Fill or drop missing values "
+            "by a rule chosen before looking at them."
+        )
+    if not np.isfinite(values).all():
+        raise InvalidData(
+            "X must hold finite numbers; it contains infinity, or a number that is too "
+            "large for a double."
+        )

@@ -14,6 +14,7 @@ import numpy as np
 
 from confide._types import Array
 from confide.data.matrix.matrix import as_matrix
+from confide.data.matrix.sums import root_above
 from confide.data.rows.in_memory import InMemoryRows, shortening, shrink_long_rows
 from confide.errors import InvalidParameter
 
@@ -55,21 +56,8 @@ class EntryBounds:
         return min(alone, _repeated(self.length, -(-count // self.few)))
 
 
-def round_up(length: float, square: Fraction) -> float:
-    """Return the first double from a guess on whose square is not below a number."""
-    while Fraction(length) ** 2 < square:
-        length = math.nextafter(length, math.inf)
-    return length
-
-
-def length_beside(length: float, height: float) -> float:
-    """Return how long a row is together with a constant entry, rounded up."""
-    square = Fraction(length) ** 2 + Fraction(height) ** 2
-    return round_up(math.hypot(length, height), square)
-
-
 def _repeated(length: float, times: int) -> float:
-    return round_up(length * math.sqrt(times), times * Fraction(length) ** 2)
+    return root_above(length * math.sqrt(times), times * Fraction(length) ** 2)
 
 
 def bound_entries(

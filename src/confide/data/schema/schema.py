@@ -23,11 +23,13 @@ from confide.data.matrix.sums import MAX_ROWS
 from confide.data.schema.arrow_columns import arrow_column, is_arrow, without_missing
 from confide.data.schema.columns import COLUMNS, Column, Part
 from confide.data.schema.encoder import Encoder
-from confide.data.schema.purchase import Purchase, purchase_records, read_purchases
 from confide.data.schema.sections import (
+    Purchase,
     alternatives,
     check_sections,
+    purchase_records,
     read_column,
+    read_purchases,
     read_target,
     read_toml,
     write_toml,

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from confide._types import AnyArray, Array
-from confide.data.matrix.lengths import sum_row_by_row
+from confide.data.matrix.sums import sum_row_by_row
 from confide.data.rows.in_memory import Block, InMemoryRows, Rows
 from confide.mechanisms.rounding import is_long
 from confide.objectives import Loss

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from confide._types import AnyArray, Array
 from confide.attacks import evaluate_inversion
 from confide.data import Schema, load_warfarin
-from confide.data.datasets.warfarin import DOSE, paper_features
+from confide.data.datasets.loaders import DOSE, paper_features
 from confide.errors import InvalidParameter
 from confide.noise import generator
 

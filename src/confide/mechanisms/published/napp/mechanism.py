@@ -1,4 +1,7 @@
-"""NAPP-ERM as Li and Liu published it, slips repaired: for comparison, not for use."""
+"""NAPP-ERM as Li and Liu published it, slips repaired: for comparison, not for use.
+
+Every variant says how far it can be trusted, and why.
+"""
 
 import math
 from collections.abc import Iterable
@@ -20,7 +23,6 @@ from confide.mechanisms.base import (
     make_release,
 )
 from confide.mechanisms.objective.perturbation import ObjectivePerturbation
-from confide.mechanisms.published.napp.claims import Verdict, refusal, verdict
 from confide.mechanisms.published.napp.iterations import (
     ExactStep,
     NappPath,
@@ -55,6 +57,110 @@ from confide.privacy import (
     round_up,
 )
 from confide.privacy.budgets import exact
+
+INSTEAD = (
+    "Use AdaptiveObjectivePerturbation (mechanism='adaptive'), which fixes the weights "
+    "from a first private look before it takes the second; pass accept_unproved=True only "
+    "to compare."
+)
+PAGE = "napp.md#"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A status, where docs/napp.md argues it, and the argument in three sentences."""
+
+    status: Status
+    section: str
+    why: str
+
+    @property
+    def theorem(self) -> str:
+        """The page that a release points to."""
+        return PAGE + self.section
+
+
+RETRIEVAL = Verdict(
+    Status.REFUTED,
+    "retrieval",
+    "Retrieval computes Δε from the private iterate and then publishes it or acts on it. "
+    "What it hands back was needed: the privacy loss of outcomes near 0 exceeds the "
+    "remaining ε − Δε. Under MOOR the value of Δε alone tells neighbouring tables apart.",
+)
+SELECTION = Verdict(
+    Status.REFUTED,
+    "selection",
+    "The term ⟨b,|θ|⟩ takes its signs from the data, so the noise no longer covers a shift "
+    "of the gradient. With b > 0 an estimate cannot exceed the one without noise, which is "
+    "a function of the table. One more record reaches, with probability 0.22 at ε = 1, "
+    "values that were impossible without it.",
+)
+WHOLE_SELECTION = Verdict(
+    Status.REFUTED,
+    "selection",
+    "The term ⟨b,|θ|⟩ takes its signs from the data, so the noise no longer covers a shift "
+    "of the gradient. From a balanced table an estimate is never negative: b < 0 pulls it "
+    "up and b > 0 makes its sign flip until it is set to 0. One more negative record makes "
+    "it negative with probability 0.18 at ε = 1.",
+)
+MOOR = Verdict(
+    Status.REFUTED,
+    "moor",
+    "The weights follow the previous private iterate, so the proof's fixed curvature does "
+    "not exist. At the fixed point of the lasso the penalty is a straight line near 0 and "
+    "has no curvature there at all. At ε = 1 and δ = 0 as claimed, δ(1) is at least 0.06 "
+    "after 80 iterations and 0.03 after 20.",
+)
+STEPS = Verdict(
+    Status.CLAIMED,
+    "steps",
+    "Every reweighting step looks at the data through the step before, and the published "
+    "proof treats the weights of the last step as constants. No counterexample is known "
+    "and no proof either. With a convex fixed point, solver='convex' solves the same "
+    "problem in one go and is PROVED.",
+)
+AUGMENTED = Verdict(
+    Status.CLAIMED,
+    "augmented",
+    "Augmented rows imitate ridge and noise only up to an error of order n_e^(−½). The "
+    "published proof argues about the limit. No theorem covers the rows themselves.",
+)
+CONVEX = Verdict(
+    Status.PROVED,
+    "convex",
+    "Without MOOR the fixed point minimises one convex objective. Its floor is a ridge of "
+    "2Λ₀, which is objective perturbation by Kifer, Smith and Thakurta. It is solved to a "
+    "certificate.",
+)
+
+
+def verdict(
+    *,
+    adapts: bool,
+    moor: bool,
+    selection: bool,
+    truncated: bool,
+    retrieval: bool,
+    augmented: bool,
+    convex: bool,
+    steps: int,
+) -> Verdict:
+    """Return the harshest verdict that applies to a variant."""
+    if retrieval:
+        return RETRIEVAL
+    if selection:
+        return SELECTION if truncated else WHOLE_SELECTION
+    if convex:
+        return CONVEX
+    if moor and adapts and steps > 1:
+        return MOOR
+    return AUGMENTED if augmented else STEPS
+
+
+def refusal(found: Verdict) -> str:
+    """Say why a variant does not run unless it was accepted."""
+    return f"This variant of NAPP is {found.status}. {found.why} {INSTEAD}"
+
 
 Solver = Literal["reweighting", "convex"]
 Retrieval = Literal["none", "return", "recycle"]

@@ -7,14 +7,13 @@ from typing import Any
 from confide._types import Array
 from confide.accounting import Event, group_events
 from confide.data import Schema, read_table
-from confide.data.schema.purchase import Purchase
+from confide.data.schema.sections import Purchase
 from confide.errors import InvalidParameter
 from confide.estimators._prepare import dataset_name
-from confide.estimators._range_counts import CountCells, count_in_parts
-from confide.estimators._readings import parted_table
+from confide.estimators._readings import CountCells, count_in_parts, parted_table
 from confide.estimators._spec import LedgerSetting, NeighbourSetting
 from confide.ledger import Ledger
-from confide.mechanisms.ranges.purchase import (
+from confide.mechanisms.ranges.mechanism import (
     RangeQuery,
     Ranges,
     buy,

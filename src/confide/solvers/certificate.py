@@ -1,17 +1,25 @@
-"""How near to a minimiser arithmetic can certify, for every table of a public shape.
+"""Minimise to a certified distance, and how near arithmetic can certify.
 
-Nothing here looks at rows: what these bounds refuse is refused for all tables alike, and
-what they allow is certified for every one (docs/proofs/finite-precision.md, finest).
+Bounds are for every table of a public shape and look at no rows: what they refuse is
+refused for all tables alike, and what they allow is certified for every one
+(docs/proofs/finite-precision.md, finest).
 """
 
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
+from confide._types import Array
 from confide.data.matrix.sums import MAX_ROWS
 from confide.data.rows.in_memory import Rows
-from confide.objectives import Objective
-from confide.objectives.twofold_prox import has_twofold_prox, prox_error
-from confide.solvers.problem import UNIT
+from confide.errors import InvalidParameter
+from confide.objectives import Objective, has_exact_prox
+from confide.objectives.proximal import has_twofold_prox, prox_error
+from confide.objectives.twofold import Twofold
+from confide.solvers.composite import minimise_composite
+from confide.solvers.problem import UNIT, Problem, Solution
+from confide.solvers.smooth import minimise_smooth
 from confide.solvers.twofold_gradient import Rounding
 
 LONGEST_LINEAR = 1e9
@@ -79,3 +87,40 @@ def _cost(
     spread = 3 + math.sqrt(0.5 * smooth / objective.strong_convexity)
     astray = prox_error(nonsmooth, constraint, objective.dimension)
     return error + astray * (4 * smooth * length + spread * (pull + ridge * length))
+
+
+def minimise(
+    objective: Objective, rows: Rows, linear: Array | Twofold, tolerance: float
+) -> Solution:
+    """Minimise F(θ; rows, linear) to a certified distance, by the solver that fits.
+
+    What is found lies in a ball of about 10¹⁵ tolerances: a minimiser beyond it is
+    shortened to it. The linear term may have more digits than doubles.
+    """
+    if not can_certify(objective):
+        raise InvalidParameter(
+            "objective",
+            "convex, with a smooth loss and with an exact proximal map of penalty and "
+            "constraint",
+            objective,
+        )
+    term = Twofold.of(linear)
+    share = finest_share(objective, TableShape.of(rows))
+    problem = Problem(
+        objective, rows, term.high, objective.ridge, rest=term.low, share=share
+    )
+    plain = objective.nonsmooth_part is None and objective.constraint is None
+    found = (minimise_smooth if plain else minimise_composite)(problem, tolerance)
+    length, reach = float(np.linalg.norm(found.theta)), tolerance / (2 * share)
+    if length <= reach:
+        return found
+    return Solution(found.theta * (reach / length), tolerance)
+
+
+def can_certify(objective: Objective) -> bool:
+    """Whether one of the solvers can prove how close it came."""
+    convex = objective.penalty is None or objective.penalty.convex
+    smooth = objective.loss.smooth
+    return (
+        convex and smooth and has_exact_prox(objective.nonsmooth_part, objective.constraint)
+    )

@@ -1,13 +1,17 @@
-"""Proximal maps of penalty and constraint beyond doubles, and how they move.
+"""Proximal maps of penalty and constraint together, in doubles and beyond.
 
-They are the maps of `prox` with twofold numbers: a solver's certificate multiplies what a
-map rounds by the curvature of all rows, which is more than doubles can bear
-(docs/proofs/finite-precision.md, twofold-prox).
+A penalty's map followed by the projection is exact for many pairs but not for all; the
+pairs that need more are solved here by a one-dimensional root. Pairs with no exact map
+are refused: the solver's certificate rests on exactness. The maps with twofold numbers are
+the same: a certificate multiplies what a map rounds by the curvature of all rows, which is
+more than doubles can bear (docs/proofs/finite-precision.md, twofold-prox).
 """
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
+from scipy.optimize import brentq
 
 from confide._types import Array
 from confide.objectives.constraints import (
@@ -16,14 +20,80 @@ from confide.objectives.constraints import (
     L1Ball,
     L2Ball,
     Nonnegative,
-    NonsmoothPart,
-    prox,
 )
-from confide.objectives.penalties import L1, GroupL2, Nuclear
+from confide.objectives.penalties import L1, GroupL2, Nuclear, Penalty, soft
 from confide.objectives.twofold import TWOFOLD_UNIT, Twofold
 
 MOST_ROUNDS = 100
 DOUBLE_UNIT = 2.0**-53
+NonsmoothPart: TypeAlias = Penalty | None
+
+
+def has_exact_prox(nonsmooth: NonsmoothPart, constraint: Constraint | None) -> bool:
+    """Whether `prox` is exact for this pair."""
+    if nonsmooth is None or constraint is None:
+        return True
+    if isinstance(nonsmooth, Nuclear):
+        return isinstance(constraint, L2Ball)
+    return isinstance(nonsmooth, L1 | GroupL2) and isinstance(
+        constraint, L1Ball | L2Ball | Box | Nonnegative
+    )
+
+
+def prox(
+    nonsmooth: NonsmoothPart, constraint: Constraint | None, theta: Array, step: float
+) -> Array:
+    """Return the minimiser of step·r(u) + ½‖u − θ‖² over the constraint."""
+    if nonsmooth is None:
+        return theta if constraint is None else constraint.project(theta)
+    if constraint is None:
+        return nonsmooth.prox(theta, step)
+    if isinstance(nonsmooth, GroupL2):
+        if isinstance(constraint, Nonnegative):
+            return nonsmooth.prox(constraint.project(theta), step)
+        if isinstance(constraint, Box):
+            return _group_in_box(nonsmooth, constraint, theta, step)
+        if isinstance(constraint, L1Ball):
+            return _group_in_l1_ball(nonsmooth, constraint, theta, step)
+    return constraint.project(nonsmooth.prox(theta, step))
+
+
+def _group_in_box(nonsmooth: GroupL2, box: Box, theta: Array, step: float) -> Array:
+    """Solve u = clip(θ_g·‖u‖/(‖u‖ + t)) for the length of u, group by group."""
+    out = box.project(theta)
+    for group, weight in nonsmooth.levels():
+        level, point = step * weight, theta[group]
+        if float(np.linalg.norm(point)) <= level:
+            out[group] = 0.0
+            continue
+
+        def excess(length: float, point: Array = point, level: float = level) -> float:
+            inside = box.project(point * (length / (length + level)))
+            return float(np.linalg.norm(inside)) / length - 1
+
+        longest = float(np.linalg.norm(out[group]))
+        shortest = longest * 1e-12
+        if longest == 0 or excess(shortest) <= 0:
+            out[group] = 0.0
+            continue
+        length = brentq(excess, shortest, longest, xtol=1e-300, rtol=1e-15)
+        out[group] = box.project(point * (length / (length + level)))
+    return out
+
+
+def _group_in_l1_ball(nonsmooth: GroupL2, ball: L1Ball, theta: Array, step: float) -> Array:
+    """Soft-threshold by the level that, after group shrinkage, meets the ball."""
+
+    def shrunk(level: float) -> Array:
+        return nonsmooth.prox(soft(theta, level), step)
+
+    def excess(level: float) -> float:
+        return float(np.abs(shrunk(level)).sum()) - ball.size
+
+    if excess(0.0) <= 0:
+        return shrunk(0.0)
+    highest = float(np.abs(theta).max())
+    return shrunk(float(brentq(excess, 0.0, highest, xtol=1e-300, rtol=1e-15)))
 
 
 def twofold_prox(
@@ -36,9 +106,9 @@ def twofold_prox(
     if isinstance(nonsmooth, GroupL2) and isinstance(constraint, Nonnegative):
         return _shrunk(nonsmooth, _projected(constraint, point), sharpness)
     if isinstance(nonsmooth, GroupL2) and isinstance(constraint, Box):
-        return _group_in_box(nonsmooth, constraint, point, sharpness)
+        return _twofold_group_in_box(nonsmooth, constraint, point, sharpness)
     if isinstance(nonsmooth, GroupL2) and isinstance(constraint, L1Ball):
-        return _group_in_l1_ball(nonsmooth, constraint, point, sharpness)
+        return _twofold_group_in_l1_ball(nonsmooth, constraint, point, sharpness)
     return _projected(constraint, _shrunk(nonsmooth, point, sharpness))
 
 
@@ -135,7 +205,7 @@ def _shortened(point: Twofold, level: Twofold) -> Twofold:
     return point * ((length - level) / length)
 
 
-def _group_in_box(
+def _twofold_group_in_box(
     nonsmooth: GroupL2, box: Box, point: Twofold, sharpness: float
 ) -> Twofold:
     found = _projected(box, point)
@@ -158,7 +228,7 @@ def _group_in_box(
     return Twofold(high, low)
 
 
-def _group_in_l1_ball(
+def _twofold_group_in_l1_ball(
     nonsmooth: GroupL2, ball: L1Ball, point: Twofold, sharpness: float
 ) -> Twofold:
     def shrunk(level: Twofold) -> Twofold:

@@ -1,1 +1,0 @@
-"""Where a ledger is kept: SQLite or PostgreSQL."""
