@@ -159,7 +159,7 @@ def _with_limits(name, ranges, of_target):
         target = replace(target, bound=1000.0)
     else:
         target = replace(target, lower=of_target[0], upper=of_target[1])
-    return replace(schema, columns=columns, target=target, rows=None)
+    return replace(schema, columns=columns, target=target)
 
 
 def _simulated(intercept):
