@@ -14,6 +14,7 @@ from confide.estimators._readings import CountCells, count_in_parts, parted_tabl
 from confide.estimators._spec import LedgerSetting, NeighbourSetting
 from confide.ledger import Ledger
 from confide.mechanisms.ranges.mechanism import (
+    USUAL_TAIL,
     RangeQuery,
     Ranges,
     buy,
@@ -31,7 +32,7 @@ from confide.privacy import (
 )
 
 THEOREM = "private-ranges.md#counts-exact"
-WHOLE = Ranges(share=1)
+WHOLE = Ranges(share=1, tail=USUAL_TAIL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def buy_ranges(
     budget: Budget | None,
     *,
     neighbours: NeighbourSetting = None,
-    tail: float = WHOLE.tail,
+    tail: float = USUAL_TAIL,
     ledger: LedgerSetting = None,
     random_state: RandomState = None,
 ) -> BoughtRanges:
@@ -76,7 +77,7 @@ def buy_ranges(
     price = check_budget(budget)
     settings = replace(WHOLE, tail=tail)
     relation = Neighbours.of(Neighbours.ADD_REMOVE if neighbours is None else neighbours)
-    queries = _queries(schema, settings.tail)
+    queries = _queries(schema, tail)
     if not queries:
         raise InvalidParameter(
             "schema", "with a number column whose range may be bought", "none such"

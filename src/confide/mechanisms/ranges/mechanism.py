@@ -38,8 +38,13 @@ CountNoise: TypeAlias = Gaussian | Laplace
 PAGE = "private-ranges.md#"
 LOOKS = 2
 """Every value is counted twice: in a cell, and in one that may be a part of it."""
+LEAST_OF_USUAL = 1 / 8
+"""A range that is narrower, as a part of that with the usual tails, holds one value."""
 USUAL_SHARE = Fraction(1, 10)
 USUAL_TAIL = 0.01
+INTERVAL_TAIL = 0.05
+"""The tail for plain intervals: a column whose range holds rare values has little spread
+in it, and noise hides its curvature."""
 FALSE_ALARMS = 0.01
 """How many cells without values seem to have some, on average, where a tail is nothing.
 
@@ -65,11 +70,12 @@ ROWS_IF_UNKNOWN: Mapping[type[Any], int] = {Gaussian: 30_000, Laplace: 10_000}
 class Ranges:
     """How ranges are bought: with which share of the budget, and at which quantiles.
 
-    ``tail`` is the share of values that may lie below the range, and above it.
+    ``tail`` is the share of values that may lie below the range, and above it; None is a
+    hundredth, and a twentieth for plain intervals.
     """
 
     share: Any = USUAL_SHARE
-    tail: float = USUAL_TAIL
+    tail: float | None = None
 
     def __post_init__(self) -> None:
         part = exact(self.share, "share of ranges")
@@ -78,15 +84,25 @@ class Ranges:
                 "share of ranges", "a part of the budget, above 0 and up to 1", self.share
             )
         object.__setattr__(self, "share", part)
+        if self.tail is None:
+            return
         if not isinstance(self.tail, float) or not 0 < self.tail < 0.5:
             raise InvalidParameter("tail of ranges", "between 0 and 0.5", self.tail)
+
+    def tail_for(self, *, inference: bool) -> float:
+        """Return the tail, where none was given by what the fit is for."""
+        if self.tail is not None:
+            return self.tail
+        return INTERVAL_TAIL if inference else USUAL_TAIL
 
 
 @dataclass(frozen=True, slots=True)
 class RangeQuery:
     """A column whose range is to be found, on which grid, and between which quantiles.
 
-    Without a lower tail the range begins where the grid does.
+    Without a lower tail the range begins where the grid does. Unless it ``allows_step`` a
+    range that holds little but one value, such as 0, becomes wider: a column would be a
+    step in it, and its coefficient that of a step per unit.
     """
 
     name: str
@@ -94,6 +110,7 @@ class RangeQuery:
     lower_tail: float
     upper_tail: float
     has_limits: bool
+    allows_step: bool = True
 
 
 def is_affordable(
@@ -269,6 +286,8 @@ def read_range(
     """
     grid = query.grid
     cells = publish(counts.sum(axis=1), noise, entropy, MAX_ROWS)
+    if not query.allows_step:
+        query = _beyond_one_value(query, cells, noise)
     first = _bracket(query, cells, np.ones(grid.cells), noise)
     parts = np.ones(grid.cells, dtype=np.intp)
     parts[first] = _parts_of_a_cell(first.stop - first.start)
@@ -281,7 +300,26 @@ def read_range(
     if query.has_limits:
         found = _safe(found, merged, noise.deviation(1) * np.sqrt(variance))
     lower, upper = float(edges[found.start]), float(edges[found.stop])
+    if query.has_limits and not query.allows_step:
+        least = float(np.diff(grid.divided(np.ones(grid.cells, dtype=np.intp))).min())
+        if upper - lower <= least:
+            return grid.ends
     return lower if query.lower_tail else grid.ends[0], upper
+
+
+def _beyond_one_value(query: RangeQuery, cells: Array, noise: CountNoise) -> RangeQuery:
+    """Take the usual tails where larger ones leave little but one value."""
+    usual = replace(
+        query,
+        lower_tail=min(query.lower_tail, USUAL_TAIL),
+        upper_tail=min(query.upper_tail, USUAL_TAIL),
+    )
+    edges = query.grid.divided(np.ones(query.grid.cells, dtype=np.intp))
+    inner, outer = (
+        _bracket(one, cells, np.ones(len(cells)), noise) for one in (query, usual)
+    )
+    narrow, wide = (edges[one.stop] - edges[one.start] for one in (inner, outer))
+    return usual if narrow < LEAST_OF_USUAL * wide else query
 
 
 def _parts_of_a_cell(cells: int) -> int:
