@@ -1,11 +1,11 @@
 """How often intervals contain the plain coefficient, table by table.
 
-python -m bench.plain_coverage --runs 300 --jobs 2   # into docs/accuracy/plain-coverage.json
-python -m bench.plain_coverage --page                # docs/coverage.md from that file
+python -m bench.plain_coverage --runs 300   # into docs/accuracy/plain-coverage.json
+python -m bench.plain_coverage --page       # docs/coverage.md from that file
 
 A sample is drawn from a population (`bench/plain_tables.py`), fitted with intervals and
-everything else left at its default, and held against the coefficients that the model of that
-fit, with the ranges it bought, has on the whole population without a ridge.
+everything else left at its default, and held against the coefficients that the model of
+that fit, with the ranges it bought, has on the whole population without a ridge.
 """
 
 import argparse
@@ -37,7 +37,7 @@ RIDGES = (100.0, 400.0, 1000.0, 3000.0)
 
 
 def cases():
-    """Return every case by its key: table, budget, neighbours, ridge, target of intervals."""
+    """Return every case: table, budget, neighbours, ridge, target of intervals."""
     found = []
     for name in TABLES[:3]:
         found += [(name, f"({e}, 1e-6)", "add-remove", None, "plain") for e in ("1", "0.3")]
@@ -83,7 +83,7 @@ class Truth:
             coefficients, spread = self._solve(model, self.frame)
             self.known[key] = coefficients, spread * math.sqrt(len(self.frame))
         coefficients, spread = self.known[key]
-        display = model._display()
+        display = model._display()  # noqa: SLF001
         shown = display.show(coefficients)
         root = np.asarray(display.matrix) @ spread
         return shown, np.sqrt(np.sum(root**2, axis=1))
@@ -94,7 +94,7 @@ class Truth:
         from confide.estimators._prepare import coded_rows
         from confide.estimators._readings import reading_of
 
-        spec = model._spec()
+        spec = model._spec()  # noqa: SLF001
         if model.release_.ranges is not None:
             spec = spec.with_ranges(model.release_.ranges.ranges)
         reading = reading_of(spec, frame, None, None)
@@ -274,9 +274,9 @@ def write_page():
         "(`bench/plain_tables.py` lists populations, columns and ranges, fixed before "
         "anything was measured). Coverage at 95 % counts identified coefficients; *least* "
         "is that of the coefficient covered least, of those identified in a tenth of the "
-        "runs or more. *Wrong signs* is the share of stars with the wrong sign, *clear ones "
-        "starred* that of coefficients whose |z| without privacy is over 6. *Width* is the "
-        "median over what the same interval would be without privacy."
+        "runs or more. *Wrong signs* is the share of stars with the wrong sign, *clear "
+        "ones starred* that of coefficients whose |z| without privacy is over 6. *Width* "
+        "is the median over what the same interval would be without privacy."
     )
     text = f"# Coverage of intervals\n\n{intro}\n\n{table(head, lines)}\n"
     PAGE.write_text(text, "utf-8")

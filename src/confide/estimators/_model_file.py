@@ -161,6 +161,9 @@ def _extras_record(release: Release) -> dict[str, Any]:
     if release.intervals is not None:
         intervals = plain(release.intervals)
         intervals["boundary"] = intervals.pop("on_boundary")
+        if not release.intervals.plain:
+            # Files without plain laws stay as earlier versions wrote them.
+            del intervals["plain"], intervals["of"]
         parts["intervals"] = intervals
     return {name: plain(part) for name, part in parts.items() if part is not None}
 

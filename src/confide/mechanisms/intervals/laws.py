@@ -26,6 +26,9 @@ PLAIN_CAUTION = 1.25
 WEAK = 1.0
 """Below so many times the deviation of its noise times the square root of the number of
 directions, the curvature along one of them cannot be told from nothing."""
+HIDDEN = 0.5
+"""So many deviations of noise stand for the curvature of a weak direction where what the
+ridge did to it makes other coefficients doubtful."""
 
 
 def uncertainty(
@@ -91,7 +94,9 @@ def plain_law(
     if noise.added_to != "linear term":
         moved = np.eye(size) + inverse * objective.ridge
         law = replace(law, privacy=noise.scale**2 * (moved @ moved.T))
-    doubt = deviation**2 / 2 * (shift @ shift * np.eye(size) + np.outer(shift, shift))
+    low = np.maximum(values, HIDDEN * deviation)
+    far = np.asarray((vectors / low) @ (vectors.T @ pull))
+    doubt = deviation**2 / 2 * (far @ far * np.eye(size) + np.outer(far, far))
     spread, chance = law.mixture
     doubtful = wide @ doubt @ wide / float(spread @ chance)
     along = (vectors.T @ shift) ** 2 @ strong
