@@ -270,4 +270,4 @@ def test_plot_draws_a_bar_for_every_coefficient():
     matplotlib.use("agg")
     axes = fitted().plot()
     assert [label.get_text() for label in axes.get_yticklabels()][-1] == "(intercept)"
-    assert len(axes.lines) == 2 * 4 + 2
+    assert len(axes.lines) == 3 * 4 + 1
