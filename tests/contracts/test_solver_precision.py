@@ -225,7 +225,9 @@ BILLION = [
 @pytest.mark.parametrize("case", BILLION, ids=lambda case: str(case[0]))
 @pytest.mark.parametrize("budget", [Approx(1, 1e-6), Pure(1), Zcdp(0.125)], ids=str)
 @pytest.mark.parametrize("relation", Neighbours)
-@pytest.mark.parametrize("columns", [2, 4, 11, 21, 101])
+@pytest.mark.parametrize(
+    "columns", [2, 4, 21, *(pytest.param(k, marks=pytest.mark.slow) for k in (11, 101))]
+)
 def test_a_billion_rows_are_certified_and_the_second_noise_does_not_show(
     case, budget, relation, columns
 ):

@@ -56,7 +56,9 @@ def shown_width(plan, share, seed):
     ],
     ids=str,
 )
-@pytest.mark.parametrize("share", [True, 0.2], ids=["auto", "0.2"])
+@pytest.mark.parametrize(
+    "share", [True, pytest.param(0.2, marks=pytest.mark.slow)], ids=["auto", "0.2"]
+)
 def test_fits_show_the_planned_width(rows, columns, budget, model, mechanism, share):
     plan = make_plan(
         rows,

@@ -35,6 +35,7 @@ from confide.solvers import split_gradient as precise
 from confide.solvers.problem import Problem
 from confide.solvers.split_gradient import precise_gradient, split_gradient
 from confide.solvers.twofold_gradient import twofold_gradient
+from support.examples import some
 
 LABELS = Target("y", labels=("no", "yes"))
 WIDE = tuple(f"w{i}" for i in range(400))
@@ -266,7 +267,7 @@ def test_a_fit_is_that_of_the_dense_design(name, kind, monkeypatch):
     assert np.linalg.norm(compact.release_.value - dense.release_.value) <= reach
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=some(60), deadline=None)
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=8), st.integers(0, 40))
 def test_any_numbers_of_levels_are_grouped_without_a_loss(sizes, count):
     columns = tuple(
