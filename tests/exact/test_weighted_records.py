@@ -96,7 +96,7 @@ def test_other_lengths_hold_and_the_logistic_theorem_is_tight(longest):
     target = weighted("logistic", longest)
     found = list(pairs("logistic", ADD, longest))
     assert largest_loss(target, Pure(1), ADD, found) > 0.999
-    assert largest_delta(target, Approx(1, 1e-4), ADD, found) > 0.9
+    assert largest_delta(target, Approx(1, 1e-4), ADD, found) > 0.99  # 0.9992 measured
 
 
 @pytest.mark.parametrize(

@@ -456,9 +456,10 @@ def _approach_without_hessian(problem: Problem) -> Array:
         return theta
     level = replace(problem, rows=problem.rows.subsample(stride), weight=float(stride))
     memory = LbfgsMemory.of(diagonal_metric(level, theta), size)
-    gradient, _ = level.gradient(theta)
+    look = StoppingRule(0.0, certified=False).look(level)
+    gradient, _ = look(theta)
     for _ in range(MOST_SAMPLE_STEPS):
         if float(gradient @ memory.metric(gradient)) <= 0.1 * size * stride:
             break
-        theta, (gradient, _) = advance(level, memory, theta, gradient, level.gradient)
+        theta, (gradient, _) = advance(level, memory, theta, gradient, look)
     return theta
