@@ -228,8 +228,9 @@ def _span(
 ) -> tuple[Array, Array]:
     """Return a box that holds the minimisers for all noise within reach."""
     reach = noise.reach * noise.scale
-    line = objective.dimension == 1 and not isinstance(objective.loss, Multinomial)
-    found = (_ends_on_a_line if line else _ends_all_around)(objective, records, reach, tilt)
+    line = objective.dimension == 1 and isinstance(objective.constraint, Box | None)
+    find = _ends_on_a_line if line else _ends_by_solver
+    found = find(objective, records, reach, tilt)
     slack = 1e-9 + 0.02 * (found.max(axis=0) - found.min(axis=0))
     return found.min(axis=0) - slack, found.max(axis=0) + slack
 
@@ -263,12 +264,15 @@ def _ends_on_a_line(
     return np.asarray((low + high) / 2)
 
 
-def _ends_all_around(
+def _ends_by_solver(
     objective: Objective, records: Records, reach: float, tilt: float
 ) -> Array:
-    """Return minimisers in the plane, for noise all around as far as it reaches."""
-    angles = np.linspace(0, 2 * np.pi, 64, endpoint=False)
-    pulls = reach * np.column_stack([np.cos(angles), np.sin(angles)])
+    """Return minimisers for noise all around, as far as it reaches."""
+    if objective.dimension == 1:
+        pulls = np.array([[-reach], [reach]])
+    else:
+        angles = np.linspace(0, 2 * np.pi, 64, endpoint=False)
+        pulls = reach * np.column_stack([np.cos(angles), np.sin(angles)])
     which = np.repeat(np.arange(len(records.target)), records.times.astype(np.intp))
     columns = objective.dimension // objective.responses
     features = records.features[which] if len(which) else np.zeros((1, columns))
