@@ -109,7 +109,7 @@ def inside_delta(radius, sigma, epsilon, points=260):
     )
 
 
-@pytest.mark.parametrize("radius", [2.0, 4.0])
+@pytest.mark.parametrize("radius", [pytest.param(2.0, marks=pytest.mark.slow), 4.0])
 def test_the_exact_profile_inside_of_the_ball_is_within_the_claim(radius):
     found = ObjectivePerturbation(noise="shorter").calibrate(
         logistic(radius, size=30), BUDGET, REPLACE

@@ -49,7 +49,7 @@ def shown_width(plan, share, seed):
     ("rows", "columns", "budget", "model", "mechanism"),
     [
         (5000, 5, Approx(1, 1e-6), "logistic", "objective"),
-        (2000, 10, Pure(4), "logistic", "objective"),
+        pytest.param(2000, 10, Pure(4), "logistic", "objective", marks=pytest.mark.slow),
         (20_000, 10, Pure(2), "logistic", "output"),
         (5000, 5, Zcdp(0.2), "linear", "objective"),
         (20_000, 8, Pure(2), "svm", "objective"),
