@@ -88,8 +88,8 @@ NUMBER_FAULTS = {
     "no unit in words": ({"per": ""}, "per must say"),
     "nothing is outside": ({"faults": never_outside}, "exactly what lies outside"),
     "coefficients doubled": ({"lines": twice}, "add up to the coefficient"),
-    "spread of something else": ({"spread": lambda _: (0.9, 1.0)}, "must agree"),
-    "no spread": ({"spread": lambda _: (0.0, 1.0)}, "both up to 1"),
+    "shares of nothing": ({"shares": (0.5, 0.5)}, "shares must be those"),
+    "typical beyond": ({"typical_ends": (-9.0, 9e9)}, "typical range must lie"),
     "mean out of range": (
         {"moments": lambda _: (np.ones(1), np.eye(1) / 3)},
         "must be possible",

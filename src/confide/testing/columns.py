@@ -327,16 +327,18 @@ def _check_statistics(column: Column) -> None:
         "moments must be possible for features in [−1, 1], of which a row has length 1",
         at=(mean, covariance),
     )
-    deviation, contrast = column.spread()
+    shares, typical = column.shares, column.typical_ends
+    possible = count if column.coded else len(column.possible)
     expect(
-        0 < deviation <= 1 and 0 < contrast <= 1,
-        "spread must be a deviation and a share of its variance, both up to 1",
-        at=(deviation, contrast),
+        shares is None
+        or (len(shares) == possible and min(shares) >= 0 and sum(shares) <= 1 + ROUNDING),
+        "shares must be those of what is possible, and add up to at most 1",
+        at=shares,
     )
     expect(
-        np.abs(np.diag(covariance) - contrast * deviation**2) <= ROUNDING,
-        "spread and moments must agree",
-        at=(deviation, contrast, covariance),
+        typical is None or column.ends[0] <= typical[0] <= typical[1] <= column.ends[1],
+        "a typical range must lie between the ends",
+        at=typical,
     )
     centres = column.centres(HEIGHT, PARTS)
     expect(

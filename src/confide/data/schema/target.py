@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, get_args
 
 from confide.data.schema.columns import Faults
+from confide.data.schema.columns.column import inside, plain_shares, plain_typical
 from confide.data.schema.columns.kinds import RangeSource
 from confide.data.schema.parse_values import numbers_or_nan, plain_levels
 from confide.data.schema.range_grid import RangeGrid, is_divisible
@@ -25,6 +26,8 @@ class Target:
     ``unit`` is for the reader. A row whose target is ``missing`` is refused with the
     whole table, or dropped by itself. With ``range="private"`` the limits may be generous
     or absent, and a fit buys a range from its budget; "auto" leaves that to the fit.
+    ``typical`` is where about four in five numbers lie, and ``share`` how often labels
+    occur, if that is publicly known: plans use it, fits do not.
     """
 
     column: str
@@ -35,6 +38,8 @@ class Target:
     upper: float | None = None
     unit: str = ""
     range: RangeSource = "auto"
+    typical: tuple[float, float] | None = None
+    share: Any = None
     kind: ClassVar[str] = "target"
 
     def __post_init__(self) -> None:
@@ -71,6 +76,20 @@ class Target:
             self._check_range()
         else:
             self._check_bound()
+        self._check_facts()
+
+    def _check_facts(self) -> None:
+        what = f"target {self.column!r}"
+        limits = (self.lower, self.upper) if self.bound is None else self.ends
+        if self.labels is not None and self.typical is not None:
+            must = "absent: labels have a share instead"
+            raise InvalidParameter(f"typical of {what}", must, self.typical)
+        if self.labels is None and self.share is not None:
+            must = "absent: numbers have a typical range instead"
+            raise InvalidParameter(f"share of {what}", must, self.share)
+        typical = plain_typical(what, self.typical, limits or (None, None))
+        object.__setattr__(self, "typical", typical)
+        object.__setattr__(self, "share", plain_shares(what, self.share, self.levels))
 
     @property
     def name(self) -> str:
@@ -127,7 +146,9 @@ class Target:
 
     def within(self, lower: float, upper: float) -> "Target":
         """Return the target with a range that was bought."""
-        return replace(self, bound=None, lower=lower, upper=upper, range="public")
+        typical = None if self.typical is None else inside(self.typical, (lower, upper))
+        bought = replace(self, bound=None, lower=lower, upper=upper, typical=None)
+        return replace(bought, range="public", typical=typical)
 
     def _check_range(self) -> None:
         for name in ENDS:

@@ -24,6 +24,9 @@ _HEAD = """\
 # no level, and a row with an undeclared label counts against the positive ones. A fit does
 # not tell; whoever holds the data can: confide schema check THIS.toml --table DATA.csv
 # missing = "refuse" refuses a table that has any.
+# For plans alone, and only if publicly known: typical = [20, 60] under a number (four in
+# five values lie there), share = {{ a = 0.5 }} under a category, share = 0.2 under a
+# boolean (of yes).
 # Delete the sections of columns that the model must not use, such as names and numbers of
 # persons, and that of the target.
 

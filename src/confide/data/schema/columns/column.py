@@ -7,7 +7,8 @@ everything else that is asked of a column follows from its encoding.
 """
 
 import math
-from collections.abc import Mapping
+import numbers
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -17,10 +18,14 @@ from confide._registry import Registry
 from confide._types import AnyArray, Array
 from confide.data.schema.parse_values import level_codes, read_each
 from confide.data.schema.range_grid import RangeGrid
-from confide.errors import InvalidData, InvalidParameter
+from confide.errors import InvalidData, InvalidParameter, did_you_mean
 
 COLUMNS: Registry[type[Any]] = Registry("kind of a column")
 """The kinds of columns by the names that a schema file calls them."""
+SHARE_ROUNDING = 1e-9
+"""By so much shares may exceed 1 together, as decimal fractions do."""
+TYPICAL_SHARE = 0.8
+"""So many of the values lie in a typical range; half of the rest on each side."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,8 +143,14 @@ class Column(Part, Protocol):
         """Return how its coefficients are shown."""
         ...
 
-    def spread(self) -> tuple[float, float]:
-        """Return the deviation of a feature, and what contrasts take off its variance."""
+    @property
+    def typical_ends(self) -> tuple[float, float] | None:
+        """Between which numbers four in five lie, as far as that is public."""
+        ...
+
+    @property
+    def shares(self) -> tuple[float, ...] | None:
+        """How often every possible value occurs, as far as that is public."""
         ...
 
     def moments(self) -> tuple[Array, Array]:
@@ -169,6 +180,16 @@ class RangeColumn:
     examples: ClassVar[Mapping[str, str]] = {}
 
     @property
+    def typical_ends(self) -> tuple[float, float] | None:
+        """None: nothing is known."""
+        return None
+
+    @property
+    def shares(self) -> tuple[float, ...] | None:
+        """None: nothing is known."""
+        return None
+
+    @property
     def grid(self) -> RangeGrid | None:
         """None: a range that is declared is the range."""
         return None
@@ -196,10 +217,6 @@ class RangeColumn:
         """Return a line for the feature."""
         return Lines(self.features, np.eye(1), np.zeros(1))
 
-    def spread(self) -> tuple[float, float]:
-        """Return the deviation of values spread evenly."""
-        return self.deviation, 1.0
-
     def moments(self) -> tuple[Array, Array]:
         """Return mean and variance of values spread evenly."""
         return np.zeros(1), np.eye(1) * self.deviation**2
@@ -224,6 +241,16 @@ class LevelColumn:
     ends: ClassVar[tuple[float, float]] = (0.0, 1.0)
     hint: ClassVar[str] = ""
     examples: ClassVar[Mapping[str, str]] = {}
+
+    @property
+    def typical_ends(self) -> tuple[float, float] | None:
+        """None: levels have no range."""
+        return None
+
+    @property
+    def shares(self) -> tuple[float, ...] | None:
+        """None: nothing is known."""
+        return None
 
     @property
     def grid(self) -> RangeGrid | None:
@@ -282,16 +309,11 @@ class LevelColumn:
         names = (*self.features, f"{self.name} ({' or '.join(kinds)})")
         return Lines(names, np.vstack([block, -average]), average)
 
-    def spread(self: Column) -> tuple[float, float]:
-        """Return both for levels that are equally frequent."""
-        count = len(self.features)
-        return (1 / math.sqrt(count), 1 - 1 / count) if count > 1 else (0.5, 1.0)
-
     def moments(self: Column) -> tuple[Array, Array]:
         """Return both for levels that are equally frequent."""
         count = len(self.features)
         if count == 1:
-            return np.full(1, 0.5), np.eye(1) * self.spread()[0] ** 2
+            return np.full(1, 0.5), np.full((1, 1), 0.25)
         even = np.full(count, 1 / count)
         return even, np.diag(even) - np.outer(even, even)
 
@@ -318,3 +340,99 @@ def check_rule(name: str, rule: Any, rules: tuple[str, ...]) -> None:
     """Refuse a rule for missing values that a kind does not have."""
     if not isinstance(rule, str) or rule not in rules:
         raise InvalidParameter(f"missing of column {name!r}", f"one of {list(rules)}", rule)
+
+
+# ------------------------------------------------------------ what plans may know of values
+
+
+def plain_typical(
+    what: str, value: Any, limits: tuple[float | None, float | None]
+) -> tuple[float, float] | None:
+    """Return a typical range as two numbers inside of the limits; None stays None."""
+    if value is None:
+        return None
+    lower, upper = (-math.inf if limits[0] is None else limits[0]), limits[1]
+    upper = math.inf if upper is None else upper
+    pair = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else []
+    if (
+        len(pair) != 2
+        or not all(_is_real(one) for one in pair)
+        or not lower <= pair[0] <= pair[1] <= upper
+    ):
+        raise InvalidParameter(
+            f"typical of {what}",
+            "two numbers inside of its limits, the lower one first, between which about "
+            "four in five values lie (twice the same if nearly all values are)",
+            value,
+            "Leave it out if that is not publicly known.",
+        )
+    low, high = (one if type(one) is int else float(one) for one in pair)
+    return low, high
+
+
+def inside(
+    typical: tuple[float, float], ends: tuple[float, float]
+) -> tuple[float, float] | None:
+    """Return what of a typical range lies between two ends; None if nothing does."""
+    low, high = max(typical[0], ends[0]), min(typical[1], ends[1])
+    return (low, high) if low <= high else None
+
+
+def plain_shares(what: str, value: Any, levels: Sequence[Any]) -> tuple[float, ...] | None:
+    """Return shares in the order of the levels; None stays None.
+
+    A list has one for every level. A table names some: the others share evenly what is
+    left. Shares may add up to less than 1: the rest has none of the levels.
+    """
+    if value is None:
+        return None
+    if isinstance(value, Mapping):
+        value = _in_order(what, value, levels)
+    found = (
+        list(value) if isinstance(value, Sequence) and not isinstance(value, str) else []
+    )
+    if (
+        len(found) != len(levels)
+        or not all(_is_real(one) and 0 <= one <= 1 for one in found)
+        or math.fsum(found) > 1 + SHARE_ROUNDING
+    ):
+        raise _no_shares(what, value, "")
+    return tuple(float(one) for one in found)
+
+
+def plain_share(what: str, value: Any) -> float | None:
+    """Return the share of yes; None stays None."""
+    if value is None:
+        return None
+    if not _is_real(value) or not 0 <= value <= 1:
+        raise InvalidParameter(f"share of {what}", "the share of yes, from 0 to 1", value)
+    return float(value)
+
+
+def _in_order(what: str, shares: Mapping[Any, Any], levels: Sequence[Any]) -> list[Any]:
+    """Return shares by level in the order of the levels; a file writes levels as text."""
+    names = {str(level): place for place, level in enumerate(levels)}
+    strange = [key for key in shares if str(key) not in names]
+    if strange:
+        raise _no_shares(what, list(shares), did_you_mean(str(strange[0]), names))
+    if not all(_is_real(one) and 0 <= one <= 1 for one in shares.values()):
+        raise _no_shares(what, dict(shares), "")
+    known = {str(key): one for key, one in shares.items()}
+    others = len(levels) - len(known)
+    left = max(0.0, 1 - math.fsum(known.values()))
+    return [known.get(name, left / max(1, others)) for name in names]
+
+
+def _no_shares(what: str, value: Any, hint: str) -> InvalidParameter:
+    return InvalidParameter(
+        f"share of {what}",
+        "a share from 0 to 1 for every level, or for some of them by name, that add up to "
+        "at most 1",
+        value,
+        hint,
+    )
+
+
+def _is_real(value: Any) -> bool:
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return number and math.isfinite(value)

@@ -32,6 +32,10 @@ from confide.data.schema.columns.column import (
     RangeColumn,
     check_name,
     check_rule,
+    inside,
+    plain_share,
+    plain_shares,
+    plain_typical,
 )
 from confide.data.schema.parse_values import (
     as_booleans,
@@ -110,7 +114,8 @@ class Number(RangeColumn):
     the limits as they are; "auto" leaves that to the fit, which always buys where a limit
     is absent. ``transform`` is "log", "signed-log" (sign(x)·log(1 + |x|)) or "sqrt": the
     model is then linear in the transformed number. ``unit`` is for the reader:
-    coefficients are effects per unit.
+    coefficients are effects per unit. ``typical`` is where about four in five values lie,
+    if that is publicly known: plans use it, fits do not.
     """
 
     name: str
@@ -120,6 +125,7 @@ class Number(RangeColumn):
     missing: Middle = "midpoint"
     range: RangeSource = "auto"
     transform: TransformName = "none"
+    typical: tuple[float, float] | None = None
     kind: ClassVar[str] = "number"
     dtype: ClassVar[type[float] | type[str]] = float
     hint: ClassVar[str] = (
@@ -148,6 +154,18 @@ class Number(RangeColumn):
                 (self.lower, self.upper),
                 'Declare both, or write range = "private" and a fit buys a range.',
             )
+        least = TRANSFORMS[self.transform].least if self.lower is None else self.lower
+        found = plain_typical(f"column {self.name!r}", self.typical, (least, self.upper))
+        object.__setattr__(self, "typical", found)
+
+    @property
+    def typical_ends(self) -> tuple[float, float] | None:
+        """The typical range, as the model sees it."""
+        if self.typical is None:
+            return None
+        apply = TRANSFORMS[self.transform].apply
+        low, high = (float(apply(np.float64(end))) for end in self.typical)
+        return low, high
 
     def _plain_limit(self, value: Any) -> Any:
         """Return a limit as Python's own number, None where it is absent."""
@@ -241,7 +259,8 @@ class Number(RangeColumn):
         """Return the column with a range that was bought, in the model's own terms."""
         invert = TRANSFORMS[self.transform].invert
         ends = float(invert(np.float64(lower))), float(invert(np.float64(upper)))
-        return replace(self, lower=ends[0], upper=ends[1], range="public")
+        typical = None if self.typical is None else inside(self.typical, ends)
+        return replace(self, lower=ends[0], upper=ends[1], range="public", typical=typical)
 
     def read(self, values: Any) -> AnyArray:
         """Return numbers, transformed, NaN for what is missing."""
@@ -263,12 +282,15 @@ class Category(LevelColumn):
     With ``other`` an undeclared value gets an indicator of its own, "other"; without, it
     is all zeros. A missing value is all zeros too: the category against which the
     coefficients of the others are read. ``missing="refuse"`` refuses it instead.
+    ``share`` says how often levels occur, if that is publicly known: in their order, or by
+    name for some of them. Plans use it, fits do not.
     """
 
     name: str
     levels: tuple[Any, ...]
     other: bool = False
     missing: Apart = "category"
+    share: Any = None
     kind: ClassVar[str] = "category"
     hint: ClassVar[str] = (
         'levels = ["a", "b"], and if you like other = true for undeclared values'
@@ -290,12 +312,23 @@ class Category(LevelColumn):
                 levels,
             )
         check_rule(self.name, self.missing, ("category", "refuse"))
+        found = plain_shares(f"column {self.name!r}", self.share, self._set_levels)
+        object.__setattr__(self, "share", found)
+
+    @property
+    def _set_levels(self) -> tuple[Any, ...]:
+        return (*self.levels, OTHER) if self.other else self.levels
+
+    @property
+    def shares(self) -> tuple[float, ...] | None:
+        """How often every indicator is set, as far as that is public."""
+        found: tuple[float, ...] | None = self.share
+        return found
 
     @property
     def features(self) -> tuple[str, ...]:
         """One name per level."""
-        levels = (*self.levels, OTHER) if self.other else self.levels
-        return tuple(f"{self.name}={level}" for level in levels)
+        return tuple(f"{self.name}={level}" for level in self._set_levels)
 
 
 @COLUMNS.register("boolean")
@@ -303,11 +336,13 @@ class Category(LevelColumn):
 class Boolean(RangeColumn):
     """Yes or no: true and false, yes and no, 1 and 0, as values or as text.
 
-    Its coefficient is the effect of yes against no.
+    Its coefficient is the effect of yes against no. ``share`` is how often yes occurs, if
+    that is publicly known: plans use it, fits do not.
     """
 
     name: str
     missing: Middle = "midpoint"
+    share: float | None = None
     kind: ClassVar[str] = "boolean"
     hint: ClassVar[str] = "nothing else: true and false, yes and no, 1 and 0"
     ends: ClassVar[tuple[float, float]] = (0.0, 1.0)
@@ -318,6 +353,13 @@ class Boolean(RangeColumn):
     def __post_init__(self) -> None:
         check_name(self.name)
         check_rule(self.name, self.missing, ("midpoint", "refuse"))
+        found = plain_share(f"column {self.name!r}", self.share)
+        object.__setattr__(self, "share", found)
+
+    @property
+    def shares(self) -> tuple[float, ...] | None:
+        """How often no and yes occur, as far as that is public."""
+        return None if self.share is None else (1 - self.share, self.share)
 
     def read(self, values: Any) -> AnyArray:
         """Return 1 or 0, NaN for what is missing."""
