@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from confide.estimators._load import load_model
     from confide.estimators._model_file import release_hash
     from confide.estimators._predict_chunks import each_piece
+    from confide.estimators._prepare import CalibratedFit
+    from confide.estimators._spec import FitSpec
     from confide.estimators.catalogue import ESTIMATORS, EstimatorEntry, model_names
     from confide.estimators.classifiers import LinearSVC, LogisticRegression
     from confide.estimators.multi_response import MultiResponseRegression
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
 __all__ = [
     "ESTIMATORS",
     "BoughtRanges",
+    "CalibratedFit",
     "EstimatorEntry",
+    "FitSpec",
     "LinearRegression",
     "LinearSVC",
     "LogisticRegression",
@@ -42,6 +46,8 @@ if not TYPE_CHECKING:
             "_load": ("load_model",),
             "_model_file": ("release_hash",),
             "_predict_chunks": ("each_piece",),
+            "_prepare": ("CalibratedFit",),
+            "_spec": ("FitSpec",),
             "catalogue": ("ESTIMATORS", "EstimatorEntry", "model_names"),
             "classifiers": ("LinearSVC", "LogisticRegression"),
             "multi_response": ("MultiResponseRegression",),

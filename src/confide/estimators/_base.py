@@ -21,7 +21,13 @@ from confide.data import INTERCEPT, Display, Schema, read_table
 from confide.errors import ConfideError, InvalidParameter
 from confide.estimators._model_file import release_hash, write_model
 from confide.estimators._predict_chunks import Margins, margins_in_parts, table_to_predict
-from confide.estimators._prepare import DryRun, PreparedFit, dataset_name, prepare
+from confide.estimators._prepare import (
+    CalibratedFit,
+    DryRun,
+    PreparedFit,
+    dataset_name,
+    prepare,
+)
 from confide.estimators._readings import InParts, Reading, reading_of
 from confide.estimators._spec import (
     Bounding,
@@ -209,6 +215,18 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             labels = task.classes.tolist()
         return DryRun(guarantee, ready.spec.dataset, labels)
 
+    def calibrated(self, rows: int) -> CalibratedFit:
+        """Return what is known of a fit on so many rows before any table is read.
+
+        It takes a schema, and where the target has labels, declared ones.
+        """
+        spec = self._spec()
+        if spec.schema is None:
+            raise InvalidParameter("schema", "given, for a fit without a table", None)
+        task = spec.target.spec(TargetInfo())
+        found = spec.calibrate(task, len(spec.schema.features), rows)
+        return CalibratedFit(spec, task, found)
+
     def offers_intervals(self) -> bool:
         """Whether a model that was fitted without intervals could have had them.
 
@@ -322,15 +340,30 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _display(self) -> Display:
         """Return what turns one coding of the release into the lines of the summary."""
-        schema = self.schema_
-        unit, origin = self._units(schema)
-        factors = np.full(self.n_features_in_ + bool(self.fit_intercept), unit)
+        schema, height = self.schema_, self._bounding.height
+        if schema is not None:
+            return self.display_by(schema, height)
+        last = (INTERCEPT,) if self.fit_intercept else ()
+        names = (*self._feature_names(), *last)
+        factors = self._factors(None, self.n_features_in_, height)
+        return display_of_release(self.release_, names, factors)
+
+    def _factors(self, schema: Schema | None, columns: int, height: float) -> Array:
+        """Return what turns coefficients of the objective into the user's units."""
+        factors = np.full(columns + bool(self.fit_intercept), self._units(schema)[0])
         if self.fit_intercept:
-            factors[-1] *= self._bounding.height
-        if schema is None:
-            last = (INTERCEPT,) if self.fit_intercept else ()
-            names = (*self._feature_names(), *last)
-            return display_of_release(self.release_, names, factors)
+            factors[-1] *= height
+        return factors
+
+    def display_by(self, schema: Schema, height: float) -> Display:
+        """Return the lines of a summary for ranges as a schema has them.
+
+        ``height`` is that of the intercept's column.
+        """
+        factors, origin = (
+            self._factors(schema, len(schema.features), height),
+            self._units(schema)[1],
+        )
         lines = schema.display_map()
         return Display(
             lines.names,

@@ -16,7 +16,7 @@ from confide.ledger import Charge, Ledger
 from confide.mechanisms import Calibration, Release
 from confide.mechanisms.ranges.mechanism import RangesCalibration
 from confide.noise import Entropy
-from confide.privacy import Guarantee, Neighbours, row_budget
+from confide.privacy import Guarantee, Neighbours
 
 Item = TypeVar("Item")
 
@@ -82,6 +82,15 @@ class PreparedFit:
 
 
 @dataclass(frozen=True, slots=True)
+class CalibratedFit:
+    """A fit as far as it is known before any table is read: what plans are made of."""
+
+    spec: FitSpec
+    task: TargetSpec
+    calibration: Calibration
+
+
+@dataclass(frozen=True, slots=True)
 class DryRun:
     """The guarantee of a fit, the name it books under, and the labels it read off y.
 
@@ -102,19 +111,13 @@ def prepare(spec: FitSpec, reading: Reading, *, target_in_table: bool) -> Prepar
     number of rows is private, and without a target in any row: noise is released.
     """
     task = reading.task
-    objective = spec.objective(task, reading.width)
     public = spec.neighbours is Neighbours.REPLACE_ONE
     rows: InMemoryRows | PartitionedRows | None = None
     counts: list[Array] = []
     if spec.intervals is not None or (public and spec.schema is not None):
         rows, counts = _enclose(spec, reading)
-    mechanism = spec.mechanism_for(0 if rows is None else rows.table_count)
-    calibration = mechanism.calibrate(
-        objective,
-        row_budget(spec.budget, spec.rows_per_person),
-        spec.neighbours,
-        copies=len(task.codings),
-    )
+    known = 0 if rows is None else rows.table_count
+    calibration = spec.calibrate(task, reading.width, known)
     if target_in_table and calibration.takes_count_as_public:
         check_count_is_public(spec.schema)
     if rows is None:
@@ -126,8 +129,8 @@ def prepare(spec: FitSpec, reading: Reading, *, target_in_table: bool) -> Prepar
         return PreparedFit(spec, reading, calibration, coded_rows(rows, task.codings))
     # Rows are read again with what is bought: those of now are let go.
     names = [query.name for query in spec.possible_queries()]
-    known = dict(zip(names, counts, strict=True))
-    own = [known[query.name] for query in calibration.queries]
+    by_name = dict(zip(names, counts, strict=True))
+    own = [by_name[query.name] for query in calibration.queries]
     return PreparedFit(spec, reading, calibration, (), own)
 
 

@@ -19,10 +19,11 @@ from confide.data import (
 from confide.data.matrix.matrix import Matrix
 from confide.data.matrix.sums import length_beside
 from confide.errors import InvalidParameter
-from confide.estimators._target import TargetRule, TargetSpec
+from confide.estimators._target import TargetInfo, TargetRule, TargetSpec
 from confide.ledger import Ledger
 from confide.mechanisms import (
     AdaptiveObjectivePerturbation,
+    Calibration,
     Intervals,
     Mechanism,
     Release,
@@ -245,6 +246,20 @@ class FitSpec:
             self.bounding.height,
             None if most is None else longest,
         )
+
+    def calibrate(self, task: TargetSpec, columns: int, rows: int) -> Calibration:
+        """Choose noise and ridge from public facts; ``rows`` matter where public."""
+        return self.mechanism_for(rows).calibrate(
+            self.objective(task, columns),
+            row_budget(self.budget, self.rows_per_person),
+            self.neighbours,
+            copies=len(task.codings),
+        )
+
+    def kept_numbers(self, values: Array) -> Array:
+        """Return numbers of the target as the fit would keep them."""
+        read: Any = self.target.spec(TargetInfo()).read
+        return np.asarray(read(values, len(values)), dtype=np.float64)
 
     def _penalty(self, task: TargetSpec, columns: int, dimension: int) -> Penalty | None:
         if self.nuclear:

@@ -77,7 +77,7 @@ def buy_ranges(
     price = check_budget(budget)
     settings = replace(WHOLE, tail=tail)
     relation = Neighbours.of(Neighbours.ADD_REMOVE if neighbours is None else neighbours)
-    queries = _queries(schema, tail)
+    queries = queries_of(schema, tail)
     if not queries:
         raise InvalidParameter(
             "schema", "with a number column whose range may be bought", "none such"
@@ -115,7 +115,8 @@ def buy_ranges(
     return BoughtRanges(found, release, stated, events)
 
 
-def _queries(schema: Schema, tail: float) -> tuple[RangeQuery, ...]:
+def queries_of(schema: Schema, tail: float) -> tuple[RangeQuery, ...]:
+    """Return what may be bought of the columns and the target of a schema."""
     parts: list[Any] = [*schema.columns, schema.target]
     return tuple(
         RangeQuery(part.name, part.grid, tail, tail, part.has_limits)

@@ -303,7 +303,7 @@ class WithIntervals:
         public = self._public_rows(calibration)
         if self.settings.variant == "published" and public is not None:
             return published_uncertainty(objective, value, noise, moments, public)
-        absent = self._absent(objective)
+        absent = self.absent(objective)
         return uncertainty(objective, value, noise, moments, public, unidentified=absent)
 
     def _plain(
@@ -320,14 +320,14 @@ class WithIntervals:
             first.noise[0],
             moments,
             self._public_rows(calibration),
-            unidentified=self._absent(objective),
+            unidentified=self.absent(objective),
         )
 
     def _public_rows(self, calibration: IntervalCalibration) -> int | None:
         return self.rows if calibration.neighbours is Neighbours.REPLACE_ONE else None
 
-    def _absent(self, objective: Objective) -> Array | None:
-        """Return directions that no row has, for every score."""
+    def absent(self, objective: Objective) -> Array | None:
+        """Return directions that no row has, for every score of an objective."""
         if self.unidentified is None or objective.responses == 1:
             return self.unidentified
         each = np.eye(objective.responses)
