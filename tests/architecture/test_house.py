@@ -33,7 +33,7 @@ MAY_IMPORT = {
     "tuning": {"_registry", "mechanisms", "ledger", *CORE, *BASE},
     "reporting": {"privacy", *BASE},
     "inference": {"reporting", "mechanisms", "objectives", "noise", "privacy", *BASE},
-    "planning": {"inference", "mechanisms", *CORE, *BASE},
+    "planning": {"estimators", "inference", "mechanisms", *CORE, *BASE},
     "attacks": {"mechanisms", *CORE, *BASE},
     "estimators": {
         *("_registry", "selection", "mechanisms", "inference", "reporting", "ledger"),

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from confide import Approx, Ledger, Pure, Schema, Zcdp, load_model
+from confide import Approx, Ledger, LinearRegression, Pure, Schema, Zcdp, load_model
 from confide.accounting import EVENTS, PureEvent, as_pure, as_zcdp, compose
 from confide.cli import app
 from confide.data import COLUMNS, compare_table, open_table, read_table, schema_template
@@ -20,7 +20,7 @@ from confide.estimators import ESTIMATORS
 from confide.mechanisms import MECHANISMS
 from confide.noise import NOISES
 from confide.objectives import LOSSES
-from confide.planning import make_plan, plan_columns
+from confide.planning import plan_fit
 from confide.reporting import model_card, report_page
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
@@ -114,8 +114,8 @@ def test_a_column_kind_is_read_from_files_and_shown(outside, folder, schema):
     encoded = schema.encode(frame)[:, 0]
     shares = pd.read_csv(folder / "forest.csv")["cover"].str.rstrip(" %").astype(float)
     np.testing.assert_allclose(encoded, shares / 50 - 1, atol=1e-12)
-    told = plan_columns(make_plan(800, len(schema.features), Pure(1)), schema)
-    assert [column.per for column in told] == ["percentage point", "1"]
+    told = plan_fit(LinearRegression(Pure(1), schema=schema), 800, draws=3)
+    assert [column.per for column in told.columns] == ["percentage point", "1"]
     text = schema_template(folder / "forest.csv")
     assert '#   percentage nothing else: 35, or "35 %"' in text
     assert "# number, category, boolean, date or percentage" in text

@@ -110,7 +110,7 @@ def fit(
     budget = read_budget(epsilon, delta, rho)
     error_bars = read_intervals(intervals, level, intervals_of)
     public = confide.Schema.from_toml(schema)
-    kind = _kind(model, public)
+    kind = fitting_kind(model, public)
     book = None if ledger is None else open_to_pay(ledger, public, schema)
     if out is not None:
         check_new_file(out)
@@ -244,7 +244,7 @@ def open_to_pay(ledger: str, public: confide.Schema, path: Path) -> confide.Ledg
     return book
 
 
-def _kind(name: str, schema: confide.Schema) -> type[Any]:
+def fitting_kind(name: str, schema: confide.Schema) -> type[Any]:
     """Return the model that is asked for, or the usual one for the target."""
     labelled = schema.target.labels is not None
     fitting = model_names(labelled=labelled)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, replace
-from fractions import Fraction
+import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import confide
+from confide.cli.fit import fitting_kind
 from confide.cli.output import (
     AsJson,
     Delta,
@@ -21,17 +21,22 @@ from confide.cli.output import (
     check_plot_file,
     console,
     either,
+    print_guarantee,
     print_json,
     print_note,
     print_table,
     read_budget,
     read_intervals,
 )
-from confide.errors import InvalidParameter
+from confide.errors import ConfideError, InvalidParameter, UnmetNeeds
 from confide.estimators.catalogue import model_names
 
-UNSTEADY_RATIO = 1.5
-"""How far the upper quartile of widths may be from their median without a remark."""
+USUAL_MECHANISMS = ("objective", "output")
+"""Those that are compared where none is asked for."""
+OFTEN_IDENTIFIED = 0.75
+"""Columns that have an interval on fewer of the supposed tables are named."""
+WITHOUT_INTERVALS = "\nA fit shows widths with --intervals only, and pays for them."
+
 POINTS, DRAWN = 7, 13
 """Numbers of steps in a table and in a picture."""
 METHODS = {
@@ -55,13 +60,20 @@ def plan(
         str,
         typer.Option(help=f"{either(model_names())}; from the schema if absent"),
     ] = "",
+    mechanism: Annotated[
+        str | None, typer.Option(help="As in confide fit; the best of two if absent.")
+    ] = None,
     neighbours: Annotated[
         str | None, typer.Option(help="add-remove or replace-one")
     ] = None,
     intervals: WithIntervals = None,
     level: Level = None,
+    ranges: Annotated[
+        str, typer.Option(help="Ranges of numbers, as in confide fit.")
+    ] = "auto",
     width: Annotated[
-        float | None, typer.Option(help="Desired width of an interval.")
+        str | None,
+        typer.Option(help="Desired width of an interval; with a schema like age=0.1."),
     ] = None,
     target_bound: Annotated[float | None, typer.Option(help="Bound of the target.")] = None,
     slope_bound: Annotated[float | None, typer.Option(help="Bound of the slope.")] = None,
@@ -72,13 +84,16 @@ def plan(
     rate: Annotated[
         str, typer.Option(help="Part of the rows in every one of those steps.")
     ] = "1",
+    buy_ranges: Annotated[
+        bool, typer.Option("--buy-ranges", help="Plan confide ranges instead of a fit.")
+    ] = False,
     plot: Annotated[Path | None, typer.Option(help="Picture to write.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what a budget buys before anything is spent; no data are read.
 
-    Example: [bold]confide plan --rows 30000 --columns 40 --epsilon 1 --delta 1e-6
-    --intervals auto[/bold]
+    Example: [bold]confide plan --schema people.toml --rows 30000 --epsilon 1
+    --delta 1e-6 --intervals auto --width age=0.1[/bold]
     """
     budget = read_budget(epsilon, delta, rho)
     error_bars = read_intervals(intervals, level)
@@ -90,61 +105,39 @@ def plan(
         _print_steps(planned, plot, as_json=as_json)
         return
     count = _rows(rows)
-    public = None if schema is None else confide.Schema.from_toml(schema)
-    features = _columns(columns, public)
-    if public is not None:
-        model = model or model_names(labelled=public.target.labels is not None)[0]
-        target_bound = target_bound or _bound(public, model)
-    rows_per_person = 1 if public is None else public.rows_per_person
-
-    def plans(
-        whole: confide.privacy.Budget, **settings: Any
-    ) -> tuple[confide.planning.Plan, ...]:
-        return confide.planning.compare_mechanisms(
+    if schema is None:
+        _refuse_without_schema(mechanism=mechanism, buy_ranges=buy_ranges or None)
+        found = confide.planning.compare_mechanisms(
             count,
-            features,
-            confide.privacy.row_budget(whole, rows_per_person),
+            _columns(columns),
+            budget,
             model=model or model_names()[0],
+            neighbours=neighbours,
             target_bound=target_bound,
             slope_bound=slope_bound,
-            **settings,
+            intervals=error_bars,
         )
-
-    found = plans(budget, neighbours=neighbours, intervals=error_bars)
-    best = found[0]
-    needed = None if width is None else best.smallest_rows(width)
-    by_column: tuple[confide.planning.ColumnPlan, ...] = ()
-    advice = ""
-    if public is not None:
-        by_column = confide.planning.plan_columns(best, public)
-        advice = _advice(found, public, budget, plans)
-    if plot is not None:
-        confide.planning.plot_plan(best).figure.savefig(plot, dpi=150)
-    if as_json:
-        print_json(
-            {
-                "plans": [p.records() for p in found],
-                "guarantees": [
-                    confide.reporting.guarantee_record(p.guarantee) for p in found
-                ],
-                "rows_for_width": needed,
-                "columns": [asdict(column) for column in by_column],
-                "warning": advice,
-            }
-        )
+        _print_arrays(found, width, plot, as_json=as_json)
         return
-    console.print(str(best), markup=False)
-    if public is not None:
-        _print_columns(by_column, best, public, budget)
-    console.print()
-    print_table(
-        ("mechanism", "expected error", "status"),
-        [(p.mechanism, f"{p.total_error:.4g}", str(p.guarantee.status)) for p in found],
-    )
-    _print_remarks(best, by_column, plot)
-    _print_needed(width, needed)
-    if advice:
-        console.print(f"\n[bold red]Warning:[/bold red] {advice}")
+    public = confide.Schema.from_toml(schema)
+    if buy_ranges:
+        bought = confide.planning.plan_ranges(public, count, budget, neighbours=neighbours)
+        _print_ranges(bought, as_json=as_json)
+        return
+    settings: dict[str, Any] = {
+        "schema": public,
+        "neighbours": neighbours,
+        "intervals": error_bars,
+        "ranges": ranges,
+    }
+    bounds = {"target_bound": target_bound, "slope_bound": slope_bound}
+    settings |= {name: value for name, value in bounds.items() if value is not None}
+    kind = fitting_kind(model, public)
+    names = USUAL_MECHANISMS if mechanism is None else (mechanism,)
+    models = [kind(budget, mechanism=name, **settings) for name in names]
+    plans = _fit_plans(models, count)
+    aims = () if width is None else _aims(plans[0], width)
+    _print_fit(plans, aims, plot, as_json=as_json)
 
 
 def _rows(count: int | None) -> int:
@@ -155,100 +148,211 @@ def _rows(count: int | None) -> int:
     return count
 
 
-def _print_needed(width: float | None, rows: int | None) -> None:
-    if width is not None and rows is not None:
-        console.print(f"\nAn interval of width {width:g} needs about {rows:,} rows.")
-
-
-def _columns(count: int, public: confide.Schema | None) -> int | confide.Schema:
-    """Return the schema, or the number of features without one."""
-    if public is not None:
-        return public
+def _columns(count: int) -> int:
     if count < 1:
         raise InvalidParameter("--columns", "1 or more, or a --schema given instead", count)
     return count
 
 
-def _print_remarks(
-    plan: confide.planning.Plan,
-    columns: tuple[confide.planning.ColumnPlan, ...],
+def _refuse_without_schema(**settings: Any) -> None:
+    """Refuse what only a plan with a schema knows."""
+    for name, value in settings.items():
+        if value is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise InvalidParameter(option, "absent, or next to a --schema", value)
+
+
+# -------------------------------------------------------------------------------- arrays
+
+
+def _print_arrays(
+    plans: tuple[confide.planning.Plan, ...],
+    width: str | None,
     plot: Path | None,
+    *,
+    as_json: bool,
 ) -> None:
-    """Print what widths mean, whether they can be relied on, and where a picture is."""
-    too_wide = [c.column for c in columns if c.width > 2 * c.typical]
-    unsteady = [c for c in columns if c.wide > UNSTEADY_RATIO * c.width]
-    if plan.intervals is None:
-        print_note("\nA fit shows such widths with --intervals only, and pays for them.")
-    elif unsteady:
-        worst = max(unsteady, key=lambda c: c.wide / c.width)
-        console.print(
-            "\nWidths will vary from fit to fit, for noise hides what they are computed "
-            f"from: in one of four fits that of {worst.column} exceeds {worst.wide:.2g}.",
-            markup=False,
+    """Print a plan for a number of columns of which nothing else is known."""
+    best = plans[0]
+    needed = None if width is None else best.smallest_rows(_number(width))
+    if plot is not None:
+        confide.planning.plot_plan(best).figure.savefig(plot, dpi=150)
+    if as_json:
+        guarantees = [confide.reporting.guarantee_record(p.guarantee) for p in plans]
+        print_json(
+            {
+                "plans": [p.records() for p in plans],
+                "guarantees": guarantees,
+                "rows_for_width": needed,
+            }
         )
-    if plan.intervals is not None and too_wide:
-        console.print(
-            f"\nToo wide to tell a typical effect from none: {', '.join(too_wide)}. More "
-            "rows, a larger budget, or fewer columns and levels would help.",
-            markup=False,
+        return
+    console.print(str(best), markup=False)
+    console.print()
+    print_table(
+        ("mechanism", "expected error", "status"),
+        [(p.mechanism, f"{p.total_error:.4g}", str(p.guarantee.status)) for p in plans],
+    )
+    if best.intervals is None:
+        print_note(WITHOUT_INTERVALS)
+    if plot is not None:
+        console.print(f"\nPicture written to {plot}.", markup=False)
+    if needed is not None:
+        console.print(f"\nAn interval of width {width} needs about {needed:,} rows.")
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidParameter("--width", "a positive number, like 0.1", text) from None
+
+
+# -------------------------------------------------------------------------- with a schema
+
+
+def _fit_plans(models: list[Any], rows: int) -> tuple[confide.planning.FitPlan, ...]:
+    """Plan every model that can be fitted; the one with the least noise first."""
+    plans: list[confide.planning.FitPlan] = []
+    refusals: list[ConfideError] = []
+    for model in models:
+        try:
+            plans.append(confide.planning.plan_fit(model, rows))
+        except (InvalidParameter, UnmetNeeds) as refusal:
+            refusals.append(refusal)
+    if not plans:
+        raise refusals[0]
+    return tuple(sorted(plans, key=lambda plan: plan.noise_ratio))
+
+
+def _aims(plan: confide.planning.FitPlan, width: str) -> tuple[dict[str, Any], ...]:
+    """Return which rows and which budget make an interval so narrow."""
+    name, _, text = width.rpartition("=")
+    if not name:
+        names = [column.name for column in plan.columns]
+        must = f"one of the columns and a width, like {names[0]}=0.1"
+        raise InvalidParameter("--width", must, width)
+    goal = _number(text)
+    return tuple(
+        {
+            "name": name,
+            "width": goal,
+            "cautious": cautious,
+            "rows": plan.smallest_rows(name, goal, cautious=cautious),
+            "budget": plan.smallest_budget(name, goal, cautious=cautious),
+        }
+        for cautious in (False, True)
+    )
+
+
+def _print_fit(
+    plans: tuple[confide.planning.FitPlan, ...],
+    aims: tuple[dict[str, Any], ...],
+    plot: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Print what to expect of every column, and what a desired width takes."""
+    best, advice = plans[0], _advice(plans[0])
+    if plot is not None:
+        confide.planning.plot_fit_plan(best).figure.savefig(plot, dpi=150)
+    if as_json:
+        guarantees = [confide.reporting.guarantee_record(p.guarantee) for p in plans]
+        told = [{**one, "budget": _said(one["budget"])} for one in aims]
+        print_json(
+            {
+                "plans": [plan.record() for plan in plans],
+                "guarantees": guarantees,
+                "widths": told,
+                "warning": advice,
+            }
+        )
+        return
+    console.print(str(best), markup=False)
+    _print_columns(best)
+    if len(plans) > 1:
+        console.print()
+        print_table(
+            ("mechanism", "error / effect", "status"),
+            [
+                (p.main.mechanism.name, f"{p.noise_ratio:.2g}", str(p.guarantee.status))
+                for p in plans
+            ],
         )
     if plot is not None:
         console.print(f"\nPicture written to {plot}.", markup=False)
+    for one in aims:
+        console.print(f"\n{_answer(one, best)}", markup=False)
+    if advice:
+        console.print(f"\n[bold red]Warning:[/bold red] {advice}")
 
 
-def _print_columns(
-    columns: tuple[confide.planning.ColumnPlan, ...],
-    plan: confide.planning.Plan,
-    public: confide.Schema,
-    budget: confide.privacy.Budget,
-) -> None:
+def _print_columns(plan: confide.planning.FitPlan) -> None:
     """Print what to expect of every column in its own unit."""
-    if public.rows_per_person > 1:
-        console.print(f"\nThe budget above is what {budget} leaves per row of a person.")
-    target = public.target
-    of = plan.family.predictor or target.unit or target.column
+    schema = plan.fit.spec.schema
+    assert schema is not None  # noqa: S101
+    target = schema.target
+    of = confide.planning.family_of(plan.model).predictor or target.unit or target.column
     console.print()
+    widths = ("width of interval", "quartiles") if plan.with_intervals else ()
+    heads = ("column", "per", "typical effect", "expected error", *widths)
     print_table(
-        ("column", "per", "typical effect", "expected error", "width of interval"),
-        [
-            (c.column, c.per, *(f"{x:.2g}" for x in (c.typical, c.error, c.width)))
-            for c in columns
-        ],
-        f"What to expect, in {of}",
+        heads, [_cells(plan, column) for column in plan.columns], f"What to expect, in {of}"
     )
-    console.print(
-        "[dim]Supposing that columns are unrelated and equally telling, numbers spread "
-        "evenly over their range and levels are equally frequent.[/dim]"
-    )
+    hidden = [one.name for one in plan.columns if one.identified < OFTEN_IDENTIFIED]
+    if not plan.with_intervals:
+        print_note(WITHOUT_INTERVALS)
+    elif hidden:
+        console.print(
+            f"\nOn some tables this budget cannot tell: {', '.join(hidden)}. More rows, a "
+            "larger budget, or fewer columns and levels would help.",
+            markup=False,
+        )
+    if any(_is_wide(column) for column in plan.columns):
+        wide = [column.name for column in plan.columns if _is_wide(column)]
+        console.print(
+            f"\nToo wide to tell a typical effect from none: {', '.join(wide)}.",
+            markup=False,
+        )
 
 
-def _advice(
-    plans: tuple[confide.planning.Plan, ...],
-    public: confide.Schema,
-    budget: confide.privacy.Budget,
-    replan: Callable[..., tuple[confide.planning.Plan, ...]],
-) -> str:
+def _is_wide(column: confide.planning.LinePlan) -> bool:
+    return column.width > 2 * column.effect
+
+
+def _cells(
+    plan: confide.planning.FitPlan, column: confide.planning.LinePlan
+) -> tuple[str, ...]:
+    cells = (column.name, column.per, f"{column.effect:.2g}", f"{column.error:.2g}")
+    if not plan.with_intervals:
+        return cells
+    if math.isnan(column.width):
+        return (*cells, "cannot be told", "")
+    return (*cells, f"{column.width:.2g}", f"{column.narrow:.2g} to {column.wide:.2g}")
+
+
+def _answer(aim: dict[str, Any], plan: confide.planning.FitPlan) -> str:
+    """Say which rows or which budget a desired width takes."""
+    how = "On three of four tables" if aim["cautious"] else "Likely"
+    rows, budget = aim["rows"], aim["budget"]
+    needs = [] if rows is None else [f"about {rows:,} rows with the budget"]
+    needs += [] if budget is None else [f"a budget of {budget} with {plan.rows:,} rows"]
+    what = f"an interval of {aim['name']} of width {aim['width']:g}"
+    if not needs:
+        return f"{how}: no budget and no number of rows makes {what}."
+    left_out = "" if budget is not None else f" No budget does so on {plan.rows:,} rows."
+    return f"{how}: {what} takes {' or '.join(needs)}.{left_out}"
+
+
+def _said(budget: confide.privacy.Budget | None) -> str | None:
+    return None if budget is None else str(budget)
+
+
+def _advice(plan: confide.planning.FitPlan) -> str:
     """Say that a plan is not worth its budget, and what would be; or nothing."""
-    plan, part = plans[0], Fraction(1)
-    columns = confide.planning.plan_columns(plan, public)
-    if confide.planning.noise_ratio(columns) < confide.planning.MOSTLY_NOISE:
+    if plan.noise_ratio < confide.planning.MOSTLY_NOISE:
         return ""
-    if plan.intervals is not None:
-        part = plan.intervals.split[0]
-    bare = [replace(one, intervals=None) for one in plans]
-
-    def with_rows(count: int) -> confide.planning.Plan:
-        grown = [one.with_rows(count) for one in bare]
-        return min(grown, key=lambda one: one.total_error)
-
-    def with_budget(whole: confide.privacy.Budget) -> confide.planning.Plan:
-        alone = whole
-        if part != 1:
-            alone = confide.planning.left_for_coefficients(whole, part, plan.noise_kind)
-        return replan(alone, neighbours=plan.neighbours)[0]
-
-    rows = confide.planning.rows_to_be_useful(plan.rows, public, with_rows)
-    more = confide.planning.budget_to_be_useful(budget, public, with_budget)
+    rows, more = plan.useful_rows(), plan.useful_budget()
     needs = [] if rows is None else [f"about {rows:,} rows"]
     needs += [] if more is None else [f"a budget of about {more}"]
     needs += ["fewer columns and levels"]
@@ -258,13 +362,39 @@ def _advice(
     )
 
 
-def _bound(schema: confide.Schema, model: str) -> float | None:
-    """Return how far the target reaches: from 0 for counts, else from its middle."""
-    ends = schema.target.ends
-    if ends is None:
-        return None
-    bound: float = confide.objectives.MODELS.find(model).family.bound(*ends)
-    return bound
+# -------------------------------------------------------------------------------- ranges
+
+
+def _print_ranges(plan: confide.planning.RangePlan, *, as_json: bool) -> None:
+    """Print how well ranges will be found."""
+    if as_json:
+        record = confide.reporting.guarantee_record(plan.guarantee)
+        lines = [asdict(line) for line in plan.lines]
+        print_json({"guarantee": record, "noise": plan.noise, "columns": lines})
+        return
+    print_guarantee(plan.guarantee)
+    console.print(
+        f"\nNoise on counts: {plan.noise_kind}, {plan.noise:.3g} rows of {plan.rows:,}."
+    )
+    console.print()
+    print_table(
+        ("column", "found", "length / needed", "limits / needed", "cut off"),
+        [
+            (
+                line.name,
+                f"{line.found:.0%}",
+                f"{line.length:.2g}",
+                f"{line.declared:.2g}",
+                f"{line.cut:.1%}",
+            )
+            for line in plan.lines
+        ],
+        "What to expect of ranges",
+    )
+    console.print(
+        "[dim]Found: at most twice as long as from the lower to the upper tail, and with "
+        "at most 5 % of the values beyond.[/dim]"
+    )
 
 
 # -------------------------------------------------------------------------------- steps

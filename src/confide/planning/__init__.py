@@ -1,32 +1,37 @@
 """What a budget will buy, from public facts alone."""
 
-from confide.planning.columns import (
-    MOSTLY_NOISE,
-    ColumnPlan,
-    budget_to_be_useful,
-    noise_ratio,
-    plan_columns,
-    rows_to_be_useful,
-)
-from confide.planning.interval_width import left_for_coefficients
+from confide.planning.fit_plan import MOSTLY_NOISE, FitPlan, LinePlan, plan_fit
 from confide.planning.plan import Plan, compare_mechanisms, make_plan
-from confide.planning.plots import PlanCurve, plan_curve, plot_plan, plot_steps
+from confide.planning.plots import (
+    PlanCurve,
+    plan_curve,
+    plot_fit_plan,
+    plot_plan,
+    plot_steps,
+)
+from confide.planning.range_plan import RangeLine, RangePlan, plan_ranges
+from confide.planning.shapes import Shapes, real_shapes
 from confide.planning.steps import StepsPlan
+from confide.planning.supposition import family_of
 
 __all__ = [
     "MOSTLY_NOISE",
-    "ColumnPlan",
+    "FitPlan",
+    "LinePlan",
     "Plan",
     "PlanCurve",
+    "RangeLine",
+    "RangePlan",
+    "Shapes",
     "StepsPlan",
-    "budget_to_be_useful",
     "compare_mechanisms",
-    "left_for_coefficients",
+    "family_of",
     "make_plan",
-    "noise_ratio",
-    "plan_columns",
     "plan_curve",
+    "plan_fit",
+    "plan_ranges",
+    "plot_fit_plan",
     "plot_plan",
     "plot_steps",
-    "rows_to_be_useful",
+    "real_shapes",
 ]

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from confide._types import Array
-from confide.data import INTERCEPT_HEIGHT, Schema
+from confide.data import INTERCEPT_HEIGHT
 from confide.errors import ConfideError, InvalidParameter, MissingPublicBound, UnmetNeeds
 from confide.mechanisms import (
     MECHANISMS,
@@ -30,7 +30,6 @@ from confide.mechanisms import (
     Mechanism,
     WithIntervals,
 )
-from confide.mechanisms.intervals.mechanism import weighs_records
 from confide.objectives import (
     MODELS,
     USUAL_CLIP,
@@ -40,9 +39,7 @@ from confide.objectives import (
     Multinomial,
     Objective,
     PublicBounds,
-    guess_coef_norm_of_columns,
     is_logistic,
-    is_multinomial,
     sum_zero_basis,
 )
 from confide.objectives.multinomial import MOST_CLASSES
@@ -139,14 +136,11 @@ class Plan:
         both = math.hypot(self.privacy_error, self.sampling_error)
         return 2 * float(ndtri((1 + self.level) / 2)) * both
 
-    def released_widths(
-        self, second: Array, lines: Array, unidentified: Array | None = None
-    ) -> tuple[Array, Array]:
+    def released_widths(self, second: Array, lines: Array) -> tuple[Array, Array]:
         """Return how wide released intervals of linear functions will be.
 
         What comes back are medians and upper quartiles over what noise may do to them.
-        ``second`` holds the mean products of two features, the intercept's last, and
-        ``unidentified`` directions that no row has.
+        ``second`` holds the mean products of two features, the intercept's last.
         """
         assert self.intervals is not None  # noqa: S101
         kept = self.typical_coefficient * (1 - self.shrinkage)
@@ -158,10 +152,9 @@ class Plan:
             each = np.eye(self.classes - 1)
             second, lines = _kron(second, each), _kron(lines, line)
             signs = np.kron(signs, line[0]) / self.class_share
-            if unidentified is not None:
-                unidentified = _kron(unidentified, each)
+        whole = self.rows * second
         expected = ExpectedMoments(
-            self.rows, second, self.curvature, self.scatter, signs, unidentified
+            self.rows, self.curvature * whole, self.scatter * whole, signs
         )
         return planned_widths(self.intervals, expected, lines, self.level)
 
@@ -260,7 +253,7 @@ class Plan:
 
 def make_plan(
     rows: int,
-    columns: int | Schema,
+    columns: int,
     budget: Budget,
     *,
     model: str = "logistic",
@@ -277,12 +270,12 @@ def make_plan(
 ) -> Plan:
     """Foretell a fit from public facts; nothing is read and nothing is spent.
 
-    ``rows`` is a planned number, ``columns`` a number of features or a schema, ``model``
-    one of `confide.objectives.MODELS`: "logistic", "svm" (huberized hinge), "linear",
-    "poisson". ``signal`` is the spread of the linear predictor over the rows, for "linear"
-    in units of the residual spread. ``classes`` is how many a logistic model tells apart;
-    a schema says so itself. The rest is as in the estimators; ``intervals`` with a level of
-    its own sets it.
+    ``rows`` is a planned number, ``columns`` a number of features, ``model`` one of
+    `confide.objectives.MODELS`: "logistic", "svm" (huberized hinge), "linear", "poisson".
+    ``signal`` is the spread of the linear predictor over the rows, for "linear"
+    in units of the residual spread. ``classes`` is how many a logistic model tells apart.
+    The rest is as in the estimators; ``intervals`` with a level of its own sets it. Fits
+    with a schema are planned by `plan_fit`.
     """
     plain = MODELS.find(model)()
     chosen = MECHANISMS.find(mechanism)() if isinstance(mechanism, str) else mechanism
@@ -294,12 +287,11 @@ def make_plan(
     if wish is not None and wish.variant == "published":
         usual = Neighbours.REPLACE_ONE
     relation = Neighbours.of(usual if neighbours is None else neighbours)
-    features = len(columns.features) if isinstance(columns, Schema) else columns
-    width, norm = _whole("columns", features), _positive("row_norm", row_norm)
+    width, norm = _whole("columns", columns), _positive("row_norm", row_norm)
     target = None if target_bound is None else _positive("target_bound", target_bound)
     slope = None if slope_bound is None else _positive("slope_bound", slope_bound)
     automatic = isinstance(l2, str) and l2 == "auto"
-    several = _several(plain, columns, classes) if slope is None else 2
+    several = _several(plain, classes) if slope is None else 2
     scores = several - 1
     objective = Objective(
         Multinomial(several) if scores > 1 else _clipped(plain, model, target, slope),
@@ -309,14 +301,6 @@ def make_plan(
         target_bound=1.0 if plain.family.identity_link else target,
         responses=scores,
     )
-    if isinstance(columns, Schema):
-        guess = guess_coef_norm_of_columns(
-            objective.loss, columns.weights, len(columns.columns), objective.target_bound
-        )
-        objective = replace(objective, coef_norm_guess=guess)
-        if weighs_records(chosen, wish) and not is_multinomial(objective.loss):
-            most, longest = columns.record_norm(INTERCEPT_HEIGHT), objective.row_norm
-            objective = replace(objective, row_norm=most, longest_row=longest)
     count = _whole("rows", rows)
     whole = check_budget(budget)
     joint = None
@@ -346,10 +330,8 @@ def make_plan(
     return _solve_errors(draft)
 
 
-def _several(loss: Loss, columns: int | Schema, classes: int) -> int:
+def _several(loss: Loss, classes: int) -> int:
     """Return how many classes one loss tells apart: 2 where there is a fit for each."""
-    if isinstance(columns, Schema):
-        classes = len(columns.target.labels or (0, 1))
     count = _whole("classes", classes)
     return count if is_logistic(loss) and 2 < count <= MOST_CLASSES else 2
 
@@ -361,7 +343,7 @@ def _kron(one: Any, other: Array) -> Array:
 
 def compare_mechanisms(
     rows: int,
-    columns: int | Schema,
+    columns: int,
     budget: Budget,
     *,
     model: str = "logistic",

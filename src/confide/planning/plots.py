@@ -1,4 +1,4 @@
-"""A plan as a picture: what privacy and sampling cost against the number of rows."""
+"""A plan as a picture: errors against the number of rows, widths of every column."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from confide.errors import ConfideError
+from confide.planning.fit_plan import SELDOM, FitPlan
 from confide.planning.plan import MOST_ROWS, Plan
 
 DECADES_AROUND = 1.5
@@ -62,6 +63,39 @@ def plot_plan(plan: Plan, *, ax: Any = None) -> Any:
     return axes
 
 
+def plot_fit_plan(plan: FitPlan, *, ax: Any = None) -> Any:
+    """Draw what to expect of every column, as a multiple of its typical effect.
+
+    With intervals it is the likely width and its quartiles, else the error. Columns that
+    have no interval, likely, are named as such. Returns the axes.
+    """
+    axes = _new_axes(len(plan.columns)) if ax is None else ax
+    wide = plan.with_intervals
+    for place, column in enumerate(plan.columns):
+        if wide and not column.identified >= SELDOM:
+            text = "cannot be told by this budget"
+            axes.text(1.0, place, text, va="center", ha="center", color="0.4", size="small")
+            continue
+        effect = column.effect or 1.0
+        middle = (column.width if wide else column.error) / effect
+        if wide:
+            ends = [column.narrow / effect, column.wide / effect]
+            axes.plot(ends, [place, place], color="#2166ac", lw=2, solid_capstyle="butt")
+        axes.plot([middle], [place], "o", color="#b2182b")
+    axes.axvline(1.0, color="0.5", lw=1, ls=":")
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter("")
+    axes.set_yticks(range(len(plan.columns)), [one.name for one in plan.columns])
+    axes.set_ylim(len(plan.columns) - 0.5, -0.5)
+    what = "width of an interval: likely, and quartiles" if wide else "expected error"
+    axes.set_xlabel(f"{what} (1: a typical effect)")
+    title = f"{plan.rows:,} rows, {plan.budget}, {plan.guarantee.neighbours} neighbours"
+    axes.set_title(title, fontsize="medium")
+    axes.grid(visible=True, axis="x", which="major", alpha=0.3)
+    return axes
+
+
 def plot_steps(
     steps: Sequence[int],
     epsilons: Mapping[str, Sequence[float]],
@@ -95,7 +129,7 @@ def _rows_around(rows: int) -> list[int]:
     return sorted({*(round(count) for count in spread), rows})
 
 
-def _new_axes() -> Any:
+def _new_axes(lines: int = 0) -> Any:
     try:
         from matplotlib import pyplot as plt
     except ImportError as absent:
@@ -103,4 +137,5 @@ def _new_axes() -> Any:
             "a plot needs matplotlib, which is not installed: run "
             "pip install 'confide[plots]', or print the plan instead."
         ) from absent
-    return plt.subplots(figsize=(6.4, 4.8), layout="constrained")[1]
+    height = max(4.8, 1.6 + 0.22 * lines)
+    return plt.subplots(figsize=(6.4, height), layout="constrained")[1]

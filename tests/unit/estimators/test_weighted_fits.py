@@ -30,7 +30,7 @@ from confide.mechanisms import (
 )
 from confide.mechanisms.base import WEIGHTED_RECORDS
 from confide.objectives import Clipped, Logistic, Objective, Squared
-from confide.planning import make_plan
+from confide.planning import plan_fit
 from confide.privacy import Neighbours
 
 WEIGHING = {"objective", "output", "adaptive", "admm-objective"}
@@ -144,11 +144,11 @@ def test_a_linear_fit_is_weighed_as_well():
 
 
 def test_a_plan_counts_records_as_a_fit_does():
-    plan = make_plan(4000, SCHEMA, Approx(1, 1e-6))
     model = LogisticRegression(Approx(1, 1e-6), schema=SCHEMA, ranges="public")
+    plan = plan_fit(model, 4000, draws=1)
     release = model.fit(people()).release_
-    assert plan.noise_scale == pytest.approx(release.noise[0].scale)
-    assert plan.ridge == pytest.approx(release.l2)
+    assert plan.main.noise.scale == release.noise[0].scale
+    assert plan.main.objective.strong_convexity == release.l2
 
 
 def test_a_summary_says_that_records_are_weighed_and_a_file_keeps_it(tmp_path):
@@ -175,8 +175,8 @@ def test_intervals_that_believe_the_model_weigh_no_records():
             budget, schema=SCHEMA, intervals=settings, random_state=0
         )
         assert (model.fit(people()).release_.record_norm is not None) is weighs
-        plan = make_plan(4000, SCHEMA, budget, intervals=settings)
-        assert plan.calibration.objective.weighted is weighs
+        plan = plan_fit(model, 4000, draws=1)
+        assert plan.main.objective.weighted is weighs
     target = Objective(Logistic(), 3, longest_row=2.0)
     forced = WithIntervals(ObjectivePerturbation(), Intervals(variant="model-based"))
     with pytest.raises(InvalidParameter, match="where records are weighed"):

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from confide import Number, Schema, Target
 from confide.errors import ConfideError, InvalidParameter, MissingPublicBound
 from confide.estimators import ESTIMATORS as CATALOGUE
 from confide.estimators import (
@@ -26,7 +25,6 @@ from confide.objectives.families import Classes
 from confide.planning import (
     compare_mechanisms,
     make_plan,
-    plan_columns,
     plan_curve,
     plot_plan,
 )
@@ -415,15 +413,3 @@ def test_several_classes_are_planned_as_they_are_fitted(budget, intervals):
     if intervals is not None:
         widths = [line.upper - line.lower for line in model.summary().rows[:5]]
         assert 0.6 < plan.interval_width / np.median(widths) < 1.6
-
-
-def test_a_schema_says_how_many_classes_there_are():
-    columns = (Number("a", 0, 1), Number("b", 0, 1))
-    schema = Schema(columns, Target("y", labels=("p", "q", "r")))
-    budget = Approx(1, 1e-6)
-    plan = make_plan(5000, schema, budget)
-    assert plan.classes == 3
-    assert all(column.error > 0 for column in plan_columns(plan, schema))
-    paid = make_plan(5000, schema, budget, intervals=True)
-    assert all(column.width > 0 for column in plan_columns(paid, schema))
-    assert make_plan(5000, schema, budget, model="svm").classes == 2

@@ -1,0 +1,397 @@
+"""What a fit with a schema will show, foretold from public facts before any table is read.
+
+A plan takes an estimator with all its settings and a number of rows. It supposes many
+tables that such a schema might stand for, follows the fit on each, and tells what is likely
+and between which quartiles it will be.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from sklearn.base import clone
+
+from confide._types import Array
+from confide.errors import InvalidParameter, UnmetNeeds
+from confide.estimators import CalibratedFit
+from confide.mechanisms import Calibration, IntervalCalibration
+from confide.mechanisms.ranges.mechanism import RangesCalibration
+from confide.planning.forecast import (
+    MOST_TRIAL_ROWS,
+    Forecast,
+    follows,
+    forecast,
+    try_release,
+)
+from confide.planning.shapes import Shapes, real_shapes
+from confide.planning.supposition import suppose_table
+from confide.privacy import Approx, Budget, Guarantee, Pure, Zcdp
+
+DRAWS = 25
+"""So many tables are supposed."""
+FEW_DRAWS = 9
+"""And so many in every step of a search."""
+MOSTLY_NOISE = 0.8
+"""From this ratio of error to effect on, a model says more about its noise."""
+USEFUL_RATIO = 0.5
+"""The ratio at which the advice aims."""
+LARGEST_EPSILON = 1000.0
+LARGEST_ROWS = 10**12
+FINE_STEP = 1.05
+"""A search is over when what suffices and what does not are this close."""
+SELDOM = 0.5
+"""Lines that have an interval on a smaller share of the tables have none, likely."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinePlan:
+    """What to expect of one line of a summary, or of the lines of a column together.
+
+    ``effect`` is the size of a typical effect, ``error`` that of the error of what is
+    released; ``width`` is the likely width of an interval, ``narrow`` and ``wide`` are the
+    quartiles over what is not known before a table is read. ``identified`` is on which
+    share of the supposed tables there is an interval at all. Without intervals the last
+    four are NaN.
+    """
+
+    name: str
+    per: str
+    effect: float
+    error: float
+    width: float
+    narrow: float
+    wide: float
+    identified: float
+
+    @property
+    def ratio(self) -> float:
+        """The error as a multiple of the typical effect."""
+        return self.error / self.effect if self.effect else math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class FitPlan:
+    """A fit that was foretold: for every line of its summary, and for every column."""
+
+    model: Any = field(repr=False, compare=False)
+    rows: int
+    fit: CalibratedFit = field(repr=False, compare=False)
+    lines: tuple[LinePlan, ...]
+    columns: tuple[LinePlan, ...]
+    shapes: Shapes = field(repr=False, compare=False)
+    made: dict[Any, "FitPlan"] = field(default_factory=dict, repr=False, compare=False)
+    """Plans for other numbers of rows and other budgets that were asked for already."""
+
+    @property
+    def budget(self) -> Budget:
+        """What the fit will cost a person."""
+        return self.fit.spec.budget
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the fit would promise."""
+        promised = self.fit.calibration.guarantee
+        count = self.fit.spec.rows_per_person
+        if count == 1:
+            return promised
+        return replace(promised.of_persons(count), budget=self.budget)
+
+    @property
+    def main(self) -> Calibration:
+        """How the coefficients are released."""
+        found: Any = self.fit.calibration
+        while isinstance(found, RangesCalibration | IntervalCalibration):
+            found = found.main
+        calibration: Calibration = found
+        return calibration
+
+    @property
+    def with_intervals(self) -> bool:
+        """Whether the fit releases intervals."""
+        return self.fit.spec.intervals is not None
+
+    @property
+    def bought_ranges(self) -> tuple[str, ...]:
+        """The columns whose ranges the fit will buy."""
+        found = self.fit.calibration
+        if not isinstance(found, RangesCalibration):
+            return ()
+        return tuple(query.name for query in found.queries)
+
+    @property
+    def noise_ratio(self) -> float:
+        """How far errors stray the prediction, as a multiple of what it explains."""
+        ratios = [min(column.ratio, 1e3) for column in self.columns]
+        return math.sqrt(float(np.mean(np.square(ratios))))
+
+    def line(self, name: str) -> LinePlan:
+        """Return what to expect of a column, or of a line of the summary, by its name."""
+        known = {one.name: one for one in (*self.lines, *self.columns)}
+        if name not in known:
+            names = [one.name for one in self.columns]
+            raise InvalidParameter("name of a column", f"one of {names}", name)
+        return known[name]
+
+    def with_rows(self, rows: int, draws: int = FEW_DRAWS) -> "FitPlan":
+        """Return the plan for another number of rows."""
+        return self._other(self.model, rows, draws)
+
+    def with_budget(self, budget: Budget, draws: int = FEW_DRAWS) -> "FitPlan":
+        """Return the plan for another budget."""
+        return self._other(clone(self.model).set_params(budget=budget), self.rows, draws)
+
+    def _other(self, model: Any, rows: int, draws: int) -> "FitPlan":
+        key = (model.budget, rows, draws)
+        if key not in self.made:
+            self.made[key] = plan_fit(model, rows, draws=draws, shapes=self.shapes)
+        return self.made[key]
+
+    def smallest_rows(
+        self, name: str, width: float, *, cautious: bool = False
+    ) -> int | None:
+        """Return about the fewest rows with which an interval is so narrow; None if none.
+
+        ``cautious`` asks for it on three of four tables, not on one of two.
+        """
+        reached = _is_narrow(self, name, width, cautious=cautious)
+
+        def enough(rows: float) -> bool:
+            return reached(self.with_rows(round(rows)))
+
+        found = _smallest(enough, float(self.rows), 10.0, LARGEST_ROWS)
+        return None if found is None else math.ceil(float(f"{found:.3g}"))
+
+    def smallest_budget(
+        self, name: str, width: float, *, cautious: bool = False
+    ) -> Budget | None:
+        """Return about the least budget, of the same kind, with which it is so narrow."""
+        reached = _is_narrow(self, name, width, cautious=cautious)
+
+        def enough(epsilon: float) -> bool:
+            return reached(self.with_budget(_resized(self.budget, epsilon)))
+
+        found = _smallest(enough, _size(self.budget), 1e-3, LARGEST_EPSILON)
+        return None if found is None else _resized(self.budget, found)
+
+    def useful_rows(self) -> int | None:
+        """Return about how many rows bring errors to half of a typical effect."""
+
+        def enough(rows: float) -> bool:
+            return self.with_rows(round(rows)).noise_ratio <= USEFUL_RATIO
+
+        found = _smallest(enough, float(self.rows), self.rows, LARGEST_ROWS)
+        return None if found is None else round(float(f"{found:.2g}"))
+
+    def useful_budget(self) -> Budget | None:
+        """Return about which larger budget does so on the planned rows."""
+
+        def enough(epsilon: float) -> bool:
+            return self.with_budget(_resized(self.budget, epsilon)).noise_ratio <= (
+                USEFUL_RATIO
+            )
+
+        start = _size(self.budget)
+        found = _smallest(enough, start, start, LARGEST_EPSILON)
+        return None if found is None else _resized(self.budget, found)
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Return what is fixed before the fit, by name."""
+        main = self.main
+        found = [
+            ("model", type(self.model).__name__),
+            ("mechanism", main.mechanism.name),
+            ("rows", f"{self.rows:,}"),
+            ("columns", f"{len(self.columns)}, as {main.objective.dimension} coefficients"),
+            ("noise", f"{main.noise.kind} {main.noise.scale:.4g}"),
+            ("ridge (l2)", f"{main.objective.strong_convexity:.4g}"),
+        ]
+        if isinstance(self.fit.calibration, RangesCalibration):
+            share = f"{float(self.fit.calibration.share):.0%}"
+            found.append(("ranges", f"{share} of the budget for {len(self.bought_ranges)}"))
+        inner: Any = self.fit.calibration
+        inner = inner.main if isinstance(inner, RangesCalibration) else inner
+        if isinstance(inner, IntervalCalibration):
+            left = " of what is left" if self.bought_ranges else " of the budget"
+            found.append(("intervals", f"{float(1 - inner.split[0]):.0%}{left}"))
+        if not follows(main) and self.rows > MOST_TRIAL_ROWS:
+            found.append(("tried on", f"{MOST_TRIAL_ROWS:,} rows; errors on more are less"))
+        return tuple(found)
+
+    def record(self) -> dict[str, Any]:
+        """Return the plan as plain values, NaN as None."""
+        main = self.main
+        return {
+            "model": type(self.model).__name__,
+            "mechanism": main.mechanism.name,
+            "rows": self.rows,
+            "noise": {"kind": main.noise.kind, "scale": main.noise.scale},
+            "l2": main.objective.strong_convexity,
+            "bought_ranges": list(self.bought_ranges),
+            "noise_ratio": self.noise_ratio,
+            "columns": [_plain(asdict(one)) for one in self.columns],
+            "lines": [_plain(asdict(one)) for one in self.lines],
+        }
+
+    def __str__(self) -> str:
+        left = max(len(name) for name, _ in self.facts())
+        facts = [f"{name:<{left}}  {text}" for name, text in self.facts()]
+        return "\n".join([str(self.guarantee), "", *facts, "", *SUPPOSED])
+
+
+SUPPOSED = (
+    "Supposing",
+    "  - numbers, levels and labels like those of seven public tables, drawn at random,",
+    "    where the schema does not say what is typical or how often levels occur",
+    "  - columns that are related as chance has it, and have equal parts in the target",
+)
+
+
+def plan_fit(
+    model: Any, rows: int, *, draws: int = DRAWS, shapes: Shapes | None = None
+) -> FitPlan:
+    """Foretell a fit of an estimator with a schema; nothing is read and nothing is spent.
+
+    Parameters
+    ----------
+    model : estimator
+        With its budget, schema and all other settings, as for a fit.
+    rows : int
+        A planned number of rows.
+    draws : int
+        How many tables are supposed.
+    shapes : Shapes
+        What columns look like; by default those of real public tables.
+    """
+    whole = isinstance(rows, int | np.integer) and not isinstance(rows, bool)
+    if not whole or not 1 <= rows <= LARGEST_ROWS:
+        raise InvalidParameter("rows", f"from 1 to {LARGEST_ROWS:.0e}", rows)
+    fit, library = model.calibrated(int(rows)), shapes or real_shapes()
+    found = [_follow(model, fit, int(rows), library, k) for k in range(draws)]
+    names = found[0].names
+    effects = np.median([np.abs(one.effects) for one in found], axis=0)
+    errors = np.median([one.errors for one in found], axis=0)
+    widths = np.array([one.widths for one in found])
+    lines = tuple(
+        _line(name, "", effects[j], errors[j], widths[:, j]) for j, name in enumerate(names)
+    )
+    schema = fit.spec.schema
+    columns = tuple(
+        _column(column, _places(column, names), effects, errors, widths)
+        for column in schema.columns
+    )
+    return FitPlan(model, int(rows), fit, lines, columns, library)
+
+
+def _follow(model: Any, fit: CalibratedFit, rows: int, shapes: Shapes, k: int) -> Forecast:
+    table = suppose_table(model, fit, rows, shapes, k)
+    if follows(table.calibration):
+        return forecast(table, rows, k)
+    return try_release(table, rows, k)
+
+
+def _places(column: Any, names: tuple[str, ...]) -> list[int]:
+    """Return which lines are those of a column, for whichever label."""
+    own = set(column.features)
+    return [j for j, name in enumerate(names) if name in own or name.split(": ")[-1] in own]
+
+
+def _column(
+    column: Any, places: list[int], effects: Array, errors: Array, widths: Array
+) -> LinePlan:
+    """Return the middle over the lines of a column."""
+    middle = _median(widths[:, places], axis=1)
+    effect, error = np.median(effects[places]), np.median(errors[places])
+    known = float(np.mean(np.isfinite(widths[:, places])))
+    return replace(_line(column.name, column.per, effect, error, middle), identified=known)
+
+
+def _line(name: str, per: str, effect: float, error: float, widths: Array) -> LinePlan:
+    known = float(np.mean(np.isfinite(widths)))
+    quartiles = [math.nan] * 3
+    if known >= SELDOM:
+        quartiles = np.nanquantile(widths, [0.25, 0.5, 0.75]).tolist()
+    narrow, width, wide = quartiles
+    return LinePlan(name, per, float(effect), float(error), width, narrow, wide, known)
+
+
+def _median(values: Array, axis: int) -> Array:
+    """Return medians of what is known, NaN where less than half is."""
+    known = np.isfinite(values).mean(axis=axis) >= SELDOM
+    safe = np.where(np.isfinite(values), values, np.inf)
+    return np.where(known, np.median(safe, axis=axis), np.nan)
+
+
+def _plain(record: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: None if isinstance(value, float) and not math.isfinite(value) else value
+        for key, value in record.items()
+    }
+
+
+# --------------------------------------------------------------------------------- search
+
+Search: TypeAlias = Callable[[FitPlan], bool]
+
+
+def _is_narrow(plan: FitPlan, name: str, width: float, *, cautious: bool) -> Search:
+    """Return whether a plan makes an interval so narrow."""
+    number = isinstance(width, int | float) and not isinstance(width, bool)
+    if not number or not 0 < width < math.inf:
+        raise InvalidParameter("width", "a positive finite number", width)
+    if not plan.with_intervals:
+        raise InvalidParameter(
+            "intervals", "asked for, where a width is", None, "Try intervals=True."
+        )
+    plan.line(name)
+
+    def reached(other: FitPlan) -> bool:
+        line = other.line(name)
+        return (line.wide if cautious else line.width) <= width
+
+    return reached
+
+
+def _smallest(
+    enough: Callable[[float], bool], start: float, least: float, most: float
+) -> float | None:
+    """Return about the smallest size that is enough; None if none is."""
+
+    def holds(size: float) -> bool:
+        try:
+            return enough(size)
+        except (InvalidParameter, UnmetNeeds):
+            return False
+
+    low = high = start
+    if holds(start):
+        while low > least and holds(low):
+            low, high = max(low / 4, least), low
+        if low == high or holds(low):
+            return low
+    else:
+        while not holds(high):
+            low, high = high, 4 * high
+            if high > most:
+                return None
+    while high / low > FINE_STEP:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _size(budget: Budget) -> float:
+    return float(budget.rho if isinstance(budget, Zcdp) else budget.epsilon)
+
+
+def _resized(budget: Budget, size: float) -> Budget:
+    """Return a budget of the same kind, rounded up to three digits."""
+    short = f"{size:.3g}"
+    match budget:
+        case Approx():
+            return Approx(short, budget.delta)
+        case Zcdp():
+            return Zcdp(short)
+        case _:
+            return Pure(short)

@@ -1,0 +1,351 @@
+"""A supposed table: what a fit would meet, drawn from public facts and real shapes.
+
+Numbers, levels and targets are drawn as `shapes` says, within what a schema declares.
+Ranges are bought from supposed counts, as a fit buys them. Columns follow a common factor,
+each as strongly as chance has it, and all have the same part in the target.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import block_diag
+from scipy.optimize import brentq
+from scipy.special import expit
+
+from confide._types import Array
+from confide.data import Column, Display, Schema
+from confide.estimators import ESTIMATORS, CalibratedFit, FitSpec
+from confide.mechanisms import Calibration
+from confide.mechanisms.ranges.mechanism import (
+    CountNoise,
+    RangeQuery,
+    RangesCalibration,
+    read_range,
+)
+from confide.noise import Entropy, Generator, generator
+from confide.objectives import (
+    MODELS,
+    NORMAL_NODES,
+    Family,
+    is_multinomial,
+    sum_zero_basis,
+)
+from confide.planning.shapes import Shapes, TargetShape
+
+STRONGEST_LINK = 0.95
+"""How strongly a column may follow what all columns have in common: from 0 up to this."""
+LARGEST_SPREAD = 3.0
+"""Log-odds are not supposed to spread farther."""
+LEAST_DEVIATION = 1e-6
+"""Features that vary less are constant."""
+LEAST_MEAN = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SupposedColumn:
+    """Values that are equally likely, or the shares of levels."""
+
+    values: Array
+    shares: Array
+
+    @classmethod
+    def of(cls, column: Column, shapes: Shapes, draw: Generator) -> "SupposedColumn":
+        """Draw a column as far as it is not declared."""
+        nothing = np.empty(0)
+        if column.possible:
+            count = len(column.features) if column.coded else len(column.possible)
+            declared = column.shares
+            known = shapes.levels(count, draw) if declared is None else np.array(declared)
+            return cls(nothing, known)
+        return cls(shapes.number(reach_of(column), column.typical_ends, draw), nothing)
+
+    def moments(self, column: Column) -> tuple[Array, Array]:
+        """Return mean and covariance of the features, in the range of a column."""
+        if column.coded:
+            return self.shares, np.diag(self.shares) - np.outer(self.shares, self.shares)
+        scaled, chances = self.scaled(column)
+        mean = float(chances @ scaled)
+        return np.array([mean]), np.full((1, 1), chances @ (scaled - mean) ** 2)
+
+    def scaled(self, column: Column) -> tuple[Array, Array]:
+        """Return values between −1 and 1 as a fit has them, and their chances."""
+        lower, upper = column.ends
+        values, chances = self.values, np.full(len(self.values), 1.0)
+        if not len(values):
+            values, chances = np.array([lower, upper]), self.shares
+        scaled = np.clip((2 * values - lower - upper) / (upper - lower), -1.0, 1.0)
+        return scaled, chances / chances.sum()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SupposedTarget:
+    """The target of one coding: level and spread of every score, and what is left over.
+
+    ``values`` are what the loss takes, labels or numbers around their level.
+    """
+
+    family: Family
+    levels: Array
+    spreads: Array
+    values: Array
+
+    @property
+    def labelled(self) -> bool:
+        """Whether values are labels."""
+        return self.family.trial_bound is None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Supposition:
+    """First and second moments of features, the intercept's last, and plain coefficients.
+
+    ``mean`` and ``covariance`` are those of a row as a fit scales it; ``coefficients`` have
+    a column for every score.
+    """
+
+    mean: Array
+    covariance: Array
+    coefficients: Array
+
+    @property
+    def second(self) -> Array:
+        """The mean products of two features."""
+        return self.covariance + np.outer(self.mean, self.mean)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SupposedTable:
+    """All that a fit of one or several codings would meet, once ranges are bought.
+
+    ``names`` are those of the lines of a summary, coding by coding; ``lines`` what makes
+    them of coefficients. ``ranges`` are those that were bought.
+    """
+
+    spec: FitSpec
+    calibration: Calibration
+    columns: Mapping[str, SupposedColumn]
+    targets: tuple[SupposedTarget, ...]
+    moments: tuple[Supposition, ...]
+    names: tuple[tuple[str, ...], ...]
+    lines: Array
+    ranges: Mapping[str, tuple[float, float]]
+
+    @property
+    def schema(self) -> Schema:
+        """The schema, with the ranges that were bought."""
+        assert self.spec.schema is not None  # noqa: S101
+        return self.spec.schema
+
+
+def reach_of(part: Any) -> tuple[float, float]:
+    """Return between which ends values are supposed: 0 and 1 where there are no limits."""
+    ends: tuple[float, float] = part.ends
+    known = getattr(part, "has_limits", True) or part.typical is not None
+    return ends if known else (0.0, 1.0)
+
+
+def supposed_range(
+    query: RangeQuery, values: Array, rows: int, noise: CountNoise, entropy: Entropy
+) -> tuple[float, float]:
+    """Buy a range from supposed counts of values."""
+    counts = query.grid.count(query.grid.place(values)) * (rows / len(values))
+    return read_range(query, np.round(counts), noise, entropy)
+
+
+def family_of(model: Any) -> Family:
+    """Return how targets of an estimator are supposed to follow the predictor."""
+    found: Family = MODELS.find(ESTIMATORS[type(model).__name__].model).family
+    return found
+
+
+def suppose_table(
+    model: Any, fit: CalibratedFit, rows: int, shapes: Shapes, number: int
+) -> SupposedTable:
+    """Return one of many tables of so many rows that a fit might meet."""
+    draw, entropy = generator(number), Entropy.seeded(number)
+    spec, calibration, family = fit.spec, fit.calibration, family_of(model)
+    assert spec.schema is not None  # noqa: S101
+    schema = spec.schema
+    columns = {one.name: SupposedColumn.of(one, shapes, draw) for one in schema.columns}
+    labels = schema.target.labels is not None
+    counts = not labels and not family.identity_link
+    count = len(schema.columns)
+    shape = shapes.target(count, labels=labels, counts=counts, draw=draw)
+    values = _target_values(schema.target, shape, shapes, draw, counts=counts)
+    ranges: dict[str, tuple[float, float]] = {}
+    shown = spec
+    if isinstance(calibration, RangesCalibration):
+        known = {name: one.values for name, one in columns.items()}
+        known[schema.target.name] = values
+        for query in calibration.queries:
+            noise = calibration.count_noise
+            found = supposed_range(query, known[query.name], rows, noise, entropy)
+            ranges[query.name] = found
+        parts: Any = schema.parts
+        stated = {
+            name: ends
+            for name, ends in ranges.items()
+            if parts[name].has_limits or parts[name].typical is not None
+        }
+        spec, shown = spec.with_ranges(ranges), spec.with_ranges(stated)
+        calibration = calibration.main
+    height = spec.bounding.height
+    targets = tuple(
+        _target(spec, fit, shape, values=values, family=family, coding=coding, draw=draw)
+        for coding in range(len(fit.task.codings))
+    )
+    moments = tuple(
+        _moments(spec.schema or schema, columns, height, one, draw) for one in targets
+    )
+    display = model.display_by(shown.schema, height)
+    names, lines = _lines(fit, display)
+    return SupposedTable(spec, calibration, columns, targets, moments, names, lines, ranges)
+
+
+def _lines(
+    fit: CalibratedFit, display: Display
+) -> tuple[tuple[tuple[str, ...], ...], Array]:
+    """Return the names of the lines of every coding, and their directions."""
+    classes = fit.task.classes
+    if is_multinomial(fit.task.loss):
+        assert classes is not None  # noqa: S101
+        basis = sum_zero_basis(len(classes))
+        names = tuple(f"{label}: {name}" for label in classes for name in display.names)
+        lines = np.vstack([np.kron(display.matrix, one) for one in basis])
+        return (names,), lines
+    if classes is None or len(fit.task.codings) == 1:
+        return (display.names,), display.matrix
+    named = tuple(tuple(f"{label}: {name}" for name in display.names) for label in classes)
+    return named, display.matrix
+
+
+# ------------------------------------------------------------------------------- targets
+
+
+def _target_values(
+    target: Any, shape: TargetShape, shapes: Shapes, draw: Generator, *, counts: bool
+) -> Array:
+    """Return equally likely numbers of a target; none for labels."""
+    if target.labels is not None:
+        return np.empty(0)
+    lower, upper = reach_of(target)
+    reach = (max(lower, 0.0) if counts else lower, upper)
+    if target.typical is not None:
+        return shapes.number(reach, target.typical, draw)
+    return reach[0] + (reach[1] - reach[0]) * np.array(shape.points)
+
+
+def _target(
+    spec: FitSpec,
+    fit: CalibratedFit,
+    shape: TargetShape,
+    *,
+    values: Array,
+    family: Family,
+    coding: int,
+    draw: Generator,
+) -> SupposedTarget:
+    """Return what a target means for the loss, in the units of the objective."""
+    classes = fit.task.classes
+    if classes is not None:
+        shares = _label_shares(spec.schema, shape, len(classes), draw)
+        spread = min(shape.spread, LARGEST_SPREAD)
+        if is_multinomial(fit.task.loss):
+            levels = np.log(np.maximum(shares, LEAST_MEAN)) @ sum_zero_basis(len(classes))
+            spreads = np.full(len(levels), spread / 2)
+            return SupposedTarget(family, levels, spreads, np.arange(float(len(classes))))
+        own = float(shares[1 if len(classes) == 2 else coding])
+        level = np.array([level_of_log_odds(own, spread)])
+        return SupposedTarget(family, level, np.array([spread]), np.array([-1.0, 1.0]))
+    numbers = spec.kept_numbers(values)
+    mean, deviation = float(np.mean(numbers)), float(np.std(numbers))
+    left = mean + (numbers - mean) * math.sqrt(1 - shape.explained)
+    spread = math.sqrt(shape.explained) * deviation
+    if family.identity_link:
+        return SupposedTarget(family, np.array([mean]), np.array([spread]), left)
+    mean = max(mean, LEAST_MEAN)
+    level, spread = np.array([math.log(mean)]), min(spread / mean, 1.0)
+    return SupposedTarget(family, level, np.array([spread]), np.maximum(left, 0.0))
+
+
+def _label_shares(
+    schema: Schema | None, shape: TargetShape, count: int, draw: Generator
+) -> Array:
+    """Return declared shares of labels, or those of a real table in random order."""
+    declared = None if schema is None else schema.target.share
+    if declared is not None:
+        return np.array(declared) / max(sum(declared), LEAST_MEAN)
+    if count == len(shape.shares):
+        return np.asarray(draw.permutation(np.array(shape.shares)))
+    common = max(shape.shares)
+    others = np.full(count - 1, (1 - common) / (count - 1))
+    return np.asarray(draw.permutation(np.append(others, common)))
+
+
+def level_of_log_odds(share: float, spread: float) -> float:
+    """Return the mean of log-odds that spread so far, for a share of positive labels."""
+    weights = np.exp(-(NORMAL_NODES**2) / 2)
+    weights /= weights.sum()
+    share = min(max(share, LEAST_MEAN), 1 - LEAST_MEAN)
+
+    def excess(level: float) -> float:
+        return float(weights @ expit(level + spread * NORMAL_NODES)) - share
+
+    reach = 20 + 6 * spread
+    return float(brentq(excess, -reach, reach))
+
+
+# --------------------------------------------------------------------------- all columns
+
+
+def _moments(
+    schema: Schema,
+    columns: Mapping[str, SupposedColumn],
+    height: float,
+    target: SupposedTarget,
+    draw: Generator,
+) -> Supposition:
+    """Put columns together, with effects that spread the scores around their levels."""
+    parts = [columns[column.name].moments(column) for column in schema.columns]
+    weights = schema.weights
+    mean = weights * np.concatenate([one for one, _ in parts])
+    blocks = weights[:, None] * block_diag(*(one for _, one in parts)) * weights
+    sizes = [len(one) for one, _ in parts]
+    links, effects = _links_and_effects(blocks, sizes, len(target.spreads), draw)
+    own = block_diag(*(np.outer(one, one) for one in _split(links, sizes)))
+    covariance = blocks - own + np.outer(links, links)
+    reached = np.sqrt(np.sum(effects * (covariance @ effects), axis=0))
+    slopes = effects * (target.spreads / np.maximum(reached, LEAST_DEVIATION))
+    if not height:
+        return Supposition(mean, covariance, slopes)
+    last = (target.levels - mean @ slopes) / height
+    whole = np.pad(covariance, (0, 1))
+    return Supposition(np.append(mean, height), whole, np.vstack([slopes, last]))
+
+
+def _split(whole: Array, sizes: Sequence[int]) -> list[Array]:
+    return np.split(whole, np.cumsum(sizes)[:-1])
+
+
+def _links_and_effects(
+    blocks: Array, sizes: Sequence[int], scores: int, draw: Generator
+) -> tuple[Array, Array]:
+    """Return how features follow the common factor, and effects of equal strength."""
+    links, effects = [], []
+    stop = 0
+    for size in sizes:
+        start, stop = stop, stop + size
+        block = blocks[start:stop, start:stop]
+        directions = draw.standard_normal((size, scores + 1))
+        strength = np.sqrt(np.einsum("jk,jl,lk->k", directions, block, directions))
+        link = draw.uniform(0, STRONGEST_LINK)
+        if strength.min() < LEAST_DEVIATION:
+            directions = np.zeros_like(directions)
+        else:
+            directions /= strength
+        links.append(link * (block @ directions[:, 0]))
+        effects.append(directions[:, 1:])
+    return np.concatenate(links), np.concatenate(effects)
