@@ -11,16 +11,19 @@ The plan supposes otherwise, and says so.
 """
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit
 
+from confide import Category, Number, Schema, Target
+from confide.data import Boolean
 from confide.estimators import (
     LinearRegression,
     LinearSVC,
     LogisticRegression,
     PoissonRegression,
 )
-from confide.planning import make_plan
+from confide.planning import make_plan, plan_fit
 from confide.privacy import Approx, Pure, Zcdp
 
 FITS = 80
@@ -143,3 +146,47 @@ def test_intervals_of_the_planned_width_cover():
     fits = [fitted(plan, simulate(plan, s), s) for s in range(FITS)]
     centred = np.abs(fits - np.mean(fits, axis=0))
     assert np.mean(centred <= plan.interval_width / 2) == pytest.approx(0.9, abs=0.03)
+
+
+COLUMNS = (
+    Number("age", 18, 90, unit="year", typical=(25, 83)),
+    Category("town", ("north", "south", "west"), share=(0.4, 0.4, 0.2)),
+    Boolean("smoker", share=0.5),
+)
+ILL = Schema(COLUMNS, Target("ill", labels=(0, 1), share=(0.5, 0.5)), "clinic")
+DOSE = Schema(COLUMNS, Target("dose", lower=0, upper=100, typical=(30, 70)), "clinic")
+
+
+def people(rows, seed, effects):
+    """Draw even ages, towns with their shares, unrelated columns."""
+    rng = np.random.default_rng(seed)
+    age = rng.uniform(18, 90, rows)
+    town = rng.choice(3, rows, p=[0.4, 0.4, 0.2])
+    smoker = rng.integers(0, 2, rows)
+    eta = effects[0] * (age - 54) + effects[1] * (town - 1) + effects[2] * (smoker - 0.5)
+    towns = np.array(["north", "south", "west"])[town]
+    return pd.DataFrame({"age": age, "town": towns, "smoker": smoker}), eta, rng
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("schema", [ILL, DOSE], ids=["classes", "number"])
+@pytest.mark.parametrize("epsilon", ["1", "0.2"])
+def test_errors_of_fits_with_a_schema(schema, epsilon):
+    """Root mean squares over 25 seeded fits, within a factor of 2.5 of the plan."""
+    rows, budget, numeric = 3000, Approx(epsilon, "1e-6"), schema is DOSE
+    kind = LinearRegression if numeric else LogisticRegression
+    effects = (0.4, 6.0, 8.0) if numeric else (0.02, 0.4, 0.5)
+    errors = []
+    for seed in range(25):
+        table, eta, rng = people(rows, seed, effects)
+        table["dose"] = 50 + eta + rng.normal(0, 10, rows)
+        table["ill"] = rng.random(rows) < expit(eta)
+        fit = kind(budget, schema=schema, ranges="public", random_state=seed).fit(table)
+        lines = {row.name: row.estimate for row in fit.summary().rows}
+        found = (lines["age (per year)"], lines["town=west"], lines["smoker"])
+        errors.append(np.subtract(found, effects))
+    shown = np.sqrt(np.mean(np.square(errors), axis=0))
+    plan = plan_fit(kind(budget, schema=schema, ranges="public"), rows)
+    told = [plan.line(name).error for name in ("age", "town=west", "smoker")]
+    assert np.all(shown < 2.5 * np.array(told))
+    assert np.all(shown > np.array(told) / 2.5)
