@@ -52,8 +52,8 @@ class LinePlan:
     ``effect`` is the size of a typical effect, ``error`` that of the error of what is
     released; ``width`` is the likely width of an interval, ``narrow`` and ``wide`` are the
     quartiles over what is not known before a table is read. ``identified`` is on which
-    share of the supposed tables there is an interval at all. Without intervals the last
-    four are NaN.
+    share of the supposed tables there is an interval at all; quartiles are over these.
+    Without intervals widths are NaN. ``widths`` has that on every table.
     """
 
     name: str
@@ -64,6 +64,11 @@ class LinePlan:
     narrow: float
     wide: float
     identified: float
+    widths: tuple[float, ...] = field(default=(), repr=False, compare=False)
+
+    def narrower(self, width: float) -> float:
+        """Return on which share of the supposed tables the interval is no wider."""
+        return float(np.mean([one <= width for one in self.widths]))
 
     @property
     def ratio(self) -> float:
@@ -313,7 +318,10 @@ def _line(name: str, per: str, effect: float, error: float, widths: Array) -> Li
     if known >= SELDOM:
         quartiles = np.nanquantile(widths, [0.25, 0.5, 0.75]).tolist()
     narrow, width, wide = quartiles
-    return LinePlan(name, per, float(effect), float(error), width, narrow, wide, known)
+    each = tuple(widths.tolist())
+    return LinePlan(
+        name, per, float(effect), float(error), width, narrow, wide, known, each
+    )
 
 
 def _median(values: Array, axis: int) -> Array:
@@ -327,6 +335,7 @@ def _plain(record: dict[str, Any]) -> dict[str, Any]:
     return {
         key: None if isinstance(value, float) and not math.isfinite(value) else value
         for key, value in record.items()
+        if key != "widths"
     }
 
 
@@ -347,8 +356,7 @@ def _is_narrow(plan: FitPlan, name: str, width: float, *, cautious: bool) -> Sea
     plan.line(name)
 
     def reached(other: FitPlan) -> bool:
-        line = other.line(name)
-        return (line.wide if cautious else line.width) <= width
+        return other.line(name).narrower(width) >= (0.75 if cautious else 0.5)
 
     return reached
 

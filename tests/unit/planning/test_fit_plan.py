@@ -199,18 +199,18 @@ def test_several_classes_have_lines_for_each(kind):
 
 @pytest.mark.slow
 def test_rows_and_budgets_for_a_width():
-    plan = plan_fit(LinearRegression(BUDGET, schema=DOSE, intervals=True), 20_000, draws=9)
-    goal = plan.line("smoker").width / 3
+    little = Approx("0.1", "1e-6")
+    model = LinearRegression(little, schema=DOSE, intervals=True)
+    plan = plan_fit(model, 100_000, draws=9)
+    goal = plan.line("smoker").width / 1.2
     rows = plan.smallest_rows("smoker", goal)
-    assert plan.with_rows(rows).line("smoker").width <= 1.02 * goal
-    assert plan.with_rows(rows // 2).line("smoker").width > goal
+    assert plan.with_rows(rows).line("smoker").narrower(1.02 * goal) >= 0.5
+    assert plan.with_rows(rows // 2).line("smoker").narrower(goal) < 0.5
+    assert plan.smallest_rows("smoker", goal, cautious=True) >= rows
     budget = plan.smallest_budget("smoker", goal)
     assert type(budget) is Approx
-    assert budget.delta == BUDGET.delta
-    assert plan.with_budget(budget).line("smoker").width <= 1.02 * goal
-    assert plan.smallest_rows("smoker", goal, cautious=True) >= rows
-    less = plan.smallest_rows("smoker", 3 * goal * 1.5)
-    assert less < plan.rows
+    assert budget.delta == little.delta
+    assert plan.with_budget(budget).line("smoker").narrower(1.02 * goal) >= 0.5
 
 
 def test_no_budget_makes_up_for_too_few_rows():
@@ -278,8 +278,7 @@ def test_the_command_shows_columns_in_their_units(tmp_path):
 def test_the_command_warns_of_noise_and_says_what_it_takes(tmp_path):
     text = planned(tmp_path, "--rows", "300", "--epsilon", "0.05")
     assert "Warning: at this budget the model will be mostly noise" in text
-    assert "rows" in text.split("Warning")[1]
-    assert "a budget of about" in text.split("Warning")[1]
+    assert "rows or fewer columns" in text.split("Warning")[1]
     assert "--intervals only" in text
 
 
