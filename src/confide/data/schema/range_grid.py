@@ -12,10 +12,12 @@ import numpy as np
 
 from confide._types import AnyArray, Array
 
-PARTS = 8
+PARTS = 64
 """Into so many equal parts every cell is divided."""
 LOWEST_OCTAVE, HIGHEST_OCTAVE = -20, 60
 """Numbers between 2^-20 and 2^60 in size are told apart; beyond lie the outermost cells."""
+DAY_OCTAVES = 22.0
+"""All days that a calendar has lie within so many octaves of days."""
 USUAL_SPAN = (-(2.0**HIGHEST_OCTAVE), 2.0**HIGHEST_OCTAVE)
 LARGEST_DOUBLE = float(np.finfo(np.float64).max)
 WHOLE_REACH = (-LARGEST_DOUBLE, LARGEST_DOUBLE)
@@ -64,6 +66,14 @@ class RangeGrid:
         inside = edges[(edges > first) & (edges < last)]
         return cls(np.concatenate([[lower], inside, [upper]]))
 
+    @classmethod
+    def of_days(cls, lower: float, upper: float, origin: float) -> "RangeGrid":
+        """Return the cells between two days: octaves of days before and after an origin."""
+        octaves = np.exp2(np.arange(DAY_OCTAVES))
+        edges = origin + np.concatenate([-octaves[::-1], [0.0], octaves])
+        inside = edges[(edges > lower) & (edges < upper)]
+        return cls(np.concatenate([[lower], inside, [upper]]))
+
     @property
     def cells(self) -> int:
         """How many cells there are."""
@@ -97,22 +107,15 @@ class RangeGrid:
         found = np.bincount(places[places >= 0], minlength=self.cells * PARTS)
         return found.reshape(self.cells, PARTS).astype(np.float64)
 
-    def divided(self, parts: AnyArray) -> Array:
-        """Return the edges of cells of which each is divided into so many equal parts."""
-        inner = [
-            np.linspace(low, high, count + 1)[:-1]
-            for low, high, count in zip(
-                self.edges[:-1], self.edges[1:], parts.tolist(), strict=True
-            )
-        ]
-        return np.concatenate([*inner, self.edges[-1:]])
+    def edges_at(self, places: AnyArray) -> Array:
+        """Return the lower edges of parts; that after the last part is the upper end."""
+        cell, part = np.divmod(places, PARTS)
+        own = np.minimum(cell, self.cells - 1)
+        lower = self.edges[own]
+        inside = lower + (self.edges[own + 1] - lower) * (part / PARTS)
+        return np.where(cell == self.cells, self.edges[-1], inside)
 
 
-def regroup(counts: Array, parts: AnyArray) -> Array:
-    """Return the counts of cells of which each is divided into so many equal parts."""
-    return np.concatenate(
-        [
-            row.reshape(count, -1).sum(axis=1)
-            for row, count in zip(counts, parts, strict=True)
-        ]
-    )
+def counts_between(counts: Array, places: AnyArray) -> Array:
+    """Return how many values lie from each of some places, by parts, up to the next."""
+    return np.add.reduceat(counts.ravel(), places[:-1])

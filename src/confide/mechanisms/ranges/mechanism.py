@@ -16,7 +16,7 @@ from confide._types import AnyArray, Array
 from confide.accounting import Event, GaussianEvent, PureEvent
 from confide.data.matrix.sums import MAX_ROWS
 from confide.data.rows.in_memory import Rows
-from confide.data.schema.range_grid import PARTS, RangeGrid, regroup
+from confide.data.schema.range_grid import PARTS, RangeGrid, counts_between
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import (
     Calibration,
@@ -40,13 +40,16 @@ LOOKS = 2
 """Every value is counted twice: in a cell, and in one that may be a part of it."""
 USUAL_SHARE = Fraction(1, 10)
 USUAL_TAIL = 0.01
-FALSE_ALARMS = 0.01
-"""How many cells without values seem to have some, on average, where a tail is nothing.
+FALSE_ALARMS, CLOSER_ALARMS = 0.01, 0.05
+"""How many cells without values seem to have some, on average, where a tail is nothing:
+in the first look, and in the second, where they are near the others.
 
 Runs of cells are looked at as well: they make it about four times as many."""
-DOUBT = 0.05
+PIECE_DEVIATIONS = 7
+"""Pieces of the second look are so large that on average they hold so many noises."""
+DOUBT = 0.1
 """A cell may hold as much more than it seems to as noise exceeds with this chance."""
-EXTENSION = 0.5
+EXTENSION = 0.4
 """By such a share of itself, on either side, a range is extended over doubtful cells."""
 MOST_BEYOND = 0.25
 """More than such a share of the values must not seem to lie, within a deviation of the
@@ -256,65 +259,106 @@ def buy(
         query.name: read_range(query, table, noise, entropy)
         for query, table in zip(queries, counts, strict=True)
     }
-    return RangeRelease(found, share, NoiseRecord(noise.kind, noise.scale, "counts"))
+    ranges = {name: ends for name, (ends, _) in found.items()}
+    hidden = tuple(name for name, (_, stands_out) in found.items() if not stands_out)
+    record = NoiseRecord(noise.kind, noise.scale, "counts")
+    return RangeRelease(ranges, share, record, hidden)
 
 
 def read_range(
     query: RangeQuery, counts: Array, noise: CountNoise, entropy: Entropy
-) -> tuple[float, float]:
-    """Return a range for private counts, by post-processing of two noisy looks at them.
+) -> tuple[tuple[float, float], bool]:
+    """Return a range for private counts, and whether any values stand out of the noise.
 
-    The first look is at whole cells. The second divides those in which the range seems to
-    lie, the more the fewer they are; what both say of a cell is weighed together.
+    Both are post-processing of two noisy looks. The first is at whole cells. The second is
+    at pieces of equal width where the range seems to lie and beside it, the more the
+    clearer the values stand out; what both say of a piece is weighed together.
     """
     grid = query.grid
     cells = publish(counts.sum(axis=1), noise, entropy, MAX_ROWS)
-    first = _bracket(query, cells, np.ones(grid.cells), noise)
-    parts = np.ones(grid.cells, dtype=np.intp)
-    parts[first] = _parts_of_a_cell(first.stop - first.start)
-    closer = publish(regroup(counts, parts), noise, entropy, MAX_ROWS)
-    merged, variance = _merge(cells, closer, parts)
-    edges = grid.divided(parts)
-    found = _bracket(query, merged, variance, noise)
-    most = merged + noise.exceeded(DOUBT) * np.sqrt(variance)
+    seen = _bracket(query, cells, np.eye(grid.cells), noise, FALSE_ALARMS)
+    first = _fallback(query, cells) if seen is None else seen
+    near = slice(max(0, first.start - 1), min(grid.cells, first.stop + 1))
+    width = float(grid.edges[first.stop] - grid.edges[first.start])
+    cuts = _pieces(grid, near, width / _piece_count(float(cells[first].sum()), noise))
+    closer = publish(counts_between(counts, cuts), noise, entropy, MAX_ROWS)
+    merged, covariance = _merge(cells, closer, cuts)
+    edges = grid.edges_at(cuts)
+    inner = slice(int(near.start > 0), len(merged) - int(near.stop < grid.cells))
+    again = _bracket(query, merged[inner], covariance[inner, inner], noise, CLOSER_ALARMS)
+    if again is None:
+        low = int(np.searchsorted(cuts, first.start * PARTS, side="right")) - 1
+        found = slice(low, int(np.searchsorted(cuts, first.stop * PARTS)))
+    else:
+        found = slice(again.start + inner.start, again.stop + inner.start)
+    most = merged + noise.exceeded(DOUBT) * np.sqrt(np.diag(covariance))
     found = _extended(found, edges, most, query)
     if query.has_limits:
-        found = _safe(found, merged, noise.deviation(1) * np.sqrt(variance))
+        found = _safe(found, merged, noise.deviation(1) ** 2 * covariance)
     lower, upper = float(edges[found.start]), float(edges[found.stop])
-    return lower if query.lower_tail else grid.ends[0], upper
+    ends = (lower if query.lower_tail else grid.ends[0], upper)
+    return ends, seen is not None or again is not None
 
 
-def _parts_of_a_cell(cells: int) -> int:
-    """Return into how many parts each of some cells is divided: 8 of one, 4 of two, ..."""
-    return max(1, PARTS >> max(0, cells - 1).bit_length())
+def _fallback(query: RangeQuery, cells: Array) -> slice:
+    """Return all cells where they have limits, and the fullest where they have none."""
+    fullest = int(np.argmax(cells))
+    return slice(0, len(cells)) if query.has_limits else slice(fullest, fullest + 1)
 
 
-def _merge(cells: Array, parts: Array, divisions: AnyArray) -> tuple[Array, Array]:
-    """Weigh noisy counts of cells and of their parts together, by least squares.
+def _piece_count(values: float, noise: CountNoise) -> float:
+    """Return into how many pieces, a power of two, so many values are divided."""
+    share = values / (PIECE_DEVIATIONS * noise.deviation(1))
+    return float(np.clip(2.0 ** np.round(np.log2(max(share, 1.0))), 1, PARTS))
 
-    Returns counts of parts, and their variances in units of that of the noise.
+
+def _pieces(grid: RangeGrid, near: slice, width: float) -> AnyArray:
+    """Return where pieces of about some width begin, counted in parts of cells.
+
+    Wide cells are divided into equal pieces and narrow ones taken together; what lies below
+    the cells near the range is one piece, and what lies above.
     """
-    starts = np.cumsum(divisions) - divisions
-    rest = cells - np.add.reduceat(parts, starts)
-    weight = np.repeat(1 / (1 + divisions), divisions)
-    return parts + np.repeat(rest, divisions) * weight, 1 - weight
+    cuts, last = [0] if near.start else [], -math.inf
+    for cell in range(near.start, near.stop):
+        lower, upper = (float(edge) for edge in grid.edges[cell : cell + 2])
+        count = min(PARTS, 2 ** round(math.log2(max(upper / width - lower / width, 1.0))))
+        if count > 1 or lower - last >= width:
+            cuts.extend(cell * PARTS + PARTS // count * part for part in range(count))
+            last = lower if count == 1 else upper - width
+    cuts.append(near.stop * PARTS)
+    if near.stop < grid.cells:
+        cuts.append(grid.cells * PARTS)
+    return np.array(cuts)
 
 
-def _bracket(query: RangeQuery, counts: Array, variance: Array, noise: CountNoise) -> slice:
-    """Return the cells from the lower quantile to the upper one.
+def _merge(cells: Array, closer: Array, cuts: AnyArray) -> tuple[Array, Array]:
+    """Weigh noisy counts of cells and of pieces together, by least squares.
 
-    Without any cell that noise does not explain they are all cells, or the fullest where
-    these have no limits to fall back on.
+    A piece is some cells, or a part of one. Returns counts of pieces, and their covariance
+    in units of the variance of the noise.
+    """
+    first, after = cuts[:-1] // PARTS, -(-cuts[1:] // PARTS)
+    same = first[:, None] == first
+    covariance = np.eye(len(closer)) - same / (same.sum(axis=1) + after - first)
+    sums = np.concatenate([[0.0], np.cumsum(cells)])
+    rest = sums[after] - sums[first] - same @ closer
+    return closer + rest * (1 - np.diag(covariance)), covariance
+
+
+def _bracket(
+    query: RangeQuery, counts: Array, covariance: Array, noise: CountNoise, alarms: float
+) -> slice | None:
+    """Return the cells from the lower quantile to the upper one, None if noise hides all.
+
+    The covariance is in units of the variance of the noise.
     """
     total = max(0.0, float(counts.sum()))
-    margin = noise.exceeded(FALSE_ALARMS / len(counts))
-    lower = _first_beyond(counts, variance, query.lower_tail * total, margin)
-    upper = _first_beyond(counts[::-1], variance[::-1], query.upper_tail * total, margin)
+    margin = noise.exceeded(alarms / len(counts))
+    turned = covariance[::-1, ::-1]
+    lower = _first_beyond(counts, covariance, query.lower_tail * total, margin)
+    upper = _first_beyond(counts[::-1], turned, query.upper_tail * total, margin)
     if lower is None or upper is None:
-        if query.has_limits:
-            return slice(0, len(counts))
-        lower = int(np.argmax(counts))
-        return slice(lower, lower + 1)
+        return None
     low, high = sorted((lower, len(counts) - 1 - upper))
     return slice(low, high + 1)
 
@@ -341,34 +385,40 @@ def _extended(found: slice, edges: Array, most: Array, query: RangeQuery) -> sli
     return slice(low, high)
 
 
-def _safe(found: slice, counts: Array, deviations: Array) -> slice:
+def _safe(found: slice, counts: Array, covariance: Array) -> slice:
     """Move ends apart until few values can lie beyond them.
 
     Where noise hides most cells the few that stand out are a small part of the values.
     """
     last = len(counts) - found.stop
-    low = _last_with_few_before(found.start, counts, deviations)
-    high = _last_with_few_before(last, counts[::-1], deviations[::-1])
+    low = _last_with_few_before(found.start, counts, covariance)
+    high = _last_with_few_before(last, counts[::-1], covariance[::-1, ::-1])
     return slice(low, len(counts) - high)
 
 
-def _last_with_few_before(most: int, counts: Array, deviations: Array) -> int:
+def _last_with_few_before(most: int, counts: Array, covariance: Array) -> int:
     """Return the last cell, up to ``most``, before which no more than a share can lie."""
     allowed = MOST_BEYOND * max(0.0, float(counts.sum()))
-    before = np.concatenate([[0.0], np.cumsum(counts[:most])])
-    spread = np.concatenate([[0.0], np.sqrt(np.cumsum(deviations[:most] ** 2))])
-    return int(np.flatnonzero(before + spread <= allowed)[-1]) if allowed else 0
+    sums, spread = _sums_from_the_first(counts, covariance)
+    before = (sums + np.sqrt(np.diag(spread)))[: most + 1]
+    return int(np.flatnonzero(before <= allowed)[-1]) if allowed else 0
 
 
-def _first_beyond(counts: Array, variance: Array, tail: float, margin: float) -> int | None:
-    """Return the first cell at which some run of cells holds more than a tail and noise.
-
-    Of a run of cells the noise has the root of their variances added up.
-    """
-    sums = np.concatenate([[0.0], np.cumsum(counts)])
-    spread = np.concatenate([[0.0], np.cumsum(variance)])
+def _first_beyond(
+    counts: Array, covariance: Array, tail: float, margin: float
+) -> int | None:
+    """Return the first cell at which some run of cells holds more than a tail and noise."""
+    sums, spread = _sums_from_the_first(counts, covariance)
+    own = np.diag(spread)
     for stop in range(1, len(sums)):
-        held = sums[stop] - sums[:stop]
-        if (held > tail + margin * np.sqrt(spread[stop] - spread[:stop])).any():
+        variance = own[stop] + own[:stop] - 2 * spread[stop, :stop]
+        if (sums[stop] - sums[:stop] > tail + margin * np.sqrt(variance)).any():
             return stop - 1
     return None
+
+
+def _sums_from_the_first(counts: Array, covariance: Array) -> tuple[Array, Array]:
+    """Return what the first cells hold together, none of them at first, and covariances."""
+    spread = np.zeros((len(counts) + 1, len(counts) + 1))
+    spread[1:, 1:] = np.cumsum(np.cumsum(covariance, axis=0), axis=1)
+    return np.concatenate([[0.0], np.cumsum(counts)]), spread
