@@ -34,7 +34,7 @@ def queries(count, lower=None, upper=None):
 
 def looks(grid, values):
     """Return what two looks see, with all cells divided in the second."""
-    counts = grid.count(grid.place(np.array(values)))
+    counts = grid.count(np.array(values))
     return np.concatenate([counts.sum(axis=1), counts.ravel()])
 
 
@@ -158,7 +158,7 @@ def test_a_range_is_two_edges_of_the_grid(limits, seed, noise):
     values = kinds[seed % len(kinds)]
     grid = RangeGrid.between(*limits)
     query = RangeQuery("x", grid, 0.01, 0.01, None not in limits)
-    counts = grid.count(grid.place(values))
+    counts = grid.count(values)
     (lower, upper), _ = read_range(query, counts, noise, Entropy.seeded(seed))
     edges = grid.edges_at(np.arange(grid.cells * PARTS + 1))
     assert lower < upper
@@ -169,7 +169,7 @@ def test_a_range_is_two_edges_of_the_grid(limits, seed, noise):
 def test_parts_add_up_to_cells():
     grid = RangeGrid.between(0.0, 100.0)
     values = np.random.default_rng(0).uniform(0, 100, 500)
-    counts = grid.count(grid.place(values))
+    counts = grid.count(values)
     last = (grid.cells - 1) * PARTS
     places = np.array([0, 3 * PARTS, last - PARTS, last, last + PARTS // 4, last + PARTS])
     found, _ = np.histogram(values, grid.edges_at(places))
@@ -225,7 +225,7 @@ def test_generous_limits_are_narrowed(limits, values, wanted):
     """Twenty purchases: ends within the width of the values, none cut off by a tenth."""
     grid = RangeGrid.between(*limits)
     query = RangeQuery("x", grid, 0.01, 0.01, None not in limits)
-    counts = grid.count(grid.place(values))
+    counts = grid.count(values)
     width = wanted[1] - wanted[0]
     for seed in range(20):
         ends, seen = read_range(query, counts, Gaussian(60.0), Entropy.seeded(seed))
@@ -243,7 +243,7 @@ def test_few_rows_are_not_cut_to_what_stands_out(rows, scale):
     """
     grid = RangeGrid.between(0.0, 100.0)
     values = np.random.default_rng(0).normal(50, 15, rows)
-    counts = grid.count(grid.place(values))
+    counts = grid.count(values)
     query = RangeQuery("x", grid, 0.01, 0.01, True)
     beyond = []
     for seed in range(100):

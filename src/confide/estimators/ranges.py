@@ -157,6 +157,7 @@ def _queries(schema: Schema, tail: float) -> tuple[RangeQuery, ...]:
 def _count(X: Any, cells: CountCells) -> list[Array]:
     table = parted_table(X, None)
     if table is not None:
-        return count_in_parts(table, cells, beside=False)
+        counts, _ = count_in_parts(table, cells, beside=False)
+        return counts
     schema = cells.schema
     return list(cells(schema.kept(read_table(X, schema)), None))

@@ -8,7 +8,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from confide import Date, Number, Target
-from confide.data.schema.range_grid import PARTS
+from confide.data.schema.range_grid import PARTS, RangeGrid
 from confide.errors import InvalidParameter
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
@@ -88,6 +88,43 @@ def test_limits_that_leave_no_room_are_refused(limits, transform):
         Number("x", *limits, transform=transform)
     with pytest.raises(InvalidParameter, match="range of target"):
         Target("y", lower=1e100, range="private")
+
+
+@given(
+    st.lists(st.floats() | st.integers(-90, 90).map(float), max_size=40),
+    st.sampled_from(
+        [
+            (None, None),
+            (-40.0, 40.0),
+            (17.0, 90.0),
+            (-125.0, -114.0),
+            (0.0, 1e9),
+            (-64.0, 1.0),
+        ]
+    ),
+)
+@example(
+    [-0.0, 0.0, -1.0, -2.0, -64.0, np.inf, -np.inf, np.nan, 5e-324, -5e-324], (None,) * 2
+)
+def test_values_are_counted_where_each_is_placed(values, limits):
+    grid = RangeGrid.between(*limits)
+    places = grid.place(np.array(values, dtype=float))
+    each = np.bincount(places[places >= 0], minlength=grid.cells * PARTS)
+    assert (grid.count(np.array(values)).ravel() == each).all()
+
+
+def test_numbers_of_negative_columns_are_counted_together(monkeypatch):
+    """Cells between powers of two need no second look at any value."""
+    grid = RangeGrid.between(-40.0, 40.0)
+    looked_at, place = [], RangeGrid.place
+    monkeypatch.setattr(
+        RangeGrid,
+        "place",
+        lambda grid, some: looked_at.append(len(some)) or place(grid, some),
+    )
+    values = np.random.default_rng(0).normal(size=100_000)
+    assert grid.count(values).sum() == 100_000
+    assert sum(looked_at) < 5_000
 
 
 DAYS = st.dates()
