@@ -234,6 +234,27 @@ def test_generous_limits_are_narrowed(limits, values, wanted):
         assert wanted[1] - width / 10 <= ends[1] <= wanted[1] + width / 2
 
 
+@pytest.mark.parametrize(
+    ("limits", "wanted"),
+    [
+        ((0.0, 1.0), (0.0, 1.0)),
+        ((0.0, 1e9), (0.0, 1.0)),
+        ((None, None), (0.0, 1.0)),
+        ((0.0, 0.5), (0.0, 0.5)),
+        ((-3.0, 0.0), (-1.0, 0.0)),
+        ((0.0, 2e-100), (0.0, 2e-100)),
+    ],
+)
+def test_a_column_that_is_nearly_always_zero_has_a_range_of_one(limits, wanted):
+    """Effects are per unit: none is told per millionth of a unit."""
+    grid = RangeGrid.between(*limits)
+    query = RangeQuery("x", grid, 0.01, 0.01, None not in limits)
+    counts = grid.count(np.zeros(20_000))
+    for seed in range(10):
+        ends, _ = read_range(query, counts, Gaussian(40.0), Entropy.seeded(seed))
+        assert ends == wanted
+
+
 @pytest.mark.parametrize(("rows", "scale"), [(500, 46.0), (100, 10.0)])
 def test_few_rows_are_not_cut_to_what_stands_out(rows, scale):
     """Where noise hides most cells, one that does not is no range.

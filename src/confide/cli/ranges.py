@@ -92,6 +92,8 @@ def ranges(
     print_table(("column", "lower", "upper"), found.lines)
     if found.caution:
         console.print(f"\nHidden: {found.caution}.", markup=False, soft_wrap=True)
+    if book is None:
+        console.print("\n[dim]No ledger was given: this spending is booked nowhere.[/dim]")
     console.print(
         f"\nWritten to {out}. Next: confide fit {table} --schema {out} ...",
         markup=False,

@@ -67,7 +67,7 @@ def hidden_ranges(names: Sequence[str]) -> str:
 
 def show_end(end: float | str | date) -> str:
     """Return an end of a range for readers."""
-    return str(end) if isinstance(end, str | date) else f"{end:.4g}"
+    return str(end) if isinstance(end, str | date) else f"{end:.6g}"
 
 
 def _some(names: Sequence[str]) -> str:

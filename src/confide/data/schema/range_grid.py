@@ -16,6 +16,7 @@ PARTS = 64
 """Into so many equal parts every cell is divided."""
 LOWEST_OCTAVE, HIGHEST_OCTAVE = -20, 60
 """Numbers between 2^-20 and 2^60 in size are told apart; beyond lie the outermost cells."""
+SMALLEST_NUMBER = 2.0**LOWEST_OCTAVE
 KEY_SHIFT, KEYS = 46, 2**18
 """Of the 64 bits of a double the first 18 are sign, exponent and six more."""
 DAY_OCTAVES = 22.0

@@ -16,7 +16,12 @@ from confide._types import AnyArray, Array
 from confide.accounting import Event, GaussianEvent, PureEvent
 from confide.data.matrix.sums import MAX_ROWS
 from confide.data.rows.in_memory import Rows
-from confide.data.schema.range_grid import PARTS, RangeGrid, counts_between
+from confide.data.schema.range_grid import (
+    PARTS,
+    SMALLEST_NUMBER,
+    RangeGrid,
+    counts_between,
+)
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import (
     Calibration,
@@ -295,10 +300,22 @@ def read_range(
     found = _extended(found, edges, most, query)
     if query.has_limits:
         found = _safe(found, merged, noise.deviation(1) ** 2 * covariance)
-    lower, upper = float(edges[found.start]), float(edges[found.stop])
-    ends = (lower if query.lower_tail else grid.ends[0], upper)
+    lower = float(edges[found.start]) if query.lower_tail else grid.ends[0]
+    ends = _rounded(lower, float(edges[found.stop]), grid)
     # The fullest of many noisy cells seems full at the second look too.
     return ends, seen is not None or (query.has_limits and again is not None)
+
+
+def _rounded(lower: float, upper: float, grid: RangeGrid) -> tuple[float, float]:
+    """Take ends next to 0 for 0; where both are, the range goes to 1, or to a limit.
+
+    Of a column that seems to be 0 almost always effects are then per unit as usual.
+    """
+    first, last = grid.ends
+    low, high = (0.0 if abs(end) <= SMALLEST_NUMBER else end for end in (lower, upper))
+    if low == high == 0.0:
+        low, high = (0.0, 1.0) if last > 0 else (-1.0, 0.0)
+    return max(low, first), min(high, last)
 
 
 def _fallback(query: RangeQuery, cells: Array) -> slice:
