@@ -70,7 +70,7 @@ TRIED = """
     extended over doubtful pieces, MOST_BEYOND how many values may lie beyond an end at
     most; tail and share are those of `Ranges`. Whether ranges are bought at all follows
     from how many deviations of the noise a twentieth of the rows is: half a one with normal
-    noise, 2.75 with Laplace noise. "Chosen by the others" is what the rule takes without
+    noise, 0.8 with Laplace noise. "Chosen by the others" is what the rule takes without
     the table; the score next to it is that on the table left out.
 """
 SPREAD = """

@@ -60,11 +60,11 @@ MOST_BEYOND = 0.25
 """More than such a share of the values must not seem to lie, within a deviation of the
 noise, beyond an end that could be where the limits are."""
 NEEDED_TAIL = 0.05
-NEEDED_DEVIATIONS: Mapping[type[Any], float] = {Gaussian: 0.5, Laplace: 2.75}
+NEEDED_DEVIATIONS: Mapping[type[Any], float] = {Gaussian: 0.5, Laplace: 0.8}
 """Ranges are worth their price if such a share of the rows is so many noises long.
 
 With less they are hardly ever found, but then the limits stay as they are: it costs
-little to try. Laplace noise at times shows what is not there."""
+little to try. Laplace noise at times shows what is not there, so it needs more."""
 ROWS_IF_UNKNOWN: Mapping[type[Any], int] = {Gaussian: 30_000, Laplace: 10_000}
 """What is supposed of tables whose number of rows is private and not declared."""
 
