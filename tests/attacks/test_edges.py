@@ -21,7 +21,7 @@ from confide import (
 )
 from confide.data import Category, Number, Target, open_table
 from confide.errors import ClaimedGuarantee, InvalidData
-from confide.mechanisms import MECHANISMS
+from confide.mechanisms import MECHANISMS, Intervals
 from confide.selection import (
     SELECTORS,
     HardThresholding,
@@ -91,10 +91,12 @@ def test_selectors_choose_from_no_rows(name, relation):
 
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_intervals_of_no_rows_are_wide(relation):
-    model = linear(intervals=True, neighbours=relation)
+    model = linear(intervals=Intervals(of="penalised"), neighbours=relation)
+    plain = linear(intervals=True, neighbours=relation)
     for table in (NO_TARGET, ONE):
         lines = model.fit(table).intervals_.rows
         assert max(line.upper - line.lower for line in lines) > 1
+        assert not any(line.reliable for line in plain.fit(table).intervals_)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

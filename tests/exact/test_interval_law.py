@@ -13,12 +13,12 @@ from confide.mechanisms import (
     ObjectivePerturbation,
     OutputPerturbation,
 )
-from confide.mechanisms.intervals.moments import (
+from confide.mechanisms.intervals.laws import (
     CAUTION,
     published_uncertainty,
-    sums,
     uncertainty,
 )
+from confide.mechanisms.intervals.moments import sums
 from confide.mechanisms.release import Uncertainty, sampled_offsets
 from confide.objectives import HuberizedHinge, Logistic, Objective
 from confide.privacy import Neighbours, Pure, Zcdp

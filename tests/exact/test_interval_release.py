@@ -29,7 +29,9 @@ every_budget = pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 every_relation = pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
 
 
-def plan_for(name, budget, relation, variant="tight", mechanism=None, **more):
+def plan_for(
+    name, budget, relation, variant="tight", mechanism=None, of="penalised", **more
+):
     rows = 1000 if relation is REPLACE else None
     return calibrate_with_intervals(
         mechanism or ObjectivePerturbation(),
@@ -38,6 +40,7 @@ def plan_for(name, budget, relation, variant="tight", mechanism=None, **more):
         relation,
         variant=variant,
         rows=rows,
+        of=of,
     )
 
 

@@ -133,7 +133,7 @@ def test_forgetting_the_shift_of_the_moments_is_seen(monkeypatch):
 def test_intervals_of_few_columns_have_shorter_noise_and_the_same_moments(mechanism, size):
     target = Objective(Logistic(), size, 1.0, 5.0)
     plans = [
-        calibrate_with_intervals(one, target, SMALL, ADD)
+        calibrate_with_intervals(one, target, SMALL, ADD, of="penalised")
         for one in (mechanism, mechanism.with_noise("gaussian"))
     ]
     shorter, gaussian = (plan.main.noise.deviation(size) for plan in plans)

@@ -238,7 +238,9 @@ def numbers_of(model: Any) -> np.ndarray:
     """Return everything that a model published."""
     published = [model.coef_, model.intercept_, model.release_.value]
     if model.intervals is not None:
-        published.append([[line.lower, line.upper] for line in model.summary().rows])
+        published.append([law.shift for law in model.release_.intervals.plain])
+        lines = [line for line in model.summary().rows if line.identified]
+        published.append([[line.lower, line.upper] for line in lines])
     return np.concatenate([np.ravel(part) for part in published])
 
 

@@ -40,7 +40,7 @@ def demo(
         f"Logistic regression of diagnosis on {len(shown.summary.rows) - 1} measurements, "
         f"{shown.rows} patients.\n[dim]{facts}[/dim]\n"
     )
-    print_coefficients(shown.summary, ("no noise", shown.noise_free))
+    print_coefficients(shown.summary, ("no noise, no ridge", shown.noise_free))
     console.print(f"\n{_in_words(shown)}\n", markup=False)
     lines = [(f"{e:g}", f"{m:.1%}", f"± {s:.1%}") for e, m, s in shown.by_epsilon]
     lines.append(("no privacy", f"{shown.without_privacy:.1%}", ""))
@@ -67,7 +67,7 @@ def _in_words(shown: confide.demo.Demo) -> str:
     return (
         f"At this budget the sign is certain enough of {', '.join(sure) or signs}. "
         f"Privacy noise is the larger part of {wide} of {len(rows)} intervals. "
-        f"{held} of them hold what the same penalised model gives without noise."
+        f"{held} of them contain what the same model gives without noise and ridge."
     )
 
 

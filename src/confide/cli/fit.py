@@ -13,6 +13,7 @@ from confide.cli.output import (
     AsJson,
     Delta,
     Epsilon,
+    IntervalsOf,
     Level,
     Rho,
     WithIntervals,
@@ -60,12 +61,11 @@ def fit(
     ] = "objective",
     neighbours: Annotated[
         str | None,
-        typer.Option(
-            help="add-remove or replace-one; replace-one with intervals, else add-remove"
-        ),
+        typer.Option(help="add-remove (default) or replace-one."),
     ] = None,
     intervals: WithIntervals = None,
     level: Level = None,
+    intervals_of: IntervalsOf = None,
     ranges: Annotated[
         str,
         typer.Option(
@@ -108,7 +108,7 @@ def fit(
     check_table(table)
     way = ReadMode(stream, workers, cluster)
     budget = read_budget(epsilon, delta, rho)
-    error_bars = read_intervals(intervals, level)
+    error_bars = read_intervals(intervals, level, intervals_of)
     public = confide.Schema.from_toml(schema)
     kind = _kind(model, public)
     book = None if ledger is None else open_to_pay(ledger, public, schema)

@@ -78,6 +78,14 @@ Level = Annotated[
     float | None,
     typer.Option("--level", help="How often intervals hold; 0.95 if absent."),
 ]
+IntervalsOf = Annotated[
+    str | None,
+    typer.Option(
+        "--intervals-of",
+        help="What intervals are about: plain (coefficients without the ridge) or "
+        "penalised (as released); plain if absent.",
+    ),
+]
 ModelFile = Annotated[
     Path, typer.Argument(help="Model file of a fit.", exists=True, dir_okay=False)
 ]
@@ -137,18 +145,22 @@ def check_plot_file(plot: Path) -> None:
         raise InvalidParameter("--plot", must, str(plot))
 
 
-def read_intervals(share: str | None, level: float | None) -> confide.Intervals | None:
+def read_intervals(
+    share: str | None, level: float | None, of: str | None = None
+) -> confide.Intervals | None:
     """Turn options into settings of intervals; None without --intervals."""
+    given = {"level": level, "of": of}
+    settings: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
     if share is None:
-        if level is None:
+        if not settings:
             return None
+        option = "--level" if level is not None else "--intervals-of"
         raise InvalidParameter(
-            "--level",
+            option,
             "given together with --intervals",
-            level,
+            level if level is not None else of,
             "Add --intervals auto, or a share of the budget like --intervals 0.2.",
         )
-    settings: dict[str, Any] = {} if level is None else {"level": level}
     if share.strip().casefold() == "auto":
         return confide.Intervals(**settings)
     try:

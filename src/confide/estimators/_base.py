@@ -109,10 +109,10 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         """Check every parameter that needs no data, and return what the fit is made of."""
         budget = check_budget(self.budget)
         mechanism = self._mechanism()
-        intervals = Intervals.of(self.intervals)
+        intervals = Intervals.read(self.intervals)
         usual = mechanism.default_neighbours
-        if intervals is not None:
-            usual = WithIntervals.default_neighbours
+        if intervals is not None and intervals.variant == "published":
+            usual = Neighbours.REPLACE_ONE
         neighbours = Neighbours.of(usual if self.neighbours is None else self.neighbours)
         for name, purpose in BOUNDS.items():
             if name == "row_norm" or getattr(self, name, None) is not None:
@@ -359,6 +359,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             head_facts(schema, self.n_features_in_, fitted_on),
             None if release.intervals is None else release.intervals.level,
             interval_caution(release),
+            "penalised" if release.intervals is None else release.intervals.of,
         )
 
     def _own_facts(self) -> Facts:
@@ -406,7 +407,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             raise AttributeError(
                 "no intervals were paid for: fit with intervals=True or a share like 0.2"
             )
-        return IntervalTable(self._lines(), kept.level)
+        return IntervalTable(self._lines(), kept.level, kept.of)
 
     def plot(self, *, ax: Any = None) -> Any:
         """Draw the coefficients, with their intervals where there are any."""

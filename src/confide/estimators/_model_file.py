@@ -23,6 +23,7 @@ from confide.mechanisms import MECHANISMS, Release
 from confide.mechanisms.release import (
     IntervalRelease,
     NoiseRecord,
+    PlainLaw,
     RangeRelease,
     RowBounds,
     Uncertainty,
@@ -160,6 +161,9 @@ def _extras_record(release: Release) -> dict[str, Any]:
     if release.intervals is not None:
         intervals = plain(release.intervals)
         intervals["boundary"] = intervals.pop("on_boundary")
+        if not release.intervals.plain:
+            # Files without plain laws stay as earlier versions wrote them.
+            del intervals["plain"], intervals["of"]
         parts["intervals"] = intervals
     return {name: plain(part) for name, part in parts.items() if part is not None}
 
@@ -206,7 +210,24 @@ def _intervals_of(record: Mapping[str, Any]) -> IntervalRelease:
         tuple(Fraction(_text(part)) for part in record["split"]),
         record["boundary"] is True,
         tuple(map(_law_of, record["laws"])),
+        _text(record.get("of", "penalised")),
+        tuple(map(_plain_law_of, record.get("plain", ()))),
     )
+
+
+def _plain_law_of(record: Mapping[str, Any]) -> PlainLaw:
+    error = _law_of(record["error"])
+    lines = len(error.sampling)
+    shift = np.array(record["shift"], dtype=float)
+    weak, absent = (
+        np.array(record[name], dtype=float).reshape(lines, -1)
+        for name in ("weak", "absent")
+    )
+    if shift.shape != (lines,):
+        raise ValueError("intervals")
+    if not all(np.isfinite(part).all() for part in (shift, weak, absent)):
+        raise ValueError("intervals")
+    return PlainLaw(shift, error, weak, absent, _number(record["pull"]))
 
 
 def _law_of(record: Mapping[str, Any]) -> Uncertainty:

@@ -189,7 +189,8 @@ class FitSpec:
         """
         found = self.mechanism
         if self.intervals is not None:
-            found = WithIntervals(found, self.intervals, rows, self.unidentified)
+            heights = None if self.schema is None else self.schema.weights
+            found = WithIntervals(found, self.intervals, rows, self.unidentified, heights)
         queries = self.range_queries(rows)
         return WithRanges(found, queries, self.ranges.settings) if queries else found
 
@@ -269,10 +270,17 @@ def range_queries(spec: FitSpec, schema: Schema, rows: int | None) -> list[Range
 
     ``rows`` is about how many there are, as far as that is public.
     """
-    tail = spec.ranges.settings.tail
+    wanted = spec.intervals
+    inference = wanted is not None and wanted.of == "plain"
+    tail = spec.ranges.settings.tail_for(inference=inference)
     columns: Sequence[Any] = schema.columns
     parts: list[tuple[Any, RangeQuery]] = [
-        (column, RangeQuery(column.name, column.grid, tail, tail, column.has_limits))
+        (
+            column,
+            RangeQuery(
+                column.name, column.grid, tail, tail, column.has_limits, not inference
+            ),
+        )
         for column in columns
         if column.grid is not None
     ]

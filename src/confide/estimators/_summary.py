@@ -20,6 +20,10 @@ SEVERAL_ROWS = (
     "rows of one person are taken for independent: where they are alike, intervals are "
     "too short"
 )
+INTERVALS_OF = {
+    "plain": "the plain coefficients, without the ridge",
+    "penalised": "the penalised coefficients of the population",
+}
 Facts = tuple[tuple[str, str], ...]
 """Names and values, in the order in which they are printed."""
 
@@ -101,7 +105,7 @@ def interval_facts(release: Release) -> Facts:
         return ()
     text = (
         f"{100 * kept.level:g} %, {kept.variant}, from {float(1 - kept.split[0]):.0%} of "
-        "the budget; of the regularised population minimiser"
+        f"the budget; of {INTERVALS_OF[kept.of]}"
     )
     warning = interval_caution(release)
     return (("Intervals", f"{text}; {warning}" if warning else text),)
@@ -130,11 +134,18 @@ def coefficient_lines(
             pairs = zip(names, shown, strict=True)
             lines += [Coefficient(name, float(x)) for name, x in pairs]
             continue
-        offsets = release.intervals.offsets(k, display.matrix)
-        lines += [
-            Coefficient(name, float(x), float(x + low), float(x + high), float(sampling))
-            for name, x, low, high, sampling in zip(names, shown, *offsets, strict=True)
-        ]
+        bands = release.intervals.bands(k, display.matrix)
+        plain = release.intervals.of == "plain"
+        for j, (name, x) in enumerate(zip(names, shown.tolist(), strict=True)):
+            if not bands.identified[j]:
+                lines.append(Coefficient(name, x, identified=False))
+                continue
+            shift, *rest = (
+                float(one[j])
+                for one in (bands.shift, bands.below, bands.above, bands.sampling)
+            )
+            ends = (x + rest[0], x + rest[1], rest[2])
+            lines.append(Coefficient(name, x + shift, *ends, -shift if plain else None))
     return tuple(lines)
 
 

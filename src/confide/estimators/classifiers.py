@@ -287,13 +287,12 @@ def by_class(release: Release, classes: int) -> Release:
     columns = release.value.size // (classes - 1)
     kept = release.intervals
     if kept is not None:
-        (law,) = kept.laws
         maps = [class_map(classes, place, columns) for place in range(classes)]
-        laws = tuple(
-            replace(law, sampling=m @ law.sampling @ m.T, privacy=m @ law.privacy @ m.T)
-            for m in maps
+        kept = replace(
+            kept,
+            laws=tuple(law.mapped(one) for law in kept.laws for one in maps),
+            plain=tuple(law.mapped(one) for law in kept.plain for one in maps),
         )
-        kept = replace(kept, laws=laws)
     value = class_coefficients(release.value, classes)
     return replace(release, value=value, intervals=kept)
 

@@ -17,6 +17,7 @@ from confide.estimators._spec import LedgerSetting, NeighbourSetting
 from confide.estimators._summary import hidden_ranges, show_end
 from confide.ledger import Ledger
 from confide.mechanisms.ranges.mechanism import (
+    USUAL_TAIL,
     RangeQuery,
     Ranges,
     buy,
@@ -34,7 +35,7 @@ from confide.privacy import (
 )
 
 THEOREM = "private-ranges.md#counts-exact"
-WHOLE = Ranges(share=1)
+WHOLE = Ranges(share=1, tail=USUAL_TAIL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def buy_ranges(
     budget: Budget | None,
     *,
     neighbours: NeighbourSetting = None,
-    tail: float = WHOLE.tail,
+    tail: float = USUAL_TAIL,
     ledger: LedgerSetting = None,
     random_state: RandomState = None,
 ) -> BoughtRanges:
@@ -90,7 +91,7 @@ def buy_ranges(
     price = check_budget(budget)
     settings = replace(WHOLE, tail=tail)
     relation = Neighbours.of(Neighbours.ADD_REMOVE if neighbours is None else neighbours)
-    queries = _queries(schema, settings.tail)
+    queries = _queries(schema, tail)
     if not queries:
         raise InvalidParameter(
             "schema", "with a number column whose range may be bought", "none such"

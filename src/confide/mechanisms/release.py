@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from confide._types import Array
+from confide._types import AnyArray, Array
 from confide.accounting import Event, group_events
 from confide.data.rows.entry_bounds import EntryBounds
 from confide.noise import NOISES, Entropy, RoundNoise
@@ -70,6 +70,14 @@ class Uncertainty:
         """Whether the whole error is normal."""
         return len(self.mixture[0]) == 1
 
+    def mapped(self, matrix: Array) -> "Uncertainty":
+        """Return the law of ``matrix`` times the coefficients."""
+        return replace(
+            self,
+            sampling=matrix @ self.sampling @ matrix.T,
+            privacy=matrix @ self.privacy @ matrix.T,
+        )
+
     def half_lengths(self, directions: Array, level: float) -> Array:
         """Return half the length of the interval for every row of ``directions``."""
         sampling, privacy = self.variances(directions)
@@ -88,12 +96,79 @@ class Uncertainty:
         return np.maximum(sampling, 0.0), privacy
 
 
+LARGEST_LEAN = 0.06
+"""Which part of a squared direction may lie where the curvature is not known."""
+LARGEST_PULL = 0.25
+"""How far, as a root mean square of margins, the ridge may have pulled to be undone."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainLaw:
+    """What a release says about the coefficients that the model has without a penalty.
+
+    θ̃ + ``shift`` estimates them, with the ``error`` of that estimate. Nothing is known
+    along the columns of ``weak``, nor along those of ``absent``, which no row has.
+    ``pull`` is how far the penalty moved margins: the root of their weighted mean square.
+    """
+
+    shift: Array
+    error: Uncertainty
+    weak: Array
+    absent: Array
+    pull: float
+
+    def identified(self, directions: Array) -> AnyArray:
+        """Say of every row of ``directions`` whether its linear function is known."""
+        whole = np.sum(directions**2, axis=1)
+        lean = np.sum((directions @ self.weak) ** 2, axis=1)
+        beyond = np.sum((directions @ self.absent) ** 2, axis=1)
+        known = (lean <= LARGEST_LEAN * whole) & (beyond <= 1e-9 * whole)
+        return np.asarray(known & (self.pull <= LARGEST_PULL))
+
+    def half_lengths(self, directions: Array, level: float) -> Array:
+        """Return half the length of the interval for every row of ``directions``.
+
+        The curvature was taken at penalised coefficients: half of what the shift moves
+        margins, as a share of the shift itself, allows for that.
+        """
+        allowance = self.pull / 2 * np.abs(directions @ self.shift)
+        return self.error.half_lengths(directions, level) + allowance
+
+    def mapped(self, matrix: Array) -> "PlainLaw":
+        """Return the law of ``matrix`` times the coefficients; its rows are alike long."""
+        scale = math.sqrt(float(np.mean(np.sum(matrix**2, axis=1))))
+        return replace(
+            self,
+            shift=matrix @ self.shift,
+            error=self.error.mapped(matrix),
+            weak=matrix @ self.weak / scale,
+            absent=matrix @ self.absent / scale,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Bands:
+    """Intervals of several linear functions, as offsets from released coefficients.
+
+    ``shift`` leads to the estimate, ``below`` and ``above`` to the ends; ``sampling`` is
+    half the length that sampling alone would give.
+    """
+
+    shift: Array
+    below: Array
+    above: Array
+    sampling: Array
+    identified: AnyArray
+
+
 @dataclass(frozen=True, slots=True)
 class IntervalRelease:
     """What intervals are made of: the law of the errors of every copy, and a level.
 
     ``split`` has the parts of the budget for coefficients, curvature and scatter.
-    ``on_boundary`` says that coefficients lie on the boundary of their ball.
+    ``on_boundary`` says that coefficients lie on the boundary of their ball. ``of`` says
+    what intervals are about: "plain" or "penalised" coefficients. ``laws`` are those of
+    the penalised ones, ``plain`` of the others, where that is known.
     """
 
     level: float
@@ -102,9 +177,27 @@ class IntervalRelease:
     split: tuple[Fraction, ...]
     on_boundary: bool
     laws: tuple[Uncertainty, ...]
+    of: str = "penalised"
+    plain: tuple[PlainLaw, ...] = ()
+
+    def bands(self, copy: int, directions: Array) -> Bands:
+        """Return the intervals of every row of ``directions``."""
+        if self.of == "penalised":
+            below, above, sampling = self.offsets(copy, directions)
+            nothing = np.zeros(len(directions))
+            return Bands(nothing, below, above, sampling, nothing == 0)
+        law = self.plain[copy]
+        shift, half = directions @ law.shift, law.half_lengths(directions, self.level)
+        return Bands(
+            shift,
+            shift - half,
+            shift + half,
+            law.error.sampling_half_lengths(directions, self.level),
+            law.identified(directions) & (not self.on_boundary),
+        )
 
     def offsets(self, copy: int, directions: Array) -> tuple[Array, Array, Array]:
-        """Return offsets below and above every direction, and half of them by sampling."""
+        """Return what `bands` does of penalised coefficients: below, above, sampling."""
         law = self.laws[copy]
         sampling = law.sampling_half_lengths(directions, self.level)
         if self.variant == "published" and not law.is_normal:

@@ -116,6 +116,10 @@ class Loss(Protocol):
         """Return the largest |φ′| over margins up to a bound."""
         ...
 
+    def margin_reach(self, lowest: float, highest: float) -> float:
+        """Return the size of margins that matter, of those from lowest to highest."""
+        ...
+
     def extreme_targets(self, bound: float) -> AnyArray | None:
         """Return the targets where φ varies most; None where nobody knows them."""
         ...
@@ -164,6 +168,10 @@ class LossTraits:
     def steepest_slope(self: "Loss", public: PublicBounds, margin: float) -> float:
         """Return the largest |φ′| over margins up to a bound."""
         return self.slope_bound(public)
+
+    def margin_reach(self: "Loss", lowest: float, highest: float) -> float:
+        """Return the size of margins that matter, of those from lowest to highest."""
+        return max(-lowest, highest)
 
     def extreme_targets(self: "Loss", bound: float) -> AnyArray | None:
         """Return the targets where φ varies most; None where nobody knows them."""
@@ -329,6 +337,10 @@ class Poisson(LossTraits):
         with np.errstate(divide="ignore"):
             return np.log(np.maximum(slope + y, 0))
 
+    def margin_reach(self, lowest: float, highest: float) -> float:
+        """Return the highest margin: towards the lowest, slope and curvature vanish."""
+        return max(highest, 0.0)
+
     def extreme_targets(self, bound: float) -> AnyArray | None:
         """Return the ends of the target's range."""
         return np.array([0.0, bound])
@@ -414,6 +426,10 @@ class Clipped(LossTraits):
     def polynomial(self) -> tuple[float, float] | None:  # type: ignore[override]
         """Those of the squared loss, which sums of products do not clip."""
         return self.loss.polynomial if is_squared(self.loss) else None
+
+    def margin_reach(self, lowest: float, highest: float) -> float:
+        """Return the size of margins that matter: as the loss."""
+        return self.loss.margin_reach(lowest, highest)
 
     def extreme_targets(self, bound: float) -> AnyArray | None:
         """Return those of the loss, but for a clipped Poisson loss."""

@@ -14,7 +14,8 @@ import numpy as np
 from confide._types import Array
 from confide.accounting import pure_left
 from confide.mechanisms import IntervalCalibration
-from confide.mechanisms.intervals.moments import add_noise, uncertainty
+from confide.mechanisms.intervals.laws import uncertainty
+from confide.mechanisms.intervals.moments import add_noise
 from confide.noise import Entropy, Gaussian
 from confide.privacy import (
     Approx,

@@ -289,8 +289,10 @@ def make_plan(
     if isinstance(chosen, type) or getattr(chosen, "name", None) not in _NOISE_IS_ON:
         must = f"one of {list(_NOISE_IS_ON)} or such a mechanism"
         raise InvalidParameter("mechanism", must, mechanism, _NOT_FORESEEN)
-    wish = Intervals.of(intervals)
-    usual = chosen.default_neighbours if wish is None else Neighbours.REPLACE_ONE
+    wish = Intervals.read(intervals)
+    usual = chosen.default_neighbours
+    if wish is not None and wish.variant == "published":
+        usual = Neighbours.REPLACE_ONE
     relation = Neighbours.of(usual if neighbours is None else neighbours)
     features = len(columns.features) if isinstance(columns, Schema) else columns
     width, norm = _whole("columns", features), _positive("row_norm", row_norm)

@@ -171,12 +171,12 @@ def _intervals(summary: Summary) -> tuple[Section, ...]:
     """Say what intervals promise, in a section of its own where there are any."""
     if summary.level is None:
         return ()
-    bounds = not_in_intervals(summary.level)
+    bounds = not_in_intervals(summary.level, summary.of)
     return (
         Section(
             "Intervals",
             caution_text(summary.caution),
-            (*about_intervals(summary.level), "They do not cover:"),
+            (*about_intervals(summary.level, summary.of), "They do not cover:"),
             tuple(Item(text, lead) for lead, text in bounds),
         ),
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from confide.reporting.coefficients import Coefficient
+from confide.reporting.coefficients import NOT_IDENTIFIED, Coefficient
 from confide.reporting.format import cut, html, short, tick_text
 
 LOG_AXIS_RATIO = 30.0
@@ -227,6 +227,7 @@ def _line(k: int, row: Coefficient, scale: Scale, layout: PlotLayout) -> str:
     anchor = "start" if layout.stacked else "end"
     x = layout.x(scale, row.estimate)
     radius = 4.5 if row.lower is None else 3.5
+    kind = "dot" if row.identified else "open"
     return (
         f"<g><title>{html(_spoken(row))}</title>"
         f'<text class="name" x="{name_x}" y="{text_y:g}" text-anchor="{anchor}">'
@@ -234,8 +235,16 @@ def _line(k: int, row: Coefficient, scale: Scale, layout: PlotLayout) -> str:
         f'<text class="value" x="{layout.width - 4}" y="{text_y:g}">'
         f"{short(row.estimate, 4)}</text>"
         f"{_bar(row, y, scale, layout)}"
-        f'<circle class="dot" cx="{x:.1f}" cy="{y:g}" r="{radius:g}"/></g>'
+        f"{_mark(row, x, y)}"
+        f'<circle class="{kind}" cx="{x:.1f}" cy="{y:g}" r="{radius:g}"/></g>'
     )
+
+
+def _mark(row: Coefficient, x: float, y: float) -> str:
+    """Say beside the dot that there is no interval to be drawn."""
+    if row.identified:
+        return ""
+    return f'<text class="mark" x="{x + 8:.1f}" y="{y + 4:g}">{NOT_IDENTIFIED}</text>'
 
 
 def _bar(row: Coefficient, y: float, scale: Scale, layout: PlotLayout) -> str:
@@ -258,6 +267,8 @@ def _bar(row: Coefficient, y: float, scale: Scale, layout: PlotLayout) -> str:
 
 def _spoken(row: Coefficient) -> str:
     said = f"{row.name}: {short(row.estimate)}"
+    if not row.identified:
+        return f"{said}, {NOT_IDENTIFIED}"
     if row.lower is None or row.upper is None:
         return said
     cause = f", widened more by {row.widened_by}" if row.widened_by else ""

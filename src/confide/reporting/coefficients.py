@@ -6,12 +6,16 @@ from typing import Any, Final, Literal
 
 from confide.errors import ConfideError
 
+NOT_IDENTIFIED: Final = "not identified"
+
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
     """One line of the table; bounds are None where no interval was paid for.
 
     ``sampling`` is half the length that the interval would have without privacy noise.
+    ``pull`` is how far the ridge moved the coefficient from the estimate. Where a plain
+    coefficient is not ``identified`` the estimate is the penalised one.
     """
 
     name: str
@@ -19,6 +23,8 @@ class Coefficient:
     lower: float | None = None
     upper: float | None = None
     sampling: float | None = None
+    pull: float | None = None
+    identified: bool = True
 
     @property
     def widened_by(self) -> Literal["privacy", "sampling"] | None:
@@ -29,8 +35,13 @@ class Coefficient:
         return "sampling" if self.sampling**2 >= half**2 / 2 else "privacy"
 
     @property
+    def remark(self) -> str | None:
+        """What widens the interval more, or that there is none to tell."""
+        return self.widened_by if self.identified else NOT_IDENTIFIED
+
+    @property
     def reliable(self) -> bool:
-        """Whether the interval leaves out zero: the sign can be trusted at its level."""
+        """Whether the interval excludes zero: the sign can be trusted at its level."""
         return (
             self.lower is not None
             and self.upper is not None
@@ -51,7 +62,8 @@ COLUMNS: Final = (
     TableColumn("estimate", "estimate"),
     TableColumn("lower", "lower"),
     TableColumn("upper", "upper"),
-    TableColumn("widened_by", "widened by", numeric=False),
+    TableColumn("pull", "ridge pull"),
+    TableColumn("remark", "widened by", numeric=False),
 )
 
 
@@ -78,6 +90,8 @@ def plot_coefficients(
     axes = _new_axes(len(rows)) if ax is None else ax
     places = range(len(rows))
     for place, row in zip(places, rows, strict=True):
+        if not row.identified:
+            axes.text(row.estimate, place, f"  {NOT_IDENTIFIED}", va="center", color="0.4")
         if row.lower is None or row.upper is None:
             continue
         axes.plot([row.lower, row.upper], [place] * 2, color=PRIVACY, lw=1.5, zorder=2)
@@ -85,7 +99,9 @@ def plot_coefficients(
         middle = (row.lower + row.upper) / 2
         ends = [middle - inner, middle + inner]
         axes.plot(ends, [place] * 2, color=SAMPLING, lw=5, solid_capstyle="butt", zorder=3)
-    axes.plot([row.estimate for row in rows], places, "o", color=DOT, ms=4, ls="", zorder=4)
+    for place, row in zip(places, rows, strict=True):
+        fill = DOT if row.identified else "white"
+        axes.plot(row.estimate, place, "o", color=DOT, mfc=fill, ms=4, zorder=4)
     axes.axvline(0.0, color="0.6", lw=1, zorder=1)
     axes.set_yticks(list(places), [row.name for row in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)

@@ -76,7 +76,7 @@ def report_page(
         HTML text, to be written as UTF-8.
     """
     level, budget = summary.level, spending(spent, limit, counted_for)
-    limits = () if level is None else not_in_intervals(level)
+    limits = () if level is None else not_in_intervals(level, summary.of)
     return render(
         "report.html.jinja",
         {
@@ -87,7 +87,7 @@ def report_page(
             "caution": caution_text(summary.caution),
             "picture": picture(summary.rows),
             "most_shown": MOST_SHOWN,
-            "meaning": () if level is None else about_intervals(level),
+            "meaning": () if level is None else about_intervals(level, summary.of),
             "limits": [Item(text, lead) for lead, text in limits],
             "paid_plots": [
                 (plot.title, plot_svg(plot, number), Promise.of(plot.guarantee))

@@ -12,10 +12,10 @@ from confide.reporting.coefficients import (
     shown_columns,
 )
 from confide.reporting.markup import render
-from confide.reporting.text import about_intervals
+from confide.reporting.text import about_intervals, about_unidentified
 
 MARK = "*"
-"""Stands behind the names of coefficients whose interval leaves out zero."""
+"""Stands behind the names of coefficients whose interval excludes zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,7 @@ class CoefficientTable:
 
     rows: tuple[Coefficient, ...]
     level: float | None = None
+    of: str = "penalised"
 
     @property
     def columns(self) -> tuple[TableColumn, ...]:
@@ -41,12 +42,14 @@ class CoefficientTable:
         if self.level is None:
             return ()
         sure = (
-            f"{MARK} the interval leaves out zero: the sign holds at {100 * self.level:g} "
+            f"{MARK} the interval excludes zero: the sign holds at {100 * self.level:g} "
             "% (each line by itself)."
         )
-        unsure = "No interval leaves out zero: not even a sign is certain."
+        unsure = "No interval excludes zero: not even a sign is certain."
         legend = sure if any(row.reliable for row in self.rows) else unsure
-        return legend, *about_intervals(self.level)
+        hidden = not all(row.identified for row in self.rows)
+        rest = (about_unidentified(),) if hidden else ()
+        return legend, *about_intervals(self.level, self.of), *rest
 
     def cells(self, digits: int) -> list[list[str]]:
         """Return a line of headings and one for every coefficient, as text."""
@@ -62,11 +65,9 @@ class CoefficientTable:
         keys = ["name", "estimate", "lower", "upper"]
         if self.level is None:
             return [{key: getattr(row, key) for key in keys} for row in self.rows]
-        keys += ["sampling", "widened_by"]
-        return [
-            {**{key: getattr(row, key) for key in keys}, "level": self.level}
-            for row in self.rows
-        ]
+        keys += ["sampling", "widened_by", "pull", "identified"]
+        about = {"level": self.level, "of": self.of}
+        return [{**{key: getattr(row, key) for key in keys}, **about} for row in self.rows]
 
     def plot(self, *, ax: Any = None) -> Any:
         """Draw the coefficients with their intervals; return matplotlib axes."""
@@ -91,6 +92,7 @@ class Summary:
 
     ``about`` says what the model is of, ``facts`` how it was released, ``level`` how
     often intervals are meant to hold what they estimate, ``caution`` why they may not.
+    ``of`` says what intervals are about: "plain" or "penalised" coefficients.
     """
 
     title: str
@@ -100,11 +102,12 @@ class Summary:
     about: tuple[tuple[str, str], ...] = ()
     level: float | None = None
     caution: str = ""
+    of: str = "penalised"
 
     @property
     def table(self) -> CoefficientTable:
         """The coefficients alone."""
-        return CoefficientTable(self.rows, self.level)
+        return CoefficientTable(self.rows, self.level, self.of)
 
     def records(self) -> list[dict[str, Any]]:
         """Return the table as a list of plain dictionaries."""

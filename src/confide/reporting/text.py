@@ -224,25 +224,52 @@ def _glossed(assumption: str) -> str:
     return f"{assumption}: {gloss}" if gloss else assumption
 
 
-def about_intervals(level: float) -> tuple[str, str]:
-    """Say how to read intervals in two sentences: what they hold, what widens them."""
+ABOUT = {
+    "plain": "that this model would have on the whole population without its ridge penalty",
+    "penalised": "that the same penalised model would have on the whole population",
+}
+"""What intervals are about."""
+
+
+def about_intervals(level: float, of: str = "penalised") -> tuple[str, ...]:
+    """Say how to read intervals: what they contain, what widens them, what was undone."""
     holds = (
-        f"In about {100 * level:g} of 100 such studies an interval holds the coefficient "
-        "that the same penalised model would have on the whole population; sampling and "
-        "privacy noise are both in it."
+        f"In about {100 * level:g} of 100 such studies an interval contains the "
+        f"coefficient {ABOUT[of]}; sampling and privacy noise are both allowed for."
     )
     widened = (
         '"Widened by" names the larger part of its width: "privacy" shrinks with a larger '
         'budget and with more rows, "sampling" with more rows only.'
     )
-    return holds, widened
+    if of == "penalised":
+        return holds, widened
+    pull = (
+        '"Ridge pull" is how far the penalty moved a coefficient; the estimate has that '
+        "taken back. Predictions use the penalised coefficients."
+    )
+    return holds, widened, pull
 
 
-def not_in_intervals(level: float) -> tuple[tuple[str, str], ...]:
+def about_unidentified() -> str:
+    """Say what it means that a coefficient is not identified."""
+    return (
+        '"Not identified" means that this budget cannot tell the coefficient: the noise '
+        "hides how much the rows say about it, or the penalty is too strong to be undone. "
+        "The estimate shown is the penalised one. More rows, a larger budget, fewer or "
+        "narrower columns help."
+    )
+
+
+def not_in_intervals(level: float, of: str = "penalised") -> tuple[tuple[str, str], ...]:
     """Say what intervals do not promise: a lead and a sentence each."""
     penalty = (
         "It draws all coefficients towards zero, and intervals are about the penalised "
         "ones. Without a penalty they may lie elsewhere."
+    )
+    model = (
+        "Intervals are about the model that was fitted: numbers clamped to their ranges, "
+        "long rows counting less, large residuals clipped where the loss clips them. Raw "
+        "columns may have other coefficients."
     )
     together = (
         "Each interval stands by itself: of 100 columns that tell nothing, about "
@@ -257,7 +284,7 @@ def not_in_intervals(level: float) -> tuple[tuple[str, str], ...]:
         "a prediction for one person may be off."
     )
     return (
-        ("The penalty.", penalty),
+        ("The penalty.", penalty) if of == "penalised" else ("Another model.", model),
         ("All at once.", together),
         ("Few rows, or dependent ones.", rows),
         ("Causes and persons.", causes),

@@ -65,22 +65,24 @@ def test_a_fit_with_intervals_prints_bounds_and_marks_what_leaves_out_zero(folde
     shown = run(*FIT, "--intervals", "0.3", "--seed", "1")
     assert shown.exit_code == 0, shown.output
     heads = line_of("coefficient", shown.output)
-    assert heads == ["coefficient", "estimate", "lower", "upper", "widened", "by"]
+    assert heads == [
+        *("coefficient", "estimate", "lower", "upper", "ridge", "pull", "widened", "by")
+    ]
     name, mark, *figures, cause = line_of("age", shown.output)
-    estimate, lower, upper = map(float, figures)
+    estimate, lower, upper, _ = map(float, figures)
     assert (name, mark) == ("age", "*")
     assert lower < estimate < upper < 0
     assert cause in {"privacy", "sampling"}
     assert line_of("savings", shown.output)[1] != "*"
-    assert "* the interval leaves out zero" in shown.output
-    assert "replace-one neighbours" in shown.output
+    assert "* the interval excludes zero" in shown.output
+    assert "add-remove neighbours" in shown.output
     assert "--intervals auto" not in shown.output
 
 
 def test_a_fit_that_is_sure_of_nothing_says_so(folder):
     words = ("fit", "loans.csv", "--schema", "loans.toml", "--epsilon", "0.01")
     shown = run(*words, "--intervals", "auto", "--seed", "1").output
-    assert "No interval leaves out zero" in shown
+    assert "No interval excludes zero" in shown
     assert " * " not in shown
 
 
@@ -100,7 +102,7 @@ def test_json_holds_intervals_and_the_level_is_chosen(folder):
         assert first["widened_by"] in {"privacy", "sampling"}
         lengths.append(first["upper"] - first["lower"])
     assert lengths == sorted(lengths)
-    assert "regularised population minimiser" in content["intervals"]
+    assert "of the plain coefficients" in content["intervals"]
 
 
 @pytest.mark.parametrize(

@@ -482,9 +482,9 @@ def test_intervals_count_rows_without_a_target_too(monkeypatch):
     answers = [None] * 30 + ["yes", "no"] * 10
     seen, honest = [], _spec.WithIntervals
 
-    def spy(mechanism, settings, rows, unidentified):
+    def spy(mechanism, settings, rows, unidentified, heights):
         seen.append(rows)
-        return honest(mechanism, settings, rows, unidentified)
+        return honest(mechanism, settings, rows, unidentified, heights)
 
     monkeypatch.setattr(_spec, "WithIntervals", spy)
     table = pd.DataFrame({"age": ages, "ill": answers})

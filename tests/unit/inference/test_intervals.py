@@ -53,7 +53,9 @@ def fitted(budget=BUDGET, **settings):
 @pytest.mark.parametrize("mechanism", ["objective", "output"])
 @pytest.mark.parametrize("budget", BUDGETS, ids=lambda b: type(b).__name__)
 def test_every_estimate_lies_in_its_interval(budget, mechanism, variant):
-    model = fitted(budget, mechanism=mechanism, intervals=Intervals(variant=variant))
+    model = fitted(
+        budget, mechanism=mechanism, intervals=Intervals(variant=variant, of="penalised")
+    )
     records = model.intervals_.records()
     assert [line["name"] for line in records] == ["x0", "x1", "x2", "(intercept)"]
     for line in records:
@@ -61,8 +63,11 @@ def test_every_estimate_lies_in_its_interval(budget, mechanism, variant):
         assert line["level"] == 0.95
         assert 0 <= line["sampling"] <= 1.05 * (line["upper"] - line["lower"]) / 2
         assert line["widened_by"] in ("privacy", "sampling")
+        assert line["of"] == "penalised"
+        assert line["identified"]
     assert model.release_.guarantee.budget == budget
-    assert model.release_.guarantee.neighbours is Neighbours.REPLACE_ONE
+    relation = Neighbours.REPLACE_ONE if variant == "published" else Neighbours.ADD_REMOVE
+    assert model.release_.guarantee.neighbours is relation
 
 
 @pytest.mark.parametrize(
@@ -76,7 +81,7 @@ def test_a_wish_is_a_share_a_split_or_settings(wish):
 def test_more_of_the_budget_for_intervals_means_more_noise_on_coefficients():
     scales = [fitted(intervals=share).release_.noise_scale for share in (0.1, 0.3, 0.6)]
     assert scales == sorted(scales)
-    assert fitted(intervals=None, neighbours="replace-one").release_.noise_scale < scales[0]
+    assert fitted(intervals=None).release_.noise_scale < scales[0]
 
 
 def test_a_higher_level_makes_longer_intervals():
@@ -98,7 +103,8 @@ def test_without_intervals_there_are_none_to_look_at():
 def test_the_summary_shows_bounds_and_whose_doing_they_are():
     text = str(fitted().summary())
     assert "widened by" in text
-    assert "regularised population minimiser" in text
+    assert "of the plain coefficients, without the ridge" in text
+    assert "ridge pull" in text
     assert "95 %" in text
     assert str(fitted().intervals_).count("\n") == 5
     assert '<th scope="row">x0 <abbr' in fitted().intervals_._repr_html_()
@@ -205,6 +211,7 @@ def test_the_share_is_chosen_from_public_facts():
             Pure(1),
             Neighbours.REPLACE_ONE,
             rows=rows,
+            of="penalised",
         )
         chosen[rows] = 1 - plan.split[0]
     assert Fraction(1, 10) <= chosen[300_000] < chosen[3000] <= Fraction(7, 20)
@@ -239,7 +246,11 @@ def test_levels_that_add_up_to_the_intercept_do_not_blur_the_rest():
     for seed in range(8):
         model = LogisticRegression(BUDGET, schema=schema, intervals=True, random_state=seed)
         lines = model.fit(people).intervals_
-        widths.append([row.upper - row.lower for row in lines])
+        widths.append([row.upper - row.lower for row in lines if row.identified])
+        assert [row.name for row in lines if not row.identified] == [
+            "town (missing or undeclared)",
+            "job (missing or undeclared)",
+        ]
     assert np.max(np.ptp(widths, axis=0) / np.mean(widths, axis=0)) < 0.25
 
 
@@ -259,4 +270,4 @@ def test_plot_draws_a_bar_for_every_coefficient():
     matplotlib.use("agg")
     axes = fitted().plot()
     assert [label.get_text() for label in axes.get_yticklabels()][-1] == "(intercept)"
-    assert len(axes.lines) == 2 * 4 + 2
+    assert len(axes.lines) == 3 * 4 + 1

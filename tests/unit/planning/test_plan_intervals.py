@@ -51,7 +51,7 @@ def test_noise_ridge_and_promise_are_those_of_a_fit(mechanism, budget, wish):
     assert plan.noise_scale == release.noise[0].scale
     assert plan.ridge == release.l2
     assert plan.intervals.split == release.intervals.split
-    assert plan.neighbours is Neighbours.REPLACE_ONE
+    assert plan.neighbours is Neighbours.ADD_REMOVE
     assert plan.guarantee == release.guarantee.__class__(
         budget,
         plan.neighbours,
@@ -96,7 +96,7 @@ def test_every_mechanism_is_planned_with_intervals():
 def test_what_is_left_for_coefficients_is_about_their_part(budget):
     plan = make_plan(5000, 5, budget, intervals=0.3, mechanism="output")
     left = left_for_coefficients(budget, plan.intervals.split[0], plan.noise_kind)
-    alone = make_plan(5000, 5, left, neighbours="replace-one", mechanism="output")
+    alone = make_plan(5000, 5, left, mechanism="output")
     assert alone.noise_scale == pytest.approx(plan.noise_scale, rel=0.02)
 
 
@@ -143,7 +143,7 @@ def run(*words):
 def test_the_command_plans_intervals(tmp_path):
     shown = run(*WORDS, "--intervals", "0.25", "--level", "0.9")
     assert shown.exit_code == 0, shown.output
-    assert "replace-one neighbours" in shown.output
+    assert "add-remove neighbours" in shown.output
     assert "25%" in shown.output
     assert "width of a 90 % interval" in shown.output
     assert "--intervals" not in shown.output
@@ -153,17 +153,17 @@ def test_the_command_plans_intervals(tmp_path):
     assert "share of the budget for intervals" in names
 
 
-def test_the_command_warns_of_widths_that_vary(tmp_path):
+def test_the_command_warns_of_widths_that_tell_nothing(tmp_path):
     (tmp_path / "few.toml").write_text(
         'name = "few"\n[target]\ncolumn = "y"\nlower = 0\nupper = 10\n'
         '[columns.a]\nkind = "number"\nlower = 0\nupper = 1\n'
         '[columns.b]\nkind = "category"\nlevels = ["u", "v"]\n'
     )
     schema = ("--schema", str(tmp_path / "few.toml"))
-    words = ("plan", "--epsilon", "1", *schema, "--intervals", "auto")
-    few = " ".join(run(*words, "--rows", "200").output.split())
-    assert "Widths will vary from fit to fit" in few
-    assert "Too wide to tell a typical effect from none: a." in few
+    relation = ("--neighbours", "replace-one")
+    words = ("plan", "--epsilon", "1", *schema, "--intervals", "auto", *relation)
+    few = " ".join(run(*words, "--rows", "60").output.split())
+    assert "Too wide to tell a typical effect from none: a, b." in few
     many = run(*words, "--rows", "2000").output
     assert "vary" not in many
     assert "Too wide" not in many

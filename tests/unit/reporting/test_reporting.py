@@ -328,7 +328,7 @@ def test_every_medium_shows_every_column_and_marks_what_is_reliable():
         assert "age *" in text
         assert "income *" not in text
     assert "Warning: few rows." in shown
-    assert "* the interval leaves out zero: the sign holds at 90 %" in shown
+    assert "* the interval excludes zero: the sign holds at 90 %" in shown
     assert [len(line) for line in summary.table.cells(3)] == [5] * 4
 
 

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from confide._types import Array
 from confide.accounting import (
     ApproxEvent,
     Event,
@@ -44,6 +45,7 @@ from confide.privacy import (
 )
 
 Variant: TypeAlias = Literal["tight", "model-based", "published"]
+IntervalTarget: TypeAlias = Literal["plain", "penalised"]
 RECIPES: dict[Variant, Recipe] = {
     "tight": "joint",
     "model-based": "curvature",
@@ -52,6 +54,11 @@ RECIPES: dict[Variant, Recipe] = {
 PUBLISHED_SPLIT = (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
 UNKNOWN_ROWS_SHARES = {Pure: Fraction(7, 20), Approx: Fraction(1, 5), Zcdp: Fraction(1, 5)}
 """What the moments get where the number of rows is private."""
+PLAIN_SHARE = Fraction(2, 5)
+"""What the moments get for plain intervals, which need the curvature of every direction."""
+PLAIN_MOMENT_SPLIT = (Fraction(9, 10), Fraction(1, 10))
+"""How curvature and scatter share it: noise on the scatter is small beside that on the
+coefficients."""
 LEAST_EPSILON = 1e-9
 NOTHING = Fraction(0)
 
@@ -115,17 +122,21 @@ def split_between(
     neighbours: Neighbours,
     *,
     variant: Variant,
+    of: IntervalTarget,
     split: tuple[Fraction, Fraction, Fraction] | None,
     share: Fraction | None,
     rows: int | None,
     copies: int,
     reserve: Fraction = NOTHING,
+    heights: Array | None = None,
 ) -> SplitBudget:
     """Divide a budget between coefficients and moments, and calibrate both.
 
+    ``of`` is what intervals are about.
     ``split`` gives the parts of coefficients, curvature and scatter; ``share`` what the
     last two get together; without either it is chosen. ``rows`` is their number where it
-    is public. ``reserve`` is a part of the budget that is left to something else.
+    is public. ``heights`` bound the entries of a row. ``reserve`` is a part of the budget
+    that is left to something else.
     """
     able = check_intervals(mechanism, objective)
     if variant == "model-based" and not objective.loss.canonical:
@@ -154,15 +165,17 @@ def split_between(
         chosen, whole = _as_published(able, budget, neighbours)
     task = _Task(chosen, objective, neighbours, copies)
     if split is None:
-        if share is None and variant != "published":
+        if share is None and of == "plain":
+            share = PLAIN_SHARE
+        elif share is None and variant != "published":
             share = _choose_share(task, whole, rows)
-        split = _three_ways(share, variant)
+        split = _three_ways(share, variant, of)
     main, second, joint = _divide(task, whole, split[0] * (1 - reserve))
     rest = None
     if reserve:
         part = reserve / (1 - split[0] * (1 - reserve))
         second, rest = second.share(1 - part), second.share(part)
-    release = MomentRelease(RECIPES[variant], split[1:])
+    release = MomentRelease(RECIPES[variant], split[1:], heights)
     moments = release.calibrate(main.objective, second, neighbours, copies=copies)
     return SplitBudget(main, moments, split, joint, rest)
 
@@ -242,11 +255,13 @@ def _moment_deviations(
 
 
 def _three_ways(
-    share: Fraction | None, variant: Variant
+    share: Fraction | None, variant: Variant, of: IntervalTarget
 ) -> tuple[Fraction, Fraction, Fraction]:
     if share is None:
         return PUBLISHED_SPLIT
-    ratio = (Fraction(1, 2),) * 2 if variant == "published" else MOMENT_SPLIT
+    ratio = PLAIN_MOMENT_SPLIT if of == "plain" else MOMENT_SPLIT
+    if variant == "published":
+        ratio = (Fraction(1, 2), Fraction(1, 2))
     return (1 - share, share * ratio[0], share * ratio[1])
 
 

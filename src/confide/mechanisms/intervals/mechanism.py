@@ -19,21 +19,21 @@ from confide.errors import InvalidParameter
 from confide.mechanisms.base import WEIGHTED_RECORDS, Calibration, Mechanism, Need
 from confide.mechanisms.intervals.budget import (
     NOTHING,
+    IntervalTarget,
     SplitBudget,
     Variant,
     check_intervals,
     split_between,
 )
+from confide.mechanisms.intervals.laws import plain_law, published_uncertainty, uncertainty
 from confide.mechanisms.intervals.moments import (
     INTERVAL_NEEDS,
     PAGE,
     MomentCalibration,
     Moments,
     noise_records,
-    published_uncertainty,
-    uncertainty,
 )
-from confide.mechanisms.release import IntervalRelease, Release, Uncertainty
+from confide.mechanisms.release import IntervalRelease, PlainLaw, Release, Uncertainty
 from confide.noise import Entropy
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours
@@ -43,12 +43,14 @@ from confide.privacy.guarantee import ROW_LIMIT
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """How intervals are paid for and made.
+    """What intervals are about, how they are paid for and how they are made.
 
-    ``share`` is the part of the budget that goes to uncertainty; None chooses it from
-    public facts. ``split`` fixes all three parts instead: coefficients, curvature,
-    scatter. ``variant`` is "tight", "model-based" (assumes that the model is right and
-    saves the scatter) or "published" (Wang, Kifer and Lee 2018, with ``samples`` draws).
+    ``of`` is "plain" (default): the coefficients that the same model has without its ridge;
+    or "penalised": those that it has with it, as in Wang, Kifer and Lee (2018). ``share``
+    is the part of the budget that goes to uncertainty; None chooses it from public facts.
+    ``split`` fixes all three parts instead: coefficients, curvature, scatter. ``variant``
+    is "tight", "model-based" (assumes that the model is right and saves the scatter) or
+    "published" (Wang, Kifer and Lee 2018, with ``samples`` draws).
     """
 
     share: Any = None
@@ -56,12 +58,10 @@ class Intervals:
     level: float = 0.95
     variant: Variant = "tight"
     samples: int = 10_000
+    of: IntervalTarget | None = None
 
     def __post_init__(self) -> None:
-        if self.variant not in get_args(Variant):
-            raise InvalidParameter(
-                "variant", f"one of {list(get_args(Variant))}", self.variant
-            )
+        self._settle_target()
         if not (isinstance(self.level, float) and 0.5 <= self.level < 1):
             raise InvalidParameter("level", "from 0.5 to below 1, like 0.95", self.level)
         if type(self.samples) is not int or not 100 <= self.samples <= 10**7:
@@ -81,8 +81,26 @@ class Intervals:
         if self.split is not None:
             object.__setattr__(self, "split", _three_parts(self.split))
 
+    def _settle_target(self) -> None:
+        """Check variant and target; the published variant is about penalised ones."""
+        if self.variant not in get_args(Variant):
+            raise InvalidParameter(
+                "variant", f"one of {list(get_args(Variant))}", self.variant
+            )
+        if self.of not in (None, *get_args(IntervalTarget)):
+            raise InvalidParameter(
+                "of", f"one of {list(get_args(IntervalTarget))}", self.of
+            )
+        published = self.variant == "published"
+        if published and self.of == "plain":
+            raise InvalidParameter(
+                "of", "'penalised' for variant='published'", self.of, "Leave it out."
+            )
+        usual: IntervalTarget = "penalised" if published else "plain"
+        object.__setattr__(self, "of", self.of or usual)
+
     @classmethod
-    def of(cls, value: Any) -> "Intervals | None":
+    def read(cls, value: Any) -> "Intervals | None":
         """Read what an estimator was given: None, True, a share or settings."""
         if value is None or value is False:
             return None
@@ -146,7 +164,8 @@ class WithIntervals:
 
     Guarantee    that of the mechanism and of `MomentRelease` together.
     Public       ``rows``, their number, under replace-one neighbours; ``unidentified``
-                 directions (columns of a matrix) that no row has.
+                 directions (columns of a matrix) that no row has; ``heights``, the largest
+                 entry of every column.
     Proof        docs/proofs/private-intervals.md
     """
 
@@ -154,10 +173,11 @@ class WithIntervals:
     settings: Intervals = Intervals()
     rows: int | None = None
     unidentified: Array | None = field(default=None, compare=False)
+    heights: Array | None = field(default=None, compare=False)
 
     name: ClassVar[str] = "intervals"
     needs: ClassVar[tuple[Need, ...]] = INTERVAL_NEEDS
-    default_neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE
+    default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
     theorems: ClassVar[tuple[str, ...]] = (
         PAGE + "interval-release-exact",
         PAGE + "moments-pure-exact",
@@ -209,11 +229,13 @@ class WithIntervals:
             budget,
             neighbours,
             variant=self.settings.variant,
+            of=self.settings.of or "plain",
             split=self.settings.split,
             share=self.settings.share,
             rows=self.rows if neighbours is Neighbours.REPLACE_ONE else None,
             copies=copies,
             reserve=reserve,
+            heights=self.heights,
         )
 
     def _calibration(
@@ -261,6 +283,12 @@ class WithIntervals:
                     self._law(calibration, first, value, moment)
                     for value, moment in zip(values, moments, strict=True)
                 ),
+                self.settings.of or "plain",
+                tuple(
+                    self._plain(calibration, first, value, moment)
+                    for value, moment in zip(values, moments, strict=True)
+                    if self.settings.variant != "published"
+                ),
             ),
         )
 
@@ -271,17 +299,39 @@ class WithIntervals:
         value: Array,
         moments: Moments,
     ) -> Uncertainty:
-        public = self.rows if calibration.neighbours is Neighbours.REPLACE_ONE else None
         objective, noise = calibration.objective, first.noise[0]
+        public = self._public_rows(calibration)
         if self.settings.variant == "published" and public is not None:
             return published_uncertainty(objective, value, noise, moments, public)
-        unidentified = self.unidentified
-        if unidentified is not None and objective.responses > 1:
-            each = np.eye(objective.responses)
-            unidentified = np.asarray(np.kron(unidentified, each), np.float64)
-        return uncertainty(
-            objective, value, noise, moments, public, unidentified=unidentified
+        absent = self._absent(objective)
+        return uncertainty(objective, value, noise, moments, public, unidentified=absent)
+
+    def _plain(
+        self,
+        calibration: IntervalCalibration,
+        first: Release,
+        value: Array,
+        moments: Moments,
+    ) -> PlainLaw:
+        objective = calibration.objective
+        return plain_law(
+            objective,
+            value,
+            first.noise[0],
+            moments,
+            self._public_rows(calibration),
+            unidentified=self._absent(objective),
         )
+
+    def _public_rows(self, calibration: IntervalCalibration) -> int | None:
+        return self.rows if calibration.neighbours is Neighbours.REPLACE_ONE else None
+
+    def _absent(self, objective: Objective) -> Array | None:
+        """Return directions that no row has, for every score."""
+        if self.unidentified is None or objective.responses == 1:
+            return self.unidentified
+        each = np.eye(objective.responses)
+        return np.asarray(np.kron(self.unidentified, each), np.float64)
 
 
 def _on_boundary(objective: Objective, values: list[Array]) -> bool:

@@ -1,13 +1,8 @@
-"""The law of the errors of released coefficients, from noisy moments and the noise.
-
-``published_uncertainty`` has the formulas of Wang, Kifer and Lee (2018), slips repaired:
-their algorithm 2 floors the eigenvalues of both noisy matrices at the ridge (2c of the
-mean objective).
-"""
+"""Curvature and scatter at released coefficients, with noise that hides one record."""
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
@@ -33,7 +28,7 @@ from confide.mechanisms.base import (
     scaled,
     unit_noise,
 )
-from confide.mechanisms.release import NoiseRecord, Uncertainty
+from confide.mechanisms.release import NoiseRecord
 from confide.noise import Entropy, Gaussian, SphericalLaplace
 from confide.noise.real_vector import check_scale
 from confide.noise.samplers import (
@@ -93,7 +88,8 @@ class MomentCalibration:
     """What is fixed before the coefficients are known: noise for unit sensitivity.
 
     ``parts`` are one noise for both matrices, or one for each. ``ratio`` says how much
-    the scatter counts beside the curvature, 0 where it is not released.
+    the scatter counts beside the curvature, 0 where it is not released. ``heights`` bound
+    the entries of a row, the constant one aside, where they are known.
     """
 
     objective: Objective
@@ -104,6 +100,7 @@ class MomentCalibration:
     events: tuple[Event, ...]
     theorem: str
     copies: int = 1
+    heights: Array | None = field(default=None, compare=False)
 
     def release(
         self, coefficients: Sequence[Array], tasks: Iterable[Rows], entropy: Entropy
@@ -135,18 +132,20 @@ class MomentRelease:
     Private      rows and targets, and under add-remove their number.
     Sensitivity  m·X² (add-remove) or √2·m·X² (replace-one) for the pair (C, w·S), where
                  m² = max κ(a)²(X̄/X)² + w²a⁴ over the slopes a possible at the
-                 coefficients, whose length bounds margins; X̄ is the longest row, X the
+                 coefficients, which bound margins; X̄ is the longest row, X the
                  longest times its weight.
     Noise        one vector in the space of pairs of symmetric matrices.
     Proof        docs/proofs/private-intervals.md
 
     ``recipe`` is "joint", "curvature" (only C) or "published" (both on their own, with
     twice the largest contribution and noise for every entry, as Wang, Kifer and Lee have
-    it). ``split`` says in which ratio curvature and scatter share the budget.
+    it). ``split`` says in which ratio curvature and scatter share the budget, ``heights``
+    how large the entries of a row can be.
     """
 
     recipe: Recipe = "joint"
     split: tuple[Fraction, Fraction] = MOMENT_SPLIT
+    heights: Array | None = field(default=None, compare=False)
 
     def calibrate(
         self,
@@ -175,6 +174,7 @@ class MomentRelease:
             tuple(event for _, event in found),
             f"{PAGE}moments-{kind}-exact",
             copies,
+            self.heights,
         )
         _check_scales(calibration)
         return calibration
@@ -231,7 +231,8 @@ def add_noise(
     """Add noise that hides one record to C and S, and round to public lattices."""
     if calibration.recipe == "published":
         return _published(calibration, theta, curvature, scatter, entropy)
-    length, size = float(np.linalg.norm(theta)), len(theta)
+    size = len(theta)
+    length = effective_length(calibration.objective, theta, calibration.heights)
     (noise,) = noises(calibration, length)
     stretch, weight = symmetric_stretch(size), calibration.weight(length)
     most = largest_sums(calibration.objective, length)
@@ -316,6 +317,29 @@ def steepest_slope(objective: Objective, length: float) -> float:
     return objective.loss.steepest_slope(bounds_at(objective, length), margin)
 
 
+def effective_length(
+    objective: Objective, theta: Array, heights: Array | None = None
+) -> float:
+    """Return the longest margin that matters at public coefficients, over the longest row.
+
+    Every row has the same constant entry, and the rest of it is as long as that leaves;
+    ``heights`` bound its entries one by one.
+    """
+    whole = float(np.linalg.norm(theta))
+    if is_multinomial(objective.loss):
+        return whole
+    slopes, level = theta, 0.0
+    rest = objective.reach
+    if objective.height:
+        slopes, level = theta[:-1], objective.height * float(theta[-1])
+        rest = objective.row_norm_of(objective.columns)
+    swing = rest * float(np.linalg.norm(slopes))
+    if heights is not None:
+        swing = min(swing, float(heights @ np.abs(slopes)))
+    margin = objective.loss.margin_reach(level - swing, level + swing)
+    return min(whole, margin / objective.reach * (1 + 1e-12))
+
+
 def bounds_at(objective: Objective, length: float) -> PublicBounds:
     """Return what bounds every record at coefficients of this length, public by now."""
     public = objective.public
@@ -362,78 +386,3 @@ def _published(
         noisy.append((drawn + drawn.T) / 2)
         spreads.append(noise.deviation(matrix.size))
     return Moments(noisy[0], noisy[1], spreads[0], spreads[1])
-
-
-CAUTION = 0.25
-"""Noisy eigenvalues of the curvature are lowered by this part of the noise's deviation,
-and then to 0 if they are negative: too small a curvature makes too wide an interval."""
-
-
-def uncertainty(
-    objective: Objective,
-    theta: Array,
-    noise: NoiseRecord,
-    moments: Moments,
-    rows: int | None,
-    *,
-    unidentified: Array | None = None,
-) -> Uncertainty:
-    """Combine moments and noise; ``rows`` is their number where it is public.
-
-    ``unidentified`` has as columns directions that rows are known not to have: there
-    the moments are nothing but noise, and are cleared.
-    """
-    if unidentified is not None and unidentified.shape[1]:
-        moments = cleared(moments, unidentified)
-    curvature = lowered(moments.curvature, CAUTION * moments.curvature_deviation)
-    inverse = np.asarray(
-        np.linalg.inv(curvature + np.diag(objective.ridge)), dtype=np.float64
-    )
-    scatter = moments.scatter
-    if rows is not None:
-        pull = objective.ridge * theta
-        scatter = scatter - np.outer(pull, pull) / rows
-    return combine(inverse, scatter, noise, len(theta))
-
-
-def cleared(moments: Moments, unidentified: Array) -> Moments:
-    """Return the moments without what noise put into some directions."""
-    basis = np.linalg.qr(unidentified)[0]
-    keep = np.eye(len(unidentified)) - basis @ basis.T
-    curvature, scatter = (keep @ m @ keep for m in (moments.curvature, moments.scatter))
-    return replace(moments, curvature=curvature, scatter=scatter)
-
-
-def combine(inverse: Array, scatter: Array, noise: NoiseRecord, size: int) -> Uncertainty:
-    """Return the error's distribution from H⁻¹, the scatter of gradients, and the noise."""
-    through = inverse if noise.added_to == "linear term" else np.eye(size)
-    return Uncertainty(
-        inverse @ scatter @ inverse,
-        noise.scale**2 * (through @ through.T),
-        noise.kind,
-        size,
-    )
-
-
-def lowered(matrix: Array, by: float) -> Array:
-    """Lower the eigenvalues, but not below 0."""
-    values, vectors = np.linalg.eigh(matrix)
-    return np.asarray((vectors * np.maximum(values - by, 0.0)) @ vectors.T)
-
-
-def published_uncertainty(
-    objective: Objective, theta: Array, noise: NoiseRecord, moments: Moments, rows: int
-) -> Uncertainty:
-    """Combine moments and noise by the paper's formulas, on the scale of a sum."""
-    ridge = objective.strong_convexity
-    pull = objective.ridge * theta
-    curvature = floored(moments.curvature + np.diag(objective.ridge), ridge)
-    scatter = floored(moments.scatter - np.outer(pull, pull) / rows, ridge)
-    inverse = np.asarray(np.linalg.inv(curvature), dtype=np.float64)
-    return combine(inverse, scatter, noise, len(theta))
-
-
-def floored(matrix: Array, floor: float) -> Array:
-    """Raise eigenvalues to the floor."""
-    values, vectors = np.linalg.eigh(matrix)
-    return np.asarray((vectors * np.maximum(values, floor)) @ vectors.T)

@@ -43,8 +43,13 @@ CountNoise: TypeAlias = Gaussian | Laplace
 PAGE = "private-ranges.md#"
 LOOKS = 2
 """Every value is counted twice: in a cell, and in one that may be a part of it."""
+LEAST_OF_USUAL = 1 / 8
+"""A range that is narrower, as a part of that with the usual tails, holds one value."""
 USUAL_SHARE = Fraction(1, 10)
 USUAL_TAIL = 0.01
+INTERVAL_TAIL = 0.05
+"""The tail for plain intervals: a column whose range holds rare values has little spread
+in it, and noise hides its curvature."""
 FALSE_ALARMS, CLOSER_ALARMS = 0.01, 0.05
 """How many cells without values seem to have some, on average, where a tail is nothing:
 in the first look, and in the second, where they are near the others.
@@ -73,11 +78,12 @@ ROWS_IF_UNKNOWN: Mapping[type[Any], int] = {Gaussian: 30_000, Laplace: 10_000}
 class Ranges:
     """How ranges are bought: with which share of the budget, and at which quantiles.
 
-    ``tail`` is the share of values that may lie below the range, and above it.
+    ``tail`` is the share of values that may lie below the range, and above it; None is a
+    hundredth, and a twentieth for plain intervals.
     """
 
     share: Any = USUAL_SHARE
-    tail: float = USUAL_TAIL
+    tail: float | None = None
 
     def __post_init__(self) -> None:
         part = exact(self.share, "share of ranges")
@@ -86,15 +92,25 @@ class Ranges:
                 "share of ranges", "a part of the budget, above 0 and up to 1", self.share
             )
         object.__setattr__(self, "share", part)
+        if self.tail is None:
+            return
         if not isinstance(self.tail, float) or not 0 < self.tail < 0.5:
             raise InvalidParameter("tail of ranges", "between 0 and 0.5", self.tail)
+
+    def tail_for(self, *, inference: bool) -> float:
+        """Return the tail, where none was given by what the fit is for."""
+        if self.tail is not None:
+            return self.tail
+        return INTERVAL_TAIL if inference else USUAL_TAIL
 
 
 @dataclass(frozen=True, slots=True)
 class RangeQuery:
     """A column whose range is to be found, on which grid, and between which quantiles.
 
-    Without a lower tail the range begins where the grid does.
+    Without a lower tail the range begins where the grid does. Unless it ``allows_step`` a
+    range that holds little but one value, such as 0, becomes wider: a column would be a
+    step in it, and its coefficient that of a step per unit.
     """
 
     name: str
@@ -102,6 +118,7 @@ class RangeQuery:
     lower_tail: float
     upper_tail: float
     has_limits: bool
+    allows_step: bool = True
 
 
 def is_affordable(
@@ -281,6 +298,8 @@ def read_range(
     """
     grid = query.grid
     cells = publish(counts.sum(axis=1), noise, entropy, MAX_ROWS)
+    if not query.allows_step:
+        query = _beyond_one_value(query, cells, noise)
     seen = _bracket(query, cells, np.eye(grid.cells), noise, FALSE_ALARMS)
     first = _fallback(query, cells) if seen is None else seen
     near = slice(max(0, first.start - 1), min(grid.cells, first.stop + 1))
@@ -301,9 +320,31 @@ def read_range(
     if query.has_limits:
         found = _safe(found, merged, noise.deviation(1) ** 2 * covariance)
     lower = float(edges[found.start]) if query.lower_tail else grid.ends[0]
-    ends = _rounded(lower, float(edges[found.stop]), grid)
+    upper = float(edges[found.stop])
+    ends = _rounded(lower, upper, grid)
+    if query.has_limits and not query.allows_step:
+        ends = grid.ends if upper - lower <= np.diff(grid.edges).min() else ends
     # The fullest of many noisy cells seems full at the second look too.
     return ends, seen is not None or (query.has_limits and again is not None)
+
+
+def _beyond_one_value(query: RangeQuery, cells: Array, noise: CountNoise) -> RangeQuery:
+    """Take the usual tails where larger ones leave little but one value."""
+    usual = replace(
+        query,
+        lower_tail=min(query.lower_tail, USUAL_TAIL),
+        upper_tail=min(query.upper_tail, USUAL_TAIL),
+    )
+    brackets = (
+        _bracket(one, cells, np.eye(len(cells)), noise, FALSE_ALARMS)
+        for one in (query, usual)
+    )
+    edges = query.grid.edges
+    narrow, wide = (
+        edges[-1] - edges[0] if one is None else edges[one.stop] - edges[one.start]
+        for one in brackets
+    )
+    return usual if narrow < LEAST_OF_USUAL * wide else query
 
 
 def _rounded(lower: float, upper: float, grid: RangeGrid) -> tuple[float, float]:

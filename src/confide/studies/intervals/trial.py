@@ -20,12 +20,8 @@ from confide.mechanisms import (
     WithIntervals,
 )
 from confide.mechanisms.intervals.budget import Variant
-from confide.mechanisms.intervals.moments import (
-    Moments,
-    add_noise,
-    published_uncertainty,
-    uncertainty,
-)
+from confide.mechanisms.intervals.laws import published_uncertainty, uncertainty
+from confide.mechanisms.intervals.moments import Moments, add_noise
 from confide.mechanisms.release import Uncertainty, sampled_offsets
 from confide.noise import Entropy, Noise, generator
 from confide.objectives import HuberizedHinge, Logistic, Loss, Objective
@@ -137,7 +133,9 @@ def _calibrate(scheme: Scheme, cell: Cell, population: Population) -> Trial:
     hidden = scheme.variant == "add-remove"
     rows = None if hidden else population.rows
     settings = Intervals(
-        split=split if scheme.variant in ("published", "tight") else None, variant=variant
+        split=split if scheme.variant in ("published", "tight") else None,
+        variant=variant,
+        of="penalised",
     )
     plan = WithIntervals(mechanism, settings, rows).calibrate(
         _objective(scheme.loss, population),

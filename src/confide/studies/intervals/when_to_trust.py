@@ -12,7 +12,7 @@ import pandas as pd
 
 from confide._types import Array
 from confide.data import INTERCEPT_HEIGHT
-from confide.mechanisms import ObjectivePerturbation, WithIntervals
+from confide.mechanisms import Intervals, ObjectivePerturbation, WithIntervals
 from confide.noise import Entropy, Generator, generator
 from confide.objectives import Logistic, Objective
 from confide.privacy import Approx, Budget, Neighbours, Pure
@@ -55,7 +55,7 @@ def _run(cell: Cell, seed: int) -> list[Row]:
     budget: Budget = Pure(epsilon)
     if cell["kind"] == "approx":
         budget = Approx(epsilon, DELTA)
-    mechanism = WithIntervals(ObjectivePerturbation(), rows=rows)
+    mechanism = WithIntervals(ObjectivePerturbation(), Intervals(of="penalised"), rows)
     objective = Objective(Logistic(), columns + 1, 1.0)
     plan = mechanism.calibrate(objective, budget, Neighbours.REPLACE_ONE)
     one = Trial(Scheme(str(cell["kind"]), "obj", "LR", "chosen"), plan, rows, [], [], [])
