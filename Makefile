@@ -16,8 +16,8 @@ demo: $(STAMP)  ## install, then fit a private model end to end
 test: lint $(STAMP)  ## install, then format, lint, types and every fast test
 	$(ONE_THREAD) $(BIN)/python -m pytest -q -n auto $(ARGS)
 
-test-slow: $(STAMP)  ## the slow statistical tests alone
-	$(ONE_THREAD) $(BIN)/python -m pytest -q -n auto -m slow $(ARGS)
+test-slow: $(STAMP)  ## the slow statistical tests, and every property on all of its examples
+	CONFIDE_EXAMPLES=all $(ONE_THREAD) $(BIN)/python -m pytest -q -n auto -m 'slow or hypothesis' $(ARGS)
 
 campaign: $(STAMP)  ## hours of fuzzing; results go to docs/campaigns
 	$(ONE_THREAD) $(BIN)/python -m pytest -q -n auto -m campaign --dist worksteal $(ARGS)

@@ -4,8 +4,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from support.examples import some
+
 settings.register_profile(
     "confide",
+    max_examples=some(100),
     derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

@@ -50,7 +50,7 @@ def test_a_command_that_fits_goes_through_few_files(visited, tmp_path):
     table, schema, book, model = map(str, names)
     clinic(4000).to_csv(table, index=False)
     names[1].write_text(SCHEMA.to_toml(), encoding="utf-8")
-    Ledger.open(book).set_limit("clinic", BUDGET, neighbours="replace-one")
+    Ledger.open(book).set_limit("clinic", BUDGET)
     words = ("fit", table, "--schema", schema, "--epsilon", "1", "--delta", "1e-6")
     more = ("--intervals", "auto", "--ledger", book, "--out", model)
     done = []

@@ -22,6 +22,7 @@ from confide.objectives import (
     curvature_bound,
 )
 from confide.testing import check_loss
+from support.examples import some
 
 ANYWHERE = PublicBounds(row_norm=2.0, target_bound=3.0)
 ON_A_BALL = PublicBounds(row_norm=1.5, coef_norm=1.0, target_bound=3.0)
@@ -109,7 +110,7 @@ def test_the_logistic_coupling_is_exact():
         np.testing.assert_allclose(kappa, exact, rtol=1e-12, atol=4e-16)
 
 
-@settings(max_examples=60)
+@settings(max_examples=some(60))
 @given(
     bound=st.floats(0.05, 0.95),
     eta=st.floats(-50, 50),

@@ -21,6 +21,7 @@ from confide.objectives import (
     Scad,
 )
 from confide.testing import check_penalty
+from support.examples import some
 
 DIMENSION = 6
 PLAIN = {
@@ -72,7 +73,7 @@ def test_the_bend_is_attained(penalty):
     assert min(second) / h**2 == pytest.approx(penalty.least_curvature, rel=1e-6)
 
 
-@settings(max_examples=80)
+@settings(max_examples=some(80))
 @given(
     theta=st.floats(-8, 8),
     step=st.floats(0.01, 0.95),

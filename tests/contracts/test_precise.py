@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import mpmath
 import numpy as np
@@ -168,6 +169,9 @@ def exact_gradient(name, task, theta):
     return total
 
 
+fine_gradient = partial(split_gradient, at_once=64, fine=True)
+
+
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("stretch", [1.0, 37.0])
 @pytest.mark.parametrize("fine", [False, True], ids=["double", "twofold"])
@@ -179,7 +183,7 @@ def test_gradients_beyond_doubles_keep_their_bound(name, stretch, fine):
     theta = theta + 1e-18 * rng.normal(size=6) if fine else theta
     exact = exact_gradient(name, task, theta)
     bounds = []
-    for gradient in (split_gradient, twofold_gradient):
+    for gradient in (split_gradient, fine_gradient, twofold_gradient):
         found, bound = gradient(task, theta)
         gaps = [
             float(mpmath.mpf(high) + mpmath.mpf(low) - e)
@@ -187,7 +191,22 @@ def test_gradients_beyond_doubles_keep_their_bound(name, stretch, fine):
         ]
         assert np.linalg.norm(gaps) <= bound
         bounds.append(bound)
-    assert bounds[1] < 1e-4 * bounds[0]
+    assert bounds[1] < 0.02 * bounds[0]
+    assert bounds[2] < 0.02 * bounds[1]
+
+
+def test_slopes_that_lose_their_second_double_break_the_bound(monkeypatch):
+    mpmath.mp.dps = 60
+    task, rng = problem("huber", count=300, columns=5)
+    theta = Twofold.of(rng.normal(size=6))
+    honest = precise._slopes
+    monkeypatch.setattr(
+        precise, "_slopes", lambda *given, fine: Twofold.of(honest(*given, fine=fine).high)
+    )
+    found, bound = fine_gradient(task, theta)
+    exact = exact_gradient("huber", task, theta)
+    gaps = [float(mpmath.mpf(f) - e) for f, e in zip(found.high, exact, strict=True)]
+    assert np.linalg.norm(gaps) > 2 * bound
 
 
 def weighed(task, most):
@@ -207,7 +226,8 @@ def test_gradients_of_weighted_records_keep_their_bounds(name, stretch):
     exact = exact_gradient(name, task, theta)
     plain, mass = task.gradient(theta.high)
     answers = [(Twofold.of(plain), task.rounding(theta.high, mass))]
-    answers += [gradient(task, theta) for gradient in (split_gradient, twofold_gradient)]
+    careful = (split_gradient, fine_gradient, twofold_gradient)
+    answers += [gradient(task, theta) for gradient in careful]
     for found, bound in answers:
         gaps = [
             float(mpmath.mpf(high) + mpmath.mpf(low) - e)
@@ -215,7 +235,7 @@ def test_gradients_of_weighted_records_keep_their_bounds(name, stretch):
         ]
         assert np.linalg.norm(gaps) <= bound
     bounds = [bound for _, bound in answers]
-    assert bounds[2] < 1e-4 * bounds[1] < 1e-4 * bounds[0]
+    assert bounds[3] < 0.02 * bounds[2] < 4e-4 * bounds[1] < 4e-4 * bounds[0]
 
 
 @pytest.mark.parametrize("name", LOSSES)

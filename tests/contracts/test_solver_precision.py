@@ -10,6 +10,7 @@ from confide.data.matrix.sums import MAX_ROWS
 from confide.data.rows.in_memory import bound_rows
 from confide.errors import ConfideError
 from confide.mechanisms import ObjectivePerturbation
+from confide.mechanisms.base import certain_tolerance
 from confide.objectives import (
     L1,
     Box,
@@ -224,12 +225,15 @@ BILLION = [
 @pytest.mark.parametrize("case", BILLION, ids=lambda case: str(case[0]))
 @pytest.mark.parametrize("budget", [Approx(1, 1e-6), Pure(1), Zcdp(0.125)], ids=str)
 @pytest.mark.parametrize("relation", Neighbours)
-@pytest.mark.parametrize("columns", [2, 4, 11, 21, 101])
+@pytest.mark.parametrize(
+    "columns", [2, 4, 21, *(pytest.param(k, marks=pytest.mark.slow) for k in (11, 101))]
+)
 def test_a_billion_rows_are_certified_and_the_second_noise_does_not_show(
     case, budget, relation, columns
 ):
-    """From 21 columns on the second noise is below a tenth of the first, for every table.
+    """The second noise is below a tenth of the first, for every table, where it can be.
 
+    It cannot for Poisson losses of few columns: their slopes are not known so well.
     The noise of the linear term moves coefficients least where rows curve most. Curvatures
     of all directions add up to at most N κ X², and the mean of their inverse squares is
     least where they are equal.
@@ -245,4 +249,6 @@ def test_a_billion_rows_are_certified_and_the_second_noise_does_not_show(
     most = MAX_ROWS * found.objective.smoothness / columns
     first = found.noise.expected_norm(columns) / (most + found.objective.strong_convexity)
     second = found.solver_noise.expected_norm(columns)
-    assert columns < 21 or second <= first / 10
+    limit = certain_tolerance(found.objective)
+    assert second <= first / 10 or found.tolerance == pytest.approx(limit)
+    assert second <= first / 10 or (columns <= 4 and loss.targets == "counts")

@@ -46,7 +46,8 @@ def test_pure_budgets_hold_for_both_looks_together(name, relation, style):
     worst = share_of_claim(
         MECHANISMS[style], target, Pure(1), relation, some(relation, name)
     )
-    assert worst > 0.3
+    attained = (name, relation) == ("logistic", ADD)
+    assert worst > (0.99 if attained else 0.49)  # 1.0000 measured; 0.50 to 0.98 elsewhere
 
 
 @pytest.mark.slow
@@ -81,7 +82,7 @@ def test_a_sum_of_losses_is_nearly_attained(monkeypatch):
 def test_an_elastic_net_holds_too():
     target = objective("logistic", penalty=ElasticNet(2.0, 0.5))
     pairs = some(ADD, "logistic")
-    assert share_of_claim(LASSO, target, Pure(1), ADD, pairs) > 0.9
+    assert share_of_claim(LASSO, target, Pure(1), ADD, pairs) > 0.99  # 1.0000 measured
 
 
 @pytest.mark.parametrize("budget", [Pure(1), Approx(1, 1e-2), Zcdp("0.1")], ids=str)

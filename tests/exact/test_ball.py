@@ -49,7 +49,7 @@ def test_gradients_are_as_far_apart_as_the_formula_says(bound):
     assert largest_distance(bound) <= found <= 1.012 * largest_distance(bound)
 
 
-@pytest.mark.parametrize("longest", [None, 3.0])
+@pytest.mark.parametrize("longest", [pytest.param(None, marks=pytest.mark.slow), 3.0])
 @pytest.mark.parametrize("bound", [0.7, 4.0, 12.0])
 def test_no_pair_of_records_is_outside_of_the_cells(bound, longest):
     """Rows of any length, weight and direction, coefficients anywhere in the ball."""
@@ -109,7 +109,7 @@ def inside_delta(radius, sigma, epsilon, points=260):
     )
 
 
-@pytest.mark.parametrize("radius", [2.0, 4.0])
+@pytest.mark.parametrize("radius", [pytest.param(2.0, marks=pytest.mark.slow), 4.0])
 def test_the_exact_profile_inside_of_the_ball_is_within_the_claim(radius):
     found = ObjectivePerturbation(noise="shorter").calibrate(
         logistic(radius, size=30), BUDGET, REPLACE
@@ -239,7 +239,7 @@ def pressed(target, push=None, beside=400.0, lengths=None, tilts=None):
     return [rest.plus(row, -1.0) for row in rows]
 
 
-@pytest.mark.parametrize("longest", [None, 3.0])
+@pytest.mark.parametrize("longest", [None, pytest.param(3.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("radius", "l2"), [(0.5, 16.0), (2.0, 4.0), (4.0, 16.0)])
 def test_the_exact_profile_on_the_circle_is_within_the_claim(radius, l2, longest):
     """Gradients of both records differ along the circle, by as much as they can."""
@@ -252,7 +252,7 @@ def test_the_exact_profile_on_the_circle_is_within_the_claim(radius, l2, longest
         assert tight > delta
 
 
-@pytest.mark.parametrize("longest", [None, 3.0])
+@pytest.mark.parametrize("longest", [pytest.param(None, marks=pytest.mark.slow), 3.0])
 @pytest.mark.parametrize(
     ("radius", "l2", "budget"),
     [(1.0, 1.5, Approx(1, 1e-2)), (3.0, 0.6, Approx(4, 1e-2)), (2.0, 4.0, Approx(1, 1e-3))],
@@ -352,7 +352,7 @@ def steepest(margin, *, weighted):
     return np.max(counted * expit(np.multiply.outer(margin, share)), axis=1)
 
 
-@pytest.mark.parametrize("longest", [None, 3.0])
+@pytest.mark.parametrize("longest", [pytest.param(None, marks=pytest.mark.slow), 3.0])
 @pytest.mark.parametrize(("radius", "l2"), [(0.5, 8.0), (4.0, 4.0)])
 def test_cells_are_above_plain_quadrature_and_near_to_it(radius, l2, longest):
     target = logistic(radius, l2=l2, longest=longest)

@@ -115,7 +115,7 @@ def test_the_claim_for_a_hinge_is_nearly_attained(budget, relation, least):
 @pytest.mark.parametrize("name", ["logistic", "huberized-hinge", "huber"])
 @every_budget
 @every_relation
-@pytest.mark.parametrize("copies", [1, 3])
+@pytest.mark.parametrize("copies", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_events_cost_no_more_than_the_budget(name, budget, relation, copies):
     if copies > 1 and isinstance(budget, Approx) and name != "logistic":
         pytest.skip("slow, and no other code than for the logistic loss")

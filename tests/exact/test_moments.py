@@ -25,6 +25,7 @@ from confide.noise.samplers import HALF_ROOT, as_symmetric, degrees_of_freedom
 from confide.objectives import Box, L2Ball, Logistic, Objective, Poisson, Squared
 from confide.privacy import Approx, Neighbours, Pure, Zcdp
 from support.cases import LOSSES, labels, objective
+from support.examples import some
 from support.whole import calibrated
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
@@ -186,7 +187,7 @@ def neighbours(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=1000)
+@settings(max_examples=some(1000))
 @given(neighbours())
 def test_no_neighbour_moves_the_moments_further(case):
     assert gap(*case) * (1 + 0.9 * ROUNDING_SLACK) <= 1
@@ -338,7 +339,7 @@ def test_entries_stand_on_both_sides_of_the_diagonal():
     assert np.array_equal(again, np.arange(6.0))
 
 
-@settings(max_examples=300)
+@settings(max_examples=some(300))
 @given(st.floats(1e-140, 1e140), st.floats(1e-5, 1e5))
 def test_scales_off_the_diagonal_and_of_the_scatter_are_rounded_up(scale, weight):
     """Doubles d with 2·d² ≥ scale², and for the scatter times the weight as well."""

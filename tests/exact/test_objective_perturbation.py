@@ -6,6 +6,7 @@ import pytest
 from confide import NoiseChanged
 from confide.attacks import Records, exact_pair, hockey_stick, max_log_ratio
 from confide.mechanisms import ObjectivePerturbation
+from confide.mechanisms.base import certain_tolerance
 from confide.mechanisms.objective.perturbation import LEAST_NOISE, LINEAR_SHARE
 from confide.noise import Gaussian
 from confide.objectives import (
@@ -43,15 +44,27 @@ every_loss = pytest.mark.parametrize("name", sorted(LOSSES))
 SLOW = pytest.mark.slow
 
 
+LOOSE = {
+    ("clipped-poisson", ADD): 0.56,
+    ("clipped-poisson", REPLACE): 0.81,
+    ("logistic", REPLACE): 0.49,
+}
+"""Where losses stay below what is claimed, whatever the pair: measured 0.568 or more for
+clipped Poisson losses (0.813 under replace-one), and 0.500 for the logistic loss, whose
+theorem counts a replacement as two shifts. Elsewhere 0.999 or more is attained."""
+
+
 @every_loss
 @pytest.mark.parametrize(("epsilon", "ridge"), [(1.0, None), (3.0, 1.0), (0.3, 30.0)])
 def test_pure_add_remove_holds_and_is_attained(name, epsilon, ridge):
+    """The logistic loss is not attained at a ridge of 30: 0.9678 of it is."""
+    least = 0.96 if (name, ridge) == ("logistic", 30.0) else LOOSE.get((name, ADD), 0.99)
     if name == "narrow-hinge" and ridge is not None:
         ridge *= 2
     worst = largest_loss(
         objective(name, l2=ridge), Pure(epsilon), ADD, add_remove_pairs(name)
     )
-    assert worst > 0.5
+    assert worst > least
 
 
 def test_pure_logistic_add_remove_is_tight():
@@ -63,7 +76,7 @@ def test_pure_logistic_add_remove_is_tight():
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_pure_replace_one_holds(name, epsilon):
     worst = largest_loss(objective(name), Pure(epsilon), REPLACE, replace_pairs(name))
-    assert worst > 0.2
+    assert worst > LOOSE.get((name, REPLACE), 0.99)
 
 
 @every_loss
@@ -80,11 +93,15 @@ def test_gaussian_add_remove_holds(name, epsilon, delta):
     assert largest_delta(ample, Approx(epsilon, delta), ADD, pairs) > 0.25
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-5), (0.3, 1e-3), (2.0, 1e-6)])
-def test_gaussian_logistic_is_exactly_a_gaussian_mechanism(epsilon, delta):
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "least"),
+    [(1.0, 1e-5, 0.999), (0.3, 1e-3, 0.92), (2.0, 1e-6, 0.999)],
+)
+def test_gaussian_logistic_is_exactly_a_gaussian_mechanism(epsilon, delta, least):
+    """Measured 0.99998, 0.9238 and 1.0000 of the claimed delta."""
     pairs = list(add_remove_pairs("logistic"))
     worst = largest_delta(objective("logistic"), Approx(epsilon, delta), ADD, pairs)
-    assert worst > 0.92
+    assert worst > least
 
 
 @pytest.mark.parametrize("ridge", [0.35, 0.5, 0.7])
@@ -263,7 +280,8 @@ def test_the_second_noise_pays_for_the_tolerance_it_is_solved_to(ridge, copies):
         objective("logistic", dimension=3, l2=ridge), budget, ADD, copies=copies
     )
     share = 2.5e-11 * min(max(1, ridge), 40) * found.objective.lipschitz
-    assert found.tolerance == pytest.approx(share / min(ridge, 1), abs=0)
+    finest = certain_tolerance(found.objective)
+    assert finest <= found.tolerance <= share / min(ridge, 1) * (1 + 1e-12)
     reach = 2 * (1 + LINEAR_SHARE) * found.tolerance
     rho = copies * (reach / found.solver_noise.scale) ** 2 / 2
     paid = float(budget.rho * mechanism.precision_share)

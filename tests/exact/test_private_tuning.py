@@ -410,7 +410,9 @@ def law_of_the_best(plan, one, losses):
     return points, chances / at * best
 
 
-@pytest.mark.parametrize("budget", [Pure(30), Approx(8, 1e-6)], ids=repr)
+@pytest.mark.parametrize(
+    "budget", [pytest.param(Pure(30), marks=pytest.mark.slow), Approx(8, 1e-6)], ids=repr
+)
 def test_the_best_of_runs_with_equal_scores_has_the_law_of_the_proof(budget, monkeypatch):
     """On a lattice as coarse as the noise most searches have ties.
 

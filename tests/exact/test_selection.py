@@ -100,8 +100,8 @@ def test_screening_spends_no_more_than_its_budget(budget, relation, size, mean):
 
 
 def test_screening_comes_close_to_its_budget():
-    assert largest_screening(Pure(8), ADD, 1, 0.0) > 0.95
-    assert largest_screening(Pure(8), REPLACE, 1, 0.0) > 0.9
+    assert largest_screening(Pure(8), ADD, 1, 0.0) > 0.99  # 0.9980 measured
+    assert largest_screening(Pure(8), REPLACE, 1, 0.0) > 0.99  # 0.9980 measured
 
 
 @pytest.mark.parametrize("relation", list(Neighbours), ids=str)
@@ -163,8 +163,8 @@ def test_choosing_among_supports_spends_no_more_than_its_budget(budget, relation
 
 def test_choosing_among_supports_comes_close_to_its_budget():
     """Added records only raise losses: the whole budget goes into one direction."""
-    assert largest_supports(Pure(8), ADD) > 0.95
-    assert largest_supports(Pure(8), REPLACE) > 0.9
+    assert largest_supports(Pure(8), ADD) > 0.97  # 0.9801 measured
+    assert largest_supports(Pure(8), REPLACE) > 0.97  # 0.9739 measured
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,9 @@ def largest_log_ratio(name, relation, budget):
 @every_relation
 @pytest.mark.parametrize("name", sorted(LOSSES))
 def test_the_release_is_pure_at_the_epsilon_that_was_asked_for(name, relation):
-    assert largest_log_ratio(name, relation, Approx(1, 1e-4)) > 0.2
+    loose = name == "clipped-poisson" or (name, relation) == ("logistic", REPLACE)
+    least = 0.49 if loose else 0.97  # 0.50 to 0.83 measured, and 0.998 or more elsewhere
+    assert largest_log_ratio(name, relation, Approx(1, 1e-4)) > least
 
 
 def test_half_the_noise_is_seen(monkeypatch):

@@ -34,6 +34,7 @@ from confide.privacy import (
     gaussian_delta,
     gaussian_epsilon,
 )
+from support.examples import some
 from support.sums import (
     coefficient_change,
     logistic,
@@ -93,7 +94,7 @@ def neighbours(draw):
     return size, norm, bound, relation, first, (x[other], y[other])
 
 
-@settings(max_examples=120)
+@settings(max_examples=some(120))
 @given(neighbours(), st.sampled_from([0.1, 0.7, 1.5, 5.0]))
 def test_no_neighbour_moves_the_sums_further(case, weight):
     size, norm, bound, relation, first, second = case
@@ -106,7 +107,7 @@ def test_no_neighbour_moves_the_sums_further(case, weight):
     assert abs(before - after) <= norm**2 * (1 + 1e-12)
 
 
-@settings(max_examples=120)
+@settings(max_examples=some(120))
 @given(neighbours(), st.booleans(), st.sampled_from(["tight", "published"]))
 def test_no_neighbour_moves_the_coefficients_further(case, curved, constants):
     size, norm, bound, relation, first, second = case

@@ -58,11 +58,20 @@ def pairs(name, relation, longest=LONGEST):
                 yield f"{title}: shrink {x}", more, base.plus([0.2], y)
 
 
+LOOSE = {
+    ("clipped-poisson", ADD): 0.88,
+    ("clipped-poisson", REPLACE): 0.93,
+    ("logistic", REPLACE): 0.67,
+}
+"""Measured 0.8803, 0.9307 and 0.6789 of the claim; elsewhere 0.9945 or more."""
+
+
 @every_loss
 @every_relation
-def test_pure_privacy_holds(name, relation):
+def test_pure_privacy_holds_and_is_attained(name, relation):
     found = list(pairs(name, relation))
-    assert largest_loss(weighted(name), Pure(1), relation, found) > 0.2
+    worst = largest_loss(weighted(name), Pure(1), relation, found)
+    assert worst > LOOSE.get((name, relation), 0.99)
 
 
 @every_loss
@@ -87,7 +96,7 @@ def test_other_lengths_hold_and_the_logistic_theorem_is_tight(longest):
     target = weighted("logistic", longest)
     found = list(pairs("logistic", ADD, longest))
     assert largest_loss(target, Pure(1), ADD, found) > 0.999
-    assert largest_delta(target, Approx(1, 1e-4), ADD, found) > 0.9
+    assert largest_delta(target, Approx(1, 1e-4), ADD, found) > 0.99  # 0.9992 measured
 
 
 @pytest.mark.parametrize(
@@ -124,7 +133,8 @@ def test_the_gdp_form_asks_for_a_ridge_that_grows_with_the_longest_row(relation)
             assert hockey_stick(p, q, epsilon) <= claim * (1 + GRID_ERROR)
 
 
-@pytest.mark.parametrize("relation", [ADD, pytest.param(REPLACE, marks=pytest.mark.slow)])
+@pytest.mark.slow  # two looks, and weights, are each tried by themselves in the fast set
+@pytest.mark.parametrize("relation", [ADD, REPLACE])
 def test_two_looks_at_weighted_records_keep_their_guarantee(relation):
     target = weighted("logistic", 3.0, penalty=L1(0.8))
     mechanism = AdaptiveObjectivePerturbation(typical=0.5)

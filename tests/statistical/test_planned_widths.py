@@ -49,14 +49,16 @@ def shown_width(plan, share, seed):
     ("rows", "columns", "budget", "model", "mechanism"),
     [
         (5000, 5, Approx(1, 1e-6), "logistic", "objective"),
-        (2000, 10, Pure(4), "logistic", "objective"),
+        pytest.param(2000, 10, Pure(4), "logistic", "objective", marks=pytest.mark.slow),
         (20_000, 10, Pure(2), "logistic", "output"),
         (5000, 5, Zcdp(0.2), "linear", "objective"),
         (20_000, 8, Pure(2), "svm", "objective"),
     ],
     ids=str,
 )
-@pytest.mark.parametrize("share", [True, 0.2], ids=["auto", "0.2"])
+@pytest.mark.parametrize(
+    "share", [True, pytest.param(0.2, marks=pytest.mark.slow)], ids=["auto", "0.2"]
+)
 def test_fits_show_the_planned_width(rows, columns, budget, model, mechanism, share):
     plan = make_plan(
         rows,

@@ -18,6 +18,9 @@ from confide.noise import RoundNoise
 from confide.objectives import L1, Box, Multinomial, Objective, sum_zero_basis
 from confide.solvers import minimise
 
+SPAN_POINTS, SPAN_ROUNDS = 129, 3
+"""The ends of a grid are known to 128⁻³ of where they may be."""
+
 
 @dataclass(frozen=True, slots=True)
 class Records:
@@ -224,20 +227,57 @@ def _span(
     objective: Objective, noise: RoundNoise, records: Records, tilt: float = 0.0
 ) -> tuple[Array, Array]:
     """Return a box that holds the minimisers for all noise within reach."""
-    size = objective.dimension
     reach = noise.reach * noise.scale
-    if size == 1:
+    line = objective.dimension == 1 and isinstance(objective.constraint, Box | None)
+    find = _ends_on_a_line if line else _ends_by_solver
+    found = find(objective, records, reach, tilt)
+    slack = 1e-9 + 0.02 * (found.max(axis=0) - found.min(axis=0))
+    return found.min(axis=0) - slack, found.max(axis=0) + slack
+
+
+def _ends_on_a_line(
+    objective: Objective, records: Records, reach: float, tilt: float
+) -> Array:
+    """Return the minimisers for the farthest noise on both sides.
+
+    The derivative rises: where it passes −b is looked for among ever closer points.
+    """
+    nonsmooth, box = objective.nonsmooth_part, objective.constraint
+    weight = _l1_weight(nonsmooth) if isinstance(nonsmooth, L1) else 0.0
+
+    def pull(points: Array) -> Array:
+        found, _ = _gradient_and_determinant(objective, records, points.reshape(-1, 1))
+        return tilt + found[:, 0].reshape(points.shape) + weight * np.sign(points)
+
+    if isinstance(box, Box):
+        edges = np.array([box.lower, box.upper])
+    else:
+        edges = np.array([-1.0, 1.0])
+        while not np.all(pull(edges) * [-1, 1] >= reach):
+            edges *= 4
+    low, high = np.repeat(edges.reshape(2, 1, 1), 2, axis=1)
+    for _ in range(SPAN_ROUNDS):
+        points = low + (high - low) * np.linspace(0, 1, SPAN_POINTS)
+        below = (pull(points) < [[-reach], [reach]]).sum(axis=1, keepdims=True)
+        place = np.clip(below, 1, SPAN_POINTS - 1)
+        low, high = (np.take_along_axis(points, place - k, axis=1) for k in (1, 0))
+    return np.asarray((low + high) / 2)
+
+
+def _ends_by_solver(
+    objective: Objective, records: Records, reach: float, tilt: float
+) -> Array:
+    """Return minimisers for noise all around, as far as it reaches."""
+    if objective.dimension == 1:
         pulls = np.array([[-reach], [reach]])
     else:
         angles = np.linspace(0, 2 * np.pi, 64, endpoint=False)
         pulls = reach * np.column_stack([np.cos(angles), np.sin(angles)])
     which = np.repeat(np.arange(len(records.target)), records.times.astype(np.intp))
-    columns = size // objective.responses
+    columns = objective.dimension // objective.responses
     features = records.features[which] if len(which) else np.zeros((1, columns))
     target = records.target[which] if len(which) else np.ones(1)
     rows = bound_rows(features, target, 1e100, 0.0)
     if objective.weighted:
         rows = rows.weighed(objective.row_norm)
-    found = np.array([minimise(objective, rows, b + tilt, 1e-6).theta for b in pulls])
-    slack = 1e-9 + 0.02 * (found.max(axis=0) - found.min(axis=0))
-    return found.min(axis=0) - slack, found.max(axis=0) + slack
+    return np.array([minimise(objective, rows, b + tilt, 1e-6).theta for b in pulls])

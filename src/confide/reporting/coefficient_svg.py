@@ -235,16 +235,21 @@ def _line(k: int, row: Coefficient, scale: Scale, layout: PlotLayout) -> str:
         f'<text class="value" x="{layout.width - 4}" y="{text_y:g}">'
         f"{short(row.estimate, 4)}</text>"
         f"{_bar(row, y, scale, layout)}"
-        f"{_mark(row, x, y)}"
+        f"{_mark(row, x, y, layout)}"
         f'<circle class="{kind}" cx="{x:.1f}" cy="{y:g}" r="{radius:g}"/></g>'
     )
 
 
-def _mark(row: Coefficient, x: float, y: float) -> str:
-    """Say beside the dot that there is no interval to be drawn."""
+def _mark(row: Coefficient, x: float, y: float, layout: PlotLayout) -> str:
+    """Say beside the dot, where there is more room, that there is no interval."""
     if row.identified:
         return ""
-    return f'<text class="mark" x="{x + 8:.1f}" y="{y + 4:g}">{NOT_IDENTIFIED}</text>'
+    to_left = 2 * x > layout.left + layout.width - layout.right
+    anchor, beside = ("end", x - 8) if to_left else ("start", x + 8)
+    return (
+        f'<text class="mark" x="{beside:.1f}" y="{y + 4:g}" text-anchor="{anchor}">'
+        f"{NOT_IDENTIFIED}</text>"
+    )
 
 
 def _bar(row: Coefficient, y: float, scale: Scale, layout: PlotLayout) -> str:

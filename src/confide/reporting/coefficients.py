@@ -90,8 +90,6 @@ def plot_coefficients(
     axes = _new_axes(len(rows)) if ax is None else ax
     places = range(len(rows))
     for place, row in zip(places, rows, strict=True):
-        if not row.identified:
-            axes.text(row.estimate, place, f"  {NOT_IDENTIFIED}", va="center", color="0.4")
         if row.lower is None or row.upper is None:
             continue
         axes.plot([row.lower, row.upper], [place] * 2, color=PRIVACY, lw=1.5, zorder=2)
@@ -103,6 +101,12 @@ def plot_coefficients(
         fill = DOT if row.identified else "white"
         axes.plot(row.estimate, place, "o", color=DOT, mfc=fill, ms=4, zorder=4)
     axes.axvline(0.0, color="0.6", lw=1, zorder=1)
+    middle = sum(axes.get_xlim()) / 2
+    for place, row in zip(places, rows, strict=True):
+        if not row.identified:
+            side = "right" if row.estimate > middle else "left"
+            words = f"  {NOT_IDENTIFIED}  "
+            axes.text(row.estimate, place, words, ha=side, va="center", color="0.4")
     axes.set_yticks(list(places), [row.name for row in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_xlabel("coefficient")

@@ -241,7 +241,10 @@ def advance(
     gradient: AnyArray,
     look: GradientFunction,
 ) -> tuple[Any, GradientAndError]:
-    """Take one quasi-Newton step; its length is found from gradients along it."""
+    """Take one quasi-Newton step; its length is found from gradients along it.
+
+    A gradient that rounding may hide says nothing about lengths: it is taken as it is.
+    """
     here = gradient.astype(np.float64)
     step = memory.direction(here)
     steepness = float(here @ step)
@@ -258,7 +261,8 @@ def advance(
         there = sweep[0].astype(np.float64)
         slope = float(there @ step)
         remaining = float(there @ memory.metric(there)) / size if size > 0 else 1.0
-        if remaining <= 0.1 or 0.5 * steepness <= slope <= 0:
+        hidden = longest(there) <= sweep[1]
+        if hidden or remaining <= 0.1 or 0.5 * steepness <= slope <= 0:
             break
         low, high = (scale, high) if slope < 0 else (low, scale)
         widest = min(high, 10 * scale)
@@ -273,7 +277,8 @@ def advance(
         if not low < scale < widest:
             scale = 0.5 * (low + widest) if low else 0.1 * widest
     memory.learn(scale * step, there - here)
-    if remaining > 0.1 and problem.objective.dimension <= WIDEST_HESSIAN:
+    slow = remaining > 0.1 and not hidden
+    if slow and problem.objective.dimension <= WIDEST_HESSIAN:
         hessian = problem.gradient_and_hessian(nearest(trial), double=True)[2]
         memory.metric = cholesky_metric(hessian)
         memory.pairs.clear()
@@ -451,9 +456,10 @@ def _approach_without_hessian(problem: Problem) -> Array:
         return theta
     level = replace(problem, rows=problem.rows.subsample(stride), weight=float(stride))
     memory = LbfgsMemory.of(diagonal_metric(level, theta), size)
-    gradient, _ = level.gradient(theta)
+    look = StoppingRule(0.0, certified=False).look(level)
+    gradient, _ = look(theta)
     for _ in range(MOST_SAMPLE_STEPS):
         if float(gradient @ memory.metric(gradient)) <= 0.1 * size * stride:
             break
-        theta, (gradient, _) = advance(level, memory, theta, gradient, level.gradient)
+        theta, (gradient, _) = advance(level, memory, theta, gradient, look)
     return theta

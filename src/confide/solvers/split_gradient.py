@@ -3,8 +3,9 @@
 Features, coefficients and slopes are split into a leading part on a coarse grid and a
 small rest. Products of leading parts fit a double with room for their sums, so their inner
 products are exact in whatever order they are added; everything else is smaller by 2⁻²⁰.
-What is left is the rounding of one margin and one slope per row. Where even that is too
-much for so many rows, `twofold_gradient` goes further.
+What is left is the rounding of one margin and one slope per row, or next to nothing where
+these have more digits than doubles. Where even that is too much for so many rows,
+`twofold_gradient` goes further.
 """
 
 import math
@@ -22,16 +23,20 @@ from confide.data.matrix.matrix import Matrix
 from confide.data.matrix.sums import (
     MOST_ADDED,
     Partial,
+    addition_depth,
     pairwise_sum,
 )
 from confide.data.rows.in_memory import Block, Rows
-from confide.objectives import curvature_bound
-from confide.objectives.twofold import Twofold
+from confide.objectives import Loss, curvature_bound
+from confide.objectives.twofold import TWOFOLD_UNIT, Twofold
 from confide.solvers.problem import Problem, slope_scale
 from confide.solvers.twofold_gradient import twofold_gradient, written_out
 
 LEADING_BITS = 20
 """Leading bits: 2·20 for a product and 13 for a sum of 8192 of them fill a double."""
+
+FEW_ROWS = 1024
+"""So few rows are added up at once where the small parts of a sum lose too much."""
 
 Numbers: TypeAlias = Dense | Csr
 Pieces: TypeAlias = tuple[Numbers, Numbers, Numbers | None]
@@ -58,32 +63,45 @@ def careful_gradient(
     rows = problem.rows
     few = problem.sum_shape.entries <= MOST_ADDED and not written_out(rows)
     few = few and problem.objective.responses == 1
+    point = Twofold.of(theta)
     if few and _Rounding.of(problem).slopes(problem) <= goal / 2:
-        found, error = split_gradient(problem, Twofold.of(theta))
+        found, error = split_gradient(problem, point)
         if error <= goal / 2:
             return found, error
+    most = problem.sum_shape.rows_added
+    for at_once in (most, min(most, FEW_ROWS)) if few else ():
+        rounding = _Rounding.of(problem, at_once, fine=True)
+        if rounding.of_gradient(problem, point.high, 0.0) <= goal / 2:
+            return split_gradient(problem, point, at_once, fine=True)
     return twofold_gradient(problem, theta)
 
 
-def split_gradient(problem: Problem, theta: Twofold) -> tuple[Twofold, float]:
-    """Return ∇f(θ) and a bound on the length of its error, with slopes in doubles."""
+def split_gradient(
+    problem: Problem, theta: Twofold, at_once: int | None = None, *, fine: bool = False
+) -> tuple[Twofold, float]:
+    """Return ∇f(θ) and a bound on the length of its error.
+
+    Slopes are in doubles, or ``fine``, with more digits. So many rows are added up
+    ``at_once``; as many as elsewhere where that is None.
+    """
     objective, rows = problem.objective, problem.rows
-    loss, longest, steepest = objective.loss, objective.reach, objective.heaviest_slope
+    longest, steepest = objective.reach, objective.heaviest_slope
     exact = _wide(theta.high) + theta.low
     point = _Point.of(rows, exact)
-    at_once = problem.sum_shape.rows_added
+    at_once = at_once or problem.sum_shape.rows_added
+    rounding = _Rounding.of(problem, at_once, fine=fine)
 
     def part(block: Block) -> Partial:
         groups = tuple(group.unpacked() for group in block.features.groups)
         pieces = _split(block.features.number_columns(block.factor), longest)
         margin = point.margin(pieces, groups)
-        slope = block.weigh(loss.slope(margin, block.target))
-        strong = _leading(slope, steepest)
-        weak = slope - strong
+        slope = _slopes(objective.loss, margin, block, fine=fine)
+        strong = _leading(slope.high, steepest)
+        weak = (slope.high - strong) + slope.low
         cells = (_wide(g.cell_sums(strong)) + g.cell_sums(weak) for g in groups)
         whole = _wide(strong.sum()) + weak.sum()
         total = _weighted_sum(pieces, strong, weak)
-        return float(np.abs(margin).sum()), whole, total, *cells
+        return float(np.abs(margin.high).sum()), whole, total, *cells
 
     def whole(block: Block) -> Partial:
         return pairwise_sum(map(part, block.pieces(at_once)))
@@ -96,7 +114,15 @@ def split_gradient(problem: Problem, theta: Twofold) -> tuple[Twofold, float]:
     wide: AnyArray = total + problem.ridge * exact + (_wide(problem.linear) + problem.rest)
     high = wide.astype(np.float64)
     found = Twofold(high, (wide - high).astype(np.float64))
-    return found, _Rounding.of(problem).of_gradient(problem, theta.high, size)
+    return found, rounding.of_gradient(problem, theta.high, size)
+
+
+def _slopes(loss: Loss, margin: Twofold, block: Block, *, fine: bool) -> Twofold:
+    """Return the slopes of rows times their weights."""
+    if not fine:
+        return Twofold.of(block.weigh(loss.slope(margin.high, block.target)))
+    slope = loss.twofold_slope(margin, block.target)
+    return slope if block.weight is None else slope * block.weight
 
 
 def _sum_over_columns(layout: Matrix, numbers: AnyArray, cells: list[AnyArray]) -> AnyArray:
@@ -139,8 +165,8 @@ class _Point:
         fine = (wide - coarse).astype(np.float64)
         return cls(slopes, coarse, fine, tuple(_on_one_grid(known)))
 
-    def margin(self, pieces: Pieces, groups: tuple[CodedGroup, ...]) -> Array:
-        """Return ⟨x, θ⟩ with the intercept, rounded once."""
+    def margin(self, pieces: Pieces, groups: tuple[CodedGroup, ...]) -> Twofold:
+        """Return ⟨x, θ⟩ with the intercept."""
         _, lead, rest = pieces
         total = lead @ self.coarse
         small = lead @ self.fine
@@ -151,7 +177,7 @@ class _Point:
         after = total + known
         back = after - total
         small += (total - (after - back)) + (known - back)
-        return np.asarray(after + small)
+        return Twofold.sum_of(after, small)
 
     def _known(self, groups: tuple[CodedGroup, ...]) -> tuple[Array, Array]:
         if not groups:
@@ -198,6 +224,8 @@ def _leading(values: Array, largest: float, bits: int = LEADING_BITS) -> Array:
 class _Rounding:
     """What roundings cost: of a slope, of a margin, of the small parts of a sum.
 
+    ``margin`` counts against margins as they are, ``inner`` against what they may be.
+
     Every entry of a rest is at most 2⁻²⁰ of the largest magnitude, so as a vector it is at
     most √k times that, where a row holds k entries. The proof is
     docs/proofs/finite-precision.md, split-gradient.
@@ -209,20 +237,25 @@ class _Rounding:
     outer: float
 
     @classmethod
-    def of(cls, problem: Problem) -> "_Rounding":
-        """Return them for sums of the problem's shape."""
+    def of(
+        cls, problem: Problem, at_once: int | None = None, *, fine: bool = False
+    ) -> "_Rounding":
+        """Return them for sums of the problem's shape, or of fewer rows ``at_once``."""
         shape, layout = problem.sum_shape, problem.rows.layout
+        added = at_once or shape.rows_added
+        depth = shape.depth + addition_depth(-(-shape.rows_added // added))
         cells = joint_cells(layout.groups)
         looked_up = layout.sum_shape.entries + 2 if layout.groups else 1
         unit = float(np.finfo(np.float64).eps) / 2
-        fine = float(np.finfo(np.longdouble).eps) / 2
+        extended = float(np.finfo(np.longdouble).eps) / 2
         rest = 2.0**-LEADING_BITS * (math.sqrt(shape.entries) + 1)
-        return cls(
-            5 * unit,
-            unit,
-            4 * unit * (shape.entries + 4) * rest + fine * looked_up,
-            unit * (shape.rows_added + 3) * rest + fine * (shape.depth + cells + 10),
-        )
+        inner = 4 * unit * (shape.entries + 4) * rest + extended * looked_up
+        outer = unit * (added + 4) * rest + extended * (depth + cells + 10)
+        if not fine:
+            return cls(5 * unit, unit, inner, outer)
+        slope, margin = problem.objective.loss.twofold_error
+        weighing = 2 * TWOFOLD_UNIT if problem.objective.weighted else 0.0
+        return cls(slope + weighing, 0.0, inner + margin, outer)
 
     def slopes(self, problem: Problem) -> float:
         """Return what computing the slopes costs, and nothing else."""

@@ -199,7 +199,9 @@ def test_plan_needs_no_data():
     assert len(content["plans"]) >= 2
 
 
-@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@pytest.mark.parametrize(
+    "relation", ["add-remove", pytest.param("replace-one", marks=pytest.mark.slow)]
+)
 def test_plan_of_noisy_steps(folder, relation):
     words = ("plan", "--steps", "300", "--rate", "0.01", "--epsilon", "1", "--delta")
     words = (*words, "1e-8", "--neighbours", relation)

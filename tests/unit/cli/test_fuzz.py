@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from confide import Ledger, Pure, cli
 from confide.errors import ConfideError
+from support.examples import some
 
 GOOD_SCHEMA = """name = "fuzz"
 [target]
@@ -78,7 +79,7 @@ def folder(tmp_path_factory):
 QUIET = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 
 
-@settings(max_examples=60, suppress_health_check=QUIET)
+@settings(max_examples=some(60), suppress_health_check=QUIET)
 @given(pair=files)
 def test_malformed_files_end_in_a_sentence(folder, pair):
     attempt(folder, *pair)

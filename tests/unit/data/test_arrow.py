@@ -14,6 +14,7 @@ from confide.data.matrix.coded_design import CodedDesign
 from confide.data.schema.arrow_columns import arrow_column
 from confide.data.schema.parse_values import CodedText, level_codes
 from confide.errors import InvalidData
+from support.examples import some
 
 pa = pytest.importorskip("pyarrow")
 
@@ -83,7 +84,7 @@ def columns_of_arrow(draw):
     return pa.chunked_array(made, kind).slice(start)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=some(250), deadline=None)
 @given(columns_of_arrow(), st.sampled_from(COLUMNS))
 def test_any_column_is_read_as_through_pandas(values, column):
     schema = Schema(columns=(column,), target=SIGNS)

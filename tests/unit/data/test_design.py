@@ -1,6 +1,7 @@
 """Categories kept as codes: the same rows, sums and fits as the dense design."""
 
 import copy
+import math
 import pickle
 from dataclasses import replace
 
@@ -29,9 +30,12 @@ from confide.data.matrix.coded_design import CodedDesign
 from confide.data.matrix.matrix import as_matrix
 from confide.errors import InvalidData, PrivacyLeak
 from confide.objectives import Logistic, Objective
+from confide.objectives.twofold import Twofold
 from confide.solvers import split_gradient as precise
 from confide.solvers.problem import Problem
-from confide.solvers.split_gradient import precise_gradient
+from confide.solvers.split_gradient import precise_gradient, split_gradient
+from confide.solvers.twofold_gradient import twofold_gradient
+from support.examples import some
 
 LABELS = Target("y", labels=("no", "yes"))
 WIDE = tuple(f"w{i}" for i in range(400))
@@ -149,6 +153,21 @@ def test_the_split_gradient_keeps_its_bound(kind, height):
     assert np.linalg.norm(found - other) <= 2 * bound
 
 
+@KINDS
+def test_slopes_beyond_doubles_agree_with_the_gradient_that_leaves_nothing_to_them(kind):
+    rows = bound_rows(both(kind)[0], np.resize([1.0, -1.0, 1.0], 3000), 1.0, 0.3)
+    objective = Objective(Logistic(), rows.dimension, math.hypot(1.0, 0.3), 1.0)
+    task = Problem(objective, rows, np.zeros(rows.dimension), objective.ridge)
+    theta = Twofold.of(np.random.default_rng(4).normal(size=rows.dimension))
+    best, error = twofold_gradient(task, theta)
+    _, rough = split_gradient(task, theta)
+    for at_once in (None, 200):
+        found, bound = split_gradient(task, theta, at_once, fine=True)
+        gap = np.linalg.norm((found - best).high)
+        assert gap <= bound + error
+        assert bound < 0.2 * rough
+
+
 def test_shortened_designs_are_written_out_for_a_gradient_beyond_doubles():
     rows, plain = (bound_rows(one, np.ones(3000), 0.5, 0.1) for one in both("mixed"))
     objective = Objective(Logistic(), rows.dimension, 0.6, 1.0)
@@ -248,7 +267,7 @@ def test_a_fit_is_that_of_the_dense_design(name, kind, monkeypatch):
     assert np.linalg.norm(compact.release_.value - dense.release_.value) <= reach
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=some(60), deadline=None)
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=8), st.integers(0, 40))
 def test_any_numbers_of_levels_are_grouped_without_a_loss(sizes, count):
     columns = tuple(

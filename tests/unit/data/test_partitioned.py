@@ -27,6 +27,7 @@ from confide.data.partitioned.rows import PartitionedRows, PartSummary, joined
 from confide.data.partitioned.stream import Stream
 from confide.data.rows.in_memory import InMemoryRows, bound_rows
 from confide.errors import ConfideError, PrivacyLeak
+from support.examples import some
 
 SCHEMA = Schema(
     (
@@ -141,7 +142,7 @@ def cuttings(draw):
     return kind, count, draw(places), draw(places)
 
 
-@settings(max_examples=40)
+@settings(max_examples=some(40))
 @given(cuttings(), st.booleans())
 def test_any_cutting_gives_the_same_sums(cutting, on_disk):
     kind, count, cuts, inner = cutting
@@ -158,7 +159,7 @@ def test_any_cutting_gives_the_same_sums(cutting, on_disk):
     assert cut.subsample(1).count == count, "a small table is sampled whole"
 
 
-@settings(max_examples=40)
+@settings(max_examples=some(40))
 @given(cuttings(), st.data())
 def test_picked_rows_and_columns_are_those_of_memory(cutting, data):
     kind, count, cuts, _ = cutting

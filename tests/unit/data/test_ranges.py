@@ -16,6 +16,7 @@ from confide.data.schema.encoder import (
     pieces,
 )
 from confide.errors import InvalidData
+from support.examples import some
 
 ULP = float(np.finfo(float).eps)
 ANY = st.floats(allow_nan=False)
@@ -32,7 +33,7 @@ def one(values, ends, height):
     return write([np.array(values)], [ends], [height])[0]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=some(100), deadline=None)
 @given(st.lists(ANY, min_size=1, max_size=20), ENDS, st.floats(1e-3, 1))
 def test_nothing_is_larger_than_its_height(values, ends, height):
     found = one([*values, *ends, np.inf, -np.inf], ends, height)
@@ -40,7 +41,7 @@ def test_nothing_is_larger_than_its_height(values, ends, height):
     np.testing.assert_array_equal(found[-2:], [height, -height])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=some(100), deadline=None)
 @given(st.lists(st.floats(0, 1), max_size=9), ENDS, st.floats(1e-3, 1))
 def test_values_come_to_their_place_in_the_range(shares, ends, height):
     """Off by a few roundings, and by that of the middle, which is one of a value's own."""

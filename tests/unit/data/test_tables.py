@@ -16,6 +16,7 @@ from confide import Approx, ConfideError, LogisticRegression, Schema, Target
 from confide.data import Boolean, Category, Date, Number, read_table, schema_template
 from confide.data.tables import delimited as quotes
 from confide.errors import InvalidData, InvalidParameter
+from support.examples import some
 
 WORD = "SECRET123"
 SCHEMA = Schema(
@@ -420,19 +421,19 @@ PLACES = st.integers(0, len(GOOD_TOML))
 PIECES = st.one_of(st.text(max_size=6), st.sampled_from(["[", "]", '"', "= ", "[" * 5000]))
 
 
-@settings(max_examples=200, **QUIET)
+@settings(max_examples=some(200), **QUIET)
 @given(MAPPINGS)
 def test_any_mapping_is_a_schema_or_an_error(content):
     check_mapping(content)
 
 
-@settings(max_examples=150, **QUIET)
+@settings(max_examples=some(150), **QUIET)
 @given(PLACES, PIECES)
 def test_any_toml_is_a_schema_or_an_error(tmp_path, cut, inserted):
     check_toml(tmp_path / "any.toml", GOOD_TOML, cut, inserted)
 
 
-@settings(max_examples=200, **QUIET)
+@settings(max_examples=some(200), **QUIET)
 @given(HEADS, LINES)
 def test_any_csv_is_a_table_or_an_error(tmp_path, head, rows):
     check_csv(tmp_path / "any.csv", head, rows)

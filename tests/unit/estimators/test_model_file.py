@@ -31,6 +31,7 @@ from confide.errors import InvalidParameter
 from confide.estimators import load_model, release_hash
 from confide.mechanisms import ObjectivePerturbation
 from confide.objectives import HuberizedHinge
+from support.examples import some
 
 COLUMNS = (
     Number("age", 0, 100, unit="year"),
@@ -240,7 +241,7 @@ JSON = st.recursive(
 
 
 @settings(
-    max_examples=150,
+    max_examples=some(150),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

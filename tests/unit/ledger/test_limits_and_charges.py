@@ -20,6 +20,7 @@ from confide.errors import (
 )
 from confide.ledger import Amount, Ledger
 from confide.privacy import Approx, Pure, Status, Zcdp
+from support.examples import some
 
 
 def test_ten_times_a_tenth_fills_one_and_not_a_hair_more(ledger):
@@ -213,7 +214,7 @@ events = st.lists(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=some(50))
 @given(limit=budgets, asked=st.lists(st.tuples(budgets, events), max_size=12))
 def test_any_sequence_of_charges_stays_within_the_limit_and_adds_up(limit, asked):
     with tempfile.TemporaryDirectory() as folder:

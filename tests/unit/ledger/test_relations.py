@@ -25,6 +25,7 @@ from confide.errors import (
 from confide.ledger import Amount, Ledger
 from confide.ledger.amounts import charge_amount, cost
 from confide.privacy import Approx, Neighbours, Pure, Zcdp, gaussian_mu, zcdp_to_approx
+from support.examples import some
 from support.ledger_books import forged
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
@@ -192,7 +193,7 @@ def test_a_second_limit_takes_nothing_back_that_the_first_counted_anew(ledger):
     assert ledger.verify() == 6
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=some(60))
 @given(st.data())
 def test_no_order_of_limits_and_charges_makes_a_total_too_small(data):
     relation = st.sampled_from([None, *Neighbours])
@@ -300,7 +301,7 @@ asked = st.tuples(
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=some(100))
 @given(charge=asked, limit=st.sampled_from([Approx(9, 1e-3), Zcdp(9)]))
 def test_a_converted_charge_never_costs_less(charge, limit):
     budget, events, relation = charge

@@ -17,6 +17,7 @@ from confide.errors import (
 from confide.ledger import Ledger
 from confide.ledger.storage import store_at
 from confide.privacy import Pure
+from support.examples import some
 from support.ledger_books import book, forged, tampered
 
 
@@ -117,7 +118,7 @@ def test_the_database_itself_refuses_to_change_a_line(ledger, statement):
     assert ledger.verify() == 5
 
 
-@settings(max_examples=60)
+@settings(max_examples=some(60))
 @given(
     where=st.lists(st.integers(0, 32767), min_size=1, max_size=40),
     what=st.binary(min_size=1, max_size=64),

@@ -208,7 +208,7 @@ def test_a_bridge_uses_the_ridge_that_its_weights_bring():
 
 
 @pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
-@pytest.mark.parametrize("copies", [1, 3])
+@pytest.mark.parametrize("copies", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_events_add_up_to_the_budget(relation, copies):
     mechanism = AdaptiveObjectivePerturbation()
     objective = Objective(Logistic(), 4, penalty=ElasticNet(2.0))

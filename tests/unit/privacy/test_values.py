@@ -29,6 +29,7 @@ from confide.privacy import (
     pure_to_zcdp,
     zcdp_to_approx,
 )
+from support.examples import some
 
 BUDGETS = (Pure("0.3"), Approx("0.3", "1e-6"), Zcdp("0.3"))
 every_budget = pytest.mark.parametrize("budget", BUDGETS, ids=repr)
@@ -95,7 +96,7 @@ def test_delta_must_be_below_one(delta):
 
 
 @every_budget
-@settings(max_examples=50)
+@settings(max_examples=some(50))
 @given(
     fraction=st.fractions(min_value=Fraction(1, 10**9), max_value=1),
     ways=st.integers(1, 40),
@@ -271,7 +272,7 @@ def test_no_shift_reveals_nothing():
     assert gaussian_epsilon(1e-9, 1e-6) == 0.0
 
 
-@settings(max_examples=60)
+@settings(max_examples=some(60))
 @given(epsilon=st.floats(0.01, 10), mu=st.floats(0.05, 5), more=st.floats(1.001, 2.0))
 def test_the_gaussian_profile_is_monotone(epsilon, mu, more):
     here = gaussian_delta(epsilon, mu)
@@ -307,7 +308,7 @@ def test_approx_to_zcdp_is_the_way_back(epsilon, delta):
     assert float(zcdp_to_approx(more, delta).epsilon) > epsilon
 
 
-@settings(max_examples=40)
+@settings(max_examples=some(40))
 @given(rho=st.floats(1e-4, 10), delta=st.floats(1e-10, 0.01), more=st.floats(1.01, 2.0))
 def test_zcdp_conversions_are_monotone(rho, delta, more):
     here = zcdp_to_approx(Zcdp(rho), delta).epsilon

@@ -19,6 +19,7 @@ from confide.accounting import (
     as_pure,
     event_of,
 )
+from confide.data.matrix.sums import MAX_ROWS
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter, NoiseChanged
 from confide.mechanisms.base import (
@@ -33,6 +34,7 @@ from confide.mechanisms.base import (
     Calibration,
     Need,
     NoiseChoice,
+    certain_tolerance,
     check_needs,
     check_noise_choice,
     checked_copies,
@@ -156,10 +158,13 @@ class ObjectivePerturbation:
         if objective.l2 is not None:
             self._warn_of_another_noise(fixed, main, neighbours, copies)
         _check_length(fixed, found.noise)
-        tolerance = solver_tolerance(fixed, self.tolerance)
         share = budget.share(self.precision_share)
         if isinstance(share, Approx) and found.pure:
             share = Pure(share.epsilon)
+        tolerance = solver_tolerance(fixed, self.tolerance)
+        if self.tolerance is None:
+            unit, _ = solver_noise_for(share, 1.0, copies)
+            tolerance = _unseen_tolerance(fixed, found.noise, unit, tolerance)
         solver_noise, event = solver_noise_for(share, tolerance, copies)
         return Calibration(
             self,
@@ -353,12 +358,29 @@ def _check_length(objective: Objective, noise: Noise) -> None:
 
 LEAST_NOISE = 2.0**14 / FARTHEST
 """A second noise is never smaller: its lattice would end before coefficients do."""
+UNSEEN = 0.09
+"""The second noise over the first, where arithmetic certifies as much."""
 LINEAR_SHARE = 0.125
 """What the linear term may be off, as a share of the solver's own tolerance."""
 ZERO_BELOW = 10.0
 ZCDP_RIDGE = 0.5
 """The ridge under zCDP, over that at which pure noise of epsilon = √(2ρ) is free: noise
 is within 11 % of what a shift alone needs, and less of it would not be worth its ridge."""
+
+
+def _unseen_tolerance(
+    objective: Objective, noise: Noise, unit: Noise, usual: float
+) -> float:
+    """Return a tolerance whose noise is below a tenth of the first noise, in any table.
+
+    The linear term moves coefficients least where the most rows that there may be curve as
+    much as they can, alike in all directions. ``unit`` is the second noise for a tolerance
+    of 1. It is never more than the usual tolerance, nor less than what is certified.
+    """
+    size = objective.dimension
+    most = MAX_ROWS * objective.smoothness / size + objective.strong_convexity
+    wanted = UNSEEN * noise.deviation(size) / (most * unit.deviation(size))
+    return min(usual, max(wanted, certain_tolerance(objective)))
 
 
 def perturbed_minimiser(
