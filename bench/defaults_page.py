@@ -44,7 +44,7 @@ CAUTION = """
     most of them neighbours of these, had been looked at on Adult, Bank, ACS and California
     (five of them on KDD, some twenty-five on warfarin), and the score was defined after
     that too. Pieces of equal width, their number and the extension were chosen
-    among some seventy settings on the test rows of California and warfarin, with a look at
+    among some 170 settings on the test rows of California and warfarin, with a look at
     Adult and Bank. So leaving a table out takes it from the choice among these lines, not
     from what led to the lines; and what made the largest differences, octaves, two looks,
     pieces and the scan, was found on these tables. Figures on other tables are the only
