@@ -111,7 +111,7 @@ WIDE = """
     0.029 (2 %: 0.014; 5 %: 0.030; 10 %: 0.105), and 0.062 when all of those are 1.5 times
     as wide. A larger share of the budget did not help (a fifth: 0.080, three tenths:
     0.102). Pieces of equal width did, as fine as the noise allows. What is left of the rise
-    at (0.1, 1e-6) is the noise itself: the deviation of one count is 530 of 14,448 rows, so
+    at (0.1, 1e-6) is the noise itself: the deviation of one count is 487 of 14,448 rows, so
     that ends are found where 5 to 10 % of the values lie beyond, unless a limit that is
     right is next to them.
 """
