@@ -1,250 +1,165 @@
-"""Settings of bought ranges, tried on every table: which grid, levels, share and rule.
+"""Settings of bought ranges and a few others, tried on every table by fits.
 
-    python -m bench.range_settings --runs 4      # into docs/accuracy/range-settings.json
+    python -m bench.range_settings --runs 20     # into docs/accuracy/settings.json
 
-The ranges are simulated: ordinary Gaussian noise is added to exact counts, the schema is
-declared with the ranges that are read off, and the model is fitted with what is left of the
-budget. Nothing here is private; it shows which choices matter.
+A setting is the defaults with some constants changed. All of them are public, so every
+setting is as private as the defaults are.
 """
 
 import argparse
 import json
-from dataclasses import asdict, dataclass, replace
 from functools import cache
-from statistics import mean
+from importlib import import_module
+from statistics import mean, stdev
 
-from bench.accuracy import DELTA, FOLDER, class_figures
+from bench.accuracy import DELTA, FOLDER, RHO, class_figures
 from bench.child import call
 from bench.machine import describe
 from bench.real_tables import TABLES, parts, unit_rows, widened
 
-PATH = FOLDER / "range-settings.json"
-STUDIED = ("Adult", "Bank", "ACS", "KDD", "California", "warfarin")
-EPSILONS = {"warfarin": (1.0,)}
-"""Tables of few rows cannot buy ranges at small budgets; they are not asked to."""
-USUAL_EPSILONS = (0.1, 0.3, 1.0)
+PATH = FOLDER / "settings.json"
+RANGES = "confide.mechanisms.ranges.mechanism:"
+USUAL = "defaults"
+TWO_CLASSES = ("Adult", "Bank", "ACS", "KDD")
+STUDIED = ("Adult", "Bank", "ACS", "California", "warfarin")
 WIDTHS = (1, 10, 100)
-TINIEST, LARGEST = -20, 60
-"""Octaves from 2^-20 to 2^60."""
+APPROXIMATE = ("(0.1, 1e-6)", "(0.3, 1e-6)", "(1, 1e-6)")
+PURE = ("pure 0.1", "pure 0.3", "pure 1")
+FEW_ROWS = {"warfarin": ("(1, 1e-6)", "pure 1")}
+"""Tables of few rows cannot buy ranges at small budgets; they are not asked to."""
 
 
-@dataclass(frozen=True)
-class Setting:
-    """How ranges are bought; ``share`` is that of μ² and 0 leaves the declared ranges.
-
-    ``grid`` is "octaves" (powers of ``base``) or "uniform" (16 cells between the declared
-    limits, the outermost cut into octaves). ``rule`` "drop" forgets cells with fewer than
-    ``z`` deviations and reads quantiles off the others; "scan" stops at the first cell at
-    which some run of cells holds ``z`` deviations more than a share ``level`` of all rows.
-    With two ``looks`` the second cuts what the first found into ``pieces``. With ``reach``
-    the range then grows over adjoining cells that hold so many deviations each.
-    """
-
-    share: float = 0.1
-    grid: str = "octaves"
-    base: float = 2.0
-    rule: str = "scan"
-    level: float = 0.02
-    z: float = 2.5
-    looks: int = 2
-    pieces: int = 8
-    reach: float | None = None
+def _one(name, *values):
+    """Return a setting for every value of a constant."""
+    return {f"{name} = {value}": {RANGES + name: value} for value in values}
 
 
-USUAL = Setting()
-FIRST = Setting(grid="uniform", rule="drop", level=0.08, z=2.0, looks=1)
-SETTINGS = {
-    "declared ranges": Setting(share=0.0),
-    "uniform, drop, 8 %, 2 deviations": FIRST,
-    "uniform, drop, 2 %, 3 deviations": replace(FIRST, level=0.02, z=3.0),
-    "uniform, scan": replace(FIRST, rule="scan", level=0.02, z=2.5),
-    "octaves, one look": replace(USUAL, looks=1),
-    "octaves, two looks": USUAL,
-    "… 0.5 %": replace(USUAL, level=0.005),
-    "… 1 %": replace(USUAL, level=0.01),
-    "… 5 %": replace(USUAL, level=0.05),
-    "… 8 %": replace(USUAL, level=0.08),
-    "… 2 deviations": replace(USUAL, z=2.0),
-    "… 3 deviations": replace(USUAL, z=3.0),
-    "… 4 deviations": replace(USUAL, z=4.0),
-    "… a twentieth": replace(USUAL, share=0.05),
-    "… a fifth": replace(USUAL, share=0.2),
-    "… 16 pieces": replace(USUAL, pieces=16),
-    "… powers of 4, 16 pieces": replace(USUAL, base=4.0, pieces=16),
-    "… 3 deviations, grown over 1": replace(USUAL, z=3.0, reach=1.0),
+LISTS = {
+    "ridge under zCDP": (
+        TWO_CLASSES,
+        (f"zCDP {RHO:g}, replace-one",),
+        (1,),
+        {
+            USUAL: {},
+            **{
+                f"ZCDP_RIDGE = {value}": {
+                    "confide.mechanisms.objective.perturbation:ZCDP_RIDGE": value
+                }
+                for value in (0.25, 1.0)
+            },
+        },
+    ),
+    "ranges": (
+        STUDIED,
+        APPROXIMATE,
+        WIDTHS,
+        {
+            USUAL: {},
+            "declared ranges": {"ranges": "public"},
+            "tail = 0.005": {"tail": 0.005},
+            "tail = 0.02": {"tail": 0.02},
+            **_one("PIECE_DEVIATIONS", 3.5, 14),
+            **_one("MOST_BEYOND", 0.1, 0.5),
+            **_one("EXTENSION", 0.0, 0.8),
+            **_one("FALSE_ALARMS", 0.1),
+            **_one("CLOSER_ALARMS", 0.2),
+            **_one("DOUBT", 0.3),
+            "share = 1/5": {"share": "1/5"},
+        },
+    ),
+    "whether to buy, Laplace noise": (
+        STUDIED,
+        PURE,
+        (1, 10),
+        {
+            USUAL: {},
+            "never": {"ranges": "public"},
+            "always": {"ranges": "private"},
+            "1.5 deviations": {"laplace": 1.5},
+            "5 deviations": {"laplace": 5.0},
+        },
+    ),
+    "whether to buy, normal noise": (
+        STUDIED,
+        APPROXIMATE,
+        (1, 10),
+        {
+            USUAL: {},
+            "never": {"ranges": "public"},
+            "always": {"ranges": "private"},
+            "2 deviations": {"gaussian": 2.0},
+        },
+    ),
 }
 
 
-# ------------------------------------------------------------------------- buying a range
-
-
-def bought(values, limits, setting, deviation, draw):
-    """Return a range for some values, or the limits if the noise hides everything.
-
-    ``deviation`` is that of every count if there is one look; two share the budget.
-    """
-    import numpy as np
-
-    values = np.clip(values[~np.isnan(values)], *limits)
-    edges = _edges(limits, setting)
-    noise = deviation * np.sqrt(setting.looks)
-
-    def look(at):
-        counts, _ = np.histogram(values, at)
-        return counts + draw.normal(0, noise, len(counts))
-
-    counts = look(edges)
-    variances = np.full(len(counts), noise**2)
-    found = _ends(counts, variances, setting)
-    if setting.looks == 2:
-        pieces = np.ones(len(counts), int)
-        if found is not None:
-            first, last = found
-            pieces[first : last + 1] = max(1, setting.pieces // (last - first + 1))
-        edges, counts, variances = _second_look(edges, counts, pieces, look, noise)
-        found = _ends(counts, variances, setting)
-    if found is None:
-        return limits
-    return float(edges[found[0]]), float(edges[found[1] + 1])
-
-
-def _second_look(edges, before, pieces, look, noise):
-    """Count again in finer cells, and reconcile them with the coarse counts."""
-    import numpy as np
-
-    fine = np.concatenate(
-        [
-            *(
-                np.linspace(edges[k], edges[k + 1], some + 1)[:-1]
-                for k, some in enumerate(pieces)
-            ),
-            edges[-1:],
-        ]
-    )
-    counts = look(fine)
-    own = np.repeat(np.arange(len(before)), pieces)
-    gap = before - np.bincount(own, counts, len(before))
-    return fine, counts + (gap / (1 + pieces))[own], (noise**2 * pieces / (1 + pieces))[own]
-
-
-def _edges(limits, setting):
-    import numpy as np
-
-    low, high = limits
-    if setting.grid == "octaves":
-        ends = (np.array([TINIEST, LARGEST]) / np.log2(setting.base)).astype(int)
-        powers = setting.base ** np.arange(ends[0], ends[1] + 1)
-        inner = np.concatenate([-powers[::-1], [0.0], powers])
-    else:
-        even = np.linspace(low, high, 17)
-        steps = (even[1] - low) * 2.0 ** -np.arange(1, 11)
-        inner = np.concatenate([low + steps[::-1], even[1:-1], high - steps])
-    return np.concatenate([[low], inner[(inner > low) & (inner < high)], [high]])
-
-
-def _ends(counts, variances, setting):
-    """Return the first and the last cell of the range, or None."""
-    if setting.rule == "drop":
-        return _quantiles(counts, variances, setting)
-    total = max(counts.sum(), 0.0)
-    first = _scan(counts, variances, setting.level * total, setting.z)
-    back = _scan(counts[::-1], variances[::-1], setting.level * total, setting.z)
-    if first is None or back is None:
-        return None
-    first, last = sorted((first, len(counts) - 1 - back))
-    if setting.reach is not None:
-        clear = counts > setting.reach * variances**0.5
-        while first > 0 and clear[first - 1]:
-            first -= 1
-        while last < len(counts) - 1 and clear[last + 1]:
-            last += 1
-    return first, last
-
-
-def _scan(counts, variances, least, z):
-    import numpy as np
-
-    sums = np.concatenate([[0.0], np.cumsum(counts)])
-    squares = np.concatenate([[0.0], np.cumsum(variances)])
-    for j in range(1, len(sums)):
-        held = sums[j] - sums[:j] - z * np.sqrt(squares[j] - squares[:j])
-        if held.max() > least:
-            return j - 1
-    return None
-
-
-def _quantiles(counts, variances, setting):
-    import numpy as np
-
-    kept = np.where(counts > setting.z * np.sqrt(variances), counts, 0.0)
-    if not kept.any():
-        return None
-    shares = np.cumsum(kept) / kept.sum()
-    first = np.searchsorted(shares, setting.level, side="right")
-    last = np.searchsorted(shares, 1 - setting.level)
-    return int(first), int(max(first, last))
-
-
-# ----------------------------------------------------------------------- fitting with it
-
-
-def measure(table, setting, runs):
-    """Return for every width and budget the mean share that is lost, and the loss."""
-    chosen = Setting(**setting)
+def measure(table, change, runs, budgets, widths):
+    """Return for every width and budget the share that is lost, its error, the loss."""
+    settings = _apply(dict(change))
+    allowed = FEW_ROWS.get(table, budgets)
     return [
-        [width, epsilon, *_cell(table, chosen, width, epsilon, runs)]
-        for width in WIDTHS
-        for epsilon in EPSILONS.get(table, USUAL_EPSILONS)
+        [width, name, *_cell(table, settings, width, name, runs)]
+        for width in widths
+        for name in budgets
+        if name in allowed
     ]
 
 
-def _cell(table, setting, width, epsilon, runs):
+def _apply(change):
+    """Change constants, and return what estimators are told."""
+    from confide.mechanisms import Ranges
+    from confide.mechanisms.ranges import mechanism
+    from confide.noise import Gaussian, Laplace
+
+    for place in [key for key in change if ":" in key]:
+        module, name = place.split(":")
+        found = import_module(module)
+        if not hasattr(found, name):
+            raise AttributeError(place)
+        setattr(found, name, change.pop(place))
+    for kind, noise in (("gaussian", Gaussian), ("laplace", Laplace)):
+        if kind in change:
+            known = mechanism.NEEDED_DEVIATIONS
+            mechanism.NEEDED_DEVIATIONS = {**known, noise: change.pop(kind)}
+    kept = {key: change.pop(key) for key in ("share", "tail") if key in change}
+    return {"ranges": Ranges(**kept)} if kept else change
+
+
+def _cell(table, settings, width, name, runs):
     schema, _, _ = parts(table)
-    losses = [
-        _loss(table, setting, widened(schema, width), epsilon, s) for s in range(runs)
-    ]
+    wide = widened(schema, width)
+    losses = [_loss(table, wide, settings, name, seed) for seed in range(runs)]
     null, plain = _references(table)
-    loss = mean(losses)
-    return float(f"{(loss - plain) / (null - plain):.4g}"), float(f"{loss:.5g}")
+    error = stdev(losses) / runs**0.5 if runs > 1 else 0.0
+    scaled = ((mean(losses) - plain) / (null - plain), error / (null - plain))
+    return *(float(f"{one:.4g}") for one in scaled), float(f"{mean(losses):.5g}")
 
 
-def _loss(table, setting, schema, epsilon, seed):
-    from confide import Approx, LinearRegression, LogisticRegression
-    from confide.privacy import gaussian_epsilon, gaussian_mu
+def _budget(name):
+    from confide import Approx, Pure, Zcdp
+
+    if name.startswith("pure"):
+        return Pure(name.split()[1]), None
+    if name.startswith("zCDP"):
+        return Zcdp(RHO), "replace-one"
+    return Approx(name[1:].split(",")[0], DELTA), None
+
+
+def _loss(table, schema, settings, name, seed):
+    from confide import LinearRegression, LogisticRegression
 
     _, train, test = parts(table)
-    if setting.share:
-        mu = gaussian_mu(epsilon, DELTA)
-        schema = _with_ranges(schema, train, setting, mu, seed)
-        epsilon = gaussian_epsilon(mu * (1 - setting.share) ** 0.5, DELTA)
-    budget, column = Approx(epsilon, DELTA), schema.target.column
-    if TABLES[table].task == "number":
-        model = LinearRegression(budget, schema=schema, random_state=seed).fit(train)
+    budget, neighbours = _budget(name)
+    numeric = TABLES[table].task == "number"
+    made = LinearRegression if numeric else LogisticRegression
+    shared = {"neighbours": neighbours, "random_state": seed}
+    model = made(budget, schema=schema, **shared, **settings).fit(train)
+    column = schema.target.column
+    if numeric:
         return float(((model.predict(test) - test[column]) ** 2).mean())
-    model = LogisticRegression(budget, schema=schema, random_state=seed).fit(train)
-    labels = list(schema.target.labels)
     truth = test[column].astype(str).to_numpy()
+    labels = list(schema.target.labels)
     return class_figures(model.predict_proba(test), truth, labels)["log loss"]
-
-
-def _with_ranges(schema, train, setting, mu, seed):
-    import numpy as np
-
-    from confide.noise import generator
-
-    numeric = schema.target.labels is None
-    count = sum(column.kind == "number" for column in schema.columns) + numeric
-    deviation = (count / setting.share) ** 0.5 / mu
-    draw = generator([seed, 77])
-
-    def buy(part):
-        values = np.asarray(train[part.name], float)
-        lower, upper = bought(values, part.ends, setting, deviation, draw)
-        return replace(part, lower=lower, upper=upper)
-
-    columns = [buy(c) if c.kind == "number" else c for c in schema.columns]
-    target = buy(schema.target) if numeric else schema.target
-    return replace(schema, columns=tuple(columns), target=target)
 
 
 @cache
@@ -273,27 +188,31 @@ def _references(table):
 
 def main():
     parser = argparse.ArgumentParser(prog="python -m bench.range_settings")
-    parser.add_argument("--runs", type=int, default=4)
-    parser.add_argument("--tables", default=",".join(STUDIED))
-    parser.add_argument("--containing", default="", help="only settings with such a name")
+    parser.add_argument("--runs", type=int, default=20, help="seeds 0, 1, …")
+    parser.add_argument("--lists", default=";".join(LISTS), help="some of them")
+    parser.add_argument("--only", default="", help="only settings with such a name")
     given = parser.parse_args()
     kept = json.loads(PATH.read_text("utf-8")) if PATH.exists() else {}
-    found = kept.get("settings", {})
-    for name, setting in SETTINGS.items():
-        if given.containing not in name:
-            continue
-        for table in given.tables.split(","):
-            print(name, table, flush=True)
-            found.setdefault(name, {})[table] = call(
-                "bench.range_settings:measure",
-                threads=1,
-                table=table,
-                setting=asdict(setting),
-                runs=given.runs,
-            )
-        content = {"machine": describe(), "runs": given.runs, "settings": found}
-        PATH.parent.mkdir(exist_ok=True)
-        PATH.write_text(json.dumps(content) + "\n", "utf-8")
+    found = kept.get("lists", {})
+    for title in given.lists.split(";"):
+        tables, budgets, widths, settings = LISTS[title]
+        for name, change in settings.items():
+            if given.only not in name:
+                continue
+            for table in tables:
+                print(title, name, table, flush=True)
+                found.setdefault(title, {}).setdefault(name, {})[table] = call(
+                    "bench.range_settings:measure",
+                    threads=1,
+                    table=table,
+                    change=change,
+                    runs=given.runs,
+                    budgets=budgets,
+                    widths=widths,
+                )
+            content = {"machine": describe(), "runs": given.runs, "lists": found}
+            PATH.parent.mkdir(exist_ok=True)
+            PATH.write_text(json.dumps(content) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -7,11 +7,13 @@ would name it; so would a release that is no function of points and choices.
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 
 from confide.data import bound_rows
+from confide.data.schema.range_grid import RangeGrid
 from confide.mechanisms import (
     MECHANISMS,
     AdmmObjectivePerturbation,
@@ -23,10 +25,12 @@ from confide.mechanisms import (
     ProximalSgd,
     SsAdmm,
     WithIntervals,
+    WithRanges,
     base,
 )
 from confide.mechanisms.gradient import noisy_gradient
 from confide.mechanisms.published import RlsObjective, RlsOut
+from confide.mechanisms.ranges.mechanism import RangeQuery, RangesCalibration
 from confide.objectives import L1, Clipped, Logistic, Multinomial, Objective, Squared
 from confide.privacy import Approx, Neighbours, Pure, Status
 from confide.selection import (
@@ -66,6 +70,10 @@ CONFIGURED = {
 }
 OBJECTIVES = {"adaptive": KINKED, "ssp": SQUARES, "adassp": SQUARES}
 BUDGETS = {"functional": Pure(1)}
+QUERIES = (
+    RangeQuery("first", RangeGrid.between(-8.0, 8.0), 0.01, 0.01, True),
+    RangeQuery("second", RangeGrid.between(None, None), 0.01, 0.01, False),
+)
 IN_DOUBLES = {"mpadmm-published"}
 """As published, for comparison; CLAIMED."""
 
@@ -104,6 +112,9 @@ def plans():
         RIDGED,
         APPROX,
     )
+    bought = WithRanges(OutputPerturbation(), QUERIES)
+    cases["ranges"] = (bought, RIDGED, APPROX)
+    cases["ranges, pure"] = (bought, RIDGED, Pure(1))
     found = {
         (name, relation): case for name, case in cases.items() for relation in Neighbours
     }
@@ -146,8 +157,21 @@ def plan_of(name, relation):
 
 
 def releaser(plan, table):
+    if isinstance(plan, RangesCalibration):
+        return partial(release_with_ranges, plan, table)
     rows = rows_of(table)
     return lambda entropy: plan.release([rows], entropy)
+
+
+def release_with_ranges(plan, table, entropy):
+    """Buy the ranges of both columns, clamp and scale to them, and fit."""
+    features = np.array(table[0], dtype=float).reshape(-1, 2)
+    counts = [query.grid.count(features[:, j]) for j, query in enumerate(plan.queries)]
+    bought = plan.buy(counts, entropy)
+    lower, upper = np.array(list(bought.ranges.values())).T
+    scaled = (np.clip(features, lower, upper) - lower) / (upper - lower) * 2 - 1
+    rows = rows_of((scaled / np.sqrt(2), table[1]))
+    return plan.release_after(bought, [rows], entropy)
 
 
 def attack(tape, plan, tables, fits):

@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from confide.accounting import GaussianEvent, PureEvent, as_pure, compose
-from confide.data.schema.range_grid import PARTS, RangeGrid, regroup
+from confide.data.schema.range_grid import PARTS, RangeGrid, counts_between
 from confide.mechanisms import Intervals, ObjectivePerturbation, WithIntervals, WithRanges
 from confide.mechanisms.ranges import mechanism as purchase
 from confide.mechanisms.ranges.mechanism import RangeQuery, range_noise, read_range
@@ -34,7 +34,7 @@ def queries(count, lower=None, upper=None):
 
 def looks(grid, values):
     """Return what two looks see, with all cells divided in the second."""
-    counts = grid.count(grid.place(np.array(values)))
+    counts = grid.count(np.array(values))
     return np.concatenate([counts.sum(axis=1), counts.ravel()])
 
 
@@ -158,9 +158,9 @@ def test_a_range_is_two_edges_of_the_grid(limits, seed, noise):
     values = kinds[seed % len(kinds)]
     grid = RangeGrid.between(*limits)
     query = RangeQuery("x", grid, 0.01, 0.01, None not in limits)
-    counts = grid.count(grid.place(values))
-    lower, upper = read_range(query, counts, noise, Entropy.seeded(seed))
-    edges = grid.divided(np.full(grid.cells, PARTS))
+    counts = grid.count(values)
+    (lower, upper), _ = read_range(query, counts, noise, Entropy.seeded(seed))
+    edges = grid.edges_at(np.arange(grid.cells * PARTS + 1))
     assert lower < upper
     assert np.isclose(edges, lower, rtol=1e-12, atol=0).any()
     assert np.isclose(edges, upper, rtol=1e-12, atol=0).any()
@@ -169,12 +169,47 @@ def test_a_range_is_two_edges_of_the_grid(limits, seed, noise):
 def test_parts_add_up_to_cells():
     grid = RangeGrid.between(0.0, 100.0)
     values = np.random.default_rng(0).uniform(0, 100, 500)
-    counts = grid.count(grid.place(values))
-    parts = np.ones(grid.cells, dtype=int)
-    parts[-2:] = 4
-    edges = grid.divided(parts)
-    found, _ = np.histogram(values, edges)
-    assert regroup(counts, parts).tolist() == found.tolist()
+    counts = grid.count(values)
+    last = (grid.cells - 1) * PARTS
+    places = np.array([0, 3 * PARTS, last - PARTS, last, last + PARTS // 4, last + PARTS])
+    found, _ = np.histogram(values, grid.edges_at(places))
+    assert counts_between(counts, places).tolist() == found.tolist()
+
+
+@pytest.mark.parametrize("width", [0.5, 3.0, 40.0])
+@pytest.mark.parametrize(
+    "near", [slice(0, 12), slice(14, 18), slice(19, 28), slice(27, 28)], ids=str
+)
+def test_both_looks_are_weighed_by_least_squares(near, width):
+    """Estimates and covariance are those of the normal equations, solved as they stand."""
+    grid, rng = RangeGrid.between(0.0, 100.0), np.random.default_rng(3)
+    assert grid.cells == 28
+    cuts = purchase._pieces(grid, near, width)
+    starts, stops = cuts[:-1], cuts[1:]
+    assert (starts < stops).all()
+    assert cuts[0] == 0
+    assert cuts[-1] == grid.cells * PARTS
+    cells = rng.normal(0, 1, grid.cells)
+    closer = rng.normal(0, 1, len(starts))
+    merged, covariance = purchase._merge(cells, closer, cuts)
+    # Of cells that are one piece together the first look tells their sum alone.
+    whole = (starts % PARTS == 0) & (stops % PARTS == 0)
+    rows, seen, precision = list(np.eye(len(starts))), list(closer), [1.0] * len(starts)
+    for cell in range(grid.cells):
+        inside = (starts // PARTS == cell) & ~whole
+        if inside.any():
+            rows.append(inside.astype(float))
+            seen.append(cells[cell])
+            precision.append(1.0)
+    for place in np.flatnonzero(whole):
+        own = slice(starts[place] // PARTS, stops[place] // PARTS)
+        rows.append(np.eye(len(starts))[place])
+        seen.append(cells[own].sum())
+        precision.append(1 / (own.stop - own.start))
+    design, weights = np.array(rows), np.array(precision)
+    inverse = np.linalg.inv(design.T @ (weights[:, None] * design))
+    assert np.allclose(covariance, inverse, atol=1e-10)
+    assert np.allclose(merged, inverse @ design.T @ (weights * np.array(seen)), atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -190,12 +225,34 @@ def test_generous_limits_are_narrowed(limits, values, wanted):
     """Twenty purchases: ends within the width of the values, none cut off by a tenth."""
     grid = RangeGrid.between(*limits)
     query = RangeQuery("x", grid, 0.01, 0.01, None not in limits)
-    counts = grid.count(grid.place(values))
+    counts = grid.count(values)
     width = wanted[1] - wanted[0]
     for seed in range(20):
-        lower, upper = read_range(query, counts, Gaussian(60.0), Entropy.seeded(seed))
-        assert wanted[0] - width <= lower <= wanted[0] + width / 10
-        assert wanted[1] - width / 10 <= upper <= wanted[1] + 1.1 * width
+        ends, seen = read_range(query, counts, Gaussian(60.0), Entropy.seeded(seed))
+        assert seen
+        assert wanted[0] - width / 2 <= ends[0] <= wanted[0] + width / 10
+        assert wanted[1] - width / 10 <= ends[1] <= wanted[1] + width / 2
+
+
+@pytest.mark.parametrize(
+    ("limits", "wanted"),
+    [
+        ((0.0, 1.0), (0.0, 1.0)),
+        ((0.0, 1e9), (0.0, 1.0)),
+        ((None, None), (0.0, 1.0)),
+        ((0.0, 0.5), (0.0, 0.5)),
+        ((-3.0, 0.0), (-1.0, 0.0)),
+        ((0.0, 2e-100), (0.0, 2e-100)),
+    ],
+)
+def test_a_column_that_is_nearly_always_zero_has_a_range_of_one(limits, wanted):
+    """Effects are per unit: none is told per millionth of a unit."""
+    grid = RangeGrid.between(*limits)
+    query = RangeQuery("x", grid, 0.01, 0.01, None not in limits)
+    counts = grid.count(np.zeros(20_000))
+    for seed in range(10):
+        ends, _ = read_range(query, counts, Gaussian(40.0), Entropy.seeded(seed))
+        assert ends == wanted
 
 
 @pytest.mark.parametrize(("rows", "scale"), [(500, 46.0), (100, 10.0)])
@@ -207,23 +264,25 @@ def test_few_rows_are_not_cut_to_what_stands_out(rows, scale):
     """
     grid = RangeGrid.between(0.0, 100.0)
     values = np.random.default_rng(0).normal(50, 15, rows)
-    counts = grid.count(grid.place(values))
+    counts = grid.count(values)
     query = RangeQuery("x", grid, 0.01, 0.01, True)
     beyond = []
     for seed in range(100):
-        lower, upper = read_range(query, counts, Gaussian(scale), Entropy.seeded(seed))
+        (lower, upper), _ = read_range(query, counts, Gaussian(scale), Entropy.seeded(seed))
         beyond.append(np.mean((values < lower) | (values > upper)))
     assert np.mean(np.array(beyond) > 0.3) <= 0.1
     assert np.mean(beyond) <= 0.15
 
 
 def test_cells_without_values_seldom_seem_to_have_some():
-    """Of 200 purchases from nothing 5 find something; with five times the alarms 16."""
+    """Of 200 purchases from nothing few find something, and those say so."""
     grid = RangeGrid.between(0.0, 1e7)
     query = RangeQuery("x", grid, 0.01, 0.01, True)
     entropy, nothing = Entropy.seeded(0), np.zeros((grid.cells, PARTS))
     found = [read_range(query, nothing, Gaussian(5.0), entropy) for _ in range(200)]
-    assert sum(ends != grid.ends for ends in found) <= 10
+    assert sum(ends != grid.ends for ends, _ in found) <= 10
+    assert 0 < sum(seen for _, seen in found) <= 20
+    assert all(seen for ends, seen in found if ends != grid.ends)
 
 
 @pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -81,16 +81,19 @@ def ranges(
             random_state=seed,
         )
     out.write_text(found.schema.to_toml(), encoding="utf-8")
-    parts: Any = found.schema.parts
-    bought = {name: (parts[name].lower, parts[name].upper) for name in found.release.ranges}
     if as_json:
         record = confide.reporting.guarantee_record(found.guarantee, str)
-        print_json({"guarantee": record, "ranges": bought, "out": str(out)})
+        ends = dict(found.schema.bought[-1].facts)
+        hidden = list(found.release.hidden)
+        print_json({"guarantee": record, "ranges": ends, "hidden": hidden, "out": str(out)})
         return
     print_guarantee(found.guarantee)
     console.print()
-    lines = [(name, f"{low:.6g}", f"{high:.6g}") for name, (low, high) in bought.items()]
-    print_table(("column", "lower", "upper"), lines)
+    print_table(("column", "lower", "upper"), found.lines)
+    if found.caution:
+        console.print(f"\nHidden: {found.caution}.", markup=False, soft_wrap=True)
+    if book is None:
+        console.print("\n[dim]No ledger was given: this spending is booked nowhere.[/dim]")
     console.print(
         f"\nWritten to {out}. Next: confide fit {table} --schema {out} ...",
         markup=False,

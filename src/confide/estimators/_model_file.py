@@ -186,7 +186,8 @@ def _ranges_of(record: Mapping[str, Any]) -> RangeRelease:
         _text(name): (_number(lower), _number(upper))
         for name, (lower, upper) in record["ranges"].items()
     }
-    return RangeRelease(pairs, Fraction(_text(record["share"])), _noise_of(record["noise"]))
+    share, noise = Fraction(_text(record["share"])), _noise_of(record["noise"])
+    return RangeRelease(pairs, share, noise, tuple(map(_text, record.get("hidden", ()))))
 
 
 def _noise_of(record: Mapping[str, Any]) -> NoiseRecord:

@@ -35,7 +35,8 @@ class Reiterable(Generic[Item]):
 class PreparedFit:
     """A fit that only has to be paid for and released.
 
-    ``counts`` are those that ranges are bought from, None where none are.
+    ``counts`` are those that ranges are bought from, None where none are; ``row_count`` is
+    how many rows were read for them.
     """
 
     spec: FitSpec
@@ -43,6 +44,7 @@ class PreparedFit:
     calibration: Calibration
     tasks: Iterable[Rows]
     counts: Sequence[Array] | None = None
+    row_count: int = 0
 
     @property
     def task(self) -> TargetSpec:
@@ -75,7 +77,7 @@ class PreparedFit:
         """Buy ranges, read the rows once more with them, and fit."""
         bought = calibration.buy(self.counts or (), entropy)
         spec = self.spec.with_ranges(bought.ranges)
-        again = self.reading.reread(spec)
+        again = self.reading.reread(spec, self.row_count)
         rows = again.enclose(spec.bounding)
         tasks = coded_rows(rows, again.task.codings)
         return calibration.release_after(bought, tasks, entropy)
@@ -131,7 +133,7 @@ def prepare(spec: FitSpec, reading: Reading, *, target_in_table: bool) -> Prepar
     names = [query.name for query in spec.possible_queries()]
     by_name = dict(zip(names, counts, strict=True))
     own = [by_name[query.name] for query in calibration.queries]
-    return PreparedFit(spec, reading, calibration, (), own)
+    return PreparedFit(spec, reading, calibration, (), own, rows.table_count)
 
 
 def _enclose(

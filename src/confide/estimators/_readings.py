@@ -15,10 +15,11 @@ import numpy as np
 from confide._types import AnyArray, Array
 from confide.data import InMemoryRows, PartitionedRows, Schema, read_table
 from confide.data.matrix.matrix import Matrix
+from confide.data.matrix.sums import Partial, pairwise_sum
 from confide.data.partitioned.cluster_rows import ClusterParts, collected
 from confide.data.partitioned.dask_collections import DaskTable, dask_table, is_dask
 from confide.data.partitioned.rows import Parts
-from confide.data.partitioned.stream import Prepare, Stream
+from confide.data.partitioned.stream import Prepare, Source, Stream
 from confide.data.schema.range_grid import PARTS
 from confide.data.schema.schema import check_columns
 from confide.data.tables.files import (
@@ -27,6 +28,7 @@ from confide.data.tables.files import (
     column_names,
     is_in_parts,
     open_table,
+    walk,
 )
 from confide.errors import InvalidData, InvalidParameter
 from confide.estimators._spec import Bounding, FitSpec
@@ -57,7 +59,7 @@ class CountCells:
             else:
                 own = self.schema.target_column(table) if target is None else target
                 values = read_numbers(own, len(table), clamped=True)
-            found.append(query.grid.count(query.grid.place(values)))
+            found.append(query.grid.count(values))
         return tuple(found)
 
 
@@ -67,11 +69,11 @@ class CountChunk:
 
     count: CountCells
 
-    def __call__(self, piece: Any) -> tuple[Array, ...]:
-        """Count the rows that a fit would take."""
+    def __call__(self, piece: Any) -> Partial:
+        """Count values in the rows that a fit would take; the last is how many rows."""
         if isinstance(piece, tuple):
-            return self.count(*piece)
-        return self.count(self.count.schema.kept(piece), None)
+            return *self.count(*piece), np.array(len(piece[0]))
+        return *self.count(self.count.schema.kept(piece), None), np.array(len(piece))
 
 
 class RangeTally:
@@ -85,7 +87,7 @@ class RangeTally:
     def __call__(self, piece: Any) -> InMemoryRows:
         """Return the rows of a piece; they are refused before they are counted."""
         rows = self._prepare(piece)
-        found = self._count(piece)
+        *found, _ = self._count(piece)
         with self._lock:
             self.add(found)
         return rows
@@ -98,14 +100,17 @@ class RangeTally:
 
 def count_in_parts(
     table: FileTable | DaskTable, cells: CountCells, *, beside: bool
-) -> list[Array]:
-    """Return the counts of a table in parts; ``beside`` it may be its target."""
+) -> tuple[list[Array], int]:
+    """Return the counts of a table in parts, and of its rows.
+
+    ``beside`` it may be its target.
+    """
     sources, count = table.sources(cells.schema, target=not beside), CountChunk(cells)
     if table.cluster is None:
-        found = [count(piece) for source in sources for piece in source.read()]
+        *counts, rows = pairwise_sum(walk(sources, count, table.expected))
     else:
-        found = collected(table.cluster, sources, count)
-    return [np.sum(tables, axis=0) for tables in zip(*found, strict=True)]
+        *counts, rows = pairwise_sum(collected(table.cluster, sources, count))
+    return counts, int(rows)
 
 
 PartedTable: TypeAlias = FileTable | DaskTable
@@ -135,8 +140,11 @@ class Reading(Protocol):
         """Do the same, and count the values in every part of every grid."""
         ...
 
-    def reread(self, spec: FitSpec) -> "Reading":
-        """Return the same table, read with the ranges of another specification."""
+    def reread(self, spec: FitSpec, count: int) -> "Reading":
+        """Return the same table, read with the ranges of another specification.
+
+        ``count`` is how many rows it has, as far as they were counted before.
+        """
         ...
 
 
@@ -188,7 +196,7 @@ class InMemory:
         kept = self.schema.kept(self.table) if self.y is None else self.table
         return self.enclose(bounding), list(count(kept, self.y))
 
-    def reread(self, spec: FitSpec) -> "InMemory":
+    def reread(self, spec: FitSpec, count: int) -> "InMemory":
         """Return the same table, read with the ranges of another specification."""
         return _read_frame(spec, self.table, self.y, self.check)
 
@@ -256,7 +264,8 @@ def parted_table(X: Any, y: Any) -> PartedTable | None:
 class InParts:
     """A table in parts, with how a piece of it is read.
 
-    ``names`` are the features of a table without a schema, where its columns have names.
+    ``names`` are the features of a table without a schema, where its columns have names;
+    ``about`` is about how many rows there are, None where nobody knows.
     """
 
     task: TargetSpec
@@ -265,10 +274,11 @@ class InParts:
     table: PartedTable
     split: "SplitChunk"
     y: Any
+    about: int | None
 
-    def reread(self, spec: FitSpec) -> "InParts":
+    def reread(self, spec: FitSpec, count: int) -> "InParts":
         """Return the same table, read with the ranges of another specification."""
-        return _read_in_parts(spec, self.table, self.y)
+        return replace(_read_in_parts(spec, self.table, self.y), about=count)
 
     def enclose(self, bounding: Bounding) -> PartitionedRows:
         """Read all parts once, bound every row, and hold them where they can be held."""
@@ -280,15 +290,21 @@ class InParts:
     ) -> tuple[PartitionedRows, list[Array]]:
         """Do the same, and count the values in every part of every grid.
 
-        Of a stream whose length is known that takes no sweep of its own.
+        That takes no sweep of its own, and where rows are counted first it is that sweep.
         """
         schema = self.split.schema
         assert schema is not None, "ranges are those of columns"  # noqa: S101
         cells = CountCells(schema, tuple(queries))
-        if self.table.cluster is not None or self.table.expected is None:
-            found = count_in_parts(self.table, cells, beside=self.split.beside)
-            return self.enclose(bounding), found
         prepare = PrepareChunk(self.split, self.task.read, bounding, self.width)
+        if self.table.cluster is not None:
+            count = CountChunk(cells)
+            held = ClusterParts.of(self.table.cluster, self._sources, prepare, count)
+            rows = PartitionedRows.over(held, bounding.height, self.width)
+            *counts, _ = held.sum_beside()
+            return rows, counts
+        if self.about is None:
+            counts, found = count_in_parts(self.table, cells, beside=self.split.beside)
+            return replace(self, about=found).enclose(bounding), counts
         tally = RangeTally(prepare, CountChunk(cells))
         rows = self._over(tally, bounding)
         return rows.with_parts(self._parts(prepare)), tally.counts
@@ -296,12 +312,14 @@ class InParts:
     def _over(self, prepare: Prepare, bounding: Bounding) -> PartitionedRows:
         return PartitionedRows.over(self._parts(prepare), bounding.height, self.width)
 
+    @property
+    def _sources(self) -> tuple[Source, ...]:
+        return self.table.sources(self.split.schema, target=not self.split.beside)
+
     def _parts(self, prepare: Prepare) -> Parts:
-        split = self.split
-        sources = self.table.sources(split.schema, target=not split.beside)
         if self.table.cluster is None:
-            return Stream(sources, prepare, self.table.expected)
-        return ClusterParts.of(self.table.cluster, sources, prepare)
+            return Stream(self._sources, prepare, self.about)
+        return ClusterParts.of(self.table.cluster, self._sources, prepare)
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,7 +393,7 @@ def _read_in_parts(spec: FitSpec, table: PartedTable, y: Any) -> InParts:
     width = int(table.width) if names is None else len(names)
     if schema is not None:
         names, width = None, len(schema.features)
-    return InParts(task, width, names, table, split, y)
+    return InParts(task, width, names, table, split, y, table.expected)
 
 
 def _names(table: PartedTable, split: "SplitChunk") -> tuple[str, ...] | None:

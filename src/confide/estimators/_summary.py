@@ -1,6 +1,7 @@
 """The lines of a summary: public facts about a fitted model, and its coefficients."""
 
 from collections.abc import Sequence
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -49,13 +50,33 @@ def range_facts(release: Release, schema: Schema) -> Facts:
         return ()
     parts: dict[str, Any] = dict(schema.parts)
     shown = [
-        f"{name} {parts[name].lower:.4g} to {parts[name].upper:.4g}"
+        f"{name} {show_end(parts[name].lower)} to {show_end(parts[name].upper)}"
         for name in release.ranges.ranges
     ]
-    more = len(shown) - MOST_NAMES
-    listed = "; ".join(shown[:MOST_NAMES]) + (f"; and {more} more" if more > 0 else "")
-    text = f"{listed}. Bought with {float(release.ranges.share):.0%} of the budget"
-    return (("Ranges", f"{text}; effects hold inside, values beyond are clamped"),)
+    text = f"{_some(shown)}. Bought with {float(release.ranges.share):.0%} of the budget"
+    text += "; effects hold inside, values beyond are clamped"
+    hidden = hidden_ranges(release.ranges.hidden)
+    return (("Ranges", text), *((("Hidden", hidden),) if hidden else ()))
+
+
+def hidden_ranges(names: Sequence[str]) -> str:
+    """Say of which columns noise shows nothing, and which ranges they have."""
+    if not names:
+        return ""
+    return (
+        f"{_some(names)}: no values stand out of the noise, so ranges are the declared "
+        "limits, and a guess without any use where none are declared"
+    )
+
+
+def show_end(end: float | str | date) -> str:
+    """Return an end of a range for readers."""
+    return str(end) if isinstance(end, str | date) else f"{end:.6g}"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMES
+    return "; ".join(names[:MOST_NAMES]) + (f"; and {more} more" if more > 0 else "")
 
 
 def bounding_facts(release: Release) -> Facts:

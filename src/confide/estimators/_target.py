@@ -29,6 +29,8 @@ from confide.objectives.multinomial import FEWEST_CLASSES, MOST_CLASSES
 
 TARGET_TAIL = 0.01
 """A target is clamped less than columns are: what is cut off biases predictions."""
+COUNT_TAIL = 0.005
+"""Counts have longer tails, on one side."""
 ReadTarget: TypeAlias = Callable[[Any, int], AnyArray]
 """From a column of a table and its length to the target as it is kept."""
 Code: TypeAlias = Callable[[AnyArray], Array]
@@ -226,7 +228,7 @@ class CountRule:
         if not self.scales or target.grid is None:
             return None
         grid = RangeGrid.between(0.0, self.most)
-        return RangeQuery(target.name, grid, 0.0, TARGET_TAIL, target.has_limits)
+        return RangeQuery(target.name, grid, 0.0, COUNT_TAIL, target.has_limits)
 
     def with_range(self, lower: float, upper: float) -> "CountRule":
         """Return the rule for another range of counts, which begins at 0."""

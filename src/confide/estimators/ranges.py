@@ -1,5 +1,6 @@
 """Buy the ranges of a table's columns once, for all later fits."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -7,11 +8,13 @@ from typing import Any
 from confide._types import Array
 from confide.accounting import Event, group_events
 from confide.data import Schema, read_table
-from confide.data.schema.sections import Purchase
-from confide.errors import InvalidParameter
+from confide.data.matrix.sums import MAX_ROWS
+from confide.data.schema.sections import NOT_BOOKED, Purchase
+from confide.errors import InvalidData, InvalidParameter
 from confide.estimators._prepare import dataset_name
 from confide.estimators._readings import CountCells, count_in_parts, parted_table
 from confide.estimators._spec import LedgerSetting, NeighbourSetting
+from confide.estimators._summary import hidden_ranges, show_end
 from confide.ledger import Ledger
 from confide.mechanisms.ranges.mechanism import (
     USUAL_TAIL,
@@ -43,6 +46,17 @@ class BoughtRanges:
     release: RangeRelease
     guarantee: Guarantee
     events: tuple[Event, ...]
+
+    @property
+    def lines(self) -> list[tuple[str, str, str]]:
+        """Every column whose range was bought, with both ends for readers."""
+        ends = self.schema.bought[-1].facts
+        return [(name, show_end(low), show_end(high)) for name, (low, high) in ends.items()]
+
+    @property
+    def caution(self) -> str:
+        """Which columns noise hides; empty where it hides none."""
+        return hidden_ranges(self.release.hidden)
 
 
 def buy_ranges(
@@ -82,37 +96,54 @@ def buy_ranges(
         raise InvalidParameter(
             "schema", "with a number column whose range may be bought", "none such"
         )
+    name = schema.name if ledger is None else dataset_name(schema, ledger)
     each = row_budget(price, schema.rows_per_person)
     noise, event = range_noise(each, len(queries), relation)
     events = group_events((event,), schema.rows_per_person)
     guarantee = Guarantee(price, relation, Status.PROVED, THEOREM)
     guarantee = guarantee.of_persons(schema.rows_per_person)
     counts = _count(table, CountCells(schema, queries))
+    refuse_many(counts)
     entropy = Entropy.of(random_state)
-    bought = Purchase(
-        "ranges",
-        schema.name,
-        tuple(query.name for query in queries),
-        str(price) if entropy.secret else f"{price}, NOT PRIVATE, a seed was used",
-        str(relation),
-        datetime.now(UTC).date().isoformat(),
-    )
+    entry = NOT_BOOKED
     if ledger is not None:
         book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
         charge = book.charge(
-            dataset_name(schema, ledger),
+            name,
             price,
             events,
             neighbours=relation,
             what="ranges",
             private=entropy.secret,
         )
-        bought = replace(bought, entry=str(charge.number))
+        entry = str(charge.number)
     release = buy(queries, counts, noise, entropy, settings.share)
     narrowed = schema.with_ranges(release.ranges)
+    parts: dict[str, Any] = dict(narrowed.parts)
+    bought = Purchase(
+        "ranges",
+        name,
+        {
+            query.name: (parts[query.name].lower, parts[query.name].upper)
+            for query in queries
+        },
+        str(price) if entropy.secret else f"{price}, NOT PRIVATE, a seed was used",
+        str(relation),
+        datetime.now(UTC).date().isoformat(),
+        entry,
+    )
     found = replace(narrowed, bought=(*schema.bought, bought))
     stated = guarantee if entropy.secret else guarantee.seeded()
     return BoughtRanges(found, release, stated, events)
+
+
+def refuse_many(counts: Sequence[Array]) -> None:
+    """Refuse tables of more rows than the theorem is about, before anything is paid."""
+    if any(table.sum() > MAX_ROWS for table in counts):
+        raise InvalidData(
+            f"ranges are bought for tables of at most {MAX_ROWS:,} rows: larger counts are "
+            "not exact. Buy them from a part of the rows."
+        )
 
 
 def queries_of(schema: Schema, tail: float) -> tuple[RangeQuery, ...]:
@@ -128,6 +159,7 @@ def queries_of(schema: Schema, tail: float) -> tuple[RangeQuery, ...]:
 def _count(X: Any, cells: CountCells) -> list[Array]:
     table = parted_table(X, None)
     if table is not None:
-        return count_in_parts(table, cells, beside=False)
+        counts, _ = count_in_parts(table, cells, beside=False)
+        return counts
     schema = cells.schema
     return list(cells(schema.kept(read_table(X, schema)), None))

@@ -218,7 +218,9 @@ class PoissonRegression(_PrivateRegressor):
         if schema is not None and self.target_bound is None:
             name = schema.target.name
             open_below = schema.target.bound is None and schema.target.lower is None
-            if open_below or any(name in one.columns for one in schema.bought):
+            if open_below or any(
+                one.kind == "ranges" and name in one.facts for one in schema.bought
+            ):
                 return upper
         if lower not in (0.0, -upper):
             raise InvalidParameter(

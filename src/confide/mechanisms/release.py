@@ -219,12 +219,15 @@ class RowBounds:
 class RangeRelease:
     """Ranges that were bought, by the names of their columns, in the model's own terms.
 
-    ``share`` is the part of the budget that they cost, ``noise`` that on the counts.
+    ``share`` is the part of the budget that they cost, ``noise`` that on the counts. Of
+    ``hidden`` columns no values stand out of the noise: they keep their declared limits,
+    and have a guess where they have none.
     """
 
     ranges: Mapping[str, tuple[float, float]]
     share: Fraction
     noise: NoiseRecord
+    hidden: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,14 @@
 """Cells in which ranges are looked for: whatever is found there is a range of a column."""
 
+from datetime import date
+
 import numpy as np
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from confide import Number, Target
-from confide.data.schema.range_grid import PARTS
+from confide import Date, Number, Target
+from confide.data.schema.range_grid import PARTS, RangeGrid
 from confide.errors import InvalidParameter
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
@@ -26,7 +28,7 @@ def check_all_parts(part):
     if grid is None:
         assert part.has_limits
         return
-    edges = grid.divided(np.full(grid.cells, PARTS))
+    edges = grid.edges_at(np.arange(grid.cells * PARTS + 1))
     assert np.isfinite(edges).all()
     middle = grid.cells // 2 * PARTS
     some = {*range(PARTS), *range(middle, middle + PARTS), *range(0, len(edges) - 1, 97)}
@@ -86,6 +88,66 @@ def test_limits_that_leave_no_room_are_refused(limits, transform):
         Number("x", *limits, transform=transform)
     with pytest.raises(InvalidParameter, match="range of target"):
         Target("y", lower=1e100, range="private")
+
+
+@given(
+    st.lists(st.floats() | st.integers(-90, 90).map(float), max_size=40),
+    st.sampled_from(
+        [
+            (None, None),
+            (-40.0, 40.0),
+            (17.0, 90.0),
+            (-125.0, -114.0),
+            (0.0, 1e9),
+            (-64.0, 1.0),
+        ]
+    ),
+)
+@example(
+    [-0.0, 0.0, -1.0, -2.0, -64.0, np.inf, -np.inf, np.nan, 5e-324, -5e-324], (None,) * 2
+)
+def test_values_are_counted_where_each_is_placed(values, limits):
+    grid = RangeGrid.between(*limits)
+    places = grid.place(np.array(values, dtype=float))
+    each = np.bincount(places[places >= 0], minlength=grid.cells * PARTS)
+    assert (grid.count(np.array(values)).ravel() == each).all()
+
+
+def test_numbers_of_negative_columns_are_counted_together(monkeypatch):
+    """Cells between powers of two need no second look at any value."""
+    grid = RangeGrid.between(-40.0, 40.0)
+    looked_at, place = [], RangeGrid.place
+    monkeypatch.setattr(
+        RangeGrid,
+        "place",
+        lambda grid, some: looked_at.append(len(some)) or place(grid, some),
+    )
+    values = np.random.default_rng(0).normal(size=100_000)
+    assert grid.count(values).sum() == 100_000
+    assert sum(looked_at) < 5_000
+
+
+DAYS = st.dates()
+
+
+@given(DAYS, DAYS, st.data())
+@example(date.min, date.max, None)
+@example(date(2000, 1, 1), date(2000, 1, 2), None)
+def test_whatever_is_bought_is_a_range_of_days(first, second, data):
+    assume(first != second)
+    column = Date("day", min(first, second), max(first, second))
+    grid = column.grid
+    edges = grid.edges_at(np.arange(grid.cells * PARTS + 1))
+    assert (np.diff(edges) > 0).all()
+    pairs = [(0, len(edges) - 1), (0, 1), (len(edges) - 2, len(edges) - 1)]
+    if data is not None:
+        low = data.draw(st.integers(0, len(edges) - 2))
+        pairs.append((low, data.draw(st.integers(low + 1, len(edges) - 1))))
+    for low, high in pairs:
+        found = column.within(float(edges[low]), float(edges[high]))
+        assert column.lower <= found.lower < found.upper <= column.upper
+        assert found.ends[0] <= edges[low] < found.ends[0] + 1
+        assert found.ends[1] - 1 < edges[high] <= found.ends[1]
 
 
 def test_numbers_of_every_type_are_placed():

@@ -1,5 +1,7 @@
 """Fits that buy ranges of their columns, and ranges that are bought once for all fits."""
 
+from datetime import date
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from confide import (
     Approx,
     Category,
+    Date,
     Ledger,
     LinearRegression,
     LogisticRegression,
@@ -21,7 +24,8 @@ from confide import (
     load_model,
 )
 from confide.data import open_table
-from confide.errors import InvalidParameter
+from confide.data.schema.sections import Purchase
+from confide.errors import InvalidData, InvalidParameter
 
 BUDGET = Approx(1, "1e-6")
 TOWNS = ("north", "south")
@@ -92,7 +96,7 @@ def test_a_target_without_limits():
     model = LinearRegression(BUDGET, schema=DOSE, random_state=0).fit(TABLE)
     lower, upper = model.release_.ranges.ranges["dose"]
     assert 0 <= lower < 25
-    assert 55 < upper <= 128
+    assert 54 < upper <= 96
     assert model.score(TABLE, TABLE["dose"]) > 0.5
     assert model.predict(TABLE).max() <= upper
 
@@ -187,6 +191,10 @@ def test_no_value_makes_a_fit_fail(values, number):
     assert np.isfinite(model.coef_).all()
     lower, upper = model.release_.ranges.ranges["x"]
     assert lower < upper
+    bought = buy_ranges(table, schema, Pure(5), random_state=0)
+    ends = bought.schema.bought[0].facts["x"]
+    assert ends == (bought.schema.columns[0].lower, bought.schema.columns[0].upper)
+    assert ends[0] < ends[1]
 
 
 @pytest.mark.parametrize("transform", ["log", "signed-log", "sqrt"])
@@ -228,6 +236,9 @@ def test_ranges_are_bought_once_for_all_fits(tmp_path):
     model = LogisticRegression(BUDGET, schema=schema, random_state=0).fit(TABLE)
     assert model.release_.ranges is None
     assert any("paid for apart" in line for line in model.release_.guarantee.assumptions)
+    assert any("entry 2 of the ledger" in one for one in schema.assumptions)
+    ends = {one.name: (one.lower, one.upper) for one in schema.columns[:2]}
+    assert schema.bought[0].facts == ends
     other = Schema(schema.columns, schema.target, "others", bought=schema.bought)
     model = LogisticRegression(BUDGET, schema=other, random_state=0).fit(TABLE)
     lines = model.release_.guarantee.assumptions
@@ -339,3 +350,101 @@ def test_a_purchase_says_how_many_rows_a_person_may_have():
     bought = buy_ranges(TABLE, schema, BUDGET)
     assert any("at most 3 rows" in line for line in bought.guarantee.assumptions)
     assert not any("one row" in line for line in bought.guarantee.assumptions)
+
+
+def test_a_purchase_bears_the_name_that_the_ledger_books_under(tmp_path):
+    book = Ledger.open(tmp_path / "book.db")
+    book.set_limit("people", Approx(2, "1e-5"))
+    unnamed = Schema(ILL.columns, ILL.target)
+    named = book.for_dataset("people")
+    bought = buy_ranges(TABLE, unnamed, Approx("0.2", "1e-6"), ledger=named)
+    assert bought.schema.bought[0].dataset == "people"
+    assert "are public here" in bought.schema.assumptions[0]
+
+
+def test_a_ledger_without_a_name_is_refused_before_the_table_is_read(tmp_path):
+    unnamed = Schema(ILL.columns, ILL.target)
+    with pytest.raises(InvalidParameter, match="name of the dataset"):
+        buy_ranges(tmp_path / "none.csv", unnamed, BUDGET, ledger=tmp_path / "book.db")
+
+
+def test_more_rows_than_counts_can_hold_are_refused_unpaid(tmp_path, monkeypatch):
+    monkeypatch.setattr("confide.estimators.ranges.MAX_ROWS", len(TABLE) - 1)
+    book = Ledger.open(tmp_path / "book.db")
+    book.set_limit("people", Approx(2, "1e-5"))
+    with pytest.raises(InvalidData, match="at most 19,999 rows"):
+        buy_ranges(TABLE, ILL, Approx("0.2", "1e-6"), ledger=book)
+    assert book.account("people").charges == 0
+
+
+def test_what_noise_hides_is_said():
+    """Forty values of pure noise 20 long: none stand out, in fit and purchase alike."""
+    columns = (Number("x"), Number("z", -5, 1e6))
+    schema, table = Schema(columns, AB), noisy_table()
+    model = LogisticRegression(Pure("0.5"), schema=schema, random_state=1).fit(table)
+    assert model.release_.ranges.hidden == ("x", "z")
+    assert "Hidden" in str(model.summary())
+    assert "no values stand out of the noise" in str(model.summary())
+    bought = buy_ranges(table, schema, Pure("0.1"), random_state=2)
+    assert bought.release.hidden == ("x", "z")
+    assert bought.schema.columns[1].ends == (-5, 1e6)
+    assert bought.caution.startswith("x; z: no values")
+    many = LogisticRegression(BUDGET, schema=ILL, random_state=0).fit(TABLE)
+    assert many.release_.ranges.hidden == ()
+    assert "Hidden" not in str(many.summary())
+
+
+def test_hidden_columns_are_kept_in_model_files(tmp_path):
+    schema, table = Schema((Number("x"),), AB), noisy_table()
+    model = LogisticRegression(Pure("0.5"), schema=schema, random_state=1).fit(table)
+    model.save(tmp_path / "model.json")
+    assert load_model(tmp_path / "model.json").release_.ranges.hidden == ("x",)
+
+
+def days(rows=20_000):
+    """Dates of 2015 to 2020, later ones ill more often."""
+    rng = np.random.default_rng(0)
+    since = rng.integers(0, 2000, rows)
+    ill = np.where(rng.random(rows) < since / 2000, "b", "a")
+    return pd.DataFrame({"day": np.datetime64("2015-01-01") + since, "y": ill})
+
+
+def test_ranges_of_dates_are_bought(tmp_path):
+    wide = Date("day", date(1900, 1, 1), date(2200, 1, 1))
+    schema, table = Schema((wide,), AB, "days"), days()
+    model = LogisticRegression(BUDGET, schema=schema, random_state=0).fit(table)
+    found = model.schema_.columns[0]
+    assert date(2013, 1, 1) < found.lower < date(2015, 4, 1)
+    assert date(2020, 4, 1) < found.upper < date(2022, 9, 1)
+    assert f"{found.lower} to {found.upper}" in str(model.summary())
+    public = LogisticRegression(BUDGET, schema=schema, ranges="public", random_state=0)
+    truth = table["y"]
+    right = np.mean(model.predict(table) == truth)
+    assert right > np.mean(public.fit(table).predict(table) == truth)
+    model.save(tmp_path / "model.json")
+    again = load_model(tmp_path / "model.json")
+    assert (again.predict(table) == model.predict(table)).all()
+    bought = buy_ranges(table, schema, BUDGET, random_state=0).schema
+    assert Schema.from_mapping(bought.to_mapping()) == bought
+    path = tmp_path / "days.toml"
+    path.write_text(bought.to_toml(), encoding="utf-8")
+    assert Schema.from_toml(path) == bought
+
+
+@pytest.mark.parametrize(
+    "values", [{}, {"age": object()}, [1, 2], {1: 2}], ids=["none", "object", "list", "key"]
+)
+def test_facts_that_files_cannot_keep_are_refused(values):
+    with pytest.raises(InvalidParameter, match="purchase"):
+        Purchase("ranges", "people", values, "1", "add-remove", "2024-01-01")
+
+
+def test_facts_of_any_kind_are_kept(tmp_path):
+    facts = {"rows": 31.5, "age": (17, 90), "note": "round", "since": date(2020, 1, 1)}
+    one = Purchase("description", "people", facts, "0.1", "add-remove", "2024-01-01", "7")
+    schema = Schema(TYPED.columns, TYPED.target, "people", bought=(one,))
+    path = tmp_path / "facts.toml"
+    path.write_text(schema.to_toml(), encoding="utf-8")
+    assert Schema.from_toml(path) == schema == Schema.from_mapping(schema.to_mapping())
+    assert Schema.from_toml(path).bought[0].facts["since"] == "2020-01-01"
+    assert "description of rows, age, note and 1 more" in schema.assumptions[0]

@@ -138,7 +138,9 @@ def test_a_linear_fit_is_weighed_as_well():
     table = people()
     table["dose"] = 20 + 0.2 * table.age + 10 * table.score
     schema = Schema(COLUMNS, Target("dose", lower=0, upper=60))
-    model = LinearRegression(Approx(1e5, 0.5), schema=schema, slope_bound=60, l2=1e-6)
+    model = LinearRegression(
+        Approx(1e5, 0.5), schema=schema, slope_bound=60, l2=1e-6, ranges="public"
+    )
     model.set_params(random_state=0).fit(table)
     np.testing.assert_allclose(model.predict(table), table.dose, atol=0.2)
 

@@ -118,7 +118,10 @@ FAN_IN = 8
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class SendableRows:
-    """Bounded rows as a worker holds them: unlike `InMemoryRows` they can be sent on."""
+    """Bounded rows as a worker holds them: unlike `InMemoryRows` they can be sent on.
+
+    ``beside`` is what was made of the same piece of the table, to be added up.
+    """
 
     features: Matrix
     target: AnyArray
@@ -126,13 +129,13 @@ class SendableRows:
     height: float
     listed: int | None
     weight: AnyArray | None
+    beside: Partial = ()
 
     @classmethod
-    def of(cls, rows: InMemoryRows) -> "SendableRows":
+    def of(cls, rows: InMemoryRows, beside: Partial = ()) -> "SendableRows":
         """Take rows apart."""
-        return cls(
-            rows.features, rows.target, rows.factor, rows.height, rows.listed, rows.weight
-        )
+        own = (rows.factor, rows.height, rows.listed, rows.weight)
+        return cls(rows.features, rows.target, *own, beside)
 
     def rows(self) -> InMemoryRows:
         """Put them together again."""
@@ -142,8 +145,8 @@ class SendableRows:
 
     def __sizeof__(self) -> int:
         """Let Dask know how much there is to hold, and to move."""
-        beside = (one for one in (self.factor, self.weight) if one is not None)
-        return self.features.nbytes + self.target.nbytes + sum(b.nbytes for b in beside)
+        more = (one for one in (self.factor, self.weight, *self.beside) if one is not None)
+        return self.features.nbytes + self.target.nbytes + sum(one.nbytes for one in more)
 
     def __repr__(self) -> str:
         return "<private rows>"
@@ -160,9 +163,18 @@ class ClusterParts:
     seen: list[int] = field(default_factory=list)
 
     @classmethod
-    def of(cls, client: Any, sources: Sequence[Source], prepare: Prepare) -> "ClusterParts":
-        """Let workers read all parts, bound their rows and hold them."""
-        held = _on_parts(client, "hold", sources, partial(_held, prepare))
+    def of(
+        cls,
+        client: Any,
+        sources: Sequence[Source],
+        prepare: Prepare,
+        beside: Callable[[Any], Partial] | None = None,
+    ) -> "ClusterParts":
+        """Let workers read all parts, bound their rows and hold them.
+
+        With ``beside`` they hold what it makes of every part too, see `sum_beside`.
+        """
+        held = _on_parts(client, "hold", sources, partial(_held, prepare, beside))
         return cls(PinnedParts(client, held))
 
     @property
@@ -186,13 +198,19 @@ class ClusterParts:
 
     def _branches(self, work: PartFunction | Sequence[PartFunction]) -> list[Any]:
         if callable(work):
-            partials = self.pinned.map("sum", partial(_worked, work))
-        else:
-            partials = self.pinned.map("sum", _worked_alone, work)
+            return self._tree(self.pinned.map("sum", partial(_worked, work)))
+        return self._tree(self.pinned.map("sum", _worked_alone, work))
+
+    def _tree(self, partials: list[Any]) -> list[Any]:
         while len(partials) > FAN_IN:
             groups = [partials[i : i + FAN_IN] for i in range(0, len(partials), FAN_IN)]
             partials = self._map("add", _added, groups)
         return partials
+
+    def sum_beside(self) -> Partial:
+        """Add up what workers made beside the rows."""
+        found = self.pinned.results(lambda: self._tree(self.pinned.map("beside", _beside)))
+        return pairwise_sum(found)
 
     def survey(self, stride: int) -> Sequence[PartSummary]:
         """Look at every part once."""
@@ -260,8 +278,15 @@ def _of_piece(fn: Callable[[Any], T], features: Any, target: Any) -> T:
     return fn(as_piece(features, target))
 
 
-def _held(prepare: Prepare, piece: Any) -> SendableRows:
-    return SendableRows.of(prepare(piece))
+def _held(
+    prepare: Prepare, beside: Callable[[Any], Partial] | None, piece: Any
+) -> SendableRows:
+    return SendableRows.of(prepare(piece), () if beside is None else beside(piece))
+
+
+def _beside(held: SendableRows) -> Partial:
+    found: Partial = _whole(held).beside
+    return found
 
 
 def _counted(held: SendableRows) -> int:

@@ -12,10 +12,15 @@ import numpy as np
 
 from confide._types import AnyArray, Array
 
-PARTS = 8
+PARTS = 64
 """Into so many equal parts every cell is divided."""
 LOWEST_OCTAVE, HIGHEST_OCTAVE = -20, 60
 """Numbers between 2^-20 and 2^60 in size are told apart; beyond lie the outermost cells."""
+SMALLEST_NUMBER = 2.0**LOWEST_OCTAVE
+KEY_SHIFT, KEYS = 46, 2**18
+"""Of the 64 bits of a double the first 18 are sign, exponent and six more."""
+DAY_OCTAVES = 22.0
+"""All days that a calendar has lie within so many octaves of days."""
 USUAL_SPAN = (-(2.0**HIGHEST_OCTAVE), 2.0**HIGHEST_OCTAVE)
 LARGEST_DOUBLE = float(np.finfo(np.float64).max)
 WHOLE_REACH = (-LARGEST_DOUBLE, LARGEST_DOUBLE)
@@ -64,6 +69,14 @@ class RangeGrid:
         inside = edges[(edges > first) & (edges < last)]
         return cls(np.concatenate([[lower], inside, [upper]]))
 
+    @classmethod
+    def of_days(cls, lower: float, upper: float, origin: float) -> "RangeGrid":
+        """Return the cells between two days: octaves of days before and after an origin."""
+        octaves = np.exp2(np.arange(DAY_OCTAVES))
+        edges = origin + np.concatenate([-octaves[::-1], [0.0], octaves])
+        inside = edges[(edges > lower) & (edges < upper)]
+        return cls(np.concatenate([[lower], inside, [upper]]))
+
     @property
     def cells(self) -> int:
         """How many cells there are."""
@@ -80,39 +93,58 @@ class RangeGrid:
         Parts are numbered from the first one of the first cell on. Each value is placed by
         itself.
         """
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             values = np.asarray(values, dtype=np.float64)
-        inside = np.clip(values, *self.ends)
-        cell = np.searchsorted(self.edges, inside, side="right") - 1
-        np.clip(cell, 0, self.cells - 1, out=cell)
-        lower = self.edges[cell]
-        width = self.edges[cell + 1] - lower
-        known = ~np.isnan(values)
-        part = np.floor(np.where(known, (inside - lower) / width, 0.0) * PARTS)
-        part = np.clip(part, 0, PARTS - 1).astype(np.intp)
+            inside = np.clip(values, *self.ends)
+            cell = np.searchsorted(self.edges, inside, side="right") - 1
+            np.clip(cell, 0, self.cells - 1, out=cell)
+            lower = self.edges[cell]
+            width = self.edges[cell + 1] - lower
+            known = ~np.isnan(values)
+            part = np.floor(np.where(known, (inside - lower) / width, 0.0) * PARTS)
+            part = np.clip(part, 0, PARTS - 1).astype(np.intp)
         return np.where(known, cell * PARTS + part, -1)
 
-    def count(self, places: AnyArray) -> Array:
-        """Return how many values every part has: a row for each cell."""
-        found = np.bincount(places[places >= 0], minlength=self.cells * PARTS)
-        return found.reshape(self.cells, PARTS).astype(np.float64)
+    def count(self, values: AnyArray) -> Array:
+        """Return how many values every part has: a row for each cell.
 
-    def divided(self, parts: AnyArray) -> Array:
-        """Return the edges of cells of which each is divided into so many equal parts."""
-        inner = [
-            np.linspace(low, high, count + 1)[:-1]
-            for low, high, count in zip(
-                self.edges[:-1], self.edges[1:], parts.tolist(), strict=True
-            )
-        ]
-        return np.concatenate([*inner, self.edges[-1:]])
+        Doubles that share sign, exponent and six bits lie side by side. They are counted
+        together, and placed together where the first and the last of them have one place.
+        """
+        with np.errstate(over="ignore"):
+            # There is no other zero than 0 afterwards.
+            doubles = np.asarray(values, dtype=np.float64) + 0.0
+        bits = np.ascontiguousarray(doubles).view(np.int64)
+        # A cell has its lower edge: of negative numbers that is the one farther from 0.
+        keys = ((bits + (bits >> 63)) >> KEY_SHIFT) & (KEYS - 1)
+        held = np.bincount(keys, minlength=KEYS)
+        known = np.flatnonzero(held)
+        first = (known << KEY_SHIFT) + (known >= KEYS // 2)
+        last = first + ((1 << KEY_SHIFT) - 1)
+        places = self.place(first.view(np.float64))
+        alike = places == self.place(last.view(np.float64))
+        found = self._add_up(places[alike], held[known[alike]])
+        if not alike.all():
+            apart = np.zeros(KEYS, dtype=np.bool_)
+            apart[known[~alike]] = True
+            rest = self.place(doubles[apart[keys]])
+            found += self._add_up(rest, np.ones(len(rest)))
+        return found.reshape(self.cells, PARTS)
+
+    def _add_up(self, places: AnyArray, held: AnyArray) -> Array:
+        inside = places >= 0
+        found = np.bincount(places[inside], held[inside], self.cells * PARTS)
+        return found.astype(np.float64)
+
+    def edges_at(self, places: AnyArray) -> Array:
+        """Return the lower edges of parts; that after the last part is the upper end."""
+        cell, part = np.divmod(places, PARTS)
+        own = np.minimum(cell, self.cells - 1)
+        lower = self.edges[own]
+        inside = lower + (self.edges[own + 1] - lower) * (part / PARTS)
+        return np.where(cell == self.cells, self.edges[-1], inside)
 
 
-def regroup(counts: Array, parts: AnyArray) -> Array:
-    """Return the counts of cells of which each is divided into so many equal parts."""
-    return np.concatenate(
-        [
-            row.reshape(count, -1).sum(axis=1)
-            for row, count in zip(counts, parts, strict=True)
-        ]
-    )
+def counts_between(counts: Array, places: AnyArray) -> Array:
+    """Return how many values lie from each of some places, by parts, up to the next."""
+    return np.add.reduceat(counts.ravel(), places[:-1])

@@ -199,32 +199,40 @@ def _refuse_unfilled(content: Mapping[str, Any]) -> None:
 
 
 NOT_BOOKED = ""
+MOST_FACTS = 3
+"""So many facts are named where one line says what was bought."""
 
 
 @dataclass(frozen=True, slots=True)
 class Purchase:
-    """What was bought (``kind``, as "ranges"), about which columns of which dataset.
+    """Facts of a ``kind``, as "ranges", that were bought from a dataset.
 
-    ``budget`` and ``neighbours`` say at what price, in words; ``entry`` is the number of
-    the charge in a ledger, empty where none was kept.
+    ``facts`` are values by name: of ranges the name of a column and its two ends; a
+    number, text, a date, or a list of such. ``budget`` and ``neighbours`` say at what
+    price, in words; ``entry`` is the number of the charge in a ledger, empty where none was
+    kept.
     """
 
     kind: str
     dataset: str
-    columns: tuple[str, ...]
+    facts: Mapping[str, Any]
     budget: str
     neighbours: str
     bought_on: str
     entry: str = NOT_BOOKED
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", tuple(self.columns))
-        texts = [getattr(self, field.name) for field in fields(self)]
-        texts = [text for text in texts if not isinstance(text, tuple)]
+        texts = [getattr(self, one.name) for one in fields(self) if one.name != "facts"]
         if not all(isinstance(text, str) and text.isprintable() for text in texts):
             raise InvalidParameter("purchase of a schema", "made of lines of text", texts)
-        if not self.columns or not all(isinstance(name, str) for name in self.columns):
-            raise InvalidParameter("purchase of a schema", "about columns", self.columns)
+        named = isinstance(self.facts, Mapping) and all(
+            isinstance(name, str) for name in self.facts
+        )
+        if not named or not self.facts:
+            must = "a table of facts by name, as age = [17, 90]"
+            raise InvalidParameter("facts of a purchase", must, self.facts)
+        plain = {name: _plain_fact(name, value) for name, value in self.facts.items()}
+        object.__setattr__(self, "facts", plain)
         try:
             date.fromisoformat(self.bought_on)
         except ValueError:
@@ -234,11 +242,24 @@ class Purchase:
 
     def assumption(self, dataset: str) -> str:
         """Return what a guarantee for a dataset assumes about it."""
-        what = f"{self.kind} of {len(self.columns)} columns"
-        price = f"{self.budget}, {self.neighbours} neighbours"
+        what = f"{self.kind} of {', '.join(list(self.facts)[:MOST_FACTS])}"
+        more = len(self.facts) - MOST_FACTS
+        what += f" and {more} more" if more > 0 else ""
+        booked = f", entry {self.entry} of the ledger" if self.entry else ""
+        where = f"({self.budget}, {self.neighbours} neighbours{booked})"
         if self.dataset == dataset:
-            return f"{what} were bought before and are paid for apart ({price})"
-        return f"{what} were bought from {self.dataset!r} ({price}) and are public here"
+            return f"{what} were bought before and are paid for apart {where}"
+        return f"{what} were bought from {self.dataset!r} {where} and are public here"
+
+
+def _plain_fact(name: str, value: Any) -> Any:
+    """Return a fact as files keep it: dates as text, and lists as tuples."""
+    if isinstance(value, list | tuple):
+        return tuple(_plain_fact(name, one) for one in value)
+    if not isinstance(value, bool | int | float | str | date):
+        must = "a number, text, a date, or a list of such"
+        raise InvalidParameter(f"value of the purchase {name!r}", must, value)
+    return value.isoformat() if isinstance(value, date) else value
 
 
 def read_purchases(content: Any) -> tuple[Purchase, ...]:

@@ -45,7 +45,8 @@ def walk(
     meter = PassCounter.start(about)
 
     def done(piece: Any) -> tuple[T, int]:
-        return work(piece), int(piece.shape[0])
+        table = piece[0] if isinstance(piece, tuple) else piece
+        return work(piece), int(table.shape[0])
 
     threads = threads_to_use()
     with ThreadPoolExecutor(threads) as pool:

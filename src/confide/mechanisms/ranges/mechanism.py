@@ -16,7 +16,12 @@ from confide._types import AnyArray, Array
 from confide.accounting import Event, GaussianEvent, PureEvent
 from confide.data.matrix.sums import MAX_ROWS
 from confide.data.rows.in_memory import Rows
-from confide.data.schema.range_grid import PARTS, RangeGrid, regroup
+from confide.data.schema.range_grid import (
+    PARTS,
+    SMALLEST_NUMBER,
+    RangeGrid,
+    counts_between,
+)
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import (
     Calibration,
@@ -45,23 +50,26 @@ USUAL_TAIL = 0.01
 INTERVAL_TAIL = 0.05
 """The tail for plain intervals: a column whose range holds rare values has little spread
 in it, and noise hides its curvature."""
-FALSE_ALARMS = 0.01
-"""How many cells without values seem to have some, on average, where a tail is nothing.
+FALSE_ALARMS, CLOSER_ALARMS = 0.01, 0.05
+"""How many cells without values seem to have some, on average, where a tail is nothing:
+in the first look, and in the second, where they are near the others.
 
 Runs of cells are looked at as well: they make it about four times as many."""
-DOUBT = 0.05
+PIECE_DEVIATIONS = 7
+"""Pieces of the second look are so large that on average they hold so many noises."""
+DOUBT = 0.1
 """A cell may hold as much more than it seems to as noise exceeds with this chance."""
-EXTENSION = 0.5
+EXTENSION = 0.4
 """By such a share of itself, on either side, a range is extended over doubtful cells."""
 MOST_BEYOND = 0.25
 """More than such a share of the values must not seem to lie, within a deviation of the
 noise, beyond an end that could be where the limits are."""
 NEEDED_TAIL = 0.05
-NEEDED_DEVIATIONS: Mapping[type[Any], float] = {Gaussian: 0.5, Laplace: 2.75}
+NEEDED_DEVIATIONS: Mapping[type[Any], float] = {Gaussian: 0.5, Laplace: 0.8}
 """Ranges are worth their price if such a share of the rows is so many noises long.
 
 With less they are hardly ever found, but then the limits stay as they are: it costs
-little to try. Laplace noise at times shows what is not there."""
+little to try. Laplace noise at times shows what is not there, so it needs more."""
 ROWS_IF_UNKNOWN: Mapping[type[Any], int] = {Gaussian: 30_000, Laplace: 10_000}
 """What is supposed of tables whose number of rows is private and not declared."""
 
@@ -273,38 +281,51 @@ def buy(
         query.name: read_range(query, table, noise, entropy)
         for query, table in zip(queries, counts, strict=True)
     }
-    return RangeRelease(found, share, NoiseRecord(noise.kind, noise.scale, "counts"))
+    ranges = {name: ends for name, (ends, _) in found.items()}
+    hidden = tuple(name for name, (_, stands_out) in found.items() if not stands_out)
+    record = NoiseRecord(noise.kind, noise.scale, "counts")
+    return RangeRelease(ranges, share, record, hidden)
 
 
 def read_range(
     query: RangeQuery, counts: Array, noise: CountNoise, entropy: Entropy
-) -> tuple[float, float]:
-    """Return a range for private counts, by post-processing of two noisy looks at them.
+) -> tuple[tuple[float, float], bool]:
+    """Return a range for private counts, and whether any values stand out of the noise.
 
-    The first look is at whole cells. The second divides those in which the range seems to
-    lie, the more the fewer they are; what both say of a cell is weighed together.
+    Both are post-processing of two noisy looks. The first is at whole cells. The second is
+    at pieces of equal width where the range seems to lie and beside it, the more the
+    clearer the values stand out; what both say of a piece is weighed together.
     """
     grid = query.grid
     cells = publish(counts.sum(axis=1), noise, entropy, MAX_ROWS)
     if not query.allows_step:
         query = _beyond_one_value(query, cells, noise)
-    first = _bracket(query, cells, np.ones(grid.cells), noise)
-    parts = np.ones(grid.cells, dtype=np.intp)
-    parts[first] = _parts_of_a_cell(first.stop - first.start)
-    closer = publish(regroup(counts, parts), noise, entropy, MAX_ROWS)
-    merged, variance = _merge(cells, closer, parts)
-    edges = grid.divided(parts)
-    found = _bracket(query, merged, variance, noise)
-    most = merged + noise.exceeded(DOUBT) * np.sqrt(variance)
+    seen = _bracket(query, cells, np.eye(grid.cells), noise, FALSE_ALARMS)
+    first = _fallback(query, cells) if seen is None else seen
+    near = slice(max(0, first.start - 1), min(grid.cells, first.stop + 1))
+    width = float(grid.edges[first.stop] - grid.edges[first.start])
+    cuts = _pieces(grid, near, width / _piece_count(float(cells[first].sum()), noise))
+    closer = publish(counts_between(counts, cuts), noise, entropy, MAX_ROWS)
+    merged, covariance = _merge(cells, closer, cuts)
+    edges = grid.edges_at(cuts)
+    inner = slice(int(near.start > 0), len(merged) - int(near.stop < grid.cells))
+    again = _bracket(query, merged[inner], covariance[inner, inner], noise, CLOSER_ALARMS)
+    if again is None:
+        low = int(np.searchsorted(cuts, first.start * PARTS, side="right")) - 1
+        found = slice(low, int(np.searchsorted(cuts, first.stop * PARTS)))
+    else:
+        found = slice(again.start + inner.start, again.stop + inner.start)
+    most = merged + noise.exceeded(DOUBT) * np.sqrt(np.diag(covariance))
     found = _extended(found, edges, most, query)
     if query.has_limits:
-        found = _safe(found, merged, noise.deviation(1) * np.sqrt(variance))
-    lower, upper = float(edges[found.start]), float(edges[found.stop])
+        found = _safe(found, merged, noise.deviation(1) ** 2 * covariance)
+    lower = float(edges[found.start]) if query.lower_tail else grid.ends[0]
+    upper = float(edges[found.stop])
+    ends = _rounded(lower, upper, grid)
     if query.has_limits and not query.allows_step:
-        least = float(np.diff(grid.divided(np.ones(grid.cells, dtype=np.intp))).min())
-        if upper - lower <= least:
-            return grid.ends
-    return lower if query.lower_tail else grid.ends[0], upper
+        ends = grid.ends if upper - lower <= np.diff(grid.edges).min() else ends
+    # The fullest of many noisy cells seems full at the second look too.
+    return ends, seen is not None or (query.has_limits and again is not None)
 
 
 def _beyond_one_value(query: RangeQuery, cells: Array, noise: CountNoise) -> RangeQuery:
@@ -314,45 +335,89 @@ def _beyond_one_value(query: RangeQuery, cells: Array, noise: CountNoise) -> Ran
         lower_tail=min(query.lower_tail, USUAL_TAIL),
         upper_tail=min(query.upper_tail, USUAL_TAIL),
     )
-    edges = query.grid.divided(np.ones(query.grid.cells, dtype=np.intp))
-    inner, outer = (
-        _bracket(one, cells, np.ones(len(cells)), noise) for one in (query, usual)
+    brackets = (
+        _bracket(one, cells, np.eye(len(cells)), noise, FALSE_ALARMS)
+        for one in (query, usual)
     )
-    narrow, wide = (edges[one.stop] - edges[one.start] for one in (inner, outer))
+    edges = query.grid.edges
+    narrow, wide = (
+        edges[-1] - edges[0] if one is None else edges[one.stop] - edges[one.start]
+        for one in brackets
+    )
     return usual if narrow < LEAST_OF_USUAL * wide else query
 
 
-def _parts_of_a_cell(cells: int) -> int:
-    """Return into how many parts each of some cells is divided: 8 of one, 4 of two, ..."""
-    return max(1, PARTS >> max(0, cells - 1).bit_length())
+def _rounded(lower: float, upper: float, grid: RangeGrid) -> tuple[float, float]:
+    """Take ends next to 0 for 0; where both are, the range goes to 1, or to a limit.
 
-
-def _merge(cells: Array, parts: Array, divisions: AnyArray) -> tuple[Array, Array]:
-    """Weigh noisy counts of cells and of their parts together, by least squares.
-
-    Returns counts of parts, and their variances in units of that of the noise.
+    Of a column that seems to be 0 almost always effects are then per unit as usual.
     """
-    starts = np.cumsum(divisions) - divisions
-    rest = cells - np.add.reduceat(parts, starts)
-    weight = np.repeat(1 / (1 + divisions), divisions)
-    return parts + np.repeat(rest, divisions) * weight, 1 - weight
+    first, last = grid.ends
+    low, high = (0.0 if abs(end) <= SMALLEST_NUMBER else end for end in (lower, upper))
+    if low == high == 0.0:
+        low, high = (0.0, 1.0) if last > 0 else (-1.0, 0.0)
+    return max(low, first), min(high, last)
 
 
-def _bracket(query: RangeQuery, counts: Array, variance: Array, noise: CountNoise) -> slice:
-    """Return the cells from the lower quantile to the upper one.
+def _fallback(query: RangeQuery, cells: Array) -> slice:
+    """Return all cells where they have limits, and the fullest where they have none."""
+    fullest = int(np.argmax(cells))
+    return slice(0, len(cells)) if query.has_limits else slice(fullest, fullest + 1)
 
-    Without any cell that noise does not explain they are all cells, or the fullest where
-    these have no limits to fall back on.
+
+def _piece_count(values: float, noise: CountNoise) -> float:
+    """Return into how many pieces, a power of two, so many values are divided."""
+    share = values / (PIECE_DEVIATIONS * noise.deviation(1))
+    return float(np.clip(2.0 ** np.round(np.log2(max(share, 1.0))), 1, PARTS))
+
+
+def _pieces(grid: RangeGrid, near: slice, width: float) -> AnyArray:
+    """Return where pieces of about some width begin, counted in parts of cells.
+
+    Wide cells are divided into equal pieces and narrow ones taken together; what lies below
+    the cells near the range is one piece, and what lies above.
+    """
+    cuts, last = [0] if near.start else [], -math.inf
+    for cell in range(near.start, near.stop):
+        lower, upper = (float(edge) for edge in grid.edges[cell : cell + 2])
+        count = min(PARTS, 2 ** round(math.log2(max(upper / width - lower / width, 1.0))))
+        if count > 1 or lower - last >= width:
+            cuts.extend(cell * PARTS + PARTS // count * part for part in range(count))
+            last = lower if count == 1 else upper - width
+    cuts.append(near.stop * PARTS)
+    if near.stop < grid.cells:
+        cuts.append(grid.cells * PARTS)
+    return np.array(cuts)
+
+
+def _merge(cells: Array, closer: Array, cuts: AnyArray) -> tuple[Array, Array]:
+    """Weigh noisy counts of cells and of pieces together, by least squares.
+
+    A piece is some cells, or a part of one. Returns counts of pieces, and their covariance
+    in units of the variance of the noise.
+    """
+    first, after = cuts[:-1] // PARTS, -(-cuts[1:] // PARTS)
+    same = first[:, None] == first
+    covariance = np.eye(len(closer)) - same / (same.sum(axis=1) + after - first)
+    sums = np.concatenate([[0.0], np.cumsum(cells)])
+    rest = sums[after] - sums[first] - same @ closer
+    return closer + rest * (1 - np.diag(covariance)), covariance
+
+
+def _bracket(
+    query: RangeQuery, counts: Array, covariance: Array, noise: CountNoise, alarms: float
+) -> slice | None:
+    """Return the cells from the lower quantile to the upper one, None if noise hides all.
+
+    The covariance is in units of the variance of the noise.
     """
     total = max(0.0, float(counts.sum()))
-    margin = noise.exceeded(FALSE_ALARMS / len(counts))
-    lower = _first_beyond(counts, variance, query.lower_tail * total, margin)
-    upper = _first_beyond(counts[::-1], variance[::-1], query.upper_tail * total, margin)
+    margin = noise.exceeded(alarms / len(counts))
+    turned = covariance[::-1, ::-1]
+    lower = _first_beyond(counts, covariance, query.lower_tail * total, margin)
+    upper = _first_beyond(counts[::-1], turned, query.upper_tail * total, margin)
     if lower is None or upper is None:
-        if query.has_limits:
-            return slice(0, len(counts))
-        lower = int(np.argmax(counts))
-        return slice(lower, lower + 1)
+        return None
     low, high = sorted((lower, len(counts) - 1 - upper))
     return slice(low, high + 1)
 
@@ -379,34 +444,40 @@ def _extended(found: slice, edges: Array, most: Array, query: RangeQuery) -> sli
     return slice(low, high)
 
 
-def _safe(found: slice, counts: Array, deviations: Array) -> slice:
+def _safe(found: slice, counts: Array, covariance: Array) -> slice:
     """Move ends apart until few values can lie beyond them.
 
     Where noise hides most cells the few that stand out are a small part of the values.
     """
     last = len(counts) - found.stop
-    low = _last_with_few_before(found.start, counts, deviations)
-    high = _last_with_few_before(last, counts[::-1], deviations[::-1])
+    low = _last_with_few_before(found.start, counts, covariance)
+    high = _last_with_few_before(last, counts[::-1], covariance[::-1, ::-1])
     return slice(low, len(counts) - high)
 
 
-def _last_with_few_before(most: int, counts: Array, deviations: Array) -> int:
+def _last_with_few_before(most: int, counts: Array, covariance: Array) -> int:
     """Return the last cell, up to ``most``, before which no more than a share can lie."""
     allowed = MOST_BEYOND * max(0.0, float(counts.sum()))
-    before = np.concatenate([[0.0], np.cumsum(counts[:most])])
-    spread = np.concatenate([[0.0], np.sqrt(np.cumsum(deviations[:most] ** 2))])
-    return int(np.flatnonzero(before + spread <= allowed)[-1]) if allowed else 0
+    sums, spread = _sums_from_the_first(counts, covariance)
+    before = (sums + np.sqrt(np.diag(spread)))[: most + 1]
+    return int(np.flatnonzero(before <= allowed)[-1]) if allowed else 0
 
 
-def _first_beyond(counts: Array, variance: Array, tail: float, margin: float) -> int | None:
-    """Return the first cell at which some run of cells holds more than a tail and noise.
-
-    Of a run of cells the noise has the root of their variances added up.
-    """
-    sums = np.concatenate([[0.0], np.cumsum(counts)])
-    spread = np.concatenate([[0.0], np.cumsum(variance)])
+def _first_beyond(
+    counts: Array, covariance: Array, tail: float, margin: float
+) -> int | None:
+    """Return the first cell at which some run of cells holds more than a tail and noise."""
+    sums, spread = _sums_from_the_first(counts, covariance)
+    own = np.diag(spread)
     for stop in range(1, len(sums)):
-        held = sums[stop] - sums[:stop]
-        if (held > tail + margin * np.sqrt(spread[stop] - spread[:stop])).any():
+        variance = own[stop] + own[:stop] - 2 * spread[stop, :stop]
+        if (sums[stop] - sums[:stop] > tail + margin * np.sqrt(variance)).any():
             return stop - 1
     return None
+
+
+def _sums_from_the_first(counts: Array, covariance: Array) -> tuple[Array, Array]:
+    """Return what the first cells hold together, none of them at first, and covariances."""
+    spread = np.zeros((len(counts) + 1, len(counts) + 1))
+    spread[1:, 1:] = np.cumsum(np.cumsum(covariance, axis=0), axis=1)
+    return np.concatenate([[0.0], np.cumsum(counts)]), spread

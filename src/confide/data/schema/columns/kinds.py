@@ -54,6 +54,8 @@ from confide.data.schema.range_grid import (
 from confide.errors import InvalidParameter
 
 DAYS_PER_YEAR = 365.25
+MIDDLE_DAY = float(date(2000, 1, 1).toordinal())
+"""Days are looked for in octaves before and after this one."""
 NARROWEST_RANGE = 1e-100
 """A range narrower than this has no inverse worth the name."""
 OTHER = "other"
@@ -369,15 +371,21 @@ class Boolean(RangeColumn):
 @COLUMNS.register("date")
 @dataclass(frozen=True, slots=True)
 class Date(RangeColumn):
-    """A day between two public days, scaled to [−1, 1]; coefficients are per year."""
+    """A day between two public days, scaled to [−1, 1]; coefficients are per year.
+
+    The days may be generous: as for numbers, ``range`` says whether a fit buys a narrower
+    range from its budget.
+    """
 
     name: str
     lower: date
     upper: date
     missing: Middle = "midpoint"
+    range: RangeSource = "auto"
     kind: ClassVar[str] = "date"
+    has_limits: ClassVar[bool] = True
     per: ClassVar[str] = "year"
-    hint: ClassVar[str] = "lower = 2010-01-01, upper = 2024-12-31"
+    hint: ClassVar[str] = "lower = 2010-01-01, upper = 2024-12-31, or wider"
     examples: ClassVar[Mapping[str, str]] = {"lower": "2010-01-01", "upper": "2024-12-31"}
 
     def __post_init__(self) -> None:
@@ -391,6 +399,7 @@ class Date(RangeColumn):
                 "Take what is known without looking at the table.",
             )
         check_rule(self.name, self.missing, ("midpoint", "refuse"))
+        _check_choice(f"range of column {self.name!r}", self.range, get_args(RangeSource))
         object.__setattr__(self, "lower", ends[0])
         object.__setattr__(self, "upper", ends[1])
 
@@ -403,6 +412,17 @@ class Date(RangeColumn):
     def ends(self) -> tuple[float, float]:
         """The numbers of the first and the last day."""
         return float(self.lower.toordinal()), float(self.upper.toordinal())
+
+    @property
+    def grid(self) -> RangeGrid | None:
+        """The cells in which a fit looks for a range."""
+        return RangeGrid.of_days(*self.ends, MIDDLE_DAY)
+
+    def within(self, lower: float, upper: float) -> "Date":
+        """Return the column with a range that was bought, rounded to whole days."""
+        days = math.floor(lower), math.ceil(upper)
+        first, last = (date.fromordinal(day) for day in days)
+        return replace(self, lower=first, upper=last, range="public")
 
     def read(self, values: Any) -> AnyArray:
         """Return day numbers, NaN for what is missing."""
