@@ -352,6 +352,7 @@ class AdaptiveObjectivePerturbation:
             tolerance=self.tolerance,
             precision_share=self.precision_share,
             coef_norm_guess=self.coef_norm_guess,
+            noise="composable",
         )
 
     def calibrate(

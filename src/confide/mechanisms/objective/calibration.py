@@ -18,6 +18,7 @@ from confide.accounting import (
     ApproxEvent,
     Event,
     GaussianEvent,
+    Lines,
     LossBound,
     PureEvent,
     ZcdpEvent,
@@ -27,9 +28,12 @@ from confide.accounting import (
     event_of,
     gaussian_shift,
     rho_of_curve,
+    smallest_spherical,
+    spherical_delta,
     zcdp_rho,
 )
 from confide.errors import InvalidParameter
+from confide.mechanisms.base import NoiseChoice
 from confide.mechanisms.objective.ball import has_ball_bound, smallest_ball_scale
 from confide.noise import Gaussian, Noise, SphericalLaplace
 from confide.objectives import Objective, is_logistic
@@ -199,15 +203,71 @@ def approx(
     copies: int,
     *,
     coupled: bool,
-    shorter: bool = False,
+    choice: NoiseChoice = "gaussian",
 ) -> Perturbation:
-    """Gaussian noise for (epsilon, delta), or less where ``shorter`` asks for it.
+    """Gaussian noise for (epsilon, delta), or less where the ``choice`` allows it.
 
-    Spherical Laplace noise spends epsilon and leaves delta; a ball of coefficients keeps
-    the gradients of two logistic records nearer to each other.
+    Spherical Laplace noise spends epsilon and leaves delta, or spends both; a ball of
+    coefficients keeps the gradients of two logistic records nearer to each other.
     """
-    if not shorter:
+    if choice == "gaussian":
         return _gaussian(objective, budget, neighbours, copies, coupled=coupled)
+    found = _composable(objective, budget, neighbours, copies, coupled=coupled)
+    if choice == "composable" or copies > 1:
+        return found
+    epsilon, size = round_down(budget.epsilon), objective.dimension
+
+    def cost(scale: float) -> float:
+        return spherical_profile(objective, neighbours, scale, coupled=coupled)(epsilon)
+
+    scale = smallest_spherical(cost, budget, size, found.noise.deviation(size))
+    if scale is None:
+        return found
+    theorem = _theorem("objective-spherical")
+    return Perturbation(SphericalLaplace(scale), theorem, event_of(budget))
+
+
+def spherical_profile(
+    objective: Objective, neighbours: Neighbours, scale: float, *, coupled: bool = True
+) -> Callable[[float], float]:
+    """Return a bound on delta at any epsilon for spherical Laplace noise of a scale.
+
+    A slope without a sign may move noise either way; a replaced record is removed, and
+    another one added.
+    """
+    size, shift = objective.dimension, round_up(objective.lipschitz / scale)
+    points = log_det(objective, coupled=coupled)
+    lines = Lines(points.heights, points.slopes / objective.slope_bound)
+    ways = 1 if objective.loss.monotone else 2
+    logistic = coupled and is_logistic(objective.loss)
+
+    def present(epsilon: float) -> float:
+        free = logistic and (
+            objective.strong_convexity * epsilon >= round_up(objective.row_square)
+        )
+        return ways * spherical_delta(size, shift, epsilon, None if free else lines)
+
+    def absent(epsilon: float) -> float:
+        return ways * spherical_delta(size, shift, epsilon)
+
+    def replaced(epsilon: float) -> float:
+        half = round_down(epsilon / 2)
+        return round_up(present(half) + math.exp(half) * absent(half))
+
+    if neighbours is Neighbours.REPLACE_ONE:
+        return replaced
+    return lambda epsilon: max(present(epsilon), absent(epsilon))
+
+
+def _composable(
+    objective: Objective,
+    budget: Approx,
+    neighbours: Neighbours,
+    copies: int,
+    *,
+    coupled: bool,
+) -> Perturbation:
+    """Return the shorter of noises, each for what is known of it."""
     each, size = float(budget.epsilon) / copies, objective.dimension
     found: list[Perturbation] = []
     if pure_rate(objective, each, neighbours, coupled=coupled) > 0:

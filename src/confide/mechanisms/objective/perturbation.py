@@ -85,8 +85,9 @@ class ObjectivePerturbation:
     ridge below 1; None takes a distance that no noise shows (`solver_tolerance`).
     ``coef_norm_guess`` is a public guess of ‖θ‖ from which an automatic ridge is chosen,
     None that of the objective: it affects accuracy, never privacy. ``noise`` says what
-    (epsilon, delta) buys: the "shorter" of spherical Laplace and Gaussian noise (the
-    coupled analysis only), or "gaussian" in any case.
+    (epsilon, delta) buys by the coupled analysis: the "shorter" of spherical Laplace and
+    Gaussian noise, the shorter that is "composable" (an epsilon alone, or Gaussian; it
+    composes with other releases better than one epsilon and delta), or "gaussian" noise.
     """
 
     analysis: Analysis = "coupled"
@@ -112,6 +113,7 @@ class ObjectivePerturbation:
         "objective-perturbation.md#objective-gaussian-add-remove-exact",
         "objective-perturbation.md#objective-gaussian-replace-one-exact",
         "objective-perturbation.md#objective-ball-exact",
+        "objective-perturbation.md#objective-spherical-exact",
         "objective-perturbation.md#objective-joint-exact",
         "objective-perturbation.md#objective-separate-exact",
         "objective-perturbation.md#objective-nonsmooth",
@@ -196,10 +198,13 @@ class ObjectivePerturbation:
         return replace(self, noise=noise)
 
     def profile(self, calibration: Calibration) -> Callable[[float], float] | None:
-        """Return a bound on delta at any epsilon, where the noise is Gaussian."""
+        """Return a bound on delta at any epsilon under (epsilon, delta)."""
         if not isinstance(calibration.budget, Approx) or as_pure(calibration.events):
             return None
         objective, scale = calibration.objective, calibration.noise.scale
+        if isinstance(calibration.noise, SphericalLaplace):
+            rule = calibration_rules.spherical_profile
+            return rule(objective, calibration.neighbours, scale)
         rules = multinomial if is_multinomial(objective.loss) else calibration_rules
         return rules.profile(objective, calibration.neighbours, scale)
 
@@ -223,7 +228,7 @@ class ObjectivePerturbation:
                     neighbours,
                     copies,
                     coupled=coupled,
-                    shorter=coupled and self.noise == "shorter",
+                    choice=self.noise if coupled else "gaussian",
                 )
             case Zcdp():
                 return calibration_rules.zcdp(
