@@ -16,8 +16,9 @@ from confide._types import Array
 from confide.privacy import Approx, round_down, round_up
 from confide.privacy.rounding import MARGIN
 
-FEWEST = 3
-"""In fewer dimensions the density has poles, and delta buys next to nothing."""
+FEWEST, MOST = 3, 1000
+"""In fewer dimensions the density has poles, and delta buys next to nothing; in more of
+them Gaussian noise is as short."""
 CELLS, KNOTS, STEP = 2048, 257, 1.0002
 SPREAD = 10.0
 """How many deviations of the loss are integrated for its total mass; a lower bound."""
@@ -87,6 +88,8 @@ def smallest_spherical(
 
     None if the noise is then not notably shorter than noise of this deviation.
     """
+    if dimension > MOST:
+        return None
     delta = round_down(budget.delta)
     high = NOTABLY_SHORTER * deviation / math.sqrt(dimension + 1)
     if cost(high) > delta:

@@ -28,9 +28,9 @@ from confide.accounting import (
     event_of,
     gaussian_shift,
     rho_of_curve,
+    sharp_renyi,
     smallest_spherical,
     spherical_delta,
-    zcdp_rho,
 )
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import NoiseChoice
@@ -376,27 +376,6 @@ def zcdp(
     return shortest(found, objective.dimension)
 
 
-def kst(objective: Objective, budget: Pure | Approx) -> Perturbation:
-    """Noise by the constants of Kifer, Smith and Thakurta, under add-remove."""
-    epsilon = float(budget.epsilon)
-    enough = 2 * objective.smoothness / epsilon
-    if objective.strong_convexity < round_down(enough):
-        raise InvalidParameter(
-            "l2",
-            f"at least {enough:.6g} for analysis='kst' at this budget",
-            objective.strong_convexity,
-            "Raise l2 or use analysis='coupled'.",
-        )
-    theorem = _theorem("objective-separate")
-    if isinstance(budget, Pure):
-        noise = SphericalLaplace(round_up(round_up(2 * objective.lipschitz / epsilon)))
-        return Perturbation(noise, theorem, PureEvent(budget.epsilon))
-    delta = float(budget.delta)
-    sigma = objective.lipschitz * math.sqrt(8 * math.log(2 / delta) + 4 * epsilon) / epsilon
-    noise_event = ApproxEvent(budget.epsilon, budget.delta)
-    return Perturbation(Gaussian(round_up(sigma)), theorem, noise_event)
-
-
 def profile(
     objective: Objective,
     neighbours: Neighbours,
@@ -434,7 +413,14 @@ def _zcdp_curve(
 ) -> tuple[Callable[[float], float], str]:
     def add_remove(sigma: float) -> float:
         present, absent = gaussian_bounds(objective, sigma)
-        return zcdp_rho(((present, absent), (absent, present)))
+        with_record, without = _tilted_renyi(objective, sigma)
+        return max(
+            rho_of_curve(np.minimum(sharp_renyi(forth, back, ORDERS), tilted), forth)
+            for forth, back, tilted in (
+                (present, absent, with_record),
+                (absent, present, without),
+            )
+        )
 
     def replace_one(sigma: float) -> float:
         bound = replace_one_bound(objective, sigma)
@@ -444,6 +430,25 @@ def _zcdp_curve(
     if neighbours is Neighbours.ADD_REMOVE:
         return add_remove, "objective-gaussian-add-remove"
     return replace_one, "objective-gaussian-replace-one"
+
+
+def _tilted_renyi(objective: Objective, sigma: float) -> tuple[Array, Array]:
+    """Return bounds on D_α at `ORDERS`: record in the numerator, and not in it.
+
+    A record is counted α times, or 1 − α times: multinomial.md#multinomial-renyi. Cells of
+    slopes are bounded by their steeper end and their largest curvature.
+    """
+    points = log_det(objective)
+    steep, heights = points.slopes.reshape(2, -1)[1], points.heights.reshape(2, -1)
+    square = (steep * objective.row_norm / sigma) ** 2 / 2
+    ratio, above = np.expm1(heights.max(axis=0)), ORDERS - 1
+    present = ORDERS * float(np.max(square + ratio**2 / 2))
+    absent = np.full(len(ORDERS), np.inf)
+    near = above * ratio.max() * (1 + MARGIN) < 1
+    x = above[near, None]
+    bends = (-x * np.log1p(ratio) - np.log1p(-x * ratio)) / x + MARGIN * ratio
+    absent[near] = np.max(ORDERS[near, None] * square + bends, axis=1)
+    return present * (1 + MARGIN), absent * (1 + MARGIN)
 
 
 def smallest_scale(cost: Callable[[float], float], limit: float, least: float) -> float:
@@ -475,10 +480,10 @@ def _least_ridge(objective: Objective, epsilon: float) -> float:
 def too_little_ridge(objective: Objective, epsilon: float) -> InvalidParameter:
     """Say that l2 is too small for the budget and name one that works."""
     smallest = _least_ridge(objective, epsilon)
-    comfortable = 4 * objective.smoothness / epsilon
+    got, comfortable = objective.strong_convexity, 4 * objective.smoothness / epsilon
     return InvalidParameter(
         "l2",
-        f"greater than {smallest:.6g} for this budget and loss",
-        objective.strong_convexity,
-        f"Leave it at 'auto', or try {comfortable:.3g}.",
+        f"greater than {max(smallest, got):.6g} for this budget and loss",
+        got,
+        f"Leave it at 'auto', or try {max(comfortable, 4 * got):.3g}.",
     )

@@ -12,6 +12,7 @@ from scipy.optimize import minimize_scalar
 
 from confide._types import Array
 from confide.accounting import (
+    ApproxEvent,
     Event,
     GaussianEvent,
     PureEvent,
@@ -57,6 +58,7 @@ from confide.privacy import (
     Neighbours,
     Pure,
     Zcdp,
+    round_down,
     round_up,
 )
 from confide.privacy.budgets import exact
@@ -275,7 +277,7 @@ class ObjectivePerturbation:
                 self.analysis,
             )
         each = budget.share(Fraction(1, copies))
-        found = calibration_rules.kst(objective, each)
+        found = _published_noise(objective, each)
         return Perturbation(found.noise, found.theorem, event_of(budget))
 
     def _with_automatic_ridge(
@@ -287,12 +289,25 @@ class ObjectivePerturbation:
         start = objective.with_l2(
             self._comfortable_ridge(objective, budget, neighbours, copies)
         )
-        found = self._perturbation(start, budget, neighbours, copies)
+        start, found = self._first_that_holds(start, budget, neighbours, copies)
         if isinstance(budget, Approx) and found.pure:
             alone = Pure(budget.epsilon)
             return self._with_automatic_ridge(objective, alone, neighbours, copies)
         balanced = found.noise.expected_norm(objective.dimension) / objective.typical_norm
+        if is_multinomial(objective.loss):
+            balanced *= multinomial.NOISE_SHARE[type(budget)]
         return start.with_l2(max(start.l2 or 0.0, balanced))
+
+    def _first_that_holds(
+        self, start: Objective, budget: Budget, neighbours: Neighbours, copies: int
+    ) -> tuple[Objective, Perturbation]:
+        """Double a ridge until there is a noise for it: where delta is near to epsilon."""
+        for _ in range(MOST_DOUBLINGS):
+            try:
+                return start, self._perturbation(start, budget, neighbours, copies)
+            except InvalidParameter:
+                start = start.with_l2(2 * (start.l2 or 0.0))
+        return start, self._perturbation(start, budget, neighbours, copies)
 
     def _comfortable_ridge(
         self, objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
@@ -334,12 +349,34 @@ class ObjectivePerturbation:
         return unit * math.exp(float(best.x))
 
 
+MOST_DOUBLINGS = 12
 AMPLE_RIDGE = 1e6
 """A ridge of so many curvatures of a record costs no noise."""
 NOTABLE = 1.05
 """Noise that is not longer by as much changes its kind without a warning."""
 MEAN_LENGTHS = 1e4
 """How many times as long as usual a linear term may be under a constraint."""
+
+
+def _published_noise(objective: Objective, budget: Pure | Approx) -> Perturbation:
+    """Noise by the constants of Kifer, Smith and Thakurta, under add-remove."""
+    epsilon = float(budget.epsilon)
+    enough = 2 * objective.smoothness / epsilon
+    if objective.strong_convexity < round_down(enough):
+        raise InvalidParameter(
+            "l2",
+            f"at least {enough:.6g} for analysis='kst' at this budget",
+            objective.strong_convexity,
+            "Raise l2 or use analysis='coupled'.",
+        )
+    theorem = "objective-perturbation.md#objective-separate-exact"
+    if isinstance(budget, Pure):
+        noise = SphericalLaplace(round_up(round_up(2 * objective.lipschitz / epsilon)))
+        return Perturbation(noise, theorem, PureEvent(budget.epsilon))
+    delta = float(budget.delta)
+    sigma = objective.lipschitz * math.sqrt(8 * math.log(2 / delta) + 4 * epsilon) / epsilon
+    noise_event = ApproxEvent(budget.epsilon, budget.delta)
+    return Perturbation(Gaussian(round_up(sigma)), theorem, noise_event)
 
 
 def _check_length(objective: Objective, noise: Noise) -> None:
