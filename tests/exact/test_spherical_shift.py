@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import gammaln, roots_legendre
 
-from confide.accounting import ApproxEvent, Lines, PureEvent, spherical_delta
+from confide.accounting import ApproxEvent, LossLines, PureEvent, spherical_delta
 from confide.accounting import spherical_shift as rules
 from confide.mechanisms import (
     AdaptiveObjectivePerturbation,
@@ -48,7 +48,7 @@ def polar_delta(dimension, shift, epsilon, bound=lambda loss: loss):
 def test_delta_is_above_the_integral_over_lengths_and_angles(dimension, epsilon, shift):
     exact = polar_delta(dimension, shift, epsilon)
     assert 1 <= spherical_delta(dimension, shift, epsilon) / exact <= 1.02
-    lines = Lines(np.array([0.2, 0.05]), np.array([0.4, 1.0]))
+    lines = LossLines(np.array([0.2, 0.05]), np.array([0.4, 1.0]))
     exact = polar_delta(
         dimension, shift, epsilon, lambda loss: np.maximum(0.2 + 0.4 * loss, 0.05 + loss)
     )
@@ -60,7 +60,7 @@ def test_a_shift_within_epsilon_costs_no_delta(dimension):
     assert spherical_delta(dimension, 1.0, 1.0) == 0
     assert 0 < spherical_delta(dimension, 1.01, 1.0) < 0.01
     assert spherical_delta(dimension, 1e4, 1.0) > 0.99
-    assert spherical_delta(dimension, 0.5, 1.0, Lines(np.ones(1), np.zeros(1))) <= 1e-6
+    assert spherical_delta(dimension, 0.5, 1.0, LossLines(np.ones(1), np.zeros(1))) <= 1e-6
 
 
 @pytest.mark.parametrize("dimension", [1, 2])

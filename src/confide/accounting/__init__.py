@@ -40,7 +40,7 @@ from confide.accounting.loss_bound import (
 )
 from confide.accounting.noise_multiplier import METHODS, Method, epsilon_for, multiplier_for
 from confide.accounting.spherical_shift import (
-    Lines,
+    LossLines,
     smallest_spherical,
     spherical_delta,
 )
@@ -55,8 +55,8 @@ __all__ = [
     "Event",
     "GaussianEvent",
     "KnownEvent",
-    "Lines",
     "LossBound",
+    "LossLines",
     "LossMixture",
     "Method",
     "PureEvent",

@@ -29,7 +29,7 @@ ERROR = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class LossLines:
     """A loss bound that is the largest of lines: heights + slopes·η, η the noise's loss."""
 
     heights: Array
@@ -42,7 +42,7 @@ class Lines:
 
 
 def spherical_delta(
-    dimension: int, shift: float, epsilon: float, lines: Lines | None = None
+    dimension: int, shift: float, epsilon: float, lines: LossLines | None = None
 ) -> float:
     """Return a bound on E(1 − e^{ε−W})₊ for spherical Laplace noise that is moved.
 

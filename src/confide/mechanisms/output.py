@@ -166,7 +166,7 @@ class OutputPerturbation:
 
 
 def _theorem(noise: UnitNoise, event: Event) -> str:
-    if isinstance(noise, Gaussian):
+    if noise.kind == Gaussian.kind:
         return "gaussian"
     return "spherical" if as_pure((event,)) is None else "pure"
 

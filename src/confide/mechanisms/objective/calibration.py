@@ -18,8 +18,8 @@ from confide.accounting import (
     ApproxEvent,
     Event,
     GaussianEvent,
-    Lines,
     LossBound,
+    LossLines,
     PureEvent,
     ZcdpEvent,
     approx_delta,
@@ -237,7 +237,7 @@ def spherical_profile(
     """
     size, shift = objective.dimension, round_up(objective.lipschitz / scale)
     points = log_det(objective, coupled=coupled)
-    lines = Lines(points.heights, points.slopes / objective.slope_bound)
+    lines = LossLines(points.heights, points.slopes / objective.slope_bound)
     ways = 1 if objective.loss.monotone else 2
     logistic = coupled and is_logistic(objective.loss)
 

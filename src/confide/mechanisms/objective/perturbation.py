@@ -204,7 +204,7 @@ class ObjectivePerturbation:
         if not isinstance(calibration.budget, Approx) or as_pure(calibration.events):
             return None
         objective, scale = calibration.objective, calibration.noise.scale
-        if isinstance(calibration.noise, SphericalLaplace):
+        if calibration.noise.kind == SphericalLaplace.kind:
             rule = calibration_rules.spherical_profile
             return rule(objective, calibration.neighbours, scale)
         rules = multinomial if is_multinomial(objective.loss) else calibration_rules
