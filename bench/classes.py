@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 
-from bench.real_tables import parts, unit_rows
+from bench.real_tables import parts
 from confide import Approx, LogisticRegression, Pure, Zcdp
 from confide.data import load
 
@@ -123,12 +123,15 @@ def of_arrays(x, y, train):
 
 
 def of_table():
-    """Return KDD's groups through their schema, 100,000 rows to fit and to judge by."""
+    """Return KDD's groups through their schema, 100,000 rows to fit and to judge by.
+
+    Bought ranges do better than a fit without privacy on the declared ones, so errors are
+    compared as they are: a ratio of excess errors would be smaller.
+    """
     schema, train, test = parts("KDD groups")
     column, labels = schema.target.column, list(schema.target.labels)
-    y, w = (part[column].astype(str).to_numpy() for part in (train, test))
-    floor = floor_of(unit_rows(schema, train), y, unit_rows(schema, test), w, labels)
-    return (schema, (train,), (test, w)), floor, labels
+    truth = test[column].astype(str).to_numpy()
+    return (schema, (train,), (test, truth)), np.zeros(2), labels
 
 
 def of_simulation():

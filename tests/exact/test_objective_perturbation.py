@@ -259,7 +259,7 @@ def test_noise_grows_without_jumps_as_the_ridge_shrinks(budget, relation):
         target = objective("logistic", dimension=105, l2=float(ridge))
         noises.append(ObjectivePerturbation().calibrate(target, budget, relation).noise)
     lengths = np.array([noise.deviation(105) for noise in noises])
-    assert {noise.kind for noise in noises} == {"gaussian"}
+    assert len({noise.kind for noise in noises}) == 1
     assert np.all(np.diff(lengths) >= -1e-3 * lengths[1:])
     assert np.all(lengths[1:] <= 1.25 * lengths[:-1])
 
