@@ -1,19 +1,27 @@
 """Spherical Laplace noise for (epsilon, delta): its loss, and releases that it protects."""
 
 import math
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy.special import gammaln, roots_legendre
+from scipy.special import gammaln, ndtr, roots_legendre
 
-from confide.accounting import ApproxEvent, LossLines, PureEvent, spherical_delta
+from confide.accounting import (
+    ApproxEvent,
+    LossLines,
+    PureEvent,
+    gaussian_part,
+    spherical_delta,
+)
 from confide.accounting import spherical_shift as rules
 from confide.mechanisms import (
     AdaptiveObjectivePerturbation,
     ObjectivePerturbation,
     OutputPerturbation,
 )
+from confide.mechanisms.intervals.budget import divide_budget
 from confide.noise import SphericalLaplace
 from confide.objectives import L1, Clipped, HuberizedHinge, Logistic, Objective, Squared
 from confide.privacy import Approx, Neighbours, Pure
@@ -52,7 +60,9 @@ def test_delta_is_above_the_integral_over_lengths_and_angles(dimension, epsilon,
     exact = polar_delta(
         dimension, shift, epsilon, lambda loss: np.maximum(0.2 + 0.4 * loss, 0.05 + loss)
     )
-    assert 1 <= spherical_delta(dimension, shift, epsilon, lines) / exact <= 1.03
+    assert (
+        1 <= spherical_delta(dimension, shift, epsilon, lines.chords(shift)) / exact <= 1.03
+    )
 
 
 @pytest.mark.parametrize("dimension", [3, 4, 50])
@@ -60,7 +70,10 @@ def test_a_shift_within_epsilon_costs_no_delta(dimension):
     assert spherical_delta(dimension, 1.0, 1.0) == 0
     assert 0 < spherical_delta(dimension, 1.01, 1.0) < 0.01
     assert spherical_delta(dimension, 1e4, 1.0) > 0.99
-    assert spherical_delta(dimension, 0.5, 1.0, LossLines(np.ones(1), np.zeros(1))) <= 1e-6
+    assert (
+        spherical_delta(dimension, 0.5, 1.0, LossLines(np.ones(1), np.zeros(1)).chords(0.5))
+        <= 1e-6
+    )
 
 
 @pytest.mark.parametrize("dimension", [1, 2])
@@ -83,8 +96,14 @@ def test_a_ratio_of_bessel_functions_is_right():
 # --------------------------------------------- releases whose rows all point the same way
 
 
-def line_delta(objective, scale, first, second, epsilon, points=700):
-    """Return δ(ε) of the minimisers of two tables of records (x·e₁, y, times).
+def line_delta(objective, scale, first, second, epsilon):
+    """Return δ(ε) of the minimisers of two tables of records (x·e₁, y, times)."""
+    p, losses = line_law(objective, scale, first, second)
+    return float((p * np.maximum(-np.expm1(epsilon - losses), 0)).sum())
+
+
+def line_law(objective, scale, first, second, points=700):
+    """Return chances under one table of records (x·e₁, y, times), and losses.
 
     Across the line the minimiser is −b/Λ under both tables, so lengths there are enough.
     """
@@ -111,8 +130,7 @@ def line_delta(objective, scale, first, second, epsilon, points=700):
     weight = np.gradient(at)[:, None] * -1 * beside ** (objective.dimension - 2.0)
     weight = np.abs(weight) * np.exp(-logs[0].max())
     p = np.exp(logs[0]) * weight
-    q = np.exp(logs[1]) * weight
-    return float(np.maximum(p - math.exp(epsilon) * q, 0).sum() / p.sum())
+    return p / p.sum(), logs[0] - logs[1]
 
 
 CROWD, SIDES = [(1.0, -1.0, 3000)], [(1.0, 1.0, 3), (-1.0, 1.0, 3)]
@@ -176,10 +194,34 @@ def test_forgetting_the_log_determinant_would_be_noticed(monkeypatch):
     honest = spherical_delta
     monkeypatch.setattr(
         "confide.mechanisms.objective.calibration.spherical_delta",
-        lambda size, shift, epsilon, lines=None: honest(size, shift, epsilon),
+        lambda size, shift, epsilon, chords=None: honest(size, shift, epsilon),
     )
     target = Objective(HuberizedHinge(0.5), 9, 1.0, 4.0)
     assert worst_share(ObjectivePerturbation(), target, ADD) > 2
+
+
+def share_beside_a_shift(factor=1.0):
+    """Return delta of coefficients and of a shift of a normal together, over the claim."""
+    target = Objective(Logistic(), 9, 1.0)
+    main, rest, joint = divide_budget(
+        ObjectivePerturbation(), target, BUDGET, ADD, copies=1, reserve=Fraction(1, 10)
+    )
+    assert main.noise.kind == "spherical-laplace"
+    assert joint == (ApproxEvent(BUDGET.epsilon, BUDGET.delta),)
+    mu = math.sqrt(2 * float(rest.rho) + gaussian_part(main.events)[0])
+    worst = 0.0
+    for more, less in PAIRS.values():
+        for pair in ((more, less), (less, more)):
+            p, losses = line_law(main.objective, factor * main.noise.scale, *pair)
+            left = 1.0 - losses
+            each = ndtr(mu / 2 - left / mu) - np.exp(left) * ndtr(-mu / 2 - left / mu)
+            worst = max(worst, float((p * each).sum()) / 1e-4)
+    return worst
+
+
+def test_beside_a_shift_both_together_keep_delta():
+    assert 0.85 <= share_beside_a_shift() <= 1.003
+    assert share_beside_a_shift(0.97) > 1.05
 
 
 # ------------------------------------------------------------------------------- choices

@@ -35,26 +35,29 @@ class LossLines:
     heights: Array
     slopes: Array
 
-    def at(self, losses: Array) -> Array:
-        """Return the bound, or a little more."""
+    def chords(self, shift: float) -> tuple[Array, Array]:
+        """Return losses up to a shift, and bounds there between which chords hold."""
+        losses = np.linspace(-shift, shift, KNOTS)
         lines = np.outer(self.slopes, losses) + self.heights[:, None]
-        return np.asarray(lines.max(axis=0)) + MARGIN * (1 + np.abs(losses).max())
+        return losses, lines.max(axis=0) + MARGIN * (1 + shift)
 
 
 def spherical_delta(
-    dimension: int, shift: float, epsilon: float, lines: LossLines | None = None
+    dimension: int,
+    shift: float,
+    epsilon: float,
+    chords: tuple[Array, Array] | None = None,
 ) -> float:
     """Return a bound on E(1 − e^{ε−W})₊ for spherical Laplace noise that is moved.
 
-    ``shift`` is how far, in scales. W is the loss itself, or what lines say of it. Cells
+    ``shift`` is how far, in scales. W is the loss itself, or what chords say of it. Cells
     are bounded by their ends: the density is log-concave, and W does not fall.
     """
     if dimension < FEWEST:
-        return 0.0 if lines is None and shift <= epsilon else 1.0
+        return 0.0 if chords is None and shift <= epsilon else 1.0
     first = epsilon
-    if lines is not None:
-        knots = np.linspace(-shift, shift, KNOTS)
-        values = lines.at(knots)
+    if chords is not None:
+        knots, values = chords
         beyond = np.flatnonzero(values > epsilon)
         first = float(knots[max(0, beyond[0] - 1)]) if len(beyond) else shift
     if first >= shift:
@@ -70,7 +73,7 @@ def spherical_delta(
     places[-1] = shift
     widths = np.diff(places)
     most = np.exp(_cell_tops(_log_density(places, dimension, shift, beside), widths) - top)
-    losses = places[1:] if lines is None else np.interp(places[1:], knots, values)
+    losses = places[1:] if chords is None else np.interp(places[1:], knots, values)
     gains = np.maximum(-np.expm1(epsilon - losses), 0.0) + ERROR * (1 + shift)
     found = float(np.sum(most * widths * gains))
     return min(1.0, round_up(found / total * (1 + ERROR * dimension)))

@@ -237,7 +237,7 @@ def spherical_profile(
     """
     size, shift = objective.dimension, round_up(objective.lipschitz / scale)
     points = log_det(objective, coupled=coupled)
-    lines = LossLines(points.heights, points.slopes / objective.slope_bound)
+    chords = LossLines(points.heights, points.slopes / objective.slope_bound).chords(shift)
     ways = 1 if objective.loss.monotone else 2
     logistic = coupled and is_logistic(objective.loss)
 
@@ -245,7 +245,7 @@ def spherical_profile(
         free = logistic and (
             objective.strong_convexity * epsilon >= round_up(objective.row_square)
         )
-        return ways * spherical_delta(size, shift, epsilon, None if free else lines)
+        return ways * spherical_delta(size, shift, epsilon, None if free else chords)
 
     def absent(epsilon: float) -> float:
         return ways * spherical_delta(size, shift, epsilon)
