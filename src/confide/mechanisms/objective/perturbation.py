@@ -12,7 +12,6 @@ from scipy.optimize import minimize_scalar
 
 from confide._types import Array
 from confide.accounting import (
-    ApproxEvent,
     Event,
     GaussianEvent,
     PureEvent,
@@ -47,6 +46,7 @@ from confide.mechanisms.base import (
 from confide.mechanisms.objective import calibration as calibration_rules
 from confide.mechanisms.objective import multinomial
 from confide.mechanisms.objective.calibration import Perturbation
+from confide.mechanisms.objective.published_noise import published_noise
 from confide.mechanisms.release import Release
 from confide.noise import Entropy, Gaussian, Noise, SphericalLaplace
 from confide.noise.lattice import FARTHEST, approximate
@@ -58,7 +58,6 @@ from confide.privacy import (
     Neighbours,
     Pure,
     Zcdp,
-    round_down,
     round_up,
 )
 from confide.privacy.budgets import exact
@@ -277,7 +276,7 @@ class ObjectivePerturbation:
                 self.analysis,
             )
         each = budget.share(Fraction(1, copies))
-        found = _published_noise(objective, each)
+        found = published_noise(objective, each)
         return Perturbation(found.noise, found.theorem, event_of(budget))
 
     def _with_automatic_ridge(
@@ -356,27 +355,6 @@ NOTABLE = 1.05
 """Noise that is not longer by as much changes its kind without a warning."""
 MEAN_LENGTHS = 1e4
 """How many times as long as usual a linear term may be under a constraint."""
-
-
-def _published_noise(objective: Objective, budget: Pure | Approx) -> Perturbation:
-    """Noise by the constants of Kifer, Smith and Thakurta, under add-remove."""
-    epsilon = float(budget.epsilon)
-    enough = 2 * objective.smoothness / epsilon
-    if objective.strong_convexity < round_down(enough):
-        raise InvalidParameter(
-            "l2",
-            f"at least {enough:.6g} for analysis='kst' at this budget",
-            objective.strong_convexity,
-            "Raise l2 or use analysis='coupled'.",
-        )
-    theorem = "objective-perturbation.md#objective-separate-exact"
-    if isinstance(budget, Pure):
-        noise = SphericalLaplace(round_up(round_up(2 * objective.lipschitz / epsilon)))
-        return Perturbation(noise, theorem, PureEvent(budget.epsilon))
-    delta = float(budget.delta)
-    sigma = objective.lipschitz * math.sqrt(8 * math.log(2 / delta) + 4 * epsilon) / epsilon
-    noise_event = ApproxEvent(budget.epsilon, budget.delta)
-    return Perturbation(Gaussian(round_up(sigma)), theorem, noise_event)
 
 
 def _check_length(objective: Objective, noise: Noise) -> None:
