@@ -183,6 +183,35 @@ def test_neighbours_at_the_edges_differ_by_what_is_paid_for(name, loss, rate):
             assert moved <= (1 + slack) * plan.clip
 
 
+@pytest.mark.parametrize("columns", [2, 1100])
+@pytest.mark.parametrize("rate", [Fraction(1), Fraction(1, 2)], ids=["all", "batches"])
+def test_replaced_records_differ_by_what_a_share_of_noise_pays_for(rate, columns):
+    """Pairs that are as far apart as pairs can be, at coefficients short, long and odd."""
+    plan = ProximalSgd(1, rate, step=0.5).calibrate(
+        Objective(Logistic(), columns, 3.0, 1.0), BUDGET, REPLACE
+    )
+    rng, worst = np.random.default_rng(3), 0.0
+    crowd = rng.normal(size=(50, columns))
+    for length in (0.0, 1e-170, 0.1, 1.0, 3.0, 100.0, 1e200):
+        away = rng.normal(size=columns)
+        theta = length * away / np.linalg.norm(away)
+        beside = rng.normal(size=columns)
+        beside -= away * (beside @ away) / (away @ away)
+        for c in (0.0, 0.2, 0.4, 0.6):
+            ahead = c * away / np.linalg.norm(away)
+            turn = math.sqrt(1 - c * c) * beside / np.linalg.norm(beside)
+            sums = []
+            for odd in (ahead + turn, ahead - turn):
+                features = np.vstack([crowd, [3 * odd]])
+                rows = bound_rows(features, np.append(np.ones(50), -1.0), 3.0, 0.0)
+                sums.append(whole_sum(plan, rows, theta))
+            share = plan.noise_share(theta[None, :])
+            moved = float(np.linalg.norm(sums[0] / share - sums[1] / share))
+            assert moved <= (2 + plan.slack) * plan.clip
+            worst = max(worst, moved / plan.clip)
+    assert worst > 1.98
+
+
 def whole_sum(plan, rows, theta):
     """Return the computed sum that gets noise, over all rows."""
     if plan.rate == 1:

@@ -126,7 +126,8 @@ def test_the_exact_profile_inside_of_the_ball_is_within_the_claim(radius):
 @pytest.mark.parametrize(("l2", "least"), [(3.1, 0.806), (4.0, 0.797), (16.0, 0.778)])
 def test_a_ball_of_four_needs_four_fifths_of_the_noise(l2, least):
     target = Objective(Logistic(), 30, 1.0, l2)
-    usual = ObjectivePerturbation().calibrate(target, BUDGET, REPLACE).noise
+    gaussian = ObjectivePerturbation(noise="gaussian")
+    usual = gaussian.calibrate(target, BUDGET, REPLACE).noise
     found = ObjectivePerturbation().calibrate(target.with_ball(4.0), BUDGET, REPLACE).noise
     assert 0.75 < found.scale / usual.scale < least
 

@@ -164,7 +164,7 @@ def test_only_the_cap_on_rows_refuses_a_table(mechanism):
     budget = Pure(1) if mechanism.name == "functional" else Approx(1, "1e-6")
     found = mechanism.calibrate(squares(2), budget, ADD)
     assert ROW_LIMIT in found.guarantee.assumptions
-    found.check_rows(SimpleNamespace(count=MAX_ROWS, sum_shape=SHORT))
+    found.check_rows(SimpleNamespace(weighted=False, count=MAX_ROWS, sum_shape=SHORT))
     with pytest.raises(InvalidParameter, match="at most 1,000,000,000 rows"):
         found.check_rows(SimpleNamespace(count=MAX_ROWS + 1, sum_shape=SHORT))
 

@@ -154,5 +154,5 @@ def test_a_second_look_keeps_the_kind_of_noise_that_was_paid_for():
 
 @pytest.mark.parametrize("kind", [ObjectivePerturbation, OutputPerturbation])
 def test_other_noises_are_refused_by_name(kind):
-    with pytest.raises(InvalidParameter, match="'shorter' or 'gaussian'"):
+    with pytest.raises(InvalidParameter, match="'shorter', 'composable' or 'gaussian'"):
         kind(noise="laplace")

@@ -18,6 +18,7 @@ from confide.mechanisms import (
 from confide.mechanisms.intervals import moments
 from confide.mechanisms.intervals.moments import MomentRelease, sensitivity, sums
 from confide.mechanisms.objective import calibration as rules
+from confide.mechanisms.statistics import sums as released
 from confide.noise import Gaussian
 from confide.objectives import L1, Box, Logistic, Objective, Poisson, Squared
 from confide.privacy import Approx, Neighbours, Pure, Zcdp, gaussian_delta, gaussian_mu
@@ -285,3 +286,62 @@ def test_a_weighted_objective_refuses_rows_without_weights():
     found.check_rows(rows.weighed(1.0))
     with pytest.raises(ValueError, match="weighed by their lengths"):
         found.check_rows(rows)
+
+
+# ------------------------------------------------------------------------- released sums
+
+TABLE = ([[0.3, -0.4], [3.0, 5.0], [-0.02, 0.01]], [0.5, -1.0, 1.0])
+SUMS = Objective(Squared(), 2, 1.0, 1.0, target_bound=1.0, longest_row=LONGEST)
+
+
+def weighed_sums(rows, target):
+    found = bound_rows(np.array(rows), np.array(target), LONGEST, 0.0).weighed(1.0)
+    return released.sufficient_statistics(found)
+
+
+def farthest(relation, weight):
+    """Return how far records of all lengths and angles move (G, w·m), over the claim."""
+    turns = np.linspace(0, 2 * np.pi, 25)
+    records = [
+        ([[r * math.cos(t), r * math.sin(t)]], [y])
+        for r in (LONGEST, 3.0, 1.0, 0.5, 0.1)
+        for t in turns
+        for y in (-1.0, 1.0)
+    ]
+    base = weighed_sums(*TABLE)
+    moved = [weighed_sums(TABLE[0] + x, TABLE[1] + y) for x, y in records]
+    others = [base] if relation is ADD else moved[::7]
+    worst = max(
+        math.hypot(
+            float(np.linalg.norm(one[0] - other[0])),
+            weight * float(np.linalg.norm(one[1] - other[1])),
+        )
+        for one in moved
+        for other in others
+    )
+    return worst / released.pair_sensitivity(SUMS, weight, relation)
+
+
+@every_relation
+@pytest.mark.parametrize("weight", [0.3, 1.0, 5.0])
+def test_long_rows_move_released_sums_no_farther_than_typical_ones(weight, relation):
+    assert 0.95 <= farthest(relation, weight) <= 1
+
+
+def test_short_rows_that_count_more_would_be_noticed_in_sums(monkeypatch):
+    """Weights up to four are for gradients: squared they would move moments too far."""
+    monkeypatch.setattr(released.np, "minimum", lambda values, _: values)
+    assert farthest(ADD, 1.0) > 1.5
+
+
+def test_sums_of_weighed_records_solve_a_weighted_regression():
+    rng = np.random.default_rng(3)
+    x, y = (
+        rng.normal(size=(50, 2)) * rng.uniform(0.05, 2, size=(50, 1)),
+        rng.normal(size=50),
+    )
+    y = np.clip(y, -1, 1)
+    gram, moment = weighed_sums(x, y)
+    times = np.minimum(1, 1 / np.linalg.norm(x, axis=1)) ** 2
+    assert gram == pytest.approx((x.T * times) @ x, rel=1e-9)
+    assert moment == pytest.approx((x.T * times) @ y, rel=1e-9)

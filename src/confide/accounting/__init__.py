@@ -39,6 +39,11 @@ from confide.accounting.loss_bound import (
     zcdp_rho,
 )
 from confide.accounting.noise_multiplier import METHODS, Method, epsilon_for, multiplier_for
+from confide.accounting.spherical_shift import (
+    LossLines,
+    smallest_spherical,
+    spherical_delta,
+)
 from confide.accounting.subsampling import general_renyi, sampled_renyi
 
 __all__ = [
@@ -51,6 +56,7 @@ __all__ = [
     "GaussianEvent",
     "KnownEvent",
     "LossBound",
+    "LossLines",
     "LossMixture",
     "Method",
     "PureEvent",
@@ -77,6 +83,8 @@ __all__ = [
     "sampled_renyi",
     "sampling_for",
     "sharp_renyi",
+    "smallest_spherical",
+    "spherical_delta",
     "sum_delta",
     "zcdp_rho",
 ]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
 from itertools import accumulate, pairwise
 from typing import (
     Any,
@@ -21,7 +21,8 @@ import numpy as np
 
 from confide._registry import Registry
 from confide._types import Array
-from confide.accounting import Event, GaussianEvent, PureEvent
+from confide.accounting import Event, GaussianEvent, PureEvent, event_of
+from confide.accounting.spherical_shift import smallest_spherical, spherical_cost
 from confide.data.matrix.sums import MAX_ROWS, MOST_TERMS
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter, MissingPublicBound, UnmetNeeds
@@ -46,29 +47,37 @@ from confide.privacy.guarantee import SHORT_NOISE
 from confide.solvers import TableShape, finest_share, finest_tolerance
 
 UnitNoise: TypeAlias = SphericalLaplace | Gaussian
-NoiseChoice: TypeAlias = Literal["shorter", "gaussian"]
-"""What (epsilon, delta) buys: the shorter of two noises, or Gaussian noise in any case."""
+NoiseChoice: TypeAlias = Literal["shorter", "composable", "gaussian"]
+"""What (epsilon, delta) buys: the shortest noise, the shorter of those of which more is
+known than one epsilon and one delta, or Gaussian noise in any case."""
 WHOLE = Fraction(1)
 
 
 def check_noise_choice(noise: object) -> None:
     """Refuse anything but a `NoiseChoice`."""
     if noise not in get_args(NoiseChoice):
-        raise InvalidParameter("noise", "'shorter' or 'gaussian'", noise)
+        raise InvalidParameter("noise", "'shorter', 'composable' or 'gaussian'", noise)
 
 
 def shorter_unit_noise(
-    budget: Budget, copies: int, dimension: int
+    budget: Budget, copies: int, dimension: int, *, composable: bool = False
 ) -> tuple[UnitNoise, Event]:
     """Return the noise of least root mean square in a dimension, and what copies cost.
 
     (epsilon, delta) also buys what epsilon alone does: with few coordinates spherical
-    Laplace noise is shorter than Gaussian noise.
+    Laplace noise is shorter than Gaussian noise. A single copy of it may be shorter still,
+    as delta pays for the few directions in which a loss exceeds epsilon.
     """
     found = [unit_noise(budget, copies)]
-    if isinstance(budget, Approx):
-        found.append(unit_noise(Pure(budget.epsilon), copies))
-    return min(found, key=lambda pair: pair[0].deviation(dimension))
+    if not isinstance(budget, Approx):
+        return found[0]
+    found.append(unit_noise(Pure(budget.epsilon), copies))
+    best = min(found, key=lambda pair: pair[0].deviation(dimension))
+    if copies > 1 or composable:
+        return best
+    cost = partial(spherical_cost, dimension, round_down(budget.epsilon))
+    scale = smallest_spherical(cost, budget, dimension, best[0].deviation(dimension))
+    return best if scale is None else (SphericalLaplace(scale), event_of(budget))
 
 
 def unit_noise(

@@ -35,7 +35,7 @@ from confide.mechanisms.base import (
     unit_noise,
 )
 from confide.mechanisms.release import Release
-from confide.noise import Entropy
+from confide.noise import Entropy, Gaussian
 from confide.objectives import HuberizedHinge, Objective, is_hinge
 from confide.privacy import Budget, Neighbours, round_up
 from confide.solvers import minimise
@@ -57,8 +57,8 @@ class OutputPerturbation:
     is the expected length of the noise that an automatic ridge aims at, None a quarter of a
     typical length of the coefficients, but 5 at most. The corner of the hinge is rounded
     off within 0.001 of the margin: one record moves the minimiser no further than before,
-    and it can be certified for every table. ``noise`` says what (epsilon, delta) buys: the
-    "shorter" of spherical Laplace and Gaussian noise, or "gaussian" in any case.
+    and it can be certified for every table. ``noise`` says what (epsilon, delta) buys, as
+    for `ObjectivePerturbation`.
     """
 
     tolerance: float | None = None
@@ -80,6 +80,7 @@ class OutputPerturbation:
         "output-perturbation.md#output-sensitivity",
         "output-perturbation.md#output-pure-exact",
         "output-perturbation.md#output-gaussian-exact",
+        "output-perturbation.md#output-spherical-exact",
     )
 
     def __post_init__(self) -> None:
@@ -103,7 +104,7 @@ class OutputPerturbation:
         check_needs(type(self).__name__, self.needs, objective)
         objective = _rounded_off(objective)
         unit, event = self._unit_noise(objective, budget, copies)
-        kind = "gaussian" if as_pure((event,)) is None else "pure"
+        kind = _theorem(unit, event)
         fixed = objective
         if objective.l2 is None:
             longest = unit.expected_norm(objective.dimension) * objective.lipschitz
@@ -152,13 +153,22 @@ class OutputPerturbation:
     ) -> tuple[UnitNoise, Event]:
         if self.noise == "gaussian":
             return unit_noise(budget, copies)
-        return shorter_unit_noise(budget, copies, objective.dimension)
+        composable = self.noise == "composable"
+        return shorter_unit_noise(
+            budget, copies, objective.dimension, composable=composable
+        )
 
     def _tolerance(self, objective: Objective) -> float:
         if self.tolerance is not None:
             return solver_tolerance(objective, self.tolerance)
         usual = solver_tolerance(objective, USUAL_TOLERANCE)
         return max(usual, certain_tolerance(objective))
+
+
+def _theorem(noise: UnitNoise, event: Event) -> str:
+    if noise.kind == Gaussian.kind:
+        return "gaussian"
+    return "spherical" if as_pure((event,)) is None else "pure"
 
 
 USUAL_TOLERANCE = 1e-9

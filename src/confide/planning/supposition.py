@@ -152,7 +152,8 @@ def supposed_range(
 ) -> tuple[float, float]:
     """Buy a range from supposed counts of values."""
     counts = query.grid.count(query.grid.place(values)) * (rows / len(values))
-    return read_range(query, np.round(counts), noise, entropy)
+    ends, _ = read_range(query, np.round(counts), noise, entropy)
+    return ends
 
 
 def family_of(model: Any) -> Family:

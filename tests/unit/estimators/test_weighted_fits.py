@@ -33,7 +33,15 @@ from confide.objectives import Clipped, Logistic, Objective, Squared
 from confide.planning import plan_fit
 from confide.privacy import Neighbours
 
-WEIGHING = {"objective", "output", "adaptive", "admm-objective"}
+WEIGHING = {
+    "adaptive",
+    "adassp",
+    "admm-objective",
+    "functional",
+    "objective",
+    "output",
+    "ssp",
+}
 COLUMNS = (
     Number("age", 0, 100),
     Number("score", -1, 1),

@@ -228,7 +228,7 @@ def test_both_looks_are_accounted_together_where_that_is_better(relation):
     objective = Objective(Logistic(), 24, penalty=L1(2.0))
     budget = Approx(1, "1e-6")
     adaptive = AdaptiveObjectivePerturbation().calibrate(objective, budget, relation)
-    plain = ObjectivePerturbation().calibrate(
+    plain = ObjectivePerturbation(noise="gaussian").calibrate(
         replace(objective, l2=adaptive.objective.l2), budget, relation
     )
     assert adaptive.noise.scale < 1.1 * np.sqrt(4 / 3) * plain.noise.scale

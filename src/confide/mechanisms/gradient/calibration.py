@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
+from confide._types import Array
 from confide.accounting import (
     METHODS,
     Event,
@@ -38,9 +39,10 @@ from confide.mechanisms.release import NoiseRecord
 from confide.mechanisms.rounding import SLACK, trusted_radius
 from confide.noise import Entropy, Gaussian
 from confide.noise.lattice import grid_for
-from confide.objectives import Objective, is_clipped
+from confide.objectives import Objective, is_clipped, is_logistic
 from confide.privacy import Approx, Budget, Neighbours, Pure, round_down, round_up
 from confide.privacy.budgets import exact
+from confide.privacy.rounding import MARGIN
 
 RIDGE_SHARE = 0.1
 """An automatic ridge, as a share of the ridge that a path of limited length stands for."""
@@ -49,6 +51,12 @@ SAFETY_FACTOR = 2.0
 BATCH_SLACK = 2.0**-21
 """By so many clips more than exact ones do sums over batches of neighbours differ: they
 are exact but for one rounding."""
+ENTRY_ROUNDING = 2.0**-20
+"""So many longest rows, times the root of their number of entries, is more than cutting
+and rounding can move the gradients of two records apart."""
+LONGEST = 1024.0
+"""A margin beyond which two gradients are taken to be as far apart as they ever are."""
+HALVINGS = 40
 RELATIVE_TOLERANCE = 1e-4
 """How near to the least noise that keeps a budget a search must come."""
 
@@ -101,20 +109,47 @@ class GradientSettings:
 class GradientCalibration(Calibration):
     """Noise on sums of clipped gradients, and on the number of rows where it is private.
 
-    ``noise`` is what every (subsampled) sum gets; ``clip`` bounds a record's gradient.
-    ``dealt`` says that rows are dealt to parties, each of which sums its own.
+    ``noise`` is what every (subsampled) sum gets, or a ``noise_share`` of it; ``clip``
+    bounds a record's gradient. ``slack`` is how many clips more than exact sums those of
+    neighbours differ by. ``dealt`` says that rows are dealt to parties, each of which sums
+    its own.
     """
 
     clip: float = field(kw_only=True)
     rate: Fraction = field(kw_only=True)
     steps: int = field(kw_only=True)
     counted: Gaussian | None = field(kw_only=True)
+    slack: float = field(kw_only=True)
     dealt: bool = field(default=False, kw_only=True)
 
     @property
     def grid(self) -> float:
         """The step of the lattice on which noisy sums lie: no sum is beyond its end."""
-        return grid_for(self.noise.scale, MAX_ROWS * self.clip)
+        most = MAX_ROWS * self.clip / self.noise_share(np.zeros((1, 1)))
+        return grid_for(self.noise.scale, most)
+
+    def noise_share(self, points: Array) -> float:
+        """Return what of the noise is enough at coefficients that are no secret.
+
+        Where one record is replaced and coefficients are short, no two logistic gradients
+        are as far apart as twice the longest is long. Each line has those of a party.
+        """
+        objective, most = self.objective, self.neighbours.shifts * self.clip
+        if (
+            self.neighbours is not Neighbours.REPLACE_ONE
+            or not is_logistic(objective.loss)
+            or objective.weighted
+            or objective.responses > 1
+        ):
+            return 1.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            length = float(np.linalg.norm(points, axis=1).max())
+        length *= 1 + points.shape[1] * 2.0**-50
+        apart = pair_distance(objective.row_norm * length)
+        apart += (math.sqrt(objective.dimension) + 1) * ENTRY_ROUNDING
+        apart = min(apart * objective.row_norm * (1 + MARGIN), most)
+        beyond = self.slack * self.clip
+        return min(1.0, (apart + beyond) / (most + beyond) * (1 + MARGIN))
 
     @property
     def trusted_radius(self) -> float:
@@ -128,6 +163,8 @@ class GradientCalibration(Calibration):
 
     def records(self, added_to: str) -> tuple[NoiseRecord, ...]:
         """Describe the noise of the steps, and of the count."""
+        if self.noise_share(np.zeros((1, 1))) < 1:
+            added_to += ", less while coefficients are short"
         first = Calibration.records(self, added_to)
         if self.counted is None:
             return first
@@ -223,6 +260,7 @@ def calibrate_gradients(
         rate=rate,
         steps=settings.steps,
         counted=counted,
+        slack=slack,
     )
     if objective.l2 is not None:
         return found
@@ -278,6 +316,28 @@ def clip_for(mechanism: str, objective: Objective, clip: float | None) -> float:
         raise UnmetNeeds(mechanism, ((BOUNDED_SLOPE.name, remedy),))
     check_needs(mechanism, (FINITE_SLOPE, SEVERAL_RESPONSES), objective)
     return longest
+
+
+def pair_distance(margin_bound: float) -> float:
+    """Return how far apart logistic gradients of two records can be, in longest rows.
+
+    No margin exceeds the bound. It is the largest of 2·sigmoid(B·c)·√(1 − c²): the
+    logarithm is concave in c, so that a tangent near the top bounds all of it.
+    docs/proofs/gradient-mechanisms.md#pair-distance
+    """
+    if not margin_bound <= LONGEST:
+        return 2.0
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        rising = margin_bound * (1 - middle**2) > middle * (
+            1 + math.exp(margin_bound * middle)
+        )
+        low, high = (middle, high) if rising else (low, middle)
+    grown = math.exp(-margin_bound * low)
+    slope = margin_bound * grown / (1 + grown) - low / (1 - low**2)
+    top = 2 * math.sqrt(1 - low**2) / (1 + grown)
+    return min(2.0, top * math.exp(abs(slope) + MARGIN) * (1 + MARGIN))
 
 
 def total_shift(mechanism: str, budget: Budget) -> float:

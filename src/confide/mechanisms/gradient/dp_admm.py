@@ -34,7 +34,7 @@ from confide.mechanisms.gradient.iterations import (
     first_of_tail,
     least_scale,
 )
-from confide.mechanisms.gradient.noisy_gradient import noisy_gradient
+from confide.mechanisms.gradient.noisy_gradient import party_gradients
 from confide.mechanisms.gradient.ssadmm import PAGE, check_rho
 from confide.mechanisms.release import Release
 from confide.noise import Entropy
@@ -109,10 +109,8 @@ class DpAdmm:
                 least = least_scale(calibration.objective, 1 / self.rho)
                 scale = calibration.scale(rows, entropy, least)
                 owner = self._owners(rows.count, calibration.neighbours, entropy)
-            gradients = [
-                noisy_gradient(calibration, rows.take(np.flatnonzero(owner == i)), entropy)
-                for i in range(self.parties)
-            ]
+            parts = [rows.take(np.flatnonzero(owner == i)) for i in range(self.parties)]
+            gradients = party_gradients(calibration, parts, entropy)
             values.append(self._consensus(calibration, gradients, scale))
         where = "sum of clipped gradients of every party"
         return make_release(calibration, values, entropy, where)
@@ -123,7 +121,7 @@ class DpAdmm:
         return entropy.below(self.parties, count)
 
     def _consensus(
-        self, calibration: GradientCalibration, gradients: list[Gradient], scale: float
+        self, calibration: GradientCalibration, gradients: Gradient, scale: float
     ) -> Array:
         """Run the parties in turn; every party stands for its share of the scale."""
         objective, rho = calibration.objective, self.rho
@@ -135,10 +133,7 @@ class DpAdmm:
         sizes = Steps(self.rule, self.step).of(calibration, scale, 1 / louder)
         first = first_of_tail(calibration.steps, self.averaged)
         for turn, size in enumerate(sizes):
-            descent = np.stack(
-                [gradient(mine) for gradient, mine in zip(gradients, x, strict=True)]
-            )
-            x = (x / size + rho * (z - u) - descent / own) / (ridge + 1 / size)
+            x = (x / size + rho * (z - u) - gradients(x) / own) / (ridge + 1 / size)
             ahead = x + u
             centre = ahead.mean(axis=0)
             z = prox(

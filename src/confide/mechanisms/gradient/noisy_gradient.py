@@ -1,10 +1,13 @@
 """Sums of clipped gradients with Gaussian noise: the one way gradients leave the rows.
 
 What leaves is a lattice point next to the exact sum of a computed gradient and real-valued
-noise (docs/proofs/gradient-mechanisms.md#noisy-gradient-exact).
+noise (docs/proofs/gradient-mechanisms.md#noisy-gradient-exact). Noise is as long as the
+gradients of two records can be apart at the coefficients of the moment.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+import numpy as np
 
 from confide._types import AnyArray, Array
 from confide.data.rows.in_memory import Rows
@@ -22,13 +25,35 @@ def noisy_gradient(
     calibration: GradientCalibration, rows: Rows, entropy: Entropy
 ) -> Gradient:
     """Return a gradient that can be asked as often as was paid for, and no more often."""
-    noise = _noises(calibration, entropy)
     if calibration.rate < 1:
-        return _subsampled(calibration, rows, entropy, noise)
-    exact = clipped_gradient(
-        calibration.objective.loss, rows, calibration.clip, calibration.trusted_radius
-    )
-    return lambda theta: next(noise).add(exact(theta))
+        return _subsampled(calibration, rows, entropy, _noises(calibration, entropy))
+    alone = party_gradients(calibration, (rows,), entropy)
+    return lambda theta: alone(theta[None, :])[0]
+
+
+def party_gradients(
+    calibration: GradientCalibration, parts: Sequence[Rows], entropy: Entropy
+) -> Gradient:
+    """Return noisy sums of every party's rows, each at coefficients of its own.
+
+    Lines of an array are what the parties ask, and what they are told.
+    """
+    noises = [_noises(calibration, entropy) for _ in parts]
+    loss, clip = calibration.objective.loss, calibration.clip
+    exact = [
+        clipped_gradient(loss, rows, clip, calibration.trusted_radius) for rows in parts
+    ]
+
+    def gradient(points: Array) -> Array:
+        share = calibration.noise_share(points)
+        sums = (one(point) / share for one, point in zip(exact, points, strict=True))
+        found = np.stack(
+            [next(noise).add(total) for noise, total in zip(noises, sums, strict=True)]
+        )
+        found *= share
+        return found
+
+    return gradient
 
 
 def _subsampled(
@@ -48,8 +73,9 @@ def _subsampled(
     upscale = float(1 / rate)
 
     def gradient(theta: Array) -> Array:
-        total = next(noise).add(batch_sum(theta, next(subsets)))
-        total *= upscale
+        share = calibration.noise_share(theta[None, :])
+        total = next(noise).add(batch_sum(theta, next(subsets)) / share)
+        total *= share * upscale
         return total
 
     return gradient

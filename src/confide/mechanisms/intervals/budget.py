@@ -30,6 +30,7 @@ from confide.mechanisms.intervals.moments import (
     Recipe,
     largest_contribution,
 )
+from confide.noise import Gaussian, SphericalLaplace
 from confide.noise.samplers import degrees_of_freedom
 from confide.objectives import Objective, curvature_bound, is_multinomial
 from confide.privacy import (
@@ -60,6 +61,8 @@ PLAIN_MOMENT_SPLIT = (Fraction(9, 10), Fraction(1, 10))
 """How curvature and scatter share it: noise on the scatter is small beside that on the
 coefficients."""
 LEAST_EPSILON = 1e-9
+USUAL_PART, LEAST_FACTOR, SEARCH_STEPS = 0.85, 0.75, 7
+"""Spherical noise is sought around that which alone would have this part of epsilon."""
 NOTHING = Fraction(0)
 
 
@@ -291,8 +294,8 @@ def _divide(
     one, shifts compose exactly; where the coefficients' privacy profile is known, it is
     composed with a shift, and the last value is the one event that both make up;
     elsewhere, and where delta alone would pay for the coefficients' shift, epsilon and
-    delta are cut. Where a pure epsilon beside the same shift buys coefficients with
-    shorter noise, it is taken.
+    delta are cut. Where a pure epsilon beside the same shift, or spherical Laplace noise
+    whose profile is composed with it, buys coefficients with shorter noise, it is taken.
     """
     if isinstance(budget, Approx):
         delta = float(budget.delta)
@@ -301,7 +304,9 @@ def _divide(
         normal = task.normal
         found = _by_shift(normal, budget, part, first) if first > LEAST_EPSILON else None
         if found is not None:
-            return found if normal == task else _or_pure(task, budget, found)
+            if normal == task:
+                return found
+            return _or_spherical(task, budget, _or_pure(task, budget, found))
     return task.spending(budget.share(part)), budget.share(1 - part), ()
 
 
@@ -339,6 +344,47 @@ def _or_pure(
     if _pull(other) >= _pull(main):
         return found
     return other, second, (ApproxEvent(budget.epsilon, budget.delta),)
+
+
+@lru_cache(maxsize=256)
+def _or_spherical(
+    task: _Task, budget: Approx, found: tuple[Calibration, Budget, tuple[Event, ...]]
+) -> tuple[Calibration, Budget, tuple[Event, ...]]:
+    """Return what was found, or spherical noise that spends delta, too, if shorter.
+
+    The ridge is that of a part of epsilon. The scale is the least whose profile leaves the
+    same shift to the moments.
+    """
+    main, second, _ = found
+    mechanism = task.mechanism
+    assert isinstance(second, Zcdp)  # noqa: S101
+    assert isinstance(mechanism, IntervalMechanism)  # noqa: S101
+    epsilon, delta = round_down(budget.epsilon), round_down(budget.delta)
+    try:
+        other = task.spending(Approx(repr(USUAL_PART * epsilon), budget.delta))
+    except InvalidParameter:
+        return found
+    if mechanism.profile(other) is None or other.noise.kind == Gaussian.kind:
+        return found
+    spent = round_up(gaussian_part(other.events)[0])
+    shift = round_up(math.sqrt(round_up(2 * float(second.rho) + spent)))
+
+    def scaled(factor: float) -> Calibration:
+        noise = SphericalLaplace(factor * other.noise.scale)
+        return replace(other, noise=noise)
+
+    low, high, best = LEAST_FACTOR, 1 / LEAST_FACTOR, None
+    for _ in range(SEARCH_STEPS):
+        middle = math.sqrt(low * high)
+        profile = mechanism.profile(scaled(middle))
+        assert profile is not None  # noqa: S101
+        if gaussian_left(profile, epsilon, delta, shift) >= shift:
+            high, best = middle, scaled(middle)
+        else:
+            low = middle
+    if best is None or _pull(best) >= _pull(main):
+        return found
+    return best, second, (ApproxEvent(budget.epsilon, budget.delta),)
 
 
 def _pull(main: Calibration) -> float:

@@ -35,6 +35,8 @@ from confide.mechanisms.base import (
     checked_copies,
     make_release,
 )
+from confide.mechanisms.gradient.calibration import pair_distance
+from confide.mechanisms.objective.ball import has_ball_bound
 from confide.mechanisms.objective.calibration import (
     gaussian_bounds,
     replace_one_bound,
@@ -241,6 +243,7 @@ class AdaptiveCalibration(Calibration):
         Half of what the second look may spend (both looks, where only their sum is known)
         is what a split in advance sets aside; the cost of the noise alone is compared with
         the other half. It is 1 if the log-determinant costs nothing, 0 if it costs a half.
+        Noise too short for two opposite gradients is that of a ball, in which none are.
         """
         pairs: list[tuple[Objective, Noise]] = [(self.objective, noise)]
         if self.alone is None:
@@ -258,6 +261,9 @@ class AdaptiveCalibration(Calibration):
                 used = self.copies * reach[0] / float(epsilon)
             case Approx(epsilon=epsilon, delta=delta):
                 used = gaussian_epsilon(shift, float(delta)) / float(epsilon)
+                if used > 1 and has_ball_bound(self.objective):
+                    shift *= pair_distance(self.objective.public.margin_bound) / 2
+                    used = gaussian_epsilon(shift, float(delta)) / float(epsilon)
         return min(1.0, max(0.0, 2 * used - 1))
 
 
@@ -352,6 +358,7 @@ class AdaptiveObjectivePerturbation:
             tolerance=self.tolerance,
             precision_share=self.precision_share,
             coef_norm_guess=self.coef_norm_guess,
+            noise="composable",
         )
 
     def calibrate(

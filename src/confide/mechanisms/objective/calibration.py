@@ -19,6 +19,7 @@ from confide.accounting import (
     Event,
     GaussianEvent,
     LossBound,
+    LossLines,
     PureEvent,
     ZcdpEvent,
     approx_delta,
@@ -27,9 +28,12 @@ from confide.accounting import (
     event_of,
     gaussian_shift,
     rho_of_curve,
-    zcdp_rho,
+    sharp_renyi,
+    smallest_spherical,
+    spherical_delta,
 )
 from confide.errors import InvalidParameter
+from confide.mechanisms.base import NoiseChoice
 from confide.mechanisms.objective.ball import has_ball_bound, smallest_ball_scale
 from confide.noise import Gaussian, Noise, SphericalLaplace
 from confide.objectives import Objective, is_logistic
@@ -199,15 +203,71 @@ def approx(
     copies: int,
     *,
     coupled: bool,
-    shorter: bool = False,
+    choice: NoiseChoice = "gaussian",
 ) -> Perturbation:
-    """Gaussian noise for (epsilon, delta), or less where ``shorter`` asks for it.
+    """Gaussian noise for (epsilon, delta), or less where the ``choice`` allows it.
 
-    Spherical Laplace noise spends epsilon and leaves delta; a ball of coefficients keeps
-    the gradients of two logistic records nearer to each other.
+    Spherical Laplace noise spends epsilon and leaves delta, or spends both; a ball of
+    coefficients keeps the gradients of two logistic records nearer to each other.
     """
-    if not shorter:
+    if choice == "gaussian":
         return _gaussian(objective, budget, neighbours, copies, coupled=coupled)
+    found = _composable(objective, budget, neighbours, copies, coupled=coupled)
+    if choice == "composable" or copies > 1:
+        return found
+    epsilon, size = round_down(budget.epsilon), objective.dimension
+
+    def cost(scale: float) -> float:
+        return spherical_profile(objective, neighbours, scale, coupled=coupled)(epsilon)
+
+    scale = smallest_spherical(cost, budget, size, found.noise.deviation(size))
+    if scale is None:
+        return found
+    theorem = _theorem("objective-spherical")
+    return Perturbation(SphericalLaplace(scale), theorem, event_of(budget))
+
+
+def spherical_profile(
+    objective: Objective, neighbours: Neighbours, scale: float, *, coupled: bool = True
+) -> Callable[[float], float]:
+    """Return a bound on delta at any epsilon for spherical Laplace noise of a scale.
+
+    A slope without a sign may move noise either way; a replaced record is removed, and
+    another one added.
+    """
+    size, shift = objective.dimension, round_up(objective.lipschitz / scale)
+    points = log_det(objective, coupled=coupled)
+    chords = LossLines(points.heights, points.slopes / objective.slope_bound).chords(shift)
+    ways = 1 if objective.loss.monotone else 2
+    logistic = coupled and is_logistic(objective.loss)
+
+    def present(epsilon: float) -> float:
+        free = logistic and (
+            objective.strong_convexity * epsilon >= round_up(objective.row_square)
+        )
+        return ways * spherical_delta(size, shift, epsilon, None if free else chords)
+
+    def absent(epsilon: float) -> float:
+        return ways * spherical_delta(size, shift, epsilon)
+
+    def replaced(epsilon: float) -> float:
+        half = round_down(epsilon / 2)
+        return round_up(present(half) + math.exp(half) * absent(half))
+
+    if neighbours is Neighbours.REPLACE_ONE:
+        return replaced
+    return lambda epsilon: max(present(epsilon), absent(epsilon))
+
+
+def _composable(
+    objective: Objective,
+    budget: Approx,
+    neighbours: Neighbours,
+    copies: int,
+    *,
+    coupled: bool,
+) -> Perturbation:
+    """Return the shorter of noises, each for what is known of it."""
     each, size = float(budget.epsilon) / copies, objective.dimension
     found: list[Perturbation] = []
     if pure_rate(objective, each, neighbours, coupled=coupled) > 0:
@@ -316,27 +376,6 @@ def zcdp(
     return shortest(found, objective.dimension)
 
 
-def kst(objective: Objective, budget: Pure | Approx) -> Perturbation:
-    """Noise by the constants of Kifer, Smith and Thakurta, under add-remove."""
-    epsilon = float(budget.epsilon)
-    enough = 2 * objective.smoothness / epsilon
-    if objective.strong_convexity < round_down(enough):
-        raise InvalidParameter(
-            "l2",
-            f"at least {enough:.6g} for analysis='kst' at this budget",
-            objective.strong_convexity,
-            "Raise l2 or use analysis='coupled'.",
-        )
-    theorem = _theorem("objective-separate")
-    if isinstance(budget, Pure):
-        noise = SphericalLaplace(round_up(round_up(2 * objective.lipschitz / epsilon)))
-        return Perturbation(noise, theorem, PureEvent(budget.epsilon))
-    delta = float(budget.delta)
-    sigma = objective.lipschitz * math.sqrt(8 * math.log(2 / delta) + 4 * epsilon) / epsilon
-    noise_event = ApproxEvent(budget.epsilon, budget.delta)
-    return Perturbation(Gaussian(round_up(sigma)), theorem, noise_event)
-
-
 def profile(
     objective: Objective,
     neighbours: Neighbours,
@@ -374,7 +413,14 @@ def _zcdp_curve(
 ) -> tuple[Callable[[float], float], str]:
     def add_remove(sigma: float) -> float:
         present, absent = gaussian_bounds(objective, sigma)
-        return zcdp_rho(((present, absent), (absent, present)))
+        with_record, without = _tilted_renyi(objective, sigma)
+        return max(
+            rho_of_curve(np.minimum(sharp_renyi(forth, back, ORDERS), tilted), forth)
+            for forth, back, tilted in (
+                (present, absent, with_record),
+                (absent, present, without),
+            )
+        )
 
     def replace_one(sigma: float) -> float:
         bound = replace_one_bound(objective, sigma)
@@ -384,6 +430,25 @@ def _zcdp_curve(
     if neighbours is Neighbours.ADD_REMOVE:
         return add_remove, "objective-gaussian-add-remove"
     return replace_one, "objective-gaussian-replace-one"
+
+
+def _tilted_renyi(objective: Objective, sigma: float) -> tuple[Array, Array]:
+    """Return bounds on D_α at `ORDERS`: record in the numerator, and not in it.
+
+    A record is counted α times, or 1 − α times: multinomial.md#multinomial-renyi. Cells of
+    slopes are bounded by their steeper end and their largest curvature.
+    """
+    points = log_det(objective)
+    steep, heights = points.slopes.reshape(2, -1)[1], points.heights.reshape(2, -1)
+    square = (steep * objective.row_norm / sigma) ** 2 / 2
+    ratio, above = np.expm1(heights.max(axis=0)), ORDERS - 1
+    present = ORDERS * float(np.max(square + ratio**2 / 2))
+    absent = np.full(len(ORDERS), np.inf)
+    near = above * ratio.max() * (1 + MARGIN) < 1
+    x = above[near, None]
+    bends = (-x * np.log1p(ratio) - np.log1p(-x * ratio)) / x + MARGIN * ratio
+    absent[near] = np.max(ORDERS[near, None] * square + bends, axis=1)
+    return present * (1 + MARGIN), absent * (1 + MARGIN)
 
 
 def smallest_scale(cost: Callable[[float], float], limit: float, least: float) -> float:
@@ -415,10 +480,10 @@ def _least_ridge(objective: Objective, epsilon: float) -> float:
 def too_little_ridge(objective: Objective, epsilon: float) -> InvalidParameter:
     """Say that l2 is too small for the budget and name one that works."""
     smallest = _least_ridge(objective, epsilon)
-    comfortable = 4 * objective.smoothness / epsilon
+    got, comfortable = objective.strong_convexity, 4 * objective.smoothness / epsilon
     return InvalidParameter(
         "l2",
-        f"greater than {smallest:.6g} for this budget and loss",
-        objective.strong_convexity,
-        f"Leave it at 'auto', or try {comfortable:.3g}.",
+        f"greater than {max(smallest, got):.6g} for this budget and loss",
+        got,
+        f"Leave it at 'auto', or try {max(comfortable, 4 * got):.3g}.",
     )

@@ -245,6 +245,8 @@ def _zcdp(objective: Objective, budget: Zcdp, neighbours: Neighbours) -> Perturb
     return Perturbation(Gaussian(sigma), THEOREMS[2], ZcdpEvent(budget.rho))
 
 
+NOISE_SHARE = {Pure: 0.5, Approx: 1.0, Zcdp: 1.0}
+"""What of the length of the noise, over a guess of ‖θ‖, an automatic ridge is at least."""
 RIDGE_PER_NOISE = {Approx: 0.45, Zcdp: 1.25}
 """An automatic ridge in units of the noise that would hide one record without it."""
 
@@ -299,10 +301,11 @@ PARTS = tuple(0.3 + 0.025 * i for i in range(21))
 
 def too_little_ridge(objective: Objective, epsilon: float) -> InvalidParameter:
     """Say that l2 is too small for the budget and name one that works."""
-    unit = objective.row_norm**2 / epsilon
+    unit, got = objective.row_norm**2 / epsilon, objective.strong_convexity
     return InvalidParameter(
         "l2",
-        f"greater than about {2 * unit:.3g} for this budget and the multinomial loss",
-        objective.strong_convexity,
-        f"Leave it at 'auto', or try {16 * unit:.3g}.",
+        f"greater than about {max(2 * unit, got):.3g} for this budget and the multinomial "
+        "loss",
+        got,
+        f"Leave it at 'auto', or try {max(16 * unit, 4 * got):.3g}.",
     )

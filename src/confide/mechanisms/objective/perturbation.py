@@ -46,6 +46,7 @@ from confide.mechanisms.base import (
 from confide.mechanisms.objective import calibration as calibration_rules
 from confide.mechanisms.objective import multinomial
 from confide.mechanisms.objective.calibration import Perturbation
+from confide.mechanisms.objective.published_noise import published_noise
 from confide.mechanisms.release import Release
 from confide.noise import Entropy, Gaussian, Noise, SphericalLaplace
 from confide.noise.lattice import FARTHEST, approximate
@@ -85,8 +86,9 @@ class ObjectivePerturbation:
     ridge below 1; None takes a distance that no noise shows (`solver_tolerance`).
     ``coef_norm_guess`` is a public guess of ‖θ‖ from which an automatic ridge is chosen,
     None that of the objective: it affects accuracy, never privacy. ``noise`` says what
-    (epsilon, delta) buys: the "shorter" of spherical Laplace and Gaussian noise (the
-    coupled analysis only), or "gaussian" in any case.
+    (epsilon, delta) buys by the coupled analysis: the "shorter" of spherical Laplace and
+    Gaussian noise, the shorter that is "composable" (an epsilon alone, or Gaussian; it
+    composes with other releases better than one epsilon and delta), or "gaussian" noise.
     """
 
     analysis: Analysis = "coupled"
@@ -112,6 +114,7 @@ class ObjectivePerturbation:
         "objective-perturbation.md#objective-gaussian-add-remove-exact",
         "objective-perturbation.md#objective-gaussian-replace-one-exact",
         "objective-perturbation.md#objective-ball-exact",
+        "objective-perturbation.md#objective-spherical-exact",
         "objective-perturbation.md#objective-joint-exact",
         "objective-perturbation.md#objective-separate-exact",
         "objective-perturbation.md#objective-nonsmooth",
@@ -196,10 +199,13 @@ class ObjectivePerturbation:
         return replace(self, noise=noise)
 
     def profile(self, calibration: Calibration) -> Callable[[float], float] | None:
-        """Return a bound on delta at any epsilon, where the noise is Gaussian."""
+        """Return a bound on delta at any epsilon under (epsilon, delta)."""
         if not isinstance(calibration.budget, Approx) or as_pure(calibration.events):
             return None
         objective, scale = calibration.objective, calibration.noise.scale
+        if calibration.noise.kind == SphericalLaplace.kind:
+            rule = calibration_rules.spherical_profile
+            return rule(objective, calibration.neighbours, scale)
         rules = multinomial if is_multinomial(objective.loss) else calibration_rules
         return rules.profile(objective, calibration.neighbours, scale)
 
@@ -223,7 +229,7 @@ class ObjectivePerturbation:
                     neighbours,
                     copies,
                     coupled=coupled,
-                    shorter=coupled and self.noise == "shorter",
+                    choice=self.noise if coupled else "gaussian",
                 )
             case Zcdp():
                 return calibration_rules.zcdp(
@@ -270,7 +276,7 @@ class ObjectivePerturbation:
                 self.analysis,
             )
         each = budget.share(Fraction(1, copies))
-        found = calibration_rules.kst(objective, each)
+        found = published_noise(objective, each)
         return Perturbation(found.noise, found.theorem, event_of(budget))
 
     def _with_automatic_ridge(
@@ -282,12 +288,25 @@ class ObjectivePerturbation:
         start = objective.with_l2(
             self._comfortable_ridge(objective, budget, neighbours, copies)
         )
-        found = self._perturbation(start, budget, neighbours, copies)
+        start, found = self._first_that_holds(start, budget, neighbours, copies)
         if isinstance(budget, Approx) and found.pure:
             alone = Pure(budget.epsilon)
             return self._with_automatic_ridge(objective, alone, neighbours, copies)
         balanced = found.noise.expected_norm(objective.dimension) / objective.typical_norm
+        if is_multinomial(objective.loss):
+            balanced *= multinomial.NOISE_SHARE[type(budget)]
         return start.with_l2(max(start.l2 or 0.0, balanced))
+
+    def _first_that_holds(
+        self, start: Objective, budget: Budget, neighbours: Neighbours, copies: int
+    ) -> tuple[Objective, Perturbation]:
+        """Double a ridge until there is a noise for it: where delta is near to epsilon."""
+        for _ in range(MOST_DOUBLINGS):
+            try:
+                return start, self._perturbation(start, budget, neighbours, copies)
+            except InvalidParameter:
+                start = start.with_l2(2 * (start.l2 or 0.0))
+        return start, self._perturbation(start, budget, neighbours, copies)
 
     def _comfortable_ridge(
         self, objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
@@ -329,6 +348,7 @@ class ObjectivePerturbation:
         return unit * math.exp(float(best.x))
 
 
+MOST_DOUBLINGS = 12
 AMPLE_RIDGE = 1e6
 """A ridge of so many curvatures of a record costs no noise."""
 NOTABLE = 1.05

@@ -15,6 +15,7 @@ from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import (
     MECHANISMS,
+    WEIGHTED_RECORDS,
     Calibration,
     Need,
     check_needs,
@@ -81,7 +82,12 @@ class AdaSsp:
     failure: float = 0.05
 
     name: ClassVar[str] = "adassp"
-    needs: ClassVar[tuple[Need, ...]] = (SQUARED_LOSS, BOUNDED_TARGET, NO_PENALTY)
+    needs: ClassVar[tuple[Need, ...]] = (
+        SQUARED_LOSS,
+        BOUNDED_TARGET,
+        NO_PENALTY,
+        WEIGHTED_RECORDS,
+    )
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
     theorems: ClassVar[tuple[str, ...]] = (
         PAGE + "sums-sensitivity",

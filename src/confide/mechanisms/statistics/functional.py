@@ -14,6 +14,7 @@ from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import (
     MECHANISMS,
+    WEIGHTED_RECORDS,
     Calibration,
     Need,
     check_needs,
@@ -83,7 +84,12 @@ class FunctionalMechanism:
     constants: Constants = "tight"
 
     name: ClassVar[str] = "functional"
-    needs: ClassVar[tuple[Need, ...]] = (POLYNOMIAL, BOUNDED_TARGET, NO_PENALTY)
+    needs: ClassVar[tuple[Need, ...]] = (
+        POLYNOMIAL,
+        BOUNDED_TARGET,
+        NO_PENALTY,
+        WEIGHTED_RECORDS,
+    )
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
     theorems: ClassVar[tuple[str, ...]] = (
         PAGE + "sums-sensitivity",

@@ -10,6 +10,7 @@ from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import (
     MECHANISMS,
+    WEIGHTED_RECORDS,
     Calibration,
     Need,
     UnitNoise,
@@ -62,7 +63,12 @@ class SufficientStatistics:
     ridge_factor: float = 1.0
 
     name: ClassVar[str] = "ssp"
-    needs: ClassVar[tuple[Need, ...]] = (SQUARED_LOSS, BOUNDED_TARGET, NO_PENALTY)
+    needs: ClassVar[tuple[Need, ...]] = (
+        SQUARED_LOSS,
+        BOUNDED_TARGET,
+        NO_PENALTY,
+        WEIGHTED_RECORDS,
+    )
     default_neighbours: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
     theorems: ClassVar[tuple[str, ...]] = (
         PAGE + "sums-sensitivity",

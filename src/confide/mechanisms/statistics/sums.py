@@ -18,6 +18,7 @@ from confide.mechanisms.base import (
     Need,
     Summand,
     check_length,
+    check_weights,
     publish_together,
 )
 from confide.mechanisms.intervals.moments import ROUNDING_SLACK
@@ -60,6 +61,7 @@ class SumsCalibration(Calibration):
     def check_rows(self, rows: Rows) -> None:
         """Refuse more rows than the slack covers; any table of fewer is accepted."""
         check_length(rows)
+        check_weights(self.objective, rows)
 
 
 SQUARED_LOSS = Need(
@@ -82,12 +84,19 @@ NO_PENALTY = Need(
 
 
 def sufficient_statistics(rows: Rows) -> tuple[Array, Array]:
-    """Return G and m, which are private."""
+    """Return G and m, which are private.
+
+    A weighed record counts as one whose row and target are shortened alike, to the length
+    of a typical row.
+    """
     assert not rows.responses, "noise is drawn for one target"  # noqa: S101
 
     def part(block: Block) -> Partial:
         target = np.asarray(block.target, dtype=np.float64)
-        return block.gram(np.ones(len(target)), double=True), block.weighted_sum(target)
+        times = np.ones(len(target))
+        if block.weight is not None:
+            times = np.minimum(block.weight, 1.0) ** 2
+        return block.gram(times, double=True), block.weighted_sum(times * target)
 
     gram, moment = sum_in_pieces(rows, part)
     return gram, moment

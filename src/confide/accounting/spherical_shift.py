@@ -1,0 +1,134 @@
+"""The privacy loss of spherical Laplace noise that is moved: its law, and delta.
+
+The loss is ‖b + v‖ − ‖b‖ in units of the scale. In elliptic coordinates with the foci 0 and
+−v it is independent of the other length, so that its density is explicit:
+docs/proofs/output-perturbation.md#spherical-loss.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import k0e, k1e, xlogy
+
+from confide._types import Array
+from confide.privacy import Approx, round_down, round_up
+from confide.privacy.rounding import MARGIN
+
+FEWEST, MOST = 3, 1000
+"""In fewer dimensions the density has poles, and delta buys next to nothing; in more of
+them Gaussian noise is as short."""
+CELLS, KNOTS, STEP = 2048, 257, 1.0002
+SPREAD = 10.0
+"""How many deviations of the loss are integrated for its total mass; a lower bound."""
+NOTABLY_SHORTER = 0.98
+"""Noise of which one epsilon and delta are known must be so much shorter than others."""
+ERROR = 1e-9
+"""More than logarithms, powers and a ratio of Bessel functions cost a mass, relatively."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossLines:
+    """A loss bound that is the largest of lines: heights + slopes·η, η the noise's loss."""
+
+    heights: Array
+    slopes: Array
+
+    def chords(self, shift: float) -> tuple[Array, Array]:
+        """Return losses up to a shift, and bounds there between which chords hold."""
+        losses = np.linspace(-shift, shift, KNOTS)
+        lines = np.outer(self.slopes, losses) + self.heights[:, None]
+        return losses, lines.max(axis=0) + MARGIN * (1 + shift)
+
+
+def spherical_delta(
+    dimension: int,
+    shift: float,
+    epsilon: float,
+    chords: tuple[Array, Array] | None = None,
+) -> float:
+    """Return a bound on E(1 − e^{ε−W})₊ for spherical Laplace noise that is moved.
+
+    ``shift`` is how far, in scales. W is the loss itself, or what chords say of it. Cells
+    are bounded by their ends: the density is log-concave, and W does not fall.
+    """
+    if dimension < FEWEST:
+        return 0.0 if chords is None and shift <= epsilon else 1.0
+    first = epsilon
+    if chords is not None:
+        knots, values = chords
+        beyond = np.flatnonzero(values > epsilon)
+        first = float(knots[max(0, beyond[0] - 1)]) if len(beyond) else shift
+    if first >= shift:
+        return 0.0
+    beside = _beside(dimension, shift)
+    wide = min(1.0, SPREAD / math.sqrt(dimension)) * shift
+    whole = np.linspace(-wide, wide, CELLS + 1)
+    logs = _log_density(whole, dimension, shift, beside)
+    top = float(logs.max())
+    least = np.exp(np.minimum(logs[1:], logs[:-1]) - top)
+    total = float(np.sum(least * np.diff(whole)))
+    places = first + (shift - first) * np.linspace(0.0, 1.0, CELLS + 1) ** 2
+    places[-1] = shift
+    widths = np.diff(places)
+    most = np.exp(_cell_tops(_log_density(places, dimension, shift, beside), widths) - top)
+    losses = places[1:] if chords is None else np.interp(places[1:], knots, values)
+    gains = np.maximum(-np.expm1(epsilon - losses), 0.0) + ERROR * (1 + shift)
+    found = float(np.sum(most * widths * gains))
+    return min(1.0, round_up(found / total * (1 + ERROR * dimension)))
+
+
+def spherical_cost(dimension: int, epsilon: float, scale: float) -> float:
+    """Return delta of noise that is moved by 1."""
+    return spherical_delta(dimension, round_up(1 / scale), epsilon)
+
+
+def smallest_spherical(
+    cost: Callable[[float], float], budget: Approx, dimension: int, deviation: float
+) -> float | None:
+    """Return a scale, near to the smallest, that costs no more than the budget's delta.
+
+    None if the noise is then not notably shorter than noise of this deviation.
+    """
+    if dimension > MOST:
+        return None
+    delta = round_down(budget.delta)
+    high = NOTABLY_SHORTER * deviation / math.sqrt(dimension + 1)
+    if cost(high) > delta:
+        return None
+    low = high / 2
+    while high > low * STEP:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if cost(middle) <= delta else (middle, high)
+    return high
+
+
+def _log_density(losses: Array, dimension: int, shift: float, beside: float) -> Array:
+    """Return the logarithm of the density of the loss, up to a constant."""
+    square = np.maximum((shift - losses) * (shift + losses), 0.0)
+    with np.errstate(divide="ignore"):
+        powers = xlogy((dimension - 3) / 2, square)
+    return np.asarray(losses / 2 + powers + np.log(beside + square))
+
+
+def _beside(dimension: int, shift: float) -> float:
+    """Return the mean of ξ² − u² over the other length, 2u(p−1)·K_{p/2}/K_{p/2−1}."""
+    half = shift / 2
+    order, ratio = 0.5, 1.0
+    if dimension % 2 == 0:
+        order, ratio = 1.0, float(k1e(half) / k0e(half))
+    while order < dimension / 2:
+        ratio = 2 * order / half + 1 / ratio
+        order += 1
+    return 2 * shift * (dimension - 1) * ratio
+
+
+def _cell_tops(logs: Array, widths: Array) -> Array:
+    """Return upper bounds of a concave function over cells, from its values at the ends."""
+    rises = np.diff(logs) / widths
+    left = np.full(len(widths), np.inf)
+    left[1:] = logs[1:-1] + np.maximum(rises[:-1], 0.0) * widths[1:]
+    right = np.full(len(widths), np.inf)
+    right[:-1] = logs[1:-1] + np.maximum(-rises[1:], 0.0) * widths[:-1]
+    return np.asarray(np.maximum(np.minimum(left, right), np.maximum(logs[1:], logs[:-1])))
