@@ -151,7 +151,7 @@ def supposed_range(
     query: RangeQuery, values: Array, rows: int, noise: CountNoise, entropy: Entropy
 ) -> tuple[float, float]:
     """Buy a range from supposed counts of values."""
-    counts = query.grid.count(query.grid.place(values)) * (rows / len(values))
+    counts = query.grid.count(values) * (rows / len(values))
     ends, _ = read_range(query, np.round(counts), noise, entropy)
     return ends
 
