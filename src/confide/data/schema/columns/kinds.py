@@ -406,7 +406,7 @@ class Date(RangeColumn):
     @property
     def features(self) -> tuple[str, ...]:
         """The years that went by since the first day."""
-        return (f"{self.name} (per year since {self.lower.isoformat()})",)
+        return (f"{self.name} (per year)",)
 
     @property
     def ends(self) -> tuple[float, float]:
