@@ -227,6 +227,22 @@ def test_beside_a_shift_both_together_keep_delta():
 # ------------------------------------------------------------------------------- choices
 
 
+def test_coefficients_beside_a_shift_say_what_they_cost_at_most():
+    """The scale is not that of the part of the budget that it was first calibrated to."""
+    budget = Approx(1, "1e-6")
+    main, _, joint = divide_budget(
+        ObjectivePerturbation(),
+        Objective(Logistic(), 9, 1.0),
+        budget,
+        ADD,
+        copies=1,
+        reserve=Fraction(1, 10),
+    )
+    assert main.noise.kind == SphericalLaplace.kind
+    assert main.events == joint
+    assert main.budget == budget
+
+
 @pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
 @pytest.mark.parametrize("kind", [ObjectivePerturbation, OutputPerturbation])
 @pytest.mark.parametrize(

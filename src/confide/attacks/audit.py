@@ -90,7 +90,8 @@ def exact_finding(
 ) -> AuditResult:
     """Integrate the privacy loss of objective perturbation over telling pairs on a line.
 
-    Under (epsilon, delta) both noises are tried, that of few columns and that of many.
+    Under (epsilon, delta) two noises are tried, that of one or two columns and that of
+    many. What three columns or more have in between is checked in tests/exact alone.
     """
     worst, count = 0.0, 0
     usual = ObjectivePerturbation()

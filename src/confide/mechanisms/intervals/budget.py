@@ -353,7 +353,7 @@ def _or_spherical(
     """Return what was found, or spherical noise that spends delta, too, if shorter.
 
     The ridge is that of a part of epsilon. The scale is the least whose profile leaves the
-    same shift to the moments.
+    same shift to the moments; at most a third longer than what lengths were checked for.
     """
     main, second, _ = found
     mechanism = task.mechanism
@@ -384,7 +384,9 @@ def _or_spherical(
             low = middle
     if best is None or _pull(best) >= _pull(main):
         return found
-    return best, second, (ApproxEvent(budget.epsilon, budget.delta),)
+    # The coefficients alone promise what they promise together with the moments.
+    joint = (ApproxEvent(budget.epsilon, budget.delta),)
+    return replace(best, budget=budget, events=joint), second, joint
 
 
 def _pull(main: Calibration) -> float:
