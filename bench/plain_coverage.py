@@ -93,7 +93,7 @@ class Truth:
         display = model._display()  # noqa: SLF001
         shown = display.show(coefficients)
         root = np.asarray(display.matrix) @ spread
-        return shown, np.sqrt(np.sum(root**2, axis=1))
+        return shown, np.sqrt(np.sum(root**2, axis=1)), display.names
 
     def _solve(self, model, frame):
         import numpy as np
@@ -173,10 +173,12 @@ def measure(case, runs):
         ).fit(sample)
         if truths is None:
             truths = Truth(name, model.release_.l2 if of == "penalised" else 0.0)
-        truth, deviation = truths.of(model)
+        truth, deviation, shown = truths.of(model)
         z = truth / deviation * math.sqrt(rows)
         half = 1.96 * deviation / math.sqrt(rows)
         found = model.intervals_.rows
+        held = [shown.index(row.name) for row in found]
+        truth, z, half = truth[held], z[held], half[held]
         lines.append(
             [
                 [

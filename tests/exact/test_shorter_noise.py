@@ -108,7 +108,12 @@ def test_what_fits_beside_a_shift_is_what_randomised_response_leaves(epsilon, de
 def plan_for(name, relation):
     rows = 1000 if relation is REPLACE else None
     return calibrate_with_intervals(
-        ObjectivePerturbation(), objective(name), Approx(1, 1e-3), relation, rows=rows
+        ObjectivePerturbation(),
+        objective(name),
+        Approx(1, 1e-3),
+        relation,
+        rows=rows,
+        of="penalised",
     )
 
 

@@ -189,6 +189,9 @@ def _print_release(
     """
     print_guarantee(summary.guarantee)
     print_coefficients(summary)
+    ranges = dict(summary.facts).get("Ranges")
+    if ranges is not None:
+        print_note(f"\nRanges: {ranges}.")
     selected = dict(summary.facts).get("Selected")
     if selected is not None:
         console.print(f"\nSelected {escape(selected)}.")
@@ -217,10 +220,20 @@ def _footnote(public: confide.Schema, summary: confide.inference.Summary) -> str
     elif public.target.labels is not None:
         notes.append("A row with an undeclared label counts against every positive one.")
     else:
-        unit = f" {public.target.unit}" if public.target.unit else ""
-        notes.append(f"Effects are in{unit or ' units'} of {public.target.column}.")
+        notes.append(_scale_of_effects(public, summary))
     notes.append("A fit reports no misspelling: see confide schema check --table.")
     return escape(" ".join(notes))
+
+
+def _scale_of_effects(public: confide.Schema, summary: confide.inference.Summary) -> str:
+    """Say what a coefficient is in, where the target is a number."""
+    column, unit = public.target.column, public.target.unit
+    if ESTIMATORS[summary.title].model == "poisson":
+        return (
+            f"Effects are on the logarithm of the expected {column}: 0.1 means about 10 % "
+            "more."
+        )
+    return f"Effects are in {unit or 'units'} of {column}."
 
 
 def open_to_pay(ledger: str, public: confide.Schema, path: Path) -> confide.Ledger:

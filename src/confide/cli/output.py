@@ -149,6 +149,8 @@ def read_intervals(
     share: str | None, level: float | None, of: str | None = None
 ) -> confide.Intervals | None:
     """Turn options into settings of intervals; None without --intervals."""
+    if of not in {None, "plain", "penalised"}:
+        raise InvalidParameter("--intervals-of", "plain or penalised", of)
     given = {"level": level, "of": of}
     settings: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
     if share is None:

@@ -137,6 +137,8 @@ def coefficient_lines(
         bands = release.intervals.bands(k, display.matrix)
         plain = release.intervals.of == "plain"
         for j, (name, x) in enumerate(zip(names, shown.tolist(), strict=True)):
+            if bands.absent[j]:
+                continue
             if not bands.identified[j]:
                 lines.append(Coefficient(name, x, identified=False))
                 continue

@@ -94,7 +94,9 @@ def buy_ranges(
     queries = queries_of(schema, tail)
     if not queries:
         raise InvalidParameter(
-            "schema", "with a number column whose range may be bought", "none such"
+            "schema",
+            "with a column whose range may be bought",
+            "one without: there are no numbers, or their ranges are public or bought",
         )
     name = schema.name if ledger is None else dataset_name(schema, ledger)
     each = row_budget(price, schema.rows_per_person)

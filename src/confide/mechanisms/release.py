@@ -121,9 +121,13 @@ class PlainLaw:
         """Say of every row of ``directions`` whether its linear function is known."""
         whole = np.sum(directions**2, axis=1)
         lean = np.sum((directions @ self.weak) ** 2, axis=1)
-        beyond = np.sum((directions @ self.absent) ** 2, axis=1)
-        known = (lean <= LARGEST_LEAN * whole) & (beyond <= 1e-9 * whole)
+        known = (lean <= LARGEST_LEAN * whole) & ~self.leans_on_absent(directions)
         return np.asarray(known & (self.pull <= LARGEST_PULL))
+
+    def leans_on_absent(self, directions: Array) -> AnyArray:
+        """Say of every row of ``directions`` whether it is about rows that no table has."""
+        beyond = np.sum((directions @ self.absent) ** 2, axis=1)
+        return np.asarray(beyond > 1e-9 * np.sum(directions**2, axis=1))
 
     def half_lengths(self, directions: Array, level: float) -> Array:
         """Return half the length of the interval for every row of ``directions``.
@@ -151,7 +155,8 @@ class Bands:
     """Intervals of several linear functions, as offsets from released coefficients.
 
     ``shift`` leads to the estimate, ``below`` and ``above`` to the ends; ``sampling`` is
-    half the length that sampling alone would give.
+    half the length that sampling alone would give. Functions of ``absent`` directions are
+    about rows that are known not to be there: what was released of them is noise.
     """
 
     shift: Array
@@ -159,6 +164,7 @@ class Bands:
     above: Array
     sampling: Array
     identified: AnyArray
+    absent: AnyArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +191,7 @@ class IntervalRelease:
         if self.of == "penalised":
             below, above, sampling = self.offsets(copy, directions)
             nothing = np.zeros(len(directions))
-            return Bands(nothing, below, above, sampling, nothing == 0)
+            return Bands(nothing, below, above, sampling, nothing == 0, nothing > 0)
         law = self.plain[copy]
         shift, half = directions @ law.shift, law.half_lengths(directions, self.level)
         return Bands(
@@ -194,6 +200,7 @@ class IntervalRelease:
             shift + half,
             law.error.sampling_half_lengths(directions, self.level),
             law.identified(directions) & (not self.on_boundary),
+            law.leans_on_absent(directions),
         )
 
     def offsets(self, copy: int, directions: Array) -> tuple[Array, Array, Array]:

@@ -31,7 +31,6 @@ from confide.privacy import Approx, Budget, Guarantee, Pure, Zcdp
 
 DRAWS = 25
 """So many tables are supposed."""
-FEW_DRAWS = 9
 """And so many in every step of a search."""
 MOSTLY_NOISE = 0.8
 """From this ratio of error to effect on, a model says more about its noise."""
@@ -139,11 +138,11 @@ class FitPlan:
             raise InvalidParameter("name of a column", f"one of {names}", name)
         return known[name]
 
-    def with_rows(self, rows: int, draws: int = FEW_DRAWS) -> "FitPlan":
+    def with_rows(self, rows: int, draws: int = DRAWS) -> "FitPlan":
         """Return the plan for another number of rows."""
         return self._other(self.model, rows, draws)
 
-    def with_budget(self, budget: Budget, draws: int = FEW_DRAWS) -> "FitPlan":
+    def with_budget(self, budget: Budget, draws: int = DRAWS) -> "FitPlan":
         """Return the plan for another budget."""
         return self._other(clone(self.model).set_params(budget=budget), self.rows, draws)
 
@@ -351,7 +350,10 @@ def _is_narrow(plan: FitPlan, name: str, width: float, *, cautious: bool) -> Sea
         raise InvalidParameter("width", "a positive finite number", width)
     if not plan.with_intervals:
         raise InvalidParameter(
-            "intervals", "asked for, where a width is", None, "Try intervals=True."
+            "width",
+            "planned for a fit with intervals",
+            width,
+            "Add intervals=True, or --intervals auto on the command line.",
         )
     plan.line(name)
 

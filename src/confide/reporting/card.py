@@ -9,7 +9,6 @@ from confide.reporting.format import markdown
 from confide.reporting.summary import Summary
 from confide.reporting.text import (
     Spending,
-    about_intervals,
     describe,
     effective_budget,
     not_in_intervals,
@@ -176,7 +175,7 @@ def _intervals(summary: Summary) -> tuple[Section, ...]:
         Section(
             "Intervals",
             caution_text(summary.caution),
-            (*about_intervals(summary.level, summary.of), "They do not cover:"),
+            (*summary.table.explanations, "Intervals do not cover:"),
             tuple(Item(text, lead) for lead, text in bounds),
         ),
     )

@@ -13,7 +13,6 @@ from confide.reporting.released_plot import ReleasedPlot, plot_svg
 from confide.reporting.summary import Summary
 from confide.reporting.text import (
     GuaranteeText,
-    about_intervals,
     describe,
     effective_budget,
     not_in_intervals,
@@ -87,7 +86,7 @@ def report_page(
             "caution": caution_text(summary.caution),
             "picture": picture(summary.rows),
             "most_shown": MOST_SHOWN,
-            "meaning": () if level is None else about_intervals(level, summary.of),
+            "meaning": summary.table.explanations,
             "limits": [Item(text, lead) for lead, text in limits],
             "paid_plots": [
                 (plot.title, plot_svg(plot, number), Promise.of(plot.guarantee))

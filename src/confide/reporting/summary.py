@@ -47,9 +47,18 @@ class CoefficientTable:
         )
         unsure = "No interval excludes zero: not even a sign is certain."
         legend = sure if any(row.reliable for row in self.rows) else unsure
-        hidden = not all(row.identified for row in self.rows)
-        rest = (about_unidentified(),) if hidden else ()
-        return legend, *about_intervals(self.level, self.of), *rest
+        if not any(row.identified for row in self.rows):
+            legend = "No coefficient is identified: there are no intervals."
+        return legend, *self.explanations
+
+    @property
+    def explanations(self) -> tuple[str, ...]:
+        """What the intervals mean, and what it means that one is missing."""
+        if self.level is None:
+            return ()
+        marks = [row.identified for row in self.rows]
+        told = about_intervals(self.level, self.of) if any(marks) else ()
+        return told if all(marks) else (*told, about_unidentified())
 
     def cells(self, digits: int) -> list[list[str]]:
         """Return a line of headings and one for every coefficient, as text."""

@@ -244,8 +244,8 @@ def about_intervals(level: float, of: str = "penalised") -> tuple[str, ...]:
     if of == "penalised":
         return holds, widened
     pull = (
-        '"Ridge pull" is how far the penalty moved a coefficient; the estimate has that '
-        "taken back. Predictions use the penalised coefficients."
+        '"Ridge pull" is how far the ridge penalty moved a coefficient; the estimate has '
+        "it taken back already. Predictions use the penalised coefficients."
     )
     return holds, widened, pull
 
@@ -254,9 +254,10 @@ def about_unidentified() -> str:
     """Say what it means that a coefficient is not identified."""
     return (
         '"Not identified" means that this budget cannot tell the coefficient: the noise '
-        "hides how much the rows say about it, or the penalty is too strong to be undone. "
-        "The estimate shown is the penalised one. More rows, a larger budget, fewer or "
-        "narrower columns help."
+        "hides how much the rows say about it, or the ridge is too heavy to be undone. The "
+        "estimate shown is the penalised one. More rows, a larger budget or fewer columns "
+        "help, and a smaller ridge where one was set by hand (l2); intervals of the "
+        "penalised coefficients always exist."
     )
 
 

@@ -82,7 +82,7 @@ def test_a_fit_with_intervals_prints_bounds_and_marks_what_leaves_out_zero(folde
 def test_a_fit_that_is_sure_of_nothing_says_so(folder):
     words = ("fit", "loans.csv", "--schema", "loans.toml", "--epsilon", "0.01")
     shown = run(*words, "--intervals", "auto", "--seed", "1").output
-    assert "No interval excludes zero" in shown
+    assert "No coefficient is identified: there are no intervals." in shown
     assert " * " not in shown
 
 

@@ -253,7 +253,7 @@ def test_bought_ranges_of_counts_serve_poisson():
 
 def test_nothing_to_buy_is_said():
     schema = Schema((Category("town", TOWNS),), ILL.target)
-    with pytest.raises(InvalidParameter, match="a number column"):
+    with pytest.raises(InvalidParameter, match="a column whose range may be bought"):
         buy_ranges(TABLE, schema, BUDGET)
 
 

@@ -60,8 +60,11 @@ def test_noise_ridge_ranges_and_promise_are_those_of_a_fit(budget, intervals):
     assert plan.bought_ranges == bought
     assert plan.guarantee.theorem == release.guarantee.theorem
     assert plan.budget == budget
-    names = [line.name for line in model.summary().rows]
-    assert [line.name for line in plan.lines] == names
+    planned, shown = (
+        [line.name for line in lines if "missing" not in line.name]
+        for lines in (plan.lines, model.summary().rows)
+    )
+    assert planned == shown
 
 
 @pytest.mark.parametrize("name", FITS)
@@ -79,7 +82,7 @@ def test_every_model_has_quartiles_around_the_likely_width(name):
 
 def test_more_rows_and_more_budget_make_intervals_narrower():
     model = LogisticRegression(BUDGET, schema=ILL, intervals=True)
-    plan = plan_fit(model, 100_000, draws=9)
+    plan = plan_fit(model, 100_000)
     assert plan.with_rows(1_000_000).line("age").width < plan.line("age").width / 2
     assert plan.with_budget(Approx(4, 1e-6)).line("age").width < plan.line("age").width
 
@@ -220,7 +223,7 @@ def test_no_budget_makes_up_for_too_few_rows():
 
 def test_a_width_needs_intervals_a_name_and_a_positive_number():
     bare = plan_fit(LinearRegression(BUDGET, schema=DOSE), 5000, draws=1)
-    with pytest.raises(InvalidParameter, match="intervals must be asked for"):
+    with pytest.raises(InvalidParameter, match="a fit with intervals"):
         bare.smallest_rows("smoker", 1.0)
     plan = plan_fit(LinearRegression(BUDGET, schema=DOSE, intervals=True), 5000, draws=1)
     with pytest.raises(InvalidParameter, match="name of a column"):

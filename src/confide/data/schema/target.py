@@ -64,8 +64,13 @@ class Target:
         if [self.labels is not None, self.bound is not None, ranged].count(True) != 1:
             raise InvalidParameter(
                 f"target {self.column!r}",
-                "declared by labels (for a classifier) or by a range, not by both",
-                {name: getattr(self, name) for name in ("labels", "bound", *ENDS)},
+                "declared in one way: by labels (for a classifier), limits or a bound",
+                {
+                    name: getattr(self, name)
+                    for name in ("labels", "bound", *ENDS)
+                    if getattr(self, name) is not None
+                }
+                or "neither",
                 "Write labels = [...], or lower = ... and upper = ..., or bound = ..., or "
                 'range = "private".',
             )
