@@ -23,6 +23,7 @@ from confide.cli.output import (
     either,
     limit_command,
     open_ledger,
+    print_charge,
     print_coefficients,
     print_guarantee,
     print_json,
@@ -149,7 +150,7 @@ def fit(
         console.print("[dim]No ledger was given: this spending is booked nowhere.[/dim]")
     else:
         account = book.account(public.name)
-        _print_charge(summary.guarantee, account)
+        print_charge(summary.guarantee, account)
     if out is None:
         console.print("[dim]No --out was given: the model is on this screen only.[/dim]")
     else:
@@ -165,15 +166,6 @@ def _own_settings(
         raise InvalidParameter("--multi-class", must, multi_class)
     asked = {"slope_bound": slope_bound, "multi_class": multi_class}
     return {name: value for name, value in asked.items() if value is not None}
-
-
-def _print_charge(guarantee: confide.Guarantee, account: confide.ledger.Account) -> None:
-    """Say what was paid and what is left, and for which neighbours."""
-    proved_for, under = guarantee.neighbours, account.neighbours
-    paid = f"Charged {guarantee.budget} to {account.dataset}"
-    if proved_for is not under:
-        paid += f", counted for {under}: a removal and an addition"
-    console.print(f"{paid}; left: {account.left}, {under} neighbours.", markup=False)
 
 
 def _print_release(

@@ -252,6 +252,15 @@ def print_coefficients(
         console.print(note)
 
 
+def print_charge(guarantee: confide.Guarantee, account: confide.ledger.Account) -> None:
+    """Say what was paid and what is left, and for which neighbours."""
+    proved_for, under = guarantee.neighbours, account.neighbours
+    paid = f"Charged {guarantee.budget} to {account.dataset}"
+    if proved_for is not under:
+        paid += f", counted for {under}: a removal and an addition"
+    console.print(f"{paid}; left: {account.left}, {under} neighbours.", markup=False)
+
+
 def print_note(text: str) -> None:
     """Print what is there to be read once."""
     console.print(text, style="dim", markup=False)

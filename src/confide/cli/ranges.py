@@ -16,6 +16,7 @@ from confide.cli.output import (
     Rho,
     check_new_file,
     console,
+    print_charge,
     print_guarantee,
     print_json,
     print_table,
@@ -94,6 +95,9 @@ def ranges(
         console.print(f"\nHidden: {found.caution}.", markup=False, soft_wrap=True)
     if book is None:
         console.print("\n[dim]No ledger was given: this spending is booked nowhere.[/dim]")
+    else:
+        console.print()
+        print_charge(found.guarantee, book.account(public.name))
     console.print(
         f"\nWritten to {out}. Next: confide fit {table} --schema {out} ...",
         markup=False,

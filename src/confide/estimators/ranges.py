@@ -1,5 +1,7 @@
 """Buy the ranges of a table's columns once, for all later fits."""
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -120,6 +122,8 @@ def buy_ranges(
         )
         entry = str(charge.number)
     release = buy(queries, counts, noise, entropy, settings.share)
+    if ledger is not None:
+        book.record(charge, ranges_hash(release))
     narrowed = schema.with_ranges(release.ranges)
     parts: dict[str, Any] = dict(narrowed.parts)
     bought = Purchase(
@@ -137,6 +141,12 @@ def buy_ranges(
     found = replace(narrowed, bought=(*schema.bought, bought))
     stated = guarantee if entropy.secret else guarantee.seeded()
     return BoughtRanges(found, release, stated, events)
+
+
+def ranges_hash(release: RangeRelease) -> str:
+    """Return the SHA-256 of bought ranges, in hexadecimal."""
+    ends = {name: list(pair) for name, pair in sorted(release.ranges.items())}
+    return hashlib.sha256(json.dumps(ends).encode("ascii")).hexdigest()
 
 
 def refuse_many(counts: Sequence[Array]) -> None:

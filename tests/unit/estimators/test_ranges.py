@@ -362,6 +362,13 @@ def test_a_purchase_bears_the_name_that_the_ledger_books_under(tmp_path):
     assert "are public here" in bought.schema.assumptions[0]
 
 
+def test_a_ledger_records_that_ranges_were_released(tmp_path):
+    book = Ledger.open(tmp_path / "book.db").for_dataset("people")
+    book.set_limit("people", BUDGET)
+    buy_ranges(TABLE, ILL, BUDGET, ledger=book)
+    assert [entry.kind for entry in book.entries("people")][-2:] == ["charge", "release"]
+
+
 def test_a_ledger_without_a_name_is_refused_before_the_table_is_read(tmp_path):
     unnamed = Schema(ILL.columns, ILL.target)
     with pytest.raises(InvalidParameter, match="name of the dataset"):
