@@ -19,7 +19,7 @@ test: lint $(STAMP)  ## install, then format, lint, types and every fast test
 test-slow: $(STAMP)  ## the slow statistical tests, and every property on all of its examples
 	CONFIDE_EXAMPLES=all $(ONE_THREAD) $(BIN)/python -m pytest -q -n auto -m 'slow or hypothesis' $(ARGS)
 
-campaign: $(STAMP)  ## hours of fuzzing; results go to docs/campaigns
+campaign: $(STAMP)  ## hours of fuzzing, results go to docs/campaigns; every committed study against a quick run
 	$(ONE_THREAD) $(BIN)/python -m pytest -q -n auto -m campaign --dist worksteal $(ARGS)
 
 test-all: test test-slow  ## everything `test` does, and the slow statistical tests

@@ -2,6 +2,7 @@
 
 python -m bench --only accuracy            # twenty seeds, into docs/benchmarks.md
 python -m bench.accuracy --runs 5 --save before    # into docs/accuracy/before.json
+python -m bench.accuracy --save after --tables Bank     # one table again; others stay
 """
 
 import argparse
@@ -92,7 +93,9 @@ def _classes(table, runs):
                 model = LogisticRegression(budget, schema=wide, **shared).fit(train)
                 chances = model.predict_proba(test)
             else:
-                model = LogisticRegression(budget, classes=labels, **shared).fit(X, y)
+                model = LogisticRegression(
+                    budget, classes=labels, row_norm=1.0, **shared
+                ).fit(X, y)
                 chances = model.predict_proba(Z)
             found.append(class_figures(chances, z, labels))
         cells[path, width, name] = summed_up(found)
@@ -148,7 +151,7 @@ def _numbers(table, runs):
                 model = LinearRegression(budget, schema=wide, **shared).fit(train)
                 found.append(figures(model.predict(test)))
             else:
-                model = LinearRegression(budget, target_bound=half, **shared)
+                model = LinearRegression(budget, target_bound=half, row_norm=1.0, **shared)
                 near = y.clip(low, high) - middle
                 found.append(figures(model.fit(X, near).predict(Z) + middle))
         cells[path, width, name] = summed_up(found)
@@ -255,17 +258,17 @@ def main():
     parser.add_argument("--save", required=True, help="name of the file in docs/accuracy")
     parser.add_argument("--tables", default=",".join(TABLES), help="some of them")
     given = parser.parse_args()
-    found = {}
-    for table, job in _jobs(given.runs).items():
-        if table in given.tables.split(","):
-            print(table, flush=True)
-            found[table] = job()
     FOLDER.mkdir(exist_ok=True)
     path = FOLDER / f"{given.save}.json"
-    if path.exists():
-        found = json.loads(path.read_text("utf-8"))["tables"] | found
-    content = {"machine": describe(), "tables": found}
-    path.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
+    for table, job in _jobs(given.runs).items():
+        if table not in given.tables.split(","):
+            continue
+        print(table, flush=True)
+        found = {table: job()}
+        if path.exists():
+            found = json.loads(path.read_text("utf-8"))["tables"] | found
+        content = {"machine": describe(), "tables": found}
+        path.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -87,7 +87,9 @@ def compare(name, pairs, floor, labels, *, seeds, budgets):
     for budget in budgets:
         found = {}
         for way in ("one-vs-rest", "multinomial"):
-            facts = {"classes": labels} if schema is None else {"schema": schema}
+            facts = {"schema": schema}
+            if schema is None:
+                facts = {"classes": labels, "row_norm": 1.0}
             fits = (
                 LogisticRegression(budget, multi_class=way, random_state=seed, **facts).fit(
                     *train

@@ -75,8 +75,8 @@ def budget_of(name):
 class Truth:
     """Coefficients of the model of a fit on the whole population, by its bought ranges."""
 
-    def __init__(self, name, ridge):
-        self.frame = population(name)[1]
+    def __init__(self, name, ridge, frame=None):
+        self.frame = population(name)[1] if frame is None else frame
         self.ridge = ridge
         self.known = {}
 
@@ -84,16 +84,24 @@ class Truth:
         """Return the population's coefficients and their sampling deviations per √row."""
         import numpy as np
 
+        coefficients, spread = self.solved(model)
+        display = model._display()  # noqa: SLF001
+        shown = display.show(coefficients)
+        root = np.asarray(display.matrix) @ spread
+        return shown, np.sqrt(np.sum(root**2, axis=1)), display.names
+
+    def coefficients(self, model):
+        """Return the population's coefficients in the objective's scale."""
+        return self.solved(model)[0]
+
+    def solved(self, model):
+        """Return coefficients and their spread for the ranges that a model bought."""
         bought = model.release_.ranges
         key = None if bought is None else tuple(sorted(bought.ranges.items()))
         if key not in self.known:
             coefficients, spread = self._solve(model, self.frame)
             self.known[key] = coefficients, spread * math.sqrt(len(self.frame))
-        coefficients, spread = self.known[key]
-        display = model._display()  # noqa: SLF001
-        shown = display.show(coefficients)
-        root = np.asarray(display.matrix) @ spread
-        return shown, np.sqrt(np.sum(root**2, axis=1)), display.names
+        return self.known[key]
 
     def _solve(self, model, frame):
         import numpy as np

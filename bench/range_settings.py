@@ -1,13 +1,16 @@
 """Settings of bought ranges and a few others, tried on every table by fits.
 
-    python -m bench.range_settings --runs 20     # into docs/accuracy/settings.json
+    python -m bench.range_settings               # into docs/accuracy/settings.json
 
 A setting is the defaults with some constants changed. All of them are public, so every
-setting is as private as the defaults are.
+setting is as private as the defaults are. What was measured is written down table by table,
+and not measured again.
 """
 
 import argparse
 import json
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from statistics import mean, stdev
@@ -24,9 +27,21 @@ TWO_CLASSES = ("Adult", "Bank", "ACS", "KDD")
 STUDIED = ("Adult", "Bank", "ACS", "California", "warfarin")
 WIDTHS = (1, 10, 100)
 APPROXIMATE = ("(0.1, 1e-6)", "(0.3, 1e-6)", "(1, 1e-6)")
-PURE = ("pure 0.1", "pure 0.3", "pure 1")
+FEWER = ("(0.1, 1e-6)", "(1, 1e-6)")
+PURE = ("pure 0.1", "pure 1")
 FEW_ROWS = {"warfarin": ("(1, 1e-6)", "pure 1")}
 """Tables of few rows cannot buy ranges at small budgets; they are not asked to."""
+
+
+@dataclass(frozen=True)
+class SettingList:
+    """Settings to compare with each other: on which tables, budgets, widths, seeds."""
+
+    tables: tuple[str, ...]
+    budgets: tuple[str, ...]
+    widths: tuple[int, ...]
+    runs: int
+    settings: dict[str, dict]
 
 
 def _one(name, *values):
@@ -35,10 +50,11 @@ def _one(name, *values):
 
 
 LISTS = {
-    "ridge under zCDP": (
+    "ridge under zCDP": SettingList(
         TWO_CLASSES,
         (f"zCDP {RHO:g}, replace-one",),
         (1,),
+        20,
         {
             USUAL: {},
             **{
@@ -49,16 +65,26 @@ LISTS = {
             },
         },
     ),
-    "ranges": (
+    "ranges": SettingList(
         STUDIED,
         APPROXIMATE,
         WIDTHS,
+        20,
         {
             USUAL: {},
             "declared ranges": {"ranges": "public"},
             "tail = 0.005": {"tail": 0.005},
             "tail = 0.02": {"tail": 0.02},
             **_one("PIECE_DEVIATIONS", 3.5, 14),
+        },
+    ),
+    "ranges, other constants": SettingList(
+        STUDIED,
+        FEWER,
+        (1, 10),
+        6,
+        {
+            USUAL: {},
             **_one("MOST_BEYOND", 0.1, 0.5),
             **_one("EXTENSION", 0.0, 0.8),
             **_one("FALSE_ALARMS", 0.1),
@@ -67,10 +93,11 @@ LISTS = {
             "share = 1/5": {"share": "1/5"},
         },
     ),
-    "whether to buy, Laplace noise": (
+    "whether to buy, Laplace noise": SettingList(
         STUDIED,
         PURE,
         (1, 10),
+        6,
         {
             USUAL: {},
             "never": {"ranges": "public"},
@@ -79,10 +106,11 @@ LISTS = {
             "5 deviations": {"laplace": 5.0},
         },
     ),
-    "whether to buy, normal noise": (
+    "whether to buy, normal noise": SettingList(
         STUDIED,
-        APPROXIMATE,
+        FEWER,
         (1, 10),
+        6,
         {
             USUAL: {},
             "never": {"ranges": "public"},
@@ -93,36 +121,48 @@ LISTS = {
 }
 
 
-def measure(table, change, runs, budgets, widths):
-    """Return for every width and budget the share that is lost, its error, the loss."""
-    settings = _apply(dict(change))
-    allowed = FEW_ROWS.get(table, budgets)
-    return [
-        [width, name, *_cell(table, settings, width, name, runs)]
-        for width in widths
-        for name in budgets
-        if name in allowed
-    ]
+def measure(table, title, names):
+    """Return for every setting, width and budget the share lost, its error, the loss."""
+    listed, found = LISTS[title], {}
+    allowed = FEW_ROWS.get(table, listed.budgets)
+    for setting in names:
+        with _changed(dict(listed.settings[setting])) as told:
+            found[setting] = [
+                [width, name, *_cell(table, told, width, name, listed.runs)]
+                for width in listed.widths
+                for name in listed.budgets
+                if name in allowed
+            ]
+    return found
 
 
-def _apply(change):
-    """Change constants, and return what estimators are told."""
+@contextmanager
+def _changed(change):
+    """Change constants for a while, and hand over what estimators are told."""
     from confide.mechanisms import Ranges
     from confide.mechanisms.ranges import mechanism
     from confide.noise import Gaussian, Laplace
 
-    for place in [key for key in change if ":" in key]:
-        module, name = place.split(":")
-        found = import_module(module)
-        if not hasattr(found, name):
-            raise AttributeError(place)
-        setattr(found, name, change.pop(place))
+    usual = {
+        key: getattr(import_module(key.split(":")[0]), key.split(":")[1])
+        for key in change
+        if ":" in key
+    }
+    needed = mechanism.NEEDED_DEVIATIONS
     for kind, noise in (("gaussian", Gaussian), ("laplace", Laplace)):
         if kind in change:
-            known = mechanism.NEEDED_DEVIATIONS
-            mechanism.NEEDED_DEVIATIONS = {**known, noise: change.pop(kind)}
+            mechanism.NEEDED_DEVIATIONS = {**needed, noise: change.pop(kind)}
+    _set({key: change.pop(key) for key in usual})
     kept = {key: change.pop(key) for key in ("share", "tail") if key in change}
-    return {"ranges": Ranges(**kept)} if kept else change
+    yield {"ranges": Ranges(**kept)} if kept else change
+    _set(usual)
+    mechanism.NEEDED_DEVIATIONS = needed
+
+
+def _set(constants):
+    for place, value in constants.items():
+        module, name = place.split(":")
+        setattr(import_module(module), name, value)
 
 
 def _cell(table, settings, width, name, runs):
@@ -188,31 +228,29 @@ def _references(table):
 
 def main():
     parser = argparse.ArgumentParser(prog="python -m bench.range_settings")
-    parser.add_argument("--runs", type=int, default=20, help="seeds 0, 1, …")
     parser.add_argument("--lists", default=";".join(LISTS), help="some of them")
-    parser.add_argument("--only", default="", help="only settings with such a name")
+    parser.add_argument("--tables", default="", help="some of them")
     given = parser.parse_args()
-    kept = json.loads(PATH.read_text("utf-8")) if PATH.exists() else {}
-    found = kept.get("lists", {})
+    wanted = given.tables.split(",") if given.tables else list(TABLES)
     for title in given.lists.split(";"):
-        tables, budgets, widths, settings = LISTS[title]
-        for name, change in settings.items():
-            if given.only not in name:
+        listed = LISTS[title]
+        for table in (one for one in listed.tables if one in wanted):
+            kept = json.loads(PATH.read_text("utf-8")) if PATH.exists() else {}
+            known = kept.setdefault("lists", {}).setdefault(title, {})
+            names = [name for name in listed.settings if table not in known.get(name, {})]
+            if not names:
                 continue
-            for table in tables:
-                print(title, name, table, flush=True)
-                found.setdefault(title, {}).setdefault(name, {})[table] = call(
-                    "bench.range_settings:measure",
-                    threads=1,
-                    table=table,
-                    change=change,
-                    runs=given.runs,
-                    budgets=budgets,
-                    widths=widths,
-                )
-            content = {"machine": describe(), "runs": given.runs, "lists": found}
-            PATH.parent.mkdir(exist_ok=True)
-            PATH.write_text(json.dumps(content) + "\n", "utf-8")
+            print(title, table, flush=True)
+            found = call(
+                "bench.range_settings:measure",
+                threads=1,
+                table=table,
+                title=title,
+                names=names,
+            )
+            for name, cells in found.items():
+                known.setdefault(name, {})[table] = cells
+            PATH.write_text(json.dumps(kept | {"machine": describe()}) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -101,6 +101,7 @@ def _paper_model(budget, mechanism, run):
         budget,
         mechanism=mechanism,
         neighbours="replace-one",
+        row_norm=1.0,
         fit_intercept=False,
         target_bound=100.0,
         random_state=run,

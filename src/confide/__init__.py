@@ -16,8 +16,10 @@ if TYPE_CHECKING:
         attacks,
         data,
         demo,
+        description,
         errors,
         estimators,
+        evaluation,
         inference,
         ledger,
         mechanisms,
@@ -33,17 +35,22 @@ if TYPE_CHECKING:
         tuning,
     )
     from confide.data import Boolean, Category, Date, Number, Schema, Target
-    from confide.errors import ClaimedGuarantee, ConfideError, NoiseChanged
+    from confide.description import Description, describe
+    from confide.errors import ClaimedGuarantee, ConfideError, LooseBudget, NoiseChanged
     from confide.estimators import (
+        Holdout,
         LinearRegression,
         LinearSVC,
         LogisticRegression,
         MultiResponseRegression,
         PoissonRegression,
+        PublicScaler,
         SparseLinearRegression,
         buy_ranges,
+        compare_models,
         load_model,
     )
+    from confide.evaluation import load_score
     from confide.inference import Intervals
     from confide.ledger import Ledger
     from confide.mechanisms import Ranges, Release
@@ -58,17 +65,21 @@ __all__ = [
     "ClaimedGuarantee",
     "ConfideError",
     "Date",
+    "Description",
     "Guarantee",
+    "Holdout",
     "Intervals",
     "Ledger",
     "LinearRegression",
     "LinearSVC",
     "LogisticRegression",
+    "LooseBudget",
     "MultiResponseRegression",
     "Neighbours",
     "NoiseChanged",
     "Number",
     "PoissonRegression",
+    "PublicScaler",
     "Pure",
     "Ranges",
     "Release",
@@ -78,7 +89,10 @@ __all__ = [
     "Target",
     "Zcdp",
     "buy_ranges",
+    "compare_models",
+    "describe",
     "load_model",
+    "load_score",
 ]
 
 if not TYPE_CHECKING:
@@ -88,12 +102,15 @@ if not TYPE_CHECKING:
         __name__,
         {
             "data": ("Boolean", "Category", "Date", "Number", "Schema", "Target"),
-            "errors": ("ClaimedGuarantee", "ConfideError", "NoiseChanged"),
+            "description": ("Description", "describe"),
+            "errors": ("ClaimedGuarantee", "ConfideError", "LooseBudget", "NoiseChanged"),
             "estimators": (
-                *("LinearRegression", "LinearSVC", "LogisticRegression"),
-                *("MultiResponseRegression", "PoissonRegression"),
+                *("Holdout", "LinearRegression", "LinearSVC", "LogisticRegression"),
+                *("MultiResponseRegression", "PoissonRegression", "PublicScaler"),
                 *("SparseLinearRegression", "buy_ranges", "load_model"),
+                "compare_models",
             ),
+            "evaluation": ("load_score",),
             "inference": ("Intervals",),
             "ledger": ("Ledger",),
             "mechanisms": ("Ranges", "Release"),

@@ -17,6 +17,9 @@
 
     ClaimedGuarantee          a warning: what is about to be paid for is not PROVED
     NoiseChanged              a warning: a parameter changes the kind of noise
+    LooseBudget               a warning: a budget promises little
+    RepeatedSpending          a warning: copies of a model spend one after the other
+    UnrecordedRelease         a warning: a release was paid for, and not entered
 
 Messages say what must hold, what came and what to do. They never quote a record.
 """
@@ -104,6 +107,24 @@ class NoiseChanged(UserWarning):
     """A parameter makes a calibration take another kind of noise than it else would.
 
     It comes with the calibration, before a ledger is charged and before noise is drawn.
+    """
+
+
+class LooseBudget(UserWarning):
+    """A budget promises little: by its size, or by the public number of rows.
+
+    It comes before a ledger is charged and before noise is drawn.
+    """
+
+
+class RepeatedSpending(UserWarning):
+    """Copies of a model are fitted one after the other, and no ledger adds them up."""
+
+
+class UnrecordedRelease(UserWarning):
+    """A release was paid for and made, and the ledger could not enter it.
+
+    The charge stands, and the model is as good as any other: save it.
     """
 
 

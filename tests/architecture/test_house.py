@@ -13,12 +13,14 @@ from confide.objectives import LOSSES
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "confide"
-BASE = {"errors", "_types", "_lazy"}
+BASE = {"errors", "_types", "_lazy", "_files", "_interrupts"}
 CORE = {"privacy", "data", "objectives", "solvers", "noise", "accounting"}
 MAY_IMPORT = {
     "errors": set(),
     "_types": set(),
     "_lazy": set(),
+    "_interrupts": set(),
+    "_files": {"errors"},
     "_registry": BASE,
     "parallel": BASE,
     "privacy": BASE,
@@ -33,11 +35,15 @@ MAY_IMPORT = {
     "tuning": {"_registry", "mechanisms", "ledger", *CORE, *BASE},
     "reporting": {"privacy", *BASE},
     "inference": {"reporting", "mechanisms", "objectives", "noise", "privacy", *BASE},
+    "evaluation": {"reporting", "mechanisms", *CORE, *BASE},
     "planning": {"estimators", "inference", "mechanisms", *CORE, *BASE},
     "attacks": {"mechanisms", *CORE, *BASE},
     "estimators": {
         *("_registry", "selection", "mechanisms", "inference", "reporting", "ledger"),
-        *(*CORE, *BASE),
+        *("evaluation", *CORE, *BASE),
+    },
+    "description": {
+        *("estimators", "ledger", "mechanisms", "reporting", *CORE, *BASE),
     },
     "demo": {"estimators", "inference", *CORE, *BASE},
     "studies": {
@@ -46,14 +52,22 @@ MAY_IMPORT = {
     },
     "cli": {
         *("demo", "estimators", "reporting", "attacks", "mechanisms", "inference"),
-        *("planning", "ledger", "parallel", "studies", "selection", "confide"),
-        *(*CORE, *BASE),
+        *(
+            "planning",
+            "ledger",
+            "parallel",
+            "studies",
+            "selection",
+            "evaluation",
+            "confide",
+        ),
+        *("description", *CORE, *BASE),
     },
     "testing": {"selection", "mechanisms", *CORE, *BASE},
     "__init__": {
         *("demo", "estimators", "reporting", "attacks", "mechanisms", "inference"),
         *("planning", "ledger", "parallel", "studies", "selection", "tuning"),
-        *(*CORE, *BASE),
+        *("evaluation", "description", *CORE, *BASE),
     },
     "__main__": {"cli"},
 }
@@ -62,7 +76,7 @@ WITHIN = {
     "mechanisms": (
         *(".", "gradient", "objective", "intervals", "ranges", "statistics", "published"),
     ),
-    "studies": ("engine", "intervals", "napp", "admm", "kst", "regression"),
+    "studies": ("engine", "intervals", "napp", "admm", "kst", "regression", "book"),
 }
 """Rooms within rooms: each may import what comes before it; a dot is the room itself."""
 FILES = sorted(SOURCE.rglob("*.py"))

@@ -8,7 +8,8 @@ import pytest
 from confide.mechanisms import MECHANISMS
 
 HEAVY = ("numpy", "scipy", "pandas", "sklearn", "matplotlib", "pyarrow", "dask")
-COMMANDS = ("demo", "fit", "predict", "plan", "budget", "report", "reproduce", "list")
+COMMANDS = ("demo", "describe", "fit", "predict", "score", "plan", "budget", "report")
+COMMANDS += ("reproduce", "list")
 WORDS = [
     "--version",
     "--help",

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
 PAGES = README + "".join(
     (ROOT / "docs" / f"{page}.md").read_text("utf-8")
-    for page in ("intervals", "sparse", "tuning")
+    for page in ("intervals", "inference", "modelling", "sparse", "tuning")
 )
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGES, flags=re.DOTALL)
 

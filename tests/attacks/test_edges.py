@@ -164,7 +164,9 @@ LONG = np.array([[1.7e308, 1.7e308, -1.7e308], [1e200, -1e200, 3e199], [0.1, 0.2
 @pytest.mark.parametrize("mechanism", ["objective", "output", "momentum", "frank-wolfe"])
 def test_rows_as_long_as_doubles_are_bounded_like_others(kind, mechanism):
     target = np.array([1.7e308, -1.7e308, 0.5])
-    model = LinearRegression(BUDGET, target_bound=1e-3, mechanism=mechanism, random_state=1)
+    model = LinearRegression(
+        BUDGET, target_bound=1e-3, mechanism=mechanism, random_state=1, row_norm=1.0
+    )
     assert np.isfinite(model.fit(kind(LONG), target).release_.value).all()
     shorter = LONG.copy()
     shorter[:2] *= 2.0**-200
@@ -178,13 +180,13 @@ def test_what_has_no_direction_is_refused_before_anything_is_spent(value):
     rows = LONG.copy()
     rows[0, 0] = value
     with pytest.raises(InvalidData, match="X must hold finite numbers"):
-        LogisticRegression(BUDGET, classes=[0, 1]).fit(rows, [0, 1, 1])
+        LogisticRegression(BUDGET, classes=[0, 1], row_norm=1.0).fit(rows, [0, 1, 1])
 
 
 def test_a_record_far_away_does_not_move_how_others_are_bounded():
     rng = np.random.default_rng(2)
     rows, target = rng.normal(size=(50, 3)), rng.normal(size=50)
-    model = LinearRegression(BUDGET, target_bound=1.0)
+    model = LinearRegression(BUDGET, target_bound=1.0, row_norm=1.0)
     alone = model._prepare(rows, target).tasks
     beside = model._prepare(np.vstack([rows, LONG[:1]]), np.append(target, 9e99)).tasks
     (one,), (two,) = alone, beside

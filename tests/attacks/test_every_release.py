@@ -10,10 +10,13 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from confide.data import bound_rows
+from confide.data import Number, Schema, Target, bound_rows
 from confide.data.schema.range_grid import RangeGrid
+from confide.description.counts import TableRows
+from confide.description.release import DescriptionPlan, plan_description
 from confide.mechanisms import (
     MECHANISMS,
     AdmmObjectivePerturbation,
@@ -78,6 +81,19 @@ IN_DOUBLES = {"mpadmm-published"}
 """As published, for comparison; CLAIMED."""
 
 
+class Described:
+    """A description of both columns and the target, as if it were a mechanism."""
+
+    schema = Schema(
+        (Number("first", -8, 8), Number("second", range="private")),
+        Target("label", labels=(1, -1)),
+    )
+
+    def calibrate(self, objective, budget, relation):
+        pairs = [("first", "label")]
+        return plan_description(self.schema, budget, pairs, neighbours=relation)
+
+
 def plans():
     """Return every calibration that is tried, with a relation, by name."""
     made = {
@@ -115,6 +131,8 @@ def plans():
     bought = WithRanges(OutputPerturbation(), QUERIES)
     cases["ranges"] = (bought, RIDGED, APPROX)
     cases["ranges, pure"] = (bought, RIDGED, Pure(1))
+    cases["description"] = (Described(), RIDGED, APPROX)
+    cases["description, pure"] = (Described(), RIDGED, Pure(1))
     found = {
         (name, relation): case for name, case in cases.items() for relation in Neighbours
     }
@@ -159,6 +177,11 @@ def plan_of(name, relation):
 def releaser(plan, table):
     if isinstance(plan, RangesCalibration):
         return partial(release_with_ranges, plan, table)
+    if isinstance(plan, DescriptionPlan):
+        features = np.array(table[0], dtype=float).reshape(-1, 2)
+        frame = pd.DataFrame(features, columns=["first", "second"])
+        rows = TableRows.of(frame.assign(label=np.array(table[1], dtype=int)), plan.schema)
+        return lambda entropy: plan.release(rows, plan.count(rows), entropy, 0.95)
     rows = rows_of(table)
     return lambda entropy: plan.release([rows], entropy)
 

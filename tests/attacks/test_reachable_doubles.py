@@ -118,7 +118,11 @@ def test_whoever_can_be_read_off_the_output_is_not_promised_more():
 
     def model():
         return LogisticRegression(
-            BUDGET, classes=[-1.0, 1.0], mechanism="output", random_state=next(seeds)
+            BUDGET,
+            classes=[-1.0, 1.0],
+            mechanism="output",
+            random_state=next(seeds),
+            row_norm=1.0,
         )
 
     def centre(table):
@@ -150,7 +154,7 @@ def test_moments_give_nobody_away():
 
     said = accusations(draw, tables, by_centres(centres, scale), 40)
     features, target = two_tables(300, 3)[0]
-    model = LogisticRegression(BUDGET, classes=[-1.0, 1.0], intervals=True)
+    model = LogisticRegression(BUDGET, classes=[-1.0, 1.0], intervals=True, row_norm=1.0)
     assert model.rehearse(features, target).guarantee.status is Status.PROVED
     assert not has_advantage(said, 40)
 

@@ -84,7 +84,9 @@ def test_one_label_does_not_set_the_type_of_the_others(extra):
     y = [1] * 300 + ["x"]
 
     def is_positive(given, seed):
-        model = LogisticRegression(Pure(1), classes=["0", "1"], fit_intercept=False)
+        model = LogisticRegression(
+            Pure(1), classes=["0", "1"], fit_intercept=False, row_norm=1.0
+        )
         return model.set_params(random_state=seed).fit(*given).coef_[0, 0] > 0
 
     longer = np.ones((302, 1)), [*y, extra]

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from confide import Category, Number, Schema, Target
 from confide.data import EntryBounds, bound_entries, bound_rows
+from confide.data.matrix import sums
 from confide.data.matrix.sums import length_beside
 from confide.data.rows import in_memory
 from confide.objectives import Logistic, Objective
@@ -61,7 +62,7 @@ def test_rows_at_the_bound_stay_within_it(norm, columns):
 
 
 def test_a_bound_that_trusts_rounded_lengths_would_be_seen(monkeypatch):
-    monkeypatch.setattr(in_memory, "ROUNDING_MARGIN", -1e-14)
+    monkeypatch.setattr(sums, "ROUNDING_MARGIN", -1e-14)
     with pytest.raises(AssertionError):
         test_rows_at_the_bound_stay_within_it(1.0, 7)
 
@@ -134,7 +135,7 @@ def test_no_record_of_a_schema_weighs_more_than_its_bound(most, height):
 
 
 def test_a_weight_that_trusts_rounded_lengths_would_be_seen(monkeypatch):
-    monkeypatch.setattr(in_memory, "ROUNDING_MARGIN", -1e-14)
+    monkeypatch.setattr(sums, "ROUNDING_MARGIN", -1e-14)
     with pytest.raises(AssertionError):
         test_no_record_weighs_more_than_its_bound(1.0, 7)
 

@@ -23,6 +23,7 @@ from confide.data.rows.in_memory import bound_rows
 from confide.data.tables.files import open_table
 from confide.errors import ConfideError, InvalidData
 from confide.mechanisms import MomentumDescent
+from confide.mechanisms.gradient import batch_sums
 from confide.parallel.dask_cluster import connected
 from support.parted_tables import (
     BUDGET,
@@ -32,6 +33,7 @@ from support.parted_tables import (
     NAMES,
     SCHEMA,
     SOURCES,
+    TERMS,
     assert_same,
     collection,
     fitted_in_memory,
@@ -137,12 +139,13 @@ def test_several_targets_on_workers(table, client):
     assert_same(there, here)
 
 
+@pytest.mark.parametrize("schema", [SCHEMA, TERMS], ids=["columns", "terms"])
 @pytest.mark.parametrize("source", ["parquet file", "csv pattern", "hive folder", "frame"])
-def test_a_schema_reads_every_kind_of_column_on_workers(source, folder, client):
+def test_a_schema_reads_every_kind_of_column_on_workers(source, schema, folder, client):
     table = people()
     if not (folder / "people").exists():
         written(table, folder / "people")
-    model = LogisticRegression(BUDGET, schema=SCHEMA, random_state=3)
+    model = LogisticRegression(BUDGET, schema=schema, random_state=3)
     passed = (
         collection("frame", table, "ill")[0]
         if source == "frame"
@@ -264,9 +267,9 @@ def test_a_fault_in_the_last_part_is_told_as_in_memory_and_costs_nothing(
     for place, (low, high) in enumerate(pairwise(EDGES)):
         broken.iloc[low:high].to_csv(tmp_path / f"{place}.csv", index=False)
     broken.to_csv(tmp_path / "whole.csv", index=False)
-    model = LinearRegression(BUDGET, schema=schema, ledger=book, target_bound=2.0)
-    if schema is not None:
-        model.set_params(target_bound=None)
+    model = LinearRegression(BUDGET, schema=schema, ledger=book)
+    if schema is None:
+        model.set_params(target_bound=2.0, row_norm=1.0)
     target = None if schema else "line"
     with pytest.raises(InvalidData) as here:
         model.fit(tmp_path / "whole.csv", target)
@@ -328,8 +331,9 @@ def many_parts(tmp_path):
 @pytest.mark.parametrize("source", ["files", "frame"])
 @pytest.mark.parametrize("mechanism", ["objective", MomentumDescent(6), "sgd"], ids=str)
 def test_a_worker_that_dies_changes_nothing_but_time(
-    source, mechanism, three, tmp_path, book
+    source, mechanism, three, tmp_path, book, monkeypatch
 ):
+    monkeypatch.setattr(batch_sums, "MOST_FETCHED", 2)  # several looks at the workers
     three.wait_for_workers(3, timeout=30)
     _, features, target = many_parts(tmp_path)
     passed = (features, target)
@@ -337,7 +341,7 @@ def test_a_worker_that_dies_changes_nothing_but_time(
         passed = (open_table(str(tmp_path / "*.parquet"), cluster=three), "signs")
     chosen = CASES["sgd"].model.mechanism if mechanism == "sgd" else mechanism
     model = LogisticRegression(
-        BUDGET, mechanism=chosen, classes=[0, 1], random_state=5, ledger=book
+        BUDGET, mechanism=chosen, classes=[0, 1], random_state=5, ledger=book, row_norm=1.0
     )
     whole = clone(model).fit(*passed)
     watch, killed = killer(three)
@@ -362,7 +366,7 @@ def test_rows_that_nobody_can_make_again_are_said_to_be_lost(three):
     X = da.concatenate([da.from_delayed(delayed(p), (100, 3), float) for p in parts])
     y = da.concatenate([da.from_delayed(delayed(p), (100,), int) for p in labels])
     watch, _ = killer(three)
-    model = LogisticRegression(BUDGET, classes=[0, 1])
+    model = LogisticRegression(BUDGET, classes=[0, 1], row_norm=1.0)
     with pytest.raises(ConfideError, match="can be computed again"), watching(watch):
         model.fit(X, y)
     assert not hasattr(model, "release_")

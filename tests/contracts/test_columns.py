@@ -27,6 +27,14 @@ CASES = {
     "number without missing values": (Number("age", 0, 120, missing="refuse"), AGES),
     "narrow number": (Number("share", 0.1, 0.1000001), [0.1, 0.10000005, 1]),
     "category": (Category("region", ("north", "south")), ["north", "south", "west"]),
+    "category with a reference": (
+        Category("region", ("north", "south", "west"), reference="south"),
+        ["north", "south", "east"],
+    ),
+    "category with shares": (
+        Category("region", ("north", "south"), share=[0.9, 0.05], missing="refuse"),
+        ["north", "south"],
+    ),
     "category with others": (Category("region", ("n", "s"), other=True), ["n", "s", "w"]),
     "category of numbers": (Category("grade", (1, 2, 3), missing="refuse"), [1, 3, 7]),
     "category of one level": (Category("region", ("north",)), ["north", "south"]),

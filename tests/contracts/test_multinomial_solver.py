@@ -17,22 +17,38 @@ from confide.solvers.problem import Problem
 from confide.solvers.twofold_gradient import twofold_gradient
 
 CLASSES = 4
+weighs_or_not = pytest.mark.parametrize("weighs", [False, True], ids=["alike", "weighed"])
 
 
-def problem(count=3000, columns=5, stretch=1.0, height=0.3, l2=1.0, kind=np.asarray):
+def problem(
+    count=3000,
+    columns=5,
+    stretch=1.0,
+    height=0.3,
+    l2=1.0,
+    kind=np.asarray,
+    *,
+    weighs=False,
+):
     rng = np.random.default_rng(8)
     features = rng.normal(size=(count, columns)) * stretch / np.sqrt(columns)
     target = rng.integers(-1, CLASSES, count).astype(float)
     rows = bound_rows(kind(features), target, stretch, height * stretch)
     size = (columns + bool(height)) * (CLASSES - 1)
-    norm = stretch * np.hypot(1, height)
-    objective = Objective(Multinomial(CLASSES), size, norm, l2, responses=CLASSES - 1)
+    norm, longest = stretch * np.hypot(1, height), None
+    if weighs:
+        norm, longest = norm / 3, norm
+        rows = rows.weighed(norm)
+    objective = Objective(
+        Multinomial(CLASSES), size, norm, l2, responses=CLASSES - 1, longest_row=longest
+    )
     linear = rng.normal(size=size)
     return Problem(objective, rows, linear, objective.ridge), rng
 
 
-def test_gradient_and_hessian_are_those_of_the_value():
-    task, rng = problem()
+@weighs_or_not
+def test_gradient_and_hessian_are_those_of_the_value(weighs):
+    task, rng = problem(weighs=weighs)
     theta = rng.normal(size=task.objective.dimension)
     gradient, mass, hessian = task.gradient_and_hessian(theta, double=True)
     again, same = task.gradient(theta)
@@ -50,8 +66,9 @@ def test_gradient_and_hessian_are_those_of_the_value():
 @pytest.mark.parametrize("stretch", [1.0, 1e-3, 37.0])
 @pytest.mark.parametrize("height", [0.0, 0.3])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
-def test_rounding_stays_below_its_bounds(stretch, height, kind):
-    task, rng = problem(stretch=stretch, height=height, kind=kind)
+@weighs_or_not
+def test_rounding_stays_below_its_bounds(stretch, height, kind, weighs):
+    task, rng = problem(stretch=stretch, height=height, kind=kind, weighs=weighs)
     theta = rng.normal(size=task.objective.dimension) / stretch
     found, bound = twofold_gradient(task, theta)
     truth = exact_gradient(task, theta)
@@ -70,13 +87,16 @@ def exact_gradient(task, theta):
     loss = task.objective.loss
     eta = x @ theta.reshape(-1, CLASSES - 1).astype(np.longdouble)
     slope = loss.slope(eta, task.rows.target)
+    if task.rows.weight is not None:
+        slope = slope * task.rows.weight[:, None].astype(np.longdouble)
     return (x.T @ slope).ravel() + task.ridge * theta + task.linear
 
 
 @pytest.mark.parametrize("count", [0, 1, 300, 20_000])
 @pytest.mark.parametrize("l2", [0.05, 20.0])
-def test_a_certified_distance_holds(count, l2):
-    task, _ = problem(count, l2=l2)
+@weighs_or_not
+def test_a_certified_distance_holds(count, l2, weighs):
+    task, _ = problem(count, l2=l2, weighs=weighs)
     tolerance = 1e-9 / min(l2, 1.0)
     found = minimise(task.objective, task.rows, task.linear, tolerance)
     assert found.distance <= tolerance

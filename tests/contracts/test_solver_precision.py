@@ -10,7 +10,7 @@ from confide.data.matrix.sums import MAX_ROWS
 from confide.data.rows.in_memory import bound_rows
 from confide.errors import ConfideError
 from confide.mechanisms import ObjectivePerturbation
-from confide.mechanisms.base import certain_tolerance
+from confide.mechanisms.tolerance import certain_tolerance
 from confide.objectives import (
     L1,
     Box,

@@ -40,7 +40,7 @@ from confide.objectives import (
     Squared,
     prox,
 )
-from confide.solvers import minimise
+from confide.solvers import composite, minimise
 from support.plain_solvers import (
     COUNT,
     DIMENSION,
@@ -114,6 +114,27 @@ def test_every_registered_part_is_tried():
 
 @pytest.mark.parametrize(("loss", "penalty", "constraint"), PRODUCT)
 def test_every_combination_is_solved_and_its_certificate_is_true(loss, penalty, constraint):
+    check_combination(loss, penalty, constraint)
+
+
+@pytest.mark.parametrize(("loss", "penalty", "constraint"), PRODUCT[::4])
+def test_some_combinations_are_solved_without_a_hessian(
+    loss, penalty, constraint, monkeypatch
+):
+    monkeypatch.setattr(composite, "WIDEST_HESSIAN", 0)
+    check_combination(loss, penalty, constraint)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("loss", "penalty", "constraint"), PRODUCT)
+def test_every_combination_is_solved_without_a_hessian(
+    loss, penalty, constraint, monkeypatch
+):
+    monkeypatch.setattr(composite, "WIDEST_HESSIAN", 0)
+    check_combination(loss, penalty, constraint)
+
+
+def check_combination(loss, penalty, constraint):
     chosen = LOSS_CASES[loss]
     features, target = made_up(COUNT, DIMENSION, targets=chosen.targets)
     linear = np.array([0.5, -1.0, 0.2, 0.0])

@@ -24,6 +24,7 @@ from support.parted_tables import (
     NAMES,
     SCHEMA,
     SOURCES,
+    TERMS,
     Case,
     assert_same,
     collection,
@@ -36,7 +37,8 @@ from support.parted_tables import (
 )
 
 pytest.importorskip("dask.dataframe")
-pytest.importorskip("pyarrow")
+pyarrow = pytest.importorskip("pyarrow")
+polars = pytest.importorskip("polars")
 pytestmark = pytest.mark.filterwarnings("ignore:A column-vector y was passed")
 
 COSTLY = ("intervals, several classes", "three classes that are read", "hinge")
@@ -115,6 +117,27 @@ def test_a_schema_reads_every_kind_of_column_from_every_stream(source, folder):
     assert "drop" in str(SCHEMA.target), "rows without a target are left out"
 
 
+@pytest.mark.parametrize("source", [*FILES, "hive folder", "frame", "polars", "arrow"])
+def test_terms_weights_and_offsets_are_the_same_from_every_source(source, folder):
+    table = people()
+    if not (folder / "people").exists():
+        written(table, folder / "people")
+    model = LogisticRegression(BUDGET, schema=TERMS, intervals=True, random_state=3)
+    if source == "frame":
+        passed = collection("frame", table, "ill")[0]
+    elif source in ("polars", "arrow"):
+        passed = pyarrow.Table.from_pandas(table)
+        passed = polars.from_arrow(passed) if source == "polars" else passed
+    else:
+        passed = opened(source, folder / "people")
+    there, here = clone(model).fit(passed), clone(model).fit(table)
+    assert_same(there, here)
+    assert here.release_.ranges is not None
+    assert len(here.release_.value) == len(TERMS.features) + 1
+    if source not in ("frame", "polars", "arrow"):
+        assert np.array_equal(there.predict_proba(passed), here.predict_proba(table))
+
+
 def test_a_target_beside_a_table_with_a_schema(folder):
     table = people().dropna(subset="ill")
     model = LogisticRegression(BUDGET, schema=SCHEMA, random_state=3)
@@ -167,7 +190,11 @@ def test_what_needs_all_rows_at_once_is_refused_before_it_is_charged(
 ):
     case = Case(
         LogisticRegression(
-            BUDGET, mechanism=Napp(accept_unproved=True), classes=[0, 1], ledger=book
+            BUDGET,
+            mechanism=Napp(accept_unproved=True),
+            classes=[0, 1],
+            ledger=book,
+            row_norm=1.0,
         ),
         "signs",
     )

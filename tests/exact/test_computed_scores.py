@@ -174,10 +174,12 @@ def test_margins_of_rows_that_are_not_in_memory_are_those_of_each_row(monkeypatc
 
 
 MODELS = [
-    LogisticRegression(Pure(50), classes=[0, 1], random_state=1),
-    LogisticRegression(Pure(50), classes=[0, 1, 2], random_state=1),
-    LinearRegression(Pure(50), target_bound=2.0, random_state=1),
-    PoissonRegression(Pure(50), target_bound=2.0, slope_bound=2.0, random_state=1),
+    LogisticRegression(Pure(50), classes=[0, 1], random_state=1, row_norm=1.0),
+    LogisticRegression(Pure(50), classes=[0, 1, 2], random_state=1, row_norm=1.0),
+    LinearRegression(Pure(50), target_bound=2.0, random_state=1, row_norm=1.0),
+    PoissonRegression(
+        Pure(50), target_bound=2.0, slope_bound=2.0, random_state=1, row_norm=1.0
+    ),
 ]
 
 

@@ -12,10 +12,11 @@ import pytest
 from confide.mechanisms.intervals import moments as rules
 from confide.mechanisms.intervals.moments import (
     MomentRelease,
+    add_noise,
     bounds_at,
     effective_length,
-    largest_contribution,
 )
+from confide.noise import Entropy
 from confide.objectives import Clipped, Logistic, Objective, Poisson
 from confide.privacy import Neighbours, Zcdp
 
@@ -28,6 +29,7 @@ POINTS = [
     np.array([0.5, -0.4, 0.1, -3.0]),
     np.array([1.5, 0.2, -0.7, 2.0]),
     np.array([0.0, 0.0, 0.0, 5.0]),
+    np.array([0.3, 0.1, -0.2, 4.0]),
 ]
 HEIGHTS = np.full(3, 1 / math.sqrt(3))
 
@@ -64,17 +66,24 @@ def largest_seen(name, theta, heights, weight):
     return found
 
 
-@pytest.mark.parametrize("heights", [None, HEIGHTS], ids=["ball", "box"])
-@pytest.mark.parametrize("theta", POINTS, ids=["low", "high", "level"])
-@pytest.mark.parametrize("name", CASES)
-def test_no_record_contributes_more(name, theta, heights):
+def check(name, theta, heights):
+    """Hold the records against what the released moments say that they paid for."""
     target = objective(name)
-    release = MomentRelease(heights=heights)
-    fixed = release.calibrate(target, Zcdp(1), Neighbours.ADD_REMOVE)
-    length = effective_length(target, theta, heights)
-    weight = fixed.weight(length)
-    bound = largest_contribution(target, weight, length) * NORM**2
-    assert largest_seen(name, theta, heights, weight) <= bound * (1 + 1e-9)
+    fixed = MomentRelease(heights=heights).calibrate(target, Zcdp(1), Neighbours.ADD_REMOVE)
+    nothing = np.zeros((len(theta), len(theta)))
+    found = add_noise(fixed, theta, nothing, nothing, Entropy.seeded(1))
+    numbers = len(theta) * (len(theta) + 1)
+    paid = found.curvature_deviation / fixed.parts[0].deviation(numbers)
+    weight = found.curvature_deviation / found.scatter_deviation
+    assert largest_seen(name, theta, heights, weight) <= paid * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("heights", [None, HEIGHTS], ids=["ball", "box"])
+@pytest.mark.parametrize("theta", POINTS, ids=["low", "high", "level", "raised"])
+@pytest.mark.parametrize("name", CASES)
+def test_no_record_contributes_more_than_was_paid_for(name, theta, heights):
+    check(name, theta, heights)
+    length = effective_length(objective(name), theta, heights)
     assert length <= float(np.linalg.norm(theta))
 
 
@@ -86,15 +95,14 @@ def test_the_highest_mean_of_a_count_is_nearly_attained():
     assert most == pytest.approx(max(highest, 0.0), abs=1e-9)
 
 
-def test_a_forgotten_constant_entry_turns_the_check_red(monkeypatch):
-    theta, name = POINTS[1], "poisson"
-    target = objective(name)
+@pytest.mark.parametrize("heights", [None, HEIGHTS], ids=["ball", "box"])
+def test_a_forgotten_constant_entry_turns_the_check_red(monkeypatch, heights):
+    """The release takes margins of the other columns alone for all of them."""
+    whole = rules.effective_length
 
-    def forgetful(objective, theta, heights=None):
-        return float(np.linalg.norm(theta[:-1])) * 0.5
+    def without_constant(objective, theta, heights=None):
+        return whole(objective, np.append(theta[:-1], 0.0), heights)
 
-    monkeypatch.setattr(rules, "effective_length", forgetful)
-    fixed = MomentRelease().calibrate(target, Zcdp(1), Neighbours.ADD_REMOVE)
-    length = rules.effective_length(target, theta)
-    bound = largest_contribution(target, fixed.weight(length), length) * NORM**2
-    assert largest_seen(name, theta, None, fixed.weight(length)) > bound
+    monkeypatch.setattr(rules, "effective_length", without_constant)
+    with pytest.raises(AssertionError):
+        check("poisson", POINTS[3], heights)

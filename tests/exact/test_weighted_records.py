@@ -284,7 +284,7 @@ def test_a_weighted_objective_refuses_rows_without_weights():
     found = ObjectivePerturbation().calibrate(target, Pure(1), ADD)
     rows = bound_rows(np.eye(2), np.ones(2), 2.0, 0.0)
     found.check_rows(rows.weighed(1.0))
-    with pytest.raises(ValueError, match="weighed by their lengths"):
+    with pytest.raises(ValueError, match="with weights"):
         found.check_rows(rows)
 
 

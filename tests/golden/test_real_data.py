@@ -46,7 +46,9 @@ def test_adult_error_with_defaults(adult, budget, most):
     assert X.shape[1] == 105
     errors = [
         np.mean(
-            LogisticRegression(budget, random_state=s).fit(X, target).predict(there)
+            LogisticRegression(budget, random_state=s, row_norm=1.0)
+            .fit(X, target)
+            .predict(there)
             != truth
         )
         for s in range(4)
@@ -63,7 +65,7 @@ def test_adult_by_two_looks_needs_half_of_the_coefficients(adult):
     errors, sizes = [], []
     for seed in range(4):
         model = LogisticRegression(
-            Approx(1, 1e-6), l1=5.0, mechanism="adaptive", random_state=seed
+            Approx(1, 1e-6), l1=5.0, mechanism="adaptive", random_state=seed, row_norm=1.0
         ).fit(X, target)
         errors.append(np.mean(model.predict(there) != truth))
         sizes.append(len(model.selected_))
@@ -145,7 +147,9 @@ def test_poisson_keeps_most_of_the_deviance_reduction(data_folder):
 def test_more_than_two_classes():
     X, y = load_digits(return_X_y=True)
     X = X / 16 / 8
-    model = LogisticRegression(Approx(8, 1e-5), random_state=0).fit(X[::2], y[::2])
+    model = LogisticRegression(Approx(8, 1e-5), random_state=0, row_norm=1.0).fit(
+        X[::2], y[::2]
+    )
     assert model.score(X[1::2], y[1::2]) > 0.7
     assert model.release_.value.shape == (10, 65)
 

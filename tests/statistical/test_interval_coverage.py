@@ -43,14 +43,29 @@ NUMBERS = np.clip(SCORE / 3 + RNG.normal(size=60) / 4, -1, 1)
 COUNTS = RNG.poisson(np.exp(SCORE / 2)).clip(0, 6).astype(float)
 SIGNS = 2 * LABELS - 1
 CASES = [
-    (LogisticRegression(Pure(2), classes=[0, 1], l2=20.0), LABELS),
-    (LogisticRegression(Approx(1, 1e-6), classes=[0, 1], l2=20.0), LABELS),
-    (LogisticRegression(Zcdp("0.1"), classes=[0, 1], l2=40.0), LABELS),
-    (LogisticRegression(Zcdp(1), classes=[0, 1], l2=20.0, neighbours="add-remove"), LABELS),
-    (LogisticRegression(Zcdp(1), classes=[0, 1], l2=200.0, mechanism="output"), LABELS),
-    (LinearSVC(Approx(2, 1e-6), classes=[0, 1], l2=20.0), LABELS),
-    (LinearRegression(Approx(2, 1e-6), target_bound=1.0, l2=20.0), NUMBERS),
-    (PoissonRegression(Zcdp(2), target_bound=6.0, slope_bound=4.0, l2=100.0), COUNTS),
+    (LogisticRegression(Pure(2), classes=[0, 1], l2=20.0, row_norm=1.0), LABELS),
+    (LogisticRegression(Approx(1, 1e-6), classes=[0, 1], l2=20.0, row_norm=1.0), LABELS),
+    (LogisticRegression(Zcdp("0.1"), classes=[0, 1], l2=40.0, row_norm=1.0), LABELS),
+    (
+        LogisticRegression(
+            Zcdp(1), classes=[0, 1], l2=20.0, neighbours="add-remove", row_norm=1.0
+        ),
+        LABELS,
+    ),
+    (
+        LogisticRegression(
+            Zcdp(1), classes=[0, 1], l2=200.0, mechanism="output", row_norm=1.0
+        ),
+        LABELS,
+    ),
+    (LinearSVC(Approx(2, 1e-6), classes=[0, 1], l2=20.0, row_norm=1.0), LABELS),
+    (LinearRegression(Approx(2, 1e-6), target_bound=1.0, l2=20.0, row_norm=1.0), NUMBERS),
+    (
+        PoissonRegression(
+            Zcdp(2), target_bound=6.0, slope_bound=4.0, l2=100.0, row_norm=1.0
+        ),
+        COUNTS,
+    ),
 ]
 LOSSES = {
     LogisticRegression: (Logistic(), SIGNS),

@@ -44,6 +44,7 @@ def shown_width(plan, share, seed):
         mechanism=plan.mechanism,
         intervals=share,
         random_state=seed,
+        row_norm=1.0,
         **BOUNDS[plan.model],
         **labels,
     ).fit(*simulate(plan, seed))

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +34,9 @@ from confide import (
     Schema,
     Target,
 )
-from confide.data import EntryBounds, open_table
-from confide.errors import ConfideError
-from confide.estimators._readings import InParts, PrepareChunk
+from confide.data import BatchSource, CaseWeights, EntryBounds, open_table
 from confide.estimators._spec import Bounding
+from support.bounded_rows import Given, read
 
 BUDGET = Approx(1, "1e-6")
 COLUMNS = (
@@ -53,7 +53,22 @@ TARGETS = {
     "digits": Target("target", labels=(0, 1), missing="drop"),
     "amount": Target("target", lower=-5, upper=5, missing="drop"),
 }
-WEIGHED = Bounding(1.0, 0.3, most=0.6)
+AGE, SCORE, *OTHERS = COLUMNS
+SCHEMAS = {
+    "words": Schema(COLUMNS, TARGETS["words"]),
+    "digits": Schema(
+        tuple(OTHERS),
+        TARGETS["digits"],
+        terms=("bs(seen, df=4)", "town:grade", "grade:smokes", "smokes:poly(seen, 2)"),
+        case_weights=CaseWeights("age", 50, classes={"1": 2}, missing="drop"),
+        offset=SCORE,
+    ),
+    "amount": Schema(
+        COLUMNS,
+        TARGETS["amount"],
+        terms=("bs(age, df=4)", "poly(score, 3)", "town:age", "town:grade:smokes", "seen"),
+    ),
+}
 BOUNDS = (
     Bounding(1.0, 0.3),
     Bounding(3.0, 0.1, most=0.5),
@@ -107,10 +122,6 @@ def cells(rng: random.Random, target: str, *, odd: bool) -> tuple[Any, ...]:
     )
 
 
-Given = tuple[Any, Any, Any]
-"""A model, and what is passed to its fit: the table and the target."""
-
-
 @dataclass(frozen=True)
 class Source:
     """A kind of table: how a record is made, and how records become what is passed."""
@@ -122,13 +133,13 @@ class Source:
 
 def with_schema(target: str) -> Any:
     kind = LinearRegression if target == "amount" else LogisticRegression
-    return kind(BUDGET, schema=Schema(COLUMNS, TARGETS[target]))
+    return kind(BUDGET, schema=SCHEMAS[target])
 
 
 def bare(target: str) -> Any:
     if target == "amount":
-        return LinearRegression(BUDGET, target_bound=5)
-    return LogisticRegression(BUDGET, classes=list(TARGETS[target].labels))
+        return LinearRegression(BUDGET, target_bound=5, row_norm=1.0)
+    return LogisticRegression(BUDGET, classes=list(TARGETS[target].labels), row_norm=1.0)
 
 
 def objects(records: list[Any]) -> pd.DataFrame:
@@ -354,6 +365,14 @@ def as_dask_frame(records: list[Any], target: str, folder: Path) -> Given:
     return with_schema(target), frame, None
 
 
+def as_batches(records: list[Any], target: str, folder: Path) -> Given:
+    cuts = range(0, max(1, len(records)), 2)
+    frames = [objects(records[cut : cut + 2]) for cut in cuts]
+    half = len(frames) // 2
+    parts = tuple(partial(iter, some) for some in (frames[:half], frames[half:]))
+    return with_schema(target), BatchSource(NAMES, parts, batch_rows=1), None
+
+
 def as_dask_array(records: list[Any], target: str, folder: Path) -> Given:
     import dask.array as da
 
@@ -380,62 +399,8 @@ SOURCES = {
     "parquet in pieces": Source(fitting, as_row_groups),
     "dask frame": Source(cells, as_dask_frame),
     "dask array": Source(entries, as_dask_array),
+    "batches": Source(cells, as_batches),
 }
-
-
-# -------------------------------------------------------------------------- what is read
-
-
-def read(given: Given, bounding: Any, *, swept: bool = True) -> list[bytes] | None:
-    """Return every row as it is bounded, with its target; None where it is refused.
-
-    A table in parts is ``swept`` as a fit does, or else read once, piece by piece.
-    """
-    model, X, y = given
-    try:
-        spec = model._spec()
-        reading = model._read(spec, X, y)
-        bounds = WEIGHED if model.schema is not None else bounding
-        if isinstance(reading, InParts) and not swept:
-            held = list(_pieces(reading, bounds))
-        else:
-            held = [reading.enclose(bounds)]
-    except ConfideError:
-        return None
-    return [row for rows in held for row in _rows(rows, reading.task.codings[-1])]
-
-
-def _pieces(reading: InParts, bounds: Any) -> Iterator[Any]:
-    split = reading.split
-    prepare = PrepareChunk(split, reading.task.read, bounds, reading.width)
-    for source in reading.table.sources(split.schema, target=not split.beside):
-        yield from map(prepare, source.read())
-
-
-def _rows(read_rows: Any, code: Callable[[Any], Any]) -> list[bytes]:
-    rows = read_rows.with_target(code)
-    found: list[bytes] = rows.sum(_lines)[0]
-    if hasattr(rows, "plain"):
-        features, target = rows.plain()
-        dense = features.toarray() if sparse.issparse(features) else features
-        found = [a + b for a, b in zip(found, _bytes(dense, target), strict=True)]
-    return found
-
-
-def _lines(block: Any) -> tuple[list[bytes]]:
-    features = block.features.toarray()
-    if block.factor is not None:
-        features = features * block.factor[:, None]
-    if block.weight is not None:
-        features = np.column_stack([features, block.weight])
-    return (_bytes(features, block.target),)
-
-
-def _bytes(features: Any, target: Any) -> list[bytes]:
-    # −0 and 0 are the same number.
-    whole = np.asarray(features, np.float64) + 0.0
-    labels = np.asarray(target, np.float64) + 0.0
-    return [x.tobytes() + y.tobytes() for x, y in zip(whole, labels, strict=True)]
 
 
 def is_one_more(without: list[bytes], with_it: list[bytes]) -> bool:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from confide import (
     SparseLinearRegression,
     Target,
 )
+from confide.data import BatchSource, CaseWeights
 from confide.data.tables.files import open_table
 from confide.mechanisms import DpAdmm, MomentumDescent, MpAdmm, ProximalSgd, SsAdmm
 from confide.mechanisms.published import PublishedMpAdmm
@@ -51,6 +53,20 @@ SCHEMA = Schema(
     Target("ill", labels=("no", "yes"), missing="drop"),
     name="people",
 )
+
+
+TERMS = Schema(
+    (
+        *SCHEMA.columns,
+        Number("weight", 30, 120, range="private"),
+    ),
+    SCHEMA.target,
+    name="people",
+    terms=("bs(age, df=4)", "sex:smokes", "poly(weight, 2)", "sex:age", "seen"),
+    case_weights=CaseWeights("counts", 5, classes={"yes": 2}, missing="drop"),
+    offset=Number("months", 1, 24, transform="log"),
+)
+"""Terms of every kind, weights and an offset; one range is bought."""
 
 
 def numbers(seed=0, rows=ROWS):
@@ -80,6 +96,9 @@ def people(seed=0, rows=ROWS):
     table["ill"] = np.where(table["age"] + 20 * table["smokes"] > 60, "yes", "no")
     for name in ("age", "sex", "seen", "ill"):
         table.loc[rng.random(rows) < 0.1, name] = None
+    table["weight"] = rng.normal(75, 15, rows).round(1)
+    table["counts"] = rng.choice([-1, 0, 0.5, 1, 3, 9, np.nan], rows)
+    table["months"] = rng.choice([0, 1, 6, 24, 99, np.nan], rows)
     return table
 
 
@@ -100,6 +119,8 @@ class Case:
 def _case(
     kind: Any, target: str, *, picks: bool = False, within: float = 1e-10, **settings: Any
 ) -> Case:
+    if kind is not SparseLinearRegression:
+        settings["row_norm"] = 1.0
     model = kind(settings.pop("budget", BUDGET), random_state=7, **settings)
     return Case(model, target, picks, within)
 
@@ -162,9 +183,10 @@ OTHERS = {
 }
 CASES = BY_MECHANISM | OTHERS
 MULTI = MultiResponseRegression(
-    BUDGET, mechanism=MpAdmm(steps=3), target_bound=2, random_state=7
+    BUDGET, mechanism=MpAdmm(steps=3), target_bound=2, random_state=7, row_norm=1.0
 )
 FILES = ("parquet file", "parquet folder", "parquet pattern", "csv file", "csv pattern")
+FILES += ("batches",)
 COLLECTIONS = ("frame", "frame and column", "array", "csr array", "uneven array")
 SOURCES = (*FILES, *COLLECTIONS)
 EDGES = (0, 90, 90, 91, 200, ROWS)
@@ -186,8 +208,21 @@ def written(table: pd.DataFrame, folder: Path) -> Path:
     return folder
 
 
+def batches_of(path: Path) -> Any:
+    """Yield a file in batches of forty rows, of Arrow and of pandas by turns."""
+    from pyarrow import parquet
+
+    for place, batch in enumerate(parquet.ParquetFile(path).iter_batches(40)):
+        yield batch if place % 2 else batch.to_pandas()
+
+
 def opened(source: str, folder: Path, cluster: Any = None) -> Any:
     """Open files of some kind."""
+    if source == "batches":
+        paths = sorted((folder / "some").iterdir())
+        names = tuple(pd.read_parquet(paths[0]).columns)
+        parts = tuple(partial(batches_of, path) for path in paths)
+        return BatchSource(names, parts, cluster=cluster, batch_rows=30)
     name = {
         "parquet file": "whole.parquet",
         "parquet folder": "some",

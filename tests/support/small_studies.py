@@ -114,3 +114,21 @@ def hurry(cell, seed):
 
 SLOW = register(Study("slow", "Slow", "Nobody", slow_grid, slow, same))
 HURRIED = replace(SLOW, run=hurry)
+
+
+def parts_grid(quick):
+    means = (0, 10, 20) if quick else range(0, 60, 10)
+    return [{"mean": m, "part": p} for m in means for p in range(1 if quick else 10)]
+
+
+def parted(cell, seed):
+    drawn = generator(seed).normal(cell["mean"], 3.0, size=(2, 100)).mean(axis=1)
+    return [
+        {"kind": kind, "value": value, "tenth": value / 10}
+        for kind, value in zip(("first", "second"), drawn, strict=True)
+    ]
+
+
+PARTS = register(
+    Study("parts", "Parts", "Nobody", parts_grid, parted, same, repetition=("part",))
+)

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, TypeAlias, assert_never, get_args, ge
 
 from confide._registry import Registry
 from confide.errors import InvalidParameter
-from confide.privacy.budgets import Approx, Budget, Pure, Zcdp, group_delta
+from confide.privacy.budgets import Approx, Budget, Pure, Zcdp, fraction_of, group_delta
 from confide.privacy.guarantee import Neighbours
 from confide.privacy.rounding import round_down, round_up
 
@@ -191,7 +191,7 @@ def _types(kind: type[Any]) -> dict[str, Any]:
 def _read(kind: Any, value: Any) -> Any:
     """Return a field in its type; fractions are written as text, numbers are not."""
     if kind is Fraction and isinstance(value, str):
-        return Fraction(value)
+        return fraction_of(value)
     if kind is float and isinstance(value, int | float | str) and value is not True:
         return float(value)
     if kind in (Fraction, float):
@@ -243,3 +243,16 @@ def check_sampling(event: KnownEvent, neighbours: Neighbours) -> None:
         raise InvalidParameter(
             "events", f"{proved} batches in a charge for {neighbours}", event.sampling
         )
+
+
+def larger_events(
+    first: Sequence[Event], second: Sequence[Event], budget: Budget
+) -> tuple[Event, ...]:
+    """Return events that dominate each of two alternatives, both within a budget.
+
+    A record takes part in one of them only: docs/proofs/evaluation.md#holdout-exact.
+    """
+    shifts = whole_shift(first), whole_shift(second)
+    if shifts[0] is not None and shifts[1] is not None:
+        return (GaussianEvent(max(shifts[0], shifts[1])),)
+    return (event_of(budget),)

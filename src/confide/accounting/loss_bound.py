@@ -252,6 +252,11 @@ def gaussian_left(
     return low
 
 
+def grown_delta(delta: float, epsilon: float) -> float:
+    """Return e^ε times delta, or 1, which bounds any chance, where e^ε is no double."""
+    return math.exp(epsilon) * delta if epsilon <= LARGEST_EXPONENT else 1.0
+
+
 def pure_left(epsilon: float, delta: float, mu: float) -> float:
     """Return the largest pure epsilon that fits beside a shift; 0 if there is none.
 
@@ -293,7 +298,8 @@ def _below_steps(grid: Array, heights: Array, epsilon: float, mu: float) -> floa
     """
     plain, plain_error = _chances(grid, epsilon, mu, mu / 2)
     tilted, tilted_error = _chances(grid, epsilon, mu, -mu / 2)
-    rise = np.expm1(np.diff(grid))
+    with np.errstate(over="ignore"):
+        rise = np.expm1(np.diff(grid))
     odds = np.exp(np.minimum(epsilon - grid[:-1], LARGEST_EXPONENT))
     gain = odds * np.diff(tilted) - np.diff(plain)
     wrong = odds * (tilted_error[1:] + tilted_error[:-1])

@@ -69,12 +69,15 @@ def spherical_delta(
     top = float(logs.max())
     least = np.exp(np.minimum(logs[1:], logs[:-1]) - top)
     total = float(np.sum(least * np.diff(whole)))
+    if not total > 0:
+        return 1.0  # budgets so large that all underflows: nothing is promised
     places = first + (shift - first) * np.linspace(0.0, 1.0, CELLS + 1) ** 2
     places[-1] = shift
     widths = np.diff(places)
     most = np.exp(_cell_tops(_log_density(places, dimension, shift, beside), widths) - top)
     losses = places[1:] if chords is None else np.interp(places[1:], knots, values)
-    gains = np.maximum(-np.expm1(epsilon - losses), 0.0) + ERROR * (1 + shift)
+    gains = np.maximum(-np.expm1(np.minimum(epsilon - losses, 1.0)), 0.0)
+    gains += ERROR * (1 + shift)
     found = float(np.sum(most * widths * gains))
     return min(1.0, round_up(found / total * (1 + ERROR * dimension)))
 

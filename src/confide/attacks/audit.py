@@ -11,6 +11,7 @@ from confide._types import Array
 from confide.accounting import as_pure
 from confide.attacks.exact_loss import Records, exact_pair, hockey_stick, max_log_ratio
 from confide.data import bound_rows
+from confide.data.schema.case_weights import Cases
 from confide.mechanisms import Calibration, ObjectivePerturbation
 from confide.noise import Entropy, RoundNoise
 from confide.objectives import Objective
@@ -143,8 +144,10 @@ def black_box_finding(
 
     def observe(features: Array) -> Array:
         rows = bound_rows(features, np.ones(1), objective.reach, 0.0)
-        if objective.weighted:
+        if objective.longest_row is not None:
             rows = rows.weighed(objective.row_norm)
+        if objective.case_weights:
+            rows = rows.with_cases(Cases(weight=np.ones(1)))
         seen = []
         for _ in range(runs):
             value = calibration.release([rows], entropy).value

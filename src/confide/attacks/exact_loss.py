@@ -13,6 +13,7 @@ import numpy as np
 from confide._types import Array
 from confide.data import bound_rows
 from confide.data.rows.in_memory import HEAVIEST
+from confide.data.schema.case_weights import Cases
 from confide.errors import InvalidParameter
 from confide.noise import RoundNoise
 from confide.objectives import L1, Box, Multinomial, Objective, sum_zero_basis
@@ -24,11 +25,15 @@ SPAN_POINTS, SPAN_ROUNDS = 129, 3
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """A few made-up records, each counted ``times`` over."""
+    """A few made-up records, each counted ``times`` over, a weight of its own included.
+
+    ``offset`` is added to their margins.
+    """
 
     features: Array
     target: Array
     times: Array
+    offset: Array | None = None
 
     @classmethod
     def of(cls, features: object, target: object, times: object = 1.0) -> "Records":
@@ -38,14 +43,22 @@ class Records:
         x = x.reshape(len(y), -1) if len(y) else x.reshape(0, max(1, x.shape[-1]))
         return cls(x, y, np.broadcast_to(np.asarray(times, dtype=np.float64), y.shape))
 
-    def plus(self, features: object, target: float) -> "Records":
+    @property
+    def offsets(self) -> Array:
+        """What is added to the margin of every record."""
+        return np.zeros(len(self.target)) if self.offset is None else self.offset
+
+    def plus(
+        self, features: object, target: float, times: float = 1.0, offset: float = 0.0
+    ) -> "Records":
         """Return the same records and one more."""
         row = np.asarray(features, dtype=np.float64).reshape(1, -1)
         kept = self.features if len(self.target) else np.zeros((0, row.shape[1]))
         return Records(
             np.vstack([kept, row]),
             np.append(self.target, target),
-            np.append(self.times, 1.0),
+            np.append(self.times, times),
+            np.append(self.offsets, offset),
         )
 
 
@@ -161,8 +174,9 @@ def _gradient_and_determinant(
     diagonal = np.broadcast_to(objective.ridge, grid.shape).copy()
     corner = np.zeros(len(grid))
     counted = records.times * _weights(objective, records.features)
-    for x, y, times in zip(records.features, records.target, counted, strict=True):
-        margin = grid @ x
+    cells = (records.features, records.target, counted, records.offsets)
+    for x, y, times, offset in zip(*cells, strict=True):
+        margin = grid @ x + offset
         label = np.full_like(margin, y)
         pull += times * objective.loss.slope(margin, label)[:, None] * x
         curvature = times * objective.loss.curvature(margin, label)
@@ -176,7 +190,7 @@ def _gradient_and_determinant(
 
 def _weights(objective: Objective, features: Array) -> Array:
     """Return how often records count."""
-    if not objective.weighted:
+    if objective.longest_row is None:
         return np.ones(len(features))
     lengths = np.linalg.norm(features, axis=1)
     return objective.row_norm / np.maximum(lengths, objective.row_norm / HEAVIEST)
@@ -189,7 +203,8 @@ def _of_scores(
     pull = grid * objective.ridge
     curvature = np.zeros((len(grid), 2, 2)) + np.diag(objective.ridge)
     basis = sum_zero_basis(loss.classes)
-    for (x,), y, times in zip(records.features, records.target, records.times, strict=True):
+    counted = records.times * _weights(objective, records.features)
+    for (x,), y, times in zip(records.features, records.target, counted, strict=True):
         slope, chances = loss.slope_and_chances(grid * x, np.full(len(grid), y))
         pull += times * x * slope
         mean = chances @ basis
@@ -273,11 +288,14 @@ def _ends_by_solver(
     else:
         angles = np.linspace(0, 2 * np.pi, 64, endpoint=False)
         pulls = reach * np.column_stack([np.cos(angles), np.sin(angles)])
-    which = np.repeat(np.arange(len(records.target)), records.times.astype(np.intp))
+    times = np.ceil(records.times).astype(np.intp)
+    which = np.repeat(np.arange(len(records.target)), times)
     columns = objective.dimension // objective.responses
     features = records.features[which] if len(which) else np.zeros((1, columns))
     target = records.target[which] if len(which) else np.ones(1)
     rows = bound_rows(features, target, 1e100, 0.0)
-    if objective.weighted:
+    if objective.longest_row is not None:
         rows = rows.weighed(objective.row_norm)
+    if len(which) and records.offsets.any():
+        rows = rows.with_cases(Cases(offset=records.offsets[which]))
     return np.array([minimise(objective, rows, b + tilt, 1e-6).theta for b in pulls])

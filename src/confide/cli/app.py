@@ -1,10 +1,13 @@
 """The commands and their exit codes.
 
 Exit codes: 0 done; 1 a defect of confide, or a study with gaps; 2 wrong use or bad
-input; 3 a ledger refused; 130 a fit or a study was interrupted.
+input; 3 a ledger refused; 4 a release was paid for and is elsewhere than asked; 130 and
+143 a command was interrupted.
 """
 
+import os
 import sys
+import traceback
 from typing import Annotated, NoReturn
 
 import typer
@@ -14,19 +17,25 @@ from confide import __version__
 from confide.cli.audit import audits
 from confide.cli.budget import budget
 from confide.cli.demo import demo
+from confide.cli.describe import describe
 from confide.cli.fit import fit
+from confide.cli.infer import infer
 from confide.cli.list import list_parts
 from confide.cli.output import console, err_console, name_options
 from confide.cli.plan import plan
 from confide.cli.predict import predict
 from confide.cli.ranges import ranges
+from confide.cli.recover import recover
 from confide.cli.report import report
 from confide.cli.reproduce import reproduce_study
 from confide.cli.schema import schemas
+from confide.cli.score import score
+from confide.cli.screen import spell_what_cannot_be_printed
 from confide.errors import (
     BudgetExceeded,
     ClaimedGuarantee,
     ConfideError,
+    LooseBudget,
     MixedNeighbours,
     NotSolved,
     TamperedLedger,
@@ -36,13 +45,15 @@ app = typer.Typer(
     help="Private linear models with error bars.",
     epilog="Example to begin with: [bold]confide demo[/bold]\n\n"
     "Exit codes: 0 done, 1 a defect of confide or a study with gaps, 2 wrong use "
-    "or bad input, 3 a ledger refused, 130 a fit or a study was interrupted.",
+    "or bad input, 3 a ledger refused, 4 a release was paid for and is elsewhere than "
+    "asked, 130 or 143 a command was interrupted.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-for command in (demo, ranges, fit, predict, plan, budget, report):
+COMMANDS = (demo, ranges, describe, fit, infer, predict, score, plan, budget, recover)
+for command in (*COMMANDS, report):
     app.command()(command)
 app.add_typer(audits, name="audit")
 app.command("reproduce")(reproduce_study)
@@ -67,14 +78,31 @@ def _top(
 
 def main() -> None:
     """Run the command line; errors of use end in one sentence, never in a traceback."""
+    spell_what_cannot_be_printed()
     try:
         app(prog_name="confide")
     except (BudgetExceeded, MixedNeighbours, TamperedLedger) as error:
         _complain("refused", error, 3)
     except NotSolved as error:
         _complain("defect, please report it", error, 1)
-    except (ConfideError, ClaimedGuarantee, OSError) as error:
+    except (ConfideError, ClaimedGuarantee, LooseBudget, OSError) as error:
         _complain("error", error, 2)
+    except MemoryError:
+        _complain("error", ConfideError("this takes more memory than there is."), 2)
+    except Exception as error:  # noqa: BLE001 - its message may quote a record
+        _complain("defect, please report it", ConfideError(_place_of(error)), 1)
+
+
+def _place_of(error: Exception) -> str:
+    """Say where something went wrong; what an unexpected error says may be a value."""
+    if os.environ.get("CONFIDE_TRACEBACK"):
+        traceback.print_exception(error)
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    kind, place = type(error).__name__, f"{os.path.basename(last.filename)}:{last.lineno}"  # noqa: PTH119
+    return (
+        f"{kind} at {place}. CONFIDE_TRACEBACK=1 shows all of it, which may hold values of "
+        "records."
+    )
 
 
 def _complain(kind: str, error: Exception, code: int) -> NoReturn:

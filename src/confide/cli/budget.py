@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -15,6 +16,7 @@ from confide.cli.output import (
     console,
     limit_command,
     open_ledger,
+    print_anchor,
     print_json,
     print_table,
     read_budget,
@@ -45,48 +47,47 @@ def budget(
     ] = None,
     entries: Annotated[bool, typer.Option(help="Show every entry.")] = False,
     verify: Annotated[bool, typer.Option(help="Check the chain of entries.")] = False,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            help="Anchor of an earlier day, or a model file that holds one: check that "
+            "nothing is missing since, and show what came after it."
+        ),
+    ] = None,
+    backup: Annotated[
+        Path | None, typer.Option(help="Copy the book to a new file, whole and checked.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what has been spent, by whom and on what; or set the limit of a dataset.
 
     Example: [bold]confide budget budget.db --dataset adult --epsilon 3 --delta 1e-5[/bold]
     """
-    numbers = any(part is not None for part in (epsilon, delta, rho))
-    setting = numbers or neighbours is not None or earlier is not None
-    if setting and not dataset:
-        raise InvalidParameter(
-            "--dataset",
-            "named when a limit or its neighbours are set",
-            dataset,
-            "It is the name at the beginning of the schema.",
-        )
-    new = read_budget(epsilon, delta, rho) if numbers else None
-    book = confide.Ledger.open(ledger) if numbers else open_ledger(ledger)
-    if new is None and dataset and dataset not in book.datasets():
-        raise _unknown(ledger, dataset, book.datasets())
-    if setting:
-        others = book.datasets()
-        before = book.account(dataset).limit if dataset in others else None
-        limit = book.account(dataset).limit if new is None else new
-        book.set_limit(dataset, limit, neighbours=neighbours, earlier=earlier)
-        if not as_json:
-            _mention(dataset, limit, before, others)
+    book = _opened(
+        ledger, dataset, (epsilon, delta, rho), neighbours, earlier, quiet=as_json
+    )
     checked = book.verify() if verify else None
+    later = None if since is None else book.since(_anchor(since))
+    copied = None if backup is None else book.backup(backup)
     names = (dataset,) if dataset else book.datasets()
     accounts = [book.account(name) for name in names]
-    listed = book.entries(dataset or None) if entries else ()
+    listed = book.entries(dataset or None) if entries else later or ()
     if as_json:
         print_json(
             {
                 "accounts": [_account_record(account) for account in accounts],
                 "entries": [_entry_record(entry) for entry in listed],
                 "verified": checked,
+                "anchor": book.anchor(),
+                "since": None if later is None else len(later),
+                "backup": None if backup is None else str(backup),
             }
         )
         return
     if not accounts:
         console.print(
             f"No dataset has a limit yet. Set one: {limit_command(ledger, 'people')}",
+            markup=False,
             soft_wrap=True,
         )
     else:
@@ -123,6 +124,58 @@ def budget(
         )
     if checked is not None:
         console.print(f"\n{checked} entries verified.")
+    if later is not None:
+        console.print(
+            f"\nThe book holds all that it held then; entries since: {len(later)}."
+        )
+    if copied is not None:
+        console.print(f"\nCopied to {backup}; never charge a copy.", markup=False)
+    console.print()
+    print_anchor(book.anchor())
+
+
+def _opened(
+    ledger: str,
+    dataset: str,
+    limit_parts: tuple[str | None, str | None, str | None],
+    neighbours: str | None,
+    earlier: str | None,
+    *,
+    quiet: bool,
+) -> confide.Ledger:
+    """Open the book, and set the limit of a dataset where one is given."""
+    numbers = any(part is not None for part in limit_parts)
+    setting = numbers or neighbours is not None or earlier is not None
+    if setting and not dataset:
+        raise InvalidParameter(
+            "--dataset",
+            "named when a limit or its neighbours are set",
+            dataset,
+            "It is the name at the beginning of the schema.",
+        )
+    new = read_budget(*limit_parts) if numbers else None
+    book = confide.Ledger.open(ledger) if numbers else open_ledger(ledger)
+    if new is None and dataset and dataset not in book.datasets():
+        raise _unknown(ledger, dataset, book.datasets())
+    if setting:
+        others = book.datasets()
+        before = book.account(dataset).limit if dataset in others else None
+        limit = book.account(dataset).limit if new is None else new
+        book.set_limit(dataset, limit, neighbours=neighbours, earlier=earlier)
+        if not quiet:
+            _mention(dataset, limit, before, others)
+    return book
+
+
+def _anchor(text: str) -> str:
+    """Return an anchor as it is given, or the one that a model file holds."""
+    if not Path(text).exists():
+        return text
+    anchor = getattr(confide.load_model(text), "anchor_", None)
+    if anchor is None:
+        must = "an anchor, or a model file that was paid for by a ledger"
+        raise InvalidParameter("--since", must, text)
+    return str(anchor)
 
 
 def _mention(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +10,8 @@ import typer
 from rich.markup import escape
 
 import confide
+from confide.cli.charge import announce_charge, relation_for
+from confide.cli.delivery import Delivery
 from confide.cli.output import (
     AsJson,
     Delta,
@@ -17,32 +20,40 @@ from confide.cli.output import (
     Level,
     Rho,
     WithIntervals,
-    check_new_file,
     check_plot_file,
     console,
     either,
     limit_command,
     open_ledger,
+    picture,
     print_charge,
     print_coefficients,
     print_guarantee,
     print_json,
     print_note,
+    print_score,
     read_budget,
     read_intervals,
+    shown_place,
     warn_of_claims,
 )
 from confide.cli.tables import (
     ClusterAddress,
+    Formula,
     ReadMode,
     Streamed,
     TableName,
     Workers,
     check_table,
     open_for_fit,
+    read_schema,
 )
 from confide.errors import InvalidParameter, did_you_mean
 from confide.estimators.catalogue import ESTIMATORS, model_names
+
+PICTURE_ROOM = SCORE_ROOM = 2**20
+SCORE_FILE = "the score file"
+"""Bytes to reserve for a picture."""
 
 
 def fit(
@@ -53,6 +64,7 @@ def fit(
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
+    formula: Formula = None,
     model: Annotated[
         str,
         typer.Option(help=f"{either(model_names())}; from the target if absent"),
@@ -62,7 +74,9 @@ def fit(
     ] = "objective",
     neighbours: Annotated[
         str | None,
-        typer.Option(help="add-remove (default) or replace-one."),
+        typer.Option(
+            help="add-remove or replace-one; if absent that of the ledger, or add-remove."
+        ),
     ] = None,
     intervals: WithIntervals = None,
     level: Level = None,
@@ -85,6 +99,10 @@ def fit(
     ] = None,
     ledger: Annotated[
         str | None, typer.Option(help="Budget book to charge: a file or a database.")
+    ] = None,
+    holdout: Annotated[
+        float | None,
+        typer.Option(help="Share of the rows to score on, for the same budget."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write the model file.")] = None,
     plot: Annotated[
@@ -110,51 +128,116 @@ def fit(
     way = ReadMode(stream, workers, cluster)
     budget = read_budget(epsilon, delta, rho)
     error_bars = read_intervals(intervals, level, intervals_of)
-    public = confide.Schema.from_toml(schema)
+    public, constant = read_schema(schema, formula)
     kind = fitting_kind(model, public)
     book = None if ledger is None else open_to_pay(ledger, public, schema)
-    if out is not None:
-        check_new_file(out)
+    relation = relation_for(book, public.name, neighbours)
     if plot is not None:
         check_plot_file(plot)
-        check_new_file(plot, "--plot")
+    beside = None if out is None or holdout is None else out.with_suffix(".score.json")
+    goods = Delivery(ledger, book)
     settings: dict[str, Any] = {
         "schema": public,
         "mechanism": mechanism,
-        "neighbours": neighbours,
+        "neighbours": relation,
         "intervals": error_bars,
         "ranges": ranges,
         "l2": "auto" if l2 is None else l2,
         "l1": l1,
-        "ledger": book if book is None or out is None else book.with_note(str(out)),
+        "fit_intercept": constant,
+        "ledger": goods.noted(out),
         "random_state": seed,
     }
     settings |= _own_settings(kind, slope_bound, multi_class)
     estimator = kind(budget, **settings)
-    with open_for_fit(table, public, way) as rows, warn_of_claims():
-        estimator.fit(rows)
-    if out is not None:
-        estimator.save(out)
-    summary = estimator.summary()
-    if plot is not None:
-        summary.plot().figure.savefig(plot, dpi=150)
-    if as_json:
-        files = {"out": out, "plot": plot}
-        written = {name: None if at is None else str(at) for name, at in files.items()}
-        print_json({**confide.reporting.summary_record(summary), **written})
-        return
-    payable = error_bars is None and estimator.offers_intervals()
-    _print_release(summary, public, plot, payable=payable)
-    quoted = "" if ledger is None else f" --ledger {ledger}"
-    if book is None:
+
+    def released() -> bool:
+        return hasattr(estimator, "release_")
+
+    with goods.guarded(released):
+        for option, path, room in (
+            ("--out", out, _room(public, schema, error_bars)),
+            ("--plot", plot, PICTURE_ROOM),
+            (SCORE_FILE, beside, SCORE_ROOM),
+        ):
+            if path is not None:
+                goods.reserve(option, path, room)
+        announce_charge(book, public.name, budget, relation)
+        with (
+            goods.fitting(released),
+            open_for_fit(table, public, way) as rows,
+            warn_of_claims(),
+        ):
+            estimator.fit(rows, holdout=holdout)
+        written = scored = None
+        if out is not None:
+            written = goods.write("--out", estimator.file_content())
+        if beside is not None and hasattr(estimator, "holdout_score_"):
+            found = confide.evaluation.score_content(estimator.holdout_score_)
+            scored = goods.write(SCORE_FILE, found)
+        with goods.printed(estimator.file_content, written):
+            summary = estimator.summary()
+            if plot is not None:
+                drawn = picture(summary.plot().figure, plot)
+                plot = goods.write("--plot", drawn)
+            if as_json:
+                paths = {"out": written, "plot": plot}
+                told = {name: None if at is None else str(at) for name, at in paths.items()}
+                record = confide.reporting.summary_record(summary)
+                record |= _score_records(estimator)
+                print_json({**record, **told, "anchor": estimator.anchor_})
+                return
+            payable = error_bars is None and estimator.offers_intervals()
+            _print_release(summary, public, plot, payable=payable)
+            _print_holdout(estimator)
+            _print_whereabouts(goods, summary, estimator.anchor_, (written, scored))
+
+
+def _print_whereabouts(
+    goods: Delivery,
+    summary: confide.inference.Summary,
+    anchor: str | None,
+    files: tuple[Path | None, Path | None],
+) -> None:
+    """Say where the spending is booked, and where the model and its score are."""
+    quoted, (written, scored) = "", files
+    if goods.book is None:
         console.print("[dim]No ledger was given: this spending is booked nowhere.[/dim]")
     else:
-        account = book.account(public.name)
-        print_charge(summary.guarantee, account)
-    if out is None:
-        console.print("[dim]No --out was given: the model is on this screen only.[/dim]")
-    else:
-        console.print(f"Written to {out}. Next: confide report {out}{quoted}")
+        paid = goods.receipts[-1]
+        print_charge(summary.guarantee, goods.book.account(paid.dataset), anchor)
+        quoted = f" --ledger {shlex.quote(shown_place(goods.place))}"
+    if scored is not None:
+        quoted = f" --score {shlex.quote(str(scored))}{quoted}"
+    if written is not None:
+        at = shlex.quote(str(written))
+        line = f"Written to {written}. Next: confide report {at}{quoted}"
+        console.print(line, markup=False, soft_wrap=True)
+    elif not goods.lost:
+        kept = "" if goods.book is None else ", and in the ledger (confide recover)"
+        print_note(f"No --out was given: the model is on this screen{kept or ' only'}.")
+
+
+def _score_records(estimator: Any) -> dict[str, Any]:
+    """Return the score of held-out rows as plain values, where there is one."""
+    found = getattr(estimator, "holdout_score_", None)
+    return {} if found is None else {"score": confide.evaluation.score_record(found)}
+
+
+def _print_holdout(estimator: Any) -> None:
+    """Print how good the model is on held-out rows, where there are any."""
+    found = getattr(estimator, "holdout_score_", None)
+    if found is not None:
+        console.print("\nOn the rows held out, for the same budget:")
+        print_score(found)
+
+
+def _room(public: confide.Schema, schema: Path, intervals: confide.Intervals | None) -> int:
+    """Return how many bytes a model file may take, from public facts."""
+    labels = public.target.labels or ()
+    lines = (len(public.features) + 1) * (len(labels) if len(labels) > 2 else 1)
+    laws = 0 if intervals is None else 100 * lines * (len(public.features) + 1)
+    return 2**16 + 8 * schema.stat().st_size + 64 * lines + laws
 
 
 def _own_settings(
@@ -202,7 +285,7 @@ def _print_release(
 def _footnote(public: confide.Schema, summary: confide.inference.Summary) -> str:
     """Say how to read the table, and what a fit keeps to itself."""
     notes = []
-    if any(column.coded for column in public.columns):
+    if any(column.coded for column in public.predictors):
         notes.append(
             "A level of a category is shown against the average of its levels; an "
             "undeclared level counts as none."
@@ -241,7 +324,8 @@ def open_to_pay(ledger: str, public: confide.Schema, path: Path) -> confide.Ledg
     if public.name not in book.datasets():
         raise InvalidParameter(
             "name of the schema",
-            f"a dataset with a limit in {ledger}, which has {list(book.datasets())}",
+            f"a dataset with a limit in {shown_place(ledger)}, which has "
+            f"{list(book.datasets())}",
             public.name,
             f"{did_you_mean(public.name, book.datasets())} Set a limit by "
             f"{limit_command(ledger, public.name)} (choose your own numbers).".lstrip(),

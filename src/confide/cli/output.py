@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import io
 import json
-import os
 import re
 import shlex
 import warnings
@@ -18,13 +18,22 @@ from rich.console import Console
 from rich.text import Text
 
 import confide
-from confide.errors import ClaimedGuarantee, ConfideError, InvalidParameter, NoiseChanged
+from confide._files import ReservedFile
+from confide.cli.screen import Screen, visible
+from confide.errors import (
+    ClaimedGuarantee,
+    ConfideError,
+    InvalidParameter,
+    LooseBudget,
+    NoiseChanged,
+    UnrecordedRelease,
+)
 
 _SAME = (
     *("epsilon", "delta", "rho", "l1", "l2", "seed", "out", "model", "mechanism"),
     *("neighbours", "earlier", "rows", "columns", "width", "runs", "dimension", "rate"),
     *("steps", "intervals", "level", "attribute", "scale", "slope_bound"),
-    *("target_bound", "workers", "ranges", "tail"),
+    *("target_bound", "workers", "ranges", "tail", "label", "per"),
 )
 OPTIONS = {
     **{name: f"--{name.replace('_', '-')}" for name in _SAME},
@@ -41,6 +50,7 @@ _PHRASES = (
     (r"set target_bound \([^)]*\), or declare", "declare"),
     (r"\b(slope|target)_bound\b", r"--\1-bound"),
     (r"\bRaise l2\b", "Raise --l2"),
+    (r"\bintervals=True, or a share of the budget like", "--intervals auto, or"),
     (r"\bread the table whole\b", "read the table whole (--no-stream)"),
     (r", or in Python [^)]*\)\)", ""),
 )
@@ -56,8 +66,8 @@ def name_options(error: Exception) -> str:
     return text
 
 
-console = Console(highlight=False)
-err_console = Console(stderr=True, highlight=False)
+console = Screen(highlight=False)
+err_console = Screen(stderr=True, highlight=False)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 Epsilon = Annotated[
@@ -89,6 +99,9 @@ IntervalsOf = Annotated[
 ModelFile = Annotated[
     Path, typer.Argument(help="Model file of a fit.", exists=True, dir_okay=False)
 ]
+SHOWN_WARNINGS = (ClaimedGuarantee, NoiseChanged, LooseBudget, UnrecordedRelease)
+NEEDS_LATEX = ("pgf",)
+"""Kinds of pictures that are drawn by a program that may be absent."""
 UNFOLDED = 4096
 """Columns where there is no terminal to fold lines for."""
 
@@ -101,7 +114,7 @@ def either(names: Sequence[str]) -> str:
 
 def wide_console() -> Console:
     """Return where wide tables go: a terminal folds them, a file or a pipe must not."""
-    return console if console.is_terminal else Console(highlight=False, width=UNFOLDED)
+    return console if console.is_terminal else Screen(highlight=False, width=UNFOLDED)
 
 
 def read_budget(
@@ -120,14 +133,21 @@ def read_budget(
     )
 
 
-def check_new_file(out: Path, option: str = "--out") -> None:
-    """Refuse, before anything is spent, a file that could not or must not be written."""
-    if out.exists():
-        raise InvalidParameter(
-            option, "a new file", str(out), "It exists; remove it first."
-        )
-    if not (out.parent.is_dir() and os.access(out.parent, os.W_OK)):
-        raise InvalidParameter(option, "in a folder that can be written to", str(out))
+def write_new_file(out: Path, text: str, option: str = "--out") -> None:
+    """Write a file that nothing was paid for; one that exists is not replaced."""
+    ReservedFile(out, name=option).write(text.encode())
+
+
+def picture(figure: Any, path: Path) -> bytes:
+    """Return a picture in the kind that the name of a file asks for."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, dpi=150, format=path.suffix.lower().removeprefix("."))
+    return buffer.getvalue()
+
+
+def shown_place(ledger: str | None) -> str:
+    """Return the place of a ledger without the password it may hold."""
+    return str(confide.ledger.redacted(ledger or ""))
 
 
 def check_plot_file(plot: Path) -> None:
@@ -140,7 +160,8 @@ def check_plot_file(plot: Path) -> None:
             "pip install 'confide[plots]', or leave --plot out."
         ) from absent
     kinds = FigureCanvasBase.get_supported_filetypes()
-    if plot.suffix.lower().removeprefix(".") not in kinds:
+    kind = plot.suffix.lower().removeprefix(".")
+    if kind not in kinds or kind in NEEDS_LATEX:
         must = "a picture, like coefficients.png, .svg or .pdf"
         raise InvalidParameter("--plot", must, str(plot))
 
@@ -195,15 +216,18 @@ def open_ledger(ledger: str, dataset: str = "people") -> confide.Ledger:
 def limit_command(ledger: str, dataset: str) -> str:
     """Return the command that sets the limit of a dataset."""
     name = f"--dataset {shlex.quote(dataset)}"
-    return f"confide budget {shlex.quote(ledger)} {name} --epsilon 3 --delta 1e-5"
+    place = shlex.quote(shown_place(ledger))
+    return f"confide budget {place} {name} --epsilon 3 --delta 1e-5"
 
 
 @contextmanager
 def warn_of_claims() -> Iterator[None]:
     """Say on standard error, before it is paid for, what is only claimed or changed."""
     with warnings.catch_warnings():
-        for kind in (ClaimedGuarantee, NoiseChanged):
+        for kind in SHOWN_WARNINGS:
             warnings.filterwarnings("always", category=kind, append=True)
+        # as an error it would lose what it tells to save
+        warnings.filterwarnings("always", category=UnrecordedRelease)
         usual = warnings.showwarning
 
         def show(
@@ -214,7 +238,7 @@ def warn_of_claims() -> Iterator[None]:
             file: TextIO | None = None,
             line: str | None = None,
         ) -> None:
-            if isinstance(message, ClaimedGuarantee | NoiseChanged):
+            if isinstance(message, SHOWN_WARNINGS):
                 said = Text(f"warning: {name_options(message)}", style="yellow")
                 err_console.print(said, soft_wrap=True)
             else:
@@ -225,8 +249,13 @@ def warn_of_claims() -> Iterator[None]:
 
 
 def print_json(content: Any) -> None:
-    """Print JSON and nothing else."""
-    print(json.dumps(content, indent=2, ensure_ascii=False))
+    """Print JSON and nothing else; what steers a terminal is escaped, as JSON can."""
+    text = json.dumps(content, indent=2, ensure_ascii=False)
+    print("".join(map(_json_sign, text)) if visible(text) != text else text)
+
+
+def _json_sign(sign: str) -> str:
+    return sign if visible(sign) == sign else json.dumps(sign)[1:-1]
 
 
 def print_guarantee(guarantee: confide.Guarantee) -> None:
@@ -252,15 +281,38 @@ def print_coefficients(
         console.print(note)
 
 
-def print_charge(guarantee: confide.Guarantee, account: confide.ledger.Account) -> None:
+def print_charge(
+    guarantee: confide.Guarantee, account: confide.ledger.Account, anchor: str | None
+) -> None:
     """Say what was paid and what is left, and for which neighbours."""
     proved_for, under = guarantee.neighbours, account.neighbours
     paid = f"Charged {guarantee.budget} to {account.dataset}"
     if proved_for is not under:
         paid += f", counted for {under}: a removal and an addition"
     console.print(f"{paid}; left: {account.left}, {under} neighbours.", markup=False)
+    if anchor is not None:
+        print_anchor(anchor)
+
+
+def print_anchor(anchor: str) -> None:
+    """Print what shows later whether the book still holds all of this."""
+    print_note(f"Anchor {anchor}: keep it elsewhere (confide budget --since).")
 
 
 def print_note(text: str) -> None:
     """Print what is there to be read once."""
     console.print(text, style="dim", markup=False)
+
+
+def print_score(found: confide.evaluation.ModelScore) -> None:
+    """Print the estimates, and what is to be said of them."""
+    console.print()
+    heads, *lines = found.cells()
+    print_table(tuple(heads), lines)
+    console.print()
+    print_note(
+        f"Intervals hold at {100 * found.level:g} %, each by itself, and count sampling "
+        "and privacy noise. A dash: noise hides it."
+    )
+    for note in found.notes:
+        print_note(note)

@@ -15,6 +15,7 @@ from confide.cli.output import (
     AsJson,
     Delta,
     Epsilon,
+    IntervalsOf,
     Level,
     Rho,
     WithIntervals,
@@ -28,6 +29,7 @@ from confide.cli.output import (
     read_budget,
     read_intervals,
 )
+from confide.cli.tables import Formula, read_schema
 from confide.errors import ConfideError, InvalidParameter, UnmetNeeds
 from confide.estimators.catalogue import model_names
 
@@ -53,6 +55,7 @@ def plan(
     schema: Annotated[
         Path | None, typer.Option(help="Schema file: gives the columns.", exists=True)
     ] = None,
+    formula: Formula = None,
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
@@ -68,6 +71,8 @@ def plan(
     ] = None,
     intervals: WithIntervals = None,
     level: Level = None,
+    intervals_of: IntervalsOf = None,
+    l2: Annotated[float | None, typer.Option(help="Ridge; automatic if absent.")] = None,
     ranges: Annotated[
         str, typer.Option(help="Ranges of numbers, as in confide fit.")
     ] = "auto",
@@ -96,7 +101,7 @@ def plan(
     --delta 1e-6 --intervals auto --width age=0.1[/bold]
     """
     budget = read_budget(epsilon, delta, rho)
-    error_bars = read_intervals(intervals, level)
+    error_bars = read_intervals(intervals, level, intervals_of)
     if plot is not None:
         check_plot_file(plot)
     if steps is not None:
@@ -106,7 +111,9 @@ def plan(
         return
     count = _rows(rows)
     if schema is None:
-        _refuse_without_schema(mechanism=mechanism, buy_ranges=buy_ranges or None)
+        _refuse_without_schema(
+            mechanism=mechanism, buy_ranges=buy_ranges or None, formula=formula, l2=l2
+        )
         found = confide.planning.compare_mechanisms(
             count,
             _columns(columns),
@@ -119,16 +126,20 @@ def plan(
         )
         _print_arrays(found, width, plot, as_json=as_json)
         return
-    public = confide.Schema.from_toml(schema)
+    public, constant = read_schema(schema, formula)
     if buy_ranges:
-        bought = confide.planning.plan_ranges(public, count, budget, neighbours=neighbours)
+        bought = confide.planning.plan_ranges(
+            public, count, budget, neighbours=neighbours, intervals=error_bars is not None
+        )
         _print_ranges(bought, as_json=as_json)
         return
     settings: dict[str, Any] = {
         "schema": public,
+        "fit_intercept": constant,
         "neighbours": neighbours,
         "intervals": error_bars,
         "ranges": ranges,
+        "l2": "auto" if l2 is None else l2,
     }
     bounds = {"target_bound": target_bound, "slope_bound": slope_bound}
     settings |= {name: value for name, value in bounds.items() if value is not None}
@@ -327,7 +338,7 @@ def _cells(
     if not plan.with_intervals:
         return cells
     if math.isnan(column.width):
-        return (*cells, "cannot be told", "")
+        return (*cells, "not identified", "")
     return (*cells, f"{column.width:.2g}", f"{column.narrow:.2g} to {column.wide:.2g}")
 
 

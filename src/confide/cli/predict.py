@@ -11,6 +11,7 @@ import typer
 import confide
 from confide.cli.output import AsJson, ModelFile, console, err_console, print_json
 from confide.cli.progress import SweepBar
+from confide.cli.screen import visible
 from confide.cli.tables import TableName, check_table
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ def predict(
     if as_json:
         print_json({"rows": count, "out": str(out)})
     else:
-        console.print(f"{count:,} predictions written to {out}.", soft_wrap=True)
+        line = f"{count:,} predictions written to {out}."
+        console.print(line, markup=False, soft_wrap=True)
 
 
 def predictions_for(estimator: Any, rows: pd.DataFrame) -> pd.DataFrame:
@@ -89,4 +91,5 @@ def _print_all(pieces: Iterator[pd.DataFrame], *, as_json: bool) -> None:
         print_json(pd.concat(list(pieces)).to_dict(orient="list"))
         return
     for place, piece in enumerate(pieces):
-        print(piece.to_csv(index=False, header=place == 0), end="")
+        text = piece.to_csv(index=False, header=place == 0)
+        print(visible(text) if console.is_terminal else text, end="")

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import confide
+from confide.cli.charge import announce_charge, relation_for
+from confide.cli.delivery import Delivery
 from confide.cli.fit import open_to_pay
 from confide.cli.output import (
     AsJson,
     Delta,
     Epsilon,
     Rho,
-    check_new_file,
     console,
     print_charge,
     print_guarantee,
     print_json,
     print_table,
     read_budget,
+    warn_of_claims,
 )
 from confide.cli.tables import (
     ClusterAddress,
@@ -43,11 +46,21 @@ def ranges(
     delta: Delta = None,
     rho: Rho = None,
     neighbours: Annotated[
-        str | None, typer.Option(help="add-remove (if absent) or replace-one")
+        str | None,
+        typer.Option(
+            help="add-remove or replace-one; if absent that of the ledger, or add-remove."
+        ),
     ] = None,
+    intervals: Annotated[
+        bool, typer.Option("--intervals", help="For fits with intervals: narrower ranges.")
+    ] = False,
     tail: Annotated[
-        float, typer.Option(help="Share of values below a range, and above it.")
-    ] = 0.01,
+        float | None,
+        typer.Option(
+            help="Share of values below a range, and above it (default 0.01; 0.05 with "
+            "--intervals)."
+        ),
+    ] = None,
     ledger: Annotated[
         str | None, typer.Option(help="Budget book to charge: a file or a database.")
     ] = None,
@@ -70,36 +83,60 @@ def ranges(
     budget = read_budget(epsilon, delta, rho)
     public = confide.Schema.from_toml(schema)
     book = None if ledger is None else open_to_pay(ledger, public, schema)
-    check_new_file(out)
-    with open_for_fit(table, public, way) as rows:
-        found = confide.buy_ranges(
-            rows,
-            public,
-            budget,
-            neighbours=neighbours,
-            tail=tail,
-            ledger=None if book is None else book.with_note(str(out)),
-            random_state=seed,
-        )
-    out.write_text(found.schema.to_toml(), encoding="utf-8")
+    relation = relation_for(book, public.name, neighbours)
+    goods = Delivery(ledger, book)
+    bought: list[confide.estimators.BoughtRanges] = []
+    with goods.guarded(lambda: bool(bought)):
+        goods.reserve("--out", out, 2**16 + 4 * schema.stat().st_size)
+        announce_charge(book, public.name, budget, relation)
+        with open_for_fit(table, public, way) as rows, warn_of_claims():
+            bought.append(
+                confide.buy_ranges(
+                    rows,
+                    public,
+                    budget,
+                    neighbours=relation,
+                    tail=tail,
+                    intervals=intervals,
+                    ledger=goods.noted(out),
+                    random_state=seed,
+                )
+            )
+        found = bought[0]
+        content = found.schema.to_toml().encode()
+        written = goods.write("--out", content)
+        with goods.printed(lambda: content, written):
+            _print_bought(found, goods, table, written, as_json=as_json)
+
+
+def _print_bought(
+    found: confide.estimators.BoughtRanges,
+    goods: Delivery,
+    table: str,
+    out: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Print the promise, the ranges, and where they are."""
     if as_json:
         record = confide.reporting.guarantee_record(found.guarantee, str)
         ends = dict(found.schema.bought[-1].facts)
         hidden = list(found.release.hidden)
-        print_json({"guarantee": record, "ranges": ends, "hidden": hidden, "out": str(out)})
+        written = None if out is None else str(out)
+        print_json({"guarantee": record, "ranges": ends, "hidden": hidden, "out": written})
         return
     print_guarantee(found.guarantee)
     console.print()
     print_table(("column", "lower", "upper"), found.lines)
     if found.caution:
         console.print(f"\nHidden: {found.caution}.", markup=False, soft_wrap=True)
-    if book is None:
+    if goods.book is None:
         console.print("\n[dim]No ledger was given: this spending is booked nowhere.[/dim]")
     else:
         console.print()
-        print_charge(found.guarantee, book.account(public.name))
-    console.print(
-        f"\nWritten to {out}. Next: confide fit {table} --schema {out} ...",
-        markup=False,
-        soft_wrap=True,
-    )
+        paid = goods.receipts[-1]
+        print_charge(found.guarantee, goods.book.account(paid.dataset), paid.anchor)
+    if out is not None:
+        named = f"{shlex.quote(table)} --schema {shlex.quote(str(out))}"
+        line = f"\nWritten to {out}. Next: confide fit {named} ..."
+        console.print(line, markup=False, soft_wrap=True)

@@ -8,7 +8,9 @@ from typing import Annotated, Any
 import typer
 
 import confide
+from confide._files import same_place, write_file
 from confide.cli.output import AsJson, ModelFile, console, open_ledger, print_json
+from confide.errors import InvalidParameter
 from confide.estimators.catalogue import ESTIMATORS
 
 
@@ -18,6 +20,9 @@ def report(
     card: Annotated[
         Path | None, typer.Option(help="Model card to write (Markdown).")
     ] = None,
+    score: Annotated[
+        list[Path] | None, typer.Option(help="Score file to show, by confide score.")
+    ] = None,
     ledger: Annotated[str | None, typer.Option(help="Budget book to quote.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -26,6 +31,10 @@ def report(
     Example: [bold]confide report model.json --ledger budget.db --out report.html[/bold]
     """
     estimator = confide.load_model(model)
+    if card is not None and same_place(out, card):
+        raise InvalidParameter("--card", "another file than --out", str(card))
+    if ledger is not None:
+        confide.estimators.check_booked(model, open_ledger(ledger))
     summary = estimator.summary()
     dataset = "" if estimator.schema is None else estimator.schema.name
     account = _account(ledger, dataset)
@@ -40,8 +49,11 @@ def report(
         limit=limit,
         counted_for=under,
         version=confide.__version__,
+        scores=tuple(
+            confide.evaluation.section_of(confide.load_score(path)) for path in score or ()
+        ),
     )
-    out.write_text(page, encoding="utf-8")
+    write_file(out, page.encode(), "--out")
     if card is not None:
         text = confide.reporting.model_card(
             summary,
@@ -51,11 +63,12 @@ def report(
             counted_for=under,
             version=confide.__version__,
         )
-        card.write_text(text, encoding="utf-8")
+        write_file(card, text.encode(), "--card")
     if as_json:
         print_json({"page": str(out), "card": None if card is None else str(card)})
     else:
-        console.print(f"Report written to {out}." + (f" Card: {card}." if card else ""))
+        line = f"Report written to {out}." + (f" Card: {card}." if card else "")
+        console.print(line, markup=False, soft_wrap=True)
 
 
 def _title(estimator: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +21,7 @@ from confide.cli.output import (
     wide_console,
 )
 from confide.cli.progress import StudyBar
+from confide.cli.reproduce_book import check_book, chosen_studies, make_book
 from confide.errors import InvalidParameter
 
 FOLDER = Path("confide-studies")
@@ -27,8 +29,18 @@ SHOWN_FAILURES = 10
 
 
 def reproduce_study(
-    name: Annotated[str, typer.Argument(help="Name of a study; none lists them.")] = "",
-    quick: Annotated[bool, typer.Option("--quick", help="A small grid.")] = False,
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="Name of a study; [bold]all[/bold] makes every study, [bold]check[/bold] "
+            "compares committed results with a quick run; none lists the studies."
+        ),
+    ] = "",
+    only: Annotated[
+        str,
+        typer.Argument(help="After all or check: a study, or how their names begin."),
+    ] = "",
+    quick: Annotated[bool, typer.Option("--quick", help="A few cells.")] = False,
     jobs: Annotated[
         int | None, typer.Option(help="Processes; one for every CPU if absent.")
     ] = None,
@@ -37,6 +49,13 @@ def reproduce_study(
         typer.Option(help="Dask scheduler to use instead, such as tcp://host:8786."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for results.")] = FOLDER,
+    book: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of committed results, docs/reproduction for all and check; the "
+            "whole run of a study is committed there if it is named."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compute the table and figure of a study; a run that was stopped goes on.
@@ -46,10 +65,17 @@ def reproduce_study(
     if not name:
         _print_studies(as_json)
         return
-    if out.exists() and not out.is_dir():
-        raise InvalidParameter("--out", "a folder", str(out), "A file is in its place.")
-    if jobs is not None and cluster is not None:
-        raise InvalidParameter("--jobs", "left out next to --cluster", jobs)
+    _check_options(name, only, out=out, jobs=jobs, cluster=cluster)
+    if name in confide.studies.COMMANDS:
+        if quick or as_json:
+            wrong = "--quick" if quick else "--json"
+            raise InvalidParameter(wrong, f"left out next to {name}", True)
+        place = book or confide.studies.BOOK
+        if name == "check":
+            check_book(chosen_studies(only), place, jobs)
+        else:
+            make_book(chosen_studies(only), jobs, cluster, out=out, book=place)
+        return
     study = confide.studies.STUDIES.find(name)
     progress = StudyBar(err_console)
     try:
@@ -61,17 +87,32 @@ def reproduce_study(
                 jobs=jobs,
                 cluster=client,
                 folder=out,
+                seconds=confide.studies.committed_seconds(study, book) if book else None,
                 progress=progress.watch,
             )
     except KeyboardInterrupt:
         _say_how_to_resume(progress.bar.task, name, quick, out, cluster)
         raise typer.Exit(130) from None
+    if book is not None and not quick:
+        files = confide.studies.commit(study, out, book)
+        result = replace(result, files=(*result.files, *files))
     if as_json:
         print_json(_record(result))
     else:
         _print_result(result)
     if result.failures:
         raise typer.Exit(1)
+
+
+def _check_options(
+    name: str, only: str, *, out: Path, jobs: int | None, cluster: str | None
+) -> None:
+    if out.exists() and not out.is_dir():
+        raise InvalidParameter("--out", "a folder", str(out), "A file is in its place.")
+    if jobs is not None and cluster is not None:
+        raise InvalidParameter("--jobs", "left out next to --cluster", jobs)
+    if only and name not in confide.studies.COMMANDS:
+        raise InvalidParameter("a second name", "left out after that of a study", only)
 
 
 def _say_how_to_resume(

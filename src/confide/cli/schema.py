@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -14,11 +14,11 @@ from rich.markup import escape
 import confide
 from confide.cli.output import (
     AsJson,
-    check_new_file,
     console,
     err_console,
     print_json,
     print_table,
+    write_new_file,
 )
 from confide.cli.progress import SweepBar
 from confide.cli.tables import TableName, check_table
@@ -65,8 +65,7 @@ def schema_init(
     if out is None:
         print(text, end="")
         return
-    check_new_file(out)
-    out.write_text(text, encoding="utf-8")
+    write_new_file(out, text)
     console.print(
         f"Written to {out}. Fill in kinds and ranges with an editor, then:\n"
         f"confide schema check {out} --table {shlex.quote(table)}",
@@ -93,7 +92,7 @@ def schema_check(
 
     Without --table nothing but the schema is read, and what is printed is public. With
     it private values are read and counted: the result is not private. Exit code 2 means
-    that a fit would refuse the table.
+    that a fit would refuse the table, or that a label, all levels or a range match nothing.
 
     Example: [bold]confide schema check adult.toml --table adult.csv[/bold]
     """
@@ -106,11 +105,11 @@ def schema_check(
     with bar.shown():
         found = confide.data.compare_table(public, table)
     if as_json:
-        record = {**asdict(found), "refused": found.refused}
+        record = {**asdict(found), "refused": found.refused, "failed": found.failed}
         print_json({"notice": NOT_PRIVATE, "schema": public.name, **record})
     else:
         _print_comparison(found, public, table)
-    if found.refused:
+    if found.failed:
         raise typer.Exit(2)
 
 
@@ -120,12 +119,43 @@ def _print_features(public: confide.Schema, *, as_json: bool) -> None:
         print_json({"name": public.name, "features": weights})
         return
     console.print(
-        f"{public.name}: {len(public.columns)} columns become {len(weights)} features; "
+        f"{public.name}: {len(public.predictors)} columns become {len(weights)} features; "
         f"target {public.target.column}.\n",
         markup=False,
     )
+    for line in _beside(public):
+        console.print(line, markup=False)
     lines = [(name, f"{weight:.3f}") for name, weight in weights.items()]
     print_table(("feature", "share of the row length"), lines)
+
+
+def _beside(public: confide.Schema) -> list[str]:
+    """Say what records bring along beside their features."""
+    lines, weights, offset = [], public.case_weights, public.offset
+    if weights is not None and weights.column:
+        lines.append(f"Weights: {weights.column}, at most {weights.cap:g}.")
+    if weights is not None and weights.classes:
+        each = ", ".join(f"{label} {one:g}" for label, one in weights.classes.items())
+        lines.append(f"Weights of labels: {each}.")
+    if offset is not None:
+        lower, upper = offset.ends
+        lines.append(f"Offset: {offset.features[0]}, from {lower:g} to {upper:g}.")
+    return [*lines, ""] if lines else lines
+
+
+def _print_columns(found: confide.data.Comparison) -> None:
+    """Say which columns a table lacks, and which it has besides."""
+    for name, near in found.absent:
+        hint = "" if near is None else f" Is it {near!r}?"
+        console.print(f"It misses the declared column {name!r}.{hint}", markup=False)
+    if found.separator is not None:
+        sign = "a tab" if found.separator == "\t" else repr(found.separator)
+        console.print(
+            f"Its only column has {sign} in its name: do fields end there? Commas, "
+            "semicolons and tabs are understood; write the table with one of these."
+        )
+    if found.extra:
+        console.print(f"Not in the schema, and ignored: {_listed(found.extra)}.")
 
 
 def _print_comparison(
@@ -133,11 +163,7 @@ def _print_comparison(
 ) -> None:
     console.print(NOT_PRIVATE, style="bold red")
     console.print(f"\n{table} holds {found.rows:,} rows.", markup=False)
-    for name, near in found.absent:
-        hint = "" if near is None else f" Is it {near!r}?"
-        console.print(f"It misses the declared column {name!r}.{hint}", markup=False)
-    if found.extra:
-        console.print(f"Not in the schema, and ignored: {_listed(found.extra)}.")
+    _print_columns(found)
     amiss = [finding for finding in found.findings if not finding.fine]
     if amiss:
         console.print()
@@ -149,6 +175,8 @@ def _print_comparison(
     for finding in amiss:
         _print_undeclared(finding)
     console.print()
+    for finding in amiss:
+        _print_unmatched(finding)
     effects: dict[str, list[str]] = {}
     for finding in amiss:
         for effect in _effects(finding, public):
@@ -158,6 +186,12 @@ def _print_comparison(
     if found.refused:
         console.print("\nA fit would refuse this table.", style="bold")
         return
+    if found.failed:
+        console.print(
+            "\nA fit would accept this table and make nothing of what matches nothing.",
+            style="bold",
+        )
+        return
     fine = len(found.findings) - len(amiss)
     console.print(f"{fine} of {len(found.findings)} columns are wholly as declared.")
     console.print(f"\n[dim]{ADVICE}[/dim]")
@@ -166,12 +200,28 @@ def _print_comparison(
 def _print_undeclared(finding: confide.data.Finding) -> None:
     if not finding.named:
         return
-    lines = [
-        (repr(one.value), f"{one.rows:,}", "" if one.nearest is None else repr(one.nearest))
-        for one in finding.named
-    ]
+    lines = [(repr(one.value), f"{one.rows:,}", _suggestion(one)) for one in finding.named]
     console.print()
     print_table((f"undeclared in {finding.column}", "rows", "did you mean"), lines)
+
+
+def _suggestion(one: confide.data.Undeclared) -> str:
+    if one.nearest is None:
+        return ""
+    differs = f" ({one.difference} differs)" if one.difference else ""
+    return f"{one.nearest!r}{differs}"
+
+
+def _print_unmatched(finding: confide.data.Finding) -> None:
+    """Say what of a declaration occurs nowhere, and what may be the matter."""
+    if not finding.unmatched:
+        return
+    what = _listed(list(finding.unmatched))
+    hints = sorted({one.difference for one in finding.named} - {""})
+    cause = f" Look at {' and '.join(hints)}." if hints else ""
+    console.print(
+        f"Nothing in {escape(finding.column)} matches {what}.{cause}", style="bold red"
+    )
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -182,8 +232,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def _effects(finding: confide.data.Finding, public: confide.Schema) -> list[str]:
     """Say what a fit makes of what is not as declared."""
-    rules = {column.name: column for column in public.columns}
-    part = rules.get(finding.column, public.target)
+    part: Any = public.parts[finding.column]
     words = []
     if finding.unreadable:
         words.append("what cannot be read as declared makes a fit refuse the table")

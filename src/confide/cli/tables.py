@@ -44,6 +44,24 @@ ClusterAddress = Annotated[
 ]
 
 
+Formula = Annotated[
+    str | None,
+    typer.Option(
+        "--formula",
+        help='Terms of the model, like "dose ~ age + bs(weight, 4) + race:smoker"; every '
+        "column of the schema if absent.",
+    ),
+]
+
+
+def read_schema(path: Path, formula: str | None) -> tuple[confide.Schema, bool]:
+    """Return a schema, with the terms of a formula, and whether it has an intercept."""
+    public = confide.Schema.from_toml(path)
+    if formula is None:
+        return public, True
+    return confide.data.schema_of_formula(public, formula)
+
+
 def check_table(table: str) -> None:
     """Refuse, before anything else is done, a name that stands for no file."""
     if not confide.data.local_path(table).exists() and not has_magic(table):
@@ -86,16 +104,6 @@ class ReadMode:
 @contextmanager
 def open_for_fit(table: str, schema: confide.Schema, way: ReadMode) -> Iterator[Any]:
     """Yield a table to fit on, and show on standard error what is done to it."""
-    try:
-        with _opened(table, schema, way) as rows:
-            yield rows
-    except KeyboardInterrupt:
-        _say("Stopped: no model was released. What a ledger was charged stays charged.")
-        raise typer.Exit(130) from None
-
-
-@contextmanager
-def _opened(table: str, schema: confide.Schema, way: ReadMode) -> Iterator[Any]:
     if way.on_workers:
         with _on_workers(table, way) as held:
             yield held

@@ -6,6 +6,7 @@ from confide.data.partitioned.progress import Pass, watching
 from confide.data.partitioned.rows import PartitionedRows
 from confide.data.rows.entry_bounds import EntryBounds, bound_entries
 from confide.data.rows.in_memory import Block, InMemoryRows, Rows, bound_rows
+from confide.data.schema.case_weights import CaseWeights
 from confide.data.schema.columns import (
     COLUMNS,
     Boolean,
@@ -16,10 +17,13 @@ from confide.data.schema.columns import (
     Number,
     RangeColumn,
 )
+from confide.data.schema.effects import INTERCEPT, Display
+from confide.data.schema.formula import schema_of_formula
 from confide.data.schema.parse_values import one_by_one
-from confide.data.schema.schema import INTERCEPT, INTERCEPT_HEIGHT, UNNAMED, Display, Schema
+from confide.data.schema.schema import INTERCEPT_HEIGHT, UNNAMED, Schema
 from confide.data.schema.sections import UNKNOWN
 from confide.data.schema.target import Target
+from confide.data.tables.batches import BatchSource
 from confide.data.tables.check_table import Comparison, Finding, Undeclared, compare_table
 from confide.data.tables.files import is_in_parts, open_table, read_files
 from confide.data.tables.read import local_path, read_table
@@ -33,8 +37,10 @@ __all__ = [
     "INTERCEPT_HEIGHT",
     "UNKNOWN",
     "UNNAMED",
+    "BatchSource",
     "Block",
     "Boolean",
+    "CaseWeights",
     "Category",
     "Column",
     "Comparison",
@@ -67,6 +73,7 @@ __all__ = [
     "open_table",
     "read_files",
     "read_table",
+    "schema_of_formula",
     "schema_template",
     "table_writer",
     "watching",

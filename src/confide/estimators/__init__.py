@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING
 from confide._lazy import lazy
 
 if TYPE_CHECKING:
+    from confide.estimators._compare import compare_models
+    from confide.estimators._holdout import Holdout
     from confide.estimators._load import load_model
-    from confide.estimators._model_file import release_hash
+    from confide.estimators._model_file import file_content, release_hash
     from confide.estimators._predict_chunks import each_piece
     from confide.estimators._prepare import CalibratedFit
     from confide.estimators._spec import FitSpec
+    from confide.estimators.booked import check_booked
     from confide.estimators.catalogue import ESTIMATORS, EstimatorEntry, model_names
     from confide.estimators.classifiers import LinearSVC, LogisticRegression
     from confide.estimators.multi_response import MultiResponseRegression
+    from confide.estimators.public_scaler import PublicScaler
     from confide.estimators.ranges import BoughtRanges, buy_ranges
     from confide.estimators.regressors import LinearRegression, PoissonRegression
     from confide.estimators.sparse import SparseLinearRegression
@@ -26,14 +30,19 @@ __all__ = [
     "CalibratedFit",
     "EstimatorEntry",
     "FitSpec",
+    "Holdout",
     "LinearRegression",
     "LinearSVC",
     "LogisticRegression",
     "MultiResponseRegression",
     "PoissonRegression",
+    "PublicScaler",
     "SparseLinearRegression",
     "buy_ranges",
+    "check_booked",
+    "compare_models",
     "each_piece",
+    "file_content",
     "load_model",
     "model_names",
     "release_hash",
@@ -43,14 +52,18 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy(
         __name__,
         {
+            "_compare": ("compare_models",),
+            "_holdout": ("Holdout",),
             "_load": ("load_model",),
-            "_model_file": ("release_hash",),
+            "_model_file": ("file_content", "release_hash"),
             "_predict_chunks": ("each_piece",),
             "_prepare": ("CalibratedFit",),
             "_spec": ("FitSpec",),
+            "booked": ("check_booked",),
             "catalogue": ("ESTIMATORS", "EstimatorEntry", "model_names"),
             "classifiers": ("LinearSVC", "LogisticRegression"),
             "multi_response": ("MultiResponseRegression",),
+            "public_scaler": ("PublicScaler",),
             "ranges": ("BoughtRanges", "buy_ranges"),
             "regressors": ("LinearRegression", "PoissonRegression"),
             "sparse": ("SparseLinearRegression",),

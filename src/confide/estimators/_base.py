@@ -13,13 +13,20 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from confide._files import write_file
+from confide._interrupts import uninterrupted
 from confide._types import AnyArray, Array
 from confide.data import INTERCEPT, Display, Schema, read_table
+from confide.data.schema.case_weights import NO_CASES
 from confide.errors import ConfideError, InvalidParameter
-from confide.estimators._model_file import release_hash, write_model
+from confide.estimators._cases import check_offset_of, read_weight_cap
+from confide.estimators._habits import SklearnHabits
+from confide.estimators._holdout import prepare_both
+from confide.estimators._inference import InferenceMethods
+from confide.estimators._model_file import enter_release, file_content, model_record
 from confide.estimators._predict_chunks import Margins, margins_in_parts, table_to_predict
 from confide.estimators._prepare import (
     CalibratedFit,
@@ -29,6 +36,7 @@ from confide.estimators._prepare import (
     prepare,
 )
 from confide.estimators._readings import InParts, Reading, reading_of
+from confide.estimators._scored_model import ScoredModel
 from confide.estimators._spec import (
     Bounding,
     FitSpec,
@@ -46,7 +54,6 @@ from confide.estimators._spec import (
 from confide.estimators._summary import (
     Facts,
     bounding_facts,
-    coefficient_lines,
     display_of_release,
     head_facts,
     interval_caution,
@@ -58,13 +65,19 @@ from confide.estimators._summary import (
 )
 from confide.estimators._target import TargetInfo, TargetRule, TargetSpec
 from confide.estimators._validate import read_features, read_number, refuse_empty
-from confide.inference import Coefficient, IntervalTable, Summary
+from confide.inference import IntervalTable, Summary
 from confide.ledger import Charge, Ledger
 from confide.mechanisms import MECHANISMS, Intervals, Mechanism, Release, WithIntervals
 from confide.mechanisms.intervals.mechanism import weighs_records
 from confide.noise import Entropy, RandomState
 from confide.objectives import Penalty
-from confide.privacy import Budget, Neighbours, check_budget, warn_if_claimed
+from confide.privacy import (
+    Budget,
+    Neighbours,
+    check_budget,
+    warn_if_claimed,
+    warn_of_budget,
+)
 from confide.privacy.guarantee import PUBLIC_LABELS
 
 BOUNDS = {
@@ -76,12 +89,12 @@ BOUNDS = {
 """The public bounds that a user may set, and what they are for."""
 
 
-class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
+class PrivateLinearModel(InferenceMethods, ScoredModel, SklearnHabits, ABC):
     """Common ground of the estimators; not for direct use."""
 
     budget: Budget | None
     schema: Schema | None
-    row_norm: float
+    row_norm: float | None
     mechanism: MechanismSetting
     l2: RidgeSetting
     l1: float
@@ -121,7 +134,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             usual = Neighbours.REPLACE_ONE
         neighbours = Neighbours.of(usual if self.neighbours is None else self.neighbours)
         for name, purpose in BOUNDS.items():
-            if name == "row_norm" or getattr(self, name, None) is not None:
+            if getattr(self, name, None) is not None:
                 read_number(name, getattr(self, name), purpose)
         read_number("l1", self.l1, "0 means no l1 penalty.", zero=True)
         check_penalty(mechanism, self.l1, self.penalty)
@@ -137,16 +150,21 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         if schema is not None and not isinstance(schema, Schema):
             raise InvalidParameter("schema", "a Schema or None", type(schema).__name__)
         booked = None if self.ledger is None else dataset_name(schema, self.ledger)
-        norm, intercept = float(self.row_norm), bool(self.fit_intercept)
+        intercept = bool(self.fit_intercept)
         rule = self._rule(schema)
-        weighs = rule.weighable and weighs_records(mechanism, intervals)
+        if schema is not None and schema.offset is not None:
+            check_offset_of(rule, schema.offset)
+        weighs = weighs_records(mechanism, intervals)
+        bounding = bounding_for(
+            mechanism, schema, self.row_norm, fit_intercept=intercept, weighs=weighs
+        )
         return FitSpec(
             budget,
             mechanism,
             neighbours,
             rule,
             schema,
-            bounding_for(mechanism, schema, norm, fit_intercept=intercept, weighs=weighs),
+            bounding,
             None if self._ridge_is_automatic else float(self.l2),
             float(self.l1),
             self.penalty,
@@ -171,10 +189,10 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
     def _ridge_is_automatic(self) -> bool:
         return isinstance(self.l2, str) and self.l2 == "auto"
 
-    def _read(self, spec: FitSpec, X: Any, y: Any) -> Reading:
+    def _read(self, spec: FitSpec, X: Any, y: Any, sample_weight: Any = None) -> Reading:
         """Read a table and remember its columns, as scikit-learn does."""
         check = partial(validate_data, self, reset=True, ensure_min_samples=0)
-        reading = reading_of(spec, X, y, check)
+        reading = reading_of(spec, X, y, check, sample_weight)
         self.n_features_in_ = reading.width
         if isinstance(reading, InParts) and spec.schema is None:
             if hasattr(self, "feature_names_in_"):
@@ -183,24 +201,43 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
                 self.feature_names_in_ = np.asarray(reading.names, dtype=object)
         return reading
 
-    def _prepare(self, X: Any, y: Any) -> PreparedFit:
+    def _prepare(self, X: Any, y: Any, sample_weight: Any = None) -> PreparedFit:
         """Check everything and calibrate: after this a fit only pays and releases."""
         spec = self._spec()
+        if sample_weight is not None:
+            cap = read_weight_cap(self, spec.schema)
+            spec = replace(spec, weight_cap=cap)
         in_table = y is None or isinstance(y, str)
-        return prepare(spec, self._read(spec, X, y), target_in_table=in_table)
+        reading = self._read(spec, X, y, sample_weight)
+        return prepare(spec, reading, target_in_table=in_table)
 
-    def _fit(self, X: Any, y: Any) -> Any:
-        ready = self._prepare(X, y)
+    def _fit(self, X: Any, y: Any, sample_weight: Any = None, holdout: Any = None) -> Any:
+        self.__dict__.pop("holdout_score_", None)
+        coins = None if holdout is None else Entropy.of(self.random_state)
+        ready, later = prepare_both(self, (X, y, sample_weight), holdout, coins)
         warn_if_claimed(ready.calibration.guarantee, callers=3)
-        entropy = Entropy.of(self.random_state)
+        warn_of_budget(ready.spec.budget, ready.known_rows, callers=3)
+        entropy = Entropy.of(self.random_state) if coins is None else coins
+        if self.ledger is None and entropy.secret:
+            self._count_unbooked(ready.spec.budget, callers=3)
         charge_entry = None
         if self.ledger is not None:
-            what = type(self).__name__
-            charge_entry = ready.charge(self._ledger(), what, secret=entropy.secret)
-        self._keep(ready.release(entropy), ready.task)
-        self.fitted_on_ = datetime.now(UTC).date().isoformat()
-        if charge_entry is not None:
-            self._ledger().record(charge_entry, release_hash(self.release_))
+            what = type(self).__name__ + ("" if later is None else " and its score")
+            events = None if later is None else later.events
+            charge_entry = ready.charge(
+                self._ledger(), what, secret=entropy.secret, events=events
+            )
+        found = ready.release(entropy)
+        with uninterrupted():
+            self._keep(found, ready.task)
+            self.rows_ = ready.public_rows
+            self.fitted_on_ = datetime.now(UTC).date().isoformat()
+            if later is not None:
+                self.release_ = later.joint(self.release_)
+                self.holdout_score_ = later.release(self, ready.spec, entropy)
+            self.anchor_ = None if charge_entry is None else charge_entry.anchor
+            if charge_entry is not None:
+                enter_release(self._ledger(), charge_entry, self)
         return self
 
     def rehearse(self, X: Any, y: Any = None) -> DryRun:
@@ -209,7 +246,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         Whatever a fit would refuse is refused here as well.
         """
         ready = clone(self)._prepare(X, y)  # noqa: SLF001
-        task, guarantee = ready.task, ready.calibration.guarantee
+        task, guarantee = ready.task, self._assuming(ready.calibration.guarantee)
         labels = None
         if task.labels_were_read and task.classes is not None:
             labels = task.classes.tolist()
@@ -252,7 +289,8 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             raise InvalidParameter("release", "this fit's, with another promise", "another")
         self.release_ = release
         if charge_entry is not None:
-            self._ledger().record(charge_entry, release_hash(release))
+            self.anchor_ = charge_entry.anchor
+            enter_release(self._ledger(), charge_entry, self)
         return self
 
     def _ledger(self) -> Ledger:
@@ -262,16 +300,14 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
     @property
     def _bounding(self) -> Bounding:
         """How the rows behind the release were bounded."""
-        norm, intercept = float(self.row_norm), bool(self.fit_intercept)
+        norm, intercept = self.row_norm, bool(self.fit_intercept)
         return bounding_of(self.release_, self.schema, norm, fit_intercept=intercept)
 
     def _keep(self, release: Release, task: TargetSpec) -> None:
         """Take over a release, and nothing else that was learned from the data."""
-        guarantee = release.guarantee
+        guarantee = self._assuming(release.guarantee)
         if task.labels_were_read:
             guarantee = guarantee.assuming(PUBLIC_LABELS)
-        for line in () if self.schema is None else self.schema.assumptions:
-            guarantee = guarantee.assuming(line)
         release = replace(release, guarantee=guarantee)
         self.release_ = release
         self._set_coefficients(release.value)
@@ -292,6 +328,8 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         self._schema = self.schema
         if self.schema is not None and bought is not None:
             self._schema = self.schema.with_ranges(bought.ranges)
+        if self._schema is not None:
+            self.feature_names_in_ = np.asarray(self._schema.features, dtype=object)
         unit, origin = self._units(self._schema)
         table = np.atleast_2d(value) * unit
         slopes = table[:, :-1] if self.fit_intercept else table
@@ -305,21 +343,25 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             return
         pairs = [self._schema.in_units(row) for row in slopes]
         self.coef_ = np.stack([row for row, _ in pairs])
-        self.intercept_ = levels + np.array([constant for _, constant in pairs])
+        shift = self._schema.offset_middle
+        self.intercept_ = levels - shift + np.array([constant for _, constant in pairs])
 
-    def _margins(self, X: Any) -> Array:
-        """Return the linear predictor of every row, one column per coding."""
+    def margin_map(self) -> Margins:
+        """Return what turns rows into linear predictors, one column per coding."""
         check_is_fitted(self, "release_")
         names = getattr(self, "feature_names_in_", None)
-        schema = self.schema_
-        margins = Margins(
-            schema,
+        return Margins(
+            self.schema_,
             None if names is None else tuple(names),
             self.n_features_in_,
             self._bounding,
             self._slopes,
             self._levels,
         )
+
+    def _margins(self, X: Any) -> Array:
+        """Return the linear predictor of every row, one column per coding."""
+        schema, margins = self.schema_, self.margin_map()
         table = table_to_predict(X, schema=schema is not None)
         if table is not None:
             return margins_in_parts(table, margins)
@@ -328,15 +370,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         check = partial(validate_data, self, reset=False)
         features = read_features(X, schema, check)
         refuse_empty(features.shape[0])
-        return margins.of(features)
-
-    def _feature_names(self) -> tuple[str, ...]:
-        if self.schema is not None:
-            return self.schema.features
-        names: AnyArray | None = getattr(self, "feature_names_in_", None)
-        if names is not None:
-            return tuple(str(name) for name in names)
-        return tuple(f"x{j}" for j in range(self.n_features_in_))
+        return margins.of(features, NO_CASES if schema is None else schema.cases(X))
 
     def _display(self) -> Display:
         """Return what turns one coding of the release into the lines of the summary."""
@@ -362,14 +396,10 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         """
         factors, origin = (
             self._factors(schema, len(schema.features), height),
-            self._units(schema)[1],
+            self._units(schema)[1] - schema.offset_middle,
         )
         lines = schema.display_map()
-        return Display(
-            lines.names,
-            lines.matrix[:, : len(factors)] * factors,
-            lines.constant + origin * (np.array(lines.names) == INTERCEPT),
-        )
+        return lines.scaled(factors, origin * (np.array(lines.names) == INTERCEPT))
 
     def summary(self) -> Summary:
         """Return the guarantee and the coefficients as a printable table."""
@@ -381,7 +411,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         if schema is None:
             own += bounding_facts(release)
         if self._selects:
-            columns = self.n_features_in_ if schema is None else len(schema.columns)
+            columns = self.n_features_in_ if schema is None else len(schema.effects)
             own += selection_facts(self.selected_, columns)
         fitted_on = getattr(self, "fitted_on_", None)
         return Summary(
@@ -389,10 +419,12 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             release.guarantee,
             self._lines(),
             own + interval_facts(release),
-            head_facts(schema, self.n_features_in_, fitted_on),
+            head_facts(schema, self.n_features_in_, fitted_on, self._rows_fact()),
             None if release.intervals is None else release.intervals.level,
             interval_caution(release),
             "penalised" if release.intervals is None else release.intervals.of,
+            self._scale_of(0) if len(np.atleast_2d(release.value)) == 1 else None,
+            *self._column_tables(),
         )
 
     def _own_facts(self) -> Facts:
@@ -446,26 +478,21 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         """Draw the coefficients, with their intervals where there are any."""
         return self.summary().plot(ax=ax)
 
-    def _lines(self) -> tuple[Coefficient, ...]:
-        """Return a line for every displayed coefficient of every coding."""
-        labels = self._row_labels(len(np.atleast_2d(self.release_.value)))
-        return coefficient_lines(self.release_, labels, self._display())
-
     def save(self, path: str | Path) -> None:
         """Write the released model as JSON, for `confide.estimators.load_model`.
 
         The file holds coefficients, schema, guarantee and public settings, and no data.
+        It is for its owner alone, unless an older one of that name was for others too.
         """
+        write_file(Path(path), self.file_content(), "model file")
+
+    def file_content(self) -> bytes:
+        """Return what `save` writes."""
         check_is_fitted(self, "release_")
-        write_model(self, Path(path))
+        return file_content(model_record(self))
 
     def _row_labels(self, count: int) -> list[str]:
         classes = getattr(self, "classes_", None)
         if count == 1 or classes is None:
             return [""] * count
         return [f"{label}: " for label in classes]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

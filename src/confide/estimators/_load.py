@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from confide._files import read_limited
 from confide.errors import ConfideError, InvalidParameter
 from confide.estimators._base import PrivateLinearModel
 from confide.estimators._model_file import (
@@ -21,6 +22,7 @@ from confide.estimators._model_file import (
     schema_of,
 )
 from confide.estimators.catalogue import ESTIMATORS
+from confide.ledger.chain import anchor_text, read_anchor
 
 CLASS_TYPES = "biufUO"
 EARLIER_CLASSES = "one-vs-rest"
@@ -39,7 +41,7 @@ def load_model(path: str | Path) -> Any:
     InvalidParameter
         The file cannot be read, is no model file, or is of a later format.
     """
-    record = _read(Path(path))
+    record = read_record(Path(path))
     try:
         return _build(record)
     except (*_MALFORMED, ConfideError, ZeroDivisionError, RecursionError) as error:
@@ -49,12 +51,11 @@ def load_model(path: str | Path) -> Any:
         ) from None
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_record(path: Path) -> dict[str, Any]:
     try:
-        record = json.loads(path.read_text("utf-8"))
-    except OSError as error:
-        reason = f"{path} ({error.strerror})"
-        raise InvalidParameter("model file", "a file to be read", reason) from None
+        record = json.loads(read_limited(path, "model file").decode("utf-8"))
+    except InvalidParameter:
+        raise
     except (ValueError, RecursionError):
         raise InvalidParameter("model file", "JSON in UTF-8", str(path)) from None
     if not isinstance(record, dict) or record.get("format") != FORMAT:
@@ -90,8 +91,11 @@ def _build(record: dict[str, Any]) -> PrivateLinearModel:
     model.n_features_in_ = int(record["features"])
     if record.get("fitted_on") is not None:
         model.fitted_on_ = date.fromisoformat(record["fitted_on"]).isoformat()
+    model.rows_ = None if record.get("rows") is None else int(record["rows"])
+    if record.get("anchor") is not None:
+        model.anchor_ = anchor_text(*read_anchor(record["anchor"]))
     if record["feature_names"] is not None:
-        model.feature_names_in_ = np.array(record["feature_names"], dtype=object)
+        model.feature_names_in_ = _names(record["feature_names"], model.n_features_in_)
     if record["classes"] is not None:
         model.classes_ = _classes(record["classes"])
     model._check_release(release)  # noqa: SLF001
@@ -99,6 +103,13 @@ def _build(record: dict[str, Any]) -> PrivateLinearModel:
     model._set_coefficients(release.value)  # noqa: SLF001
     model.summary()
     return model
+
+
+def _names(names: Any, count: int) -> Any:
+    texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if not texts or len(names) != count:
+        raise ValueError("feature_names")
+    return np.array(names, dtype=object)
 
 
 def _classes(record: dict[str, Any]) -> Any:

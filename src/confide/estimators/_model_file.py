@@ -3,14 +3,11 @@
 import hashlib
 import json
 import math
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +15,7 @@ import numpy as np
 from confide.accounting.events import EVENTS, event_from
 from confide.data import EntryBounds, Schema
 from confide.data.schema.schema import EARLIER_SHARE_POWER
-from confide.errors import InvalidParameter
+from confide.ledger import Charge, Ledger
 from confide.mechanisms import MECHANISMS, Release
 from confide.mechanisms.release import (
     IntervalRelease,
@@ -37,6 +34,7 @@ from confide.privacy import (
     Pure,
     Status,
     Zcdp,
+    fraction_of,
 )
 from confide.reporting import guarantee_record
 from confide.selection import FINDERS, SELECTORS
@@ -54,34 +52,37 @@ NOT_STORED = ("budget", "schema", "mechanism", "penalty", "ledger", "random_stat
 """Parameters that have a place of their own in the file, or none."""
 
 
-def write_model(model: Any, path: Path) -> None:
-    """Write a fitted model; other processes see the file whole or not at all."""
-    text = json.dumps(model_record(model), indent=1, allow_nan=False) + "\n"
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:80]}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                stream.write(text)
-            Path(name).replace(path)
-        finally:
-            Path(name).unlink(missing_ok=True)
-    except (OSError, ValueError) as error:
-        reason = f"{path} ({getattr(error, 'strerror', None) or error})"
-        raise InvalidParameter("model file", "a file to be written", reason) from None
+def file_content(record: Mapping[str, Any]) -> bytes:
+    """Return a model file as it stands on a disk."""
+    return (json.dumps(record, indent=1, allow_nan=False) + "\n").encode()
+
+
+def kept_text(record: Any) -> str:
+    """Return JSON as a ledger keeps it: in the order of the file, without spaces."""
+    return json.dumps(record, separators=(",", ":"), allow_nan=False)
+
+
+def canonical(record: Any) -> str:
+    """Return JSON in the one form that hashes of releases are taken of."""
+    return json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def release_hash(release: Release) -> str:
     """Return the SHA-256 of a release: of its canonical JSON, in hexadecimal."""
-    text = json.dumps(
-        release_record(release), sort_keys=True, separators=(",", ":"), allow_nan=False
-    )
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
+    return hashlib.sha256(canonical(release_record(release)).encode("ascii")).hexdigest()
+
+
+def enter_release(ledger: Ledger, charge: Charge, model: Any) -> None:
+    """Enter the release of a model for its charge, with the content of its file."""
+    ledger.enter(charge, release_hash(model.release_), kept_text(model_record(model)))
 
 
 def model_record(model: Any) -> dict[str, Any]:
     """Return everything a model file holds."""
     classes = getattr(model, "classes_", None)
-    names = getattr(model, "feature_names_in_", None)
+    # a schema has the names
+    names = None if model.schema else getattr(model, "feature_names_in_", None)
+    rows = getattr(model, "rows_", None)
     params = model.get_params(deep=False)
     settings = {k: _parameter(v) for k, v in params.items() if k not in NOT_STORED}
     return {
@@ -89,6 +90,8 @@ def model_record(model: Any) -> dict[str, Any]:
         "format_version": FORMAT_VERSION,
         "library_version": version("confide"),
         "fitted_on": getattr(model, "fitted_on_", None),
+        **({} if rows is None else {"rows": rows}),
+        "anchor": getattr(model, "anchor_", None),
         "estimator": type(model).__name__,
         "budget": budget_record(model.budget),
         "settings": settings,
@@ -164,6 +167,10 @@ def _extras_record(release: Release) -> dict[str, Any]:
         if not release.intervals.plain:
             # Files without plain laws stay as earlier versions wrote them.
             del intervals["plain"], intervals["of"]
+        for law in intervals.get("plain", ()):
+            for name in ("alone", "dispersion"):
+                if law[name] is None:
+                    del law[name]
         parts["intervals"] = intervals
     return {name: plain(part) for name, part in parts.items() if part is not None}
 
@@ -186,7 +193,7 @@ def _ranges_of(record: Mapping[str, Any]) -> RangeRelease:
         _text(name): (_number(lower), _number(upper))
         for name, (lower, upper) in record["ranges"].items()
     }
-    share, noise = Fraction(_text(record["share"])), _noise_of(record["noise"])
+    share, noise = fraction_of(_text(record["share"])), _noise_of(record["noise"])
     return RangeRelease(pairs, share, noise, tuple(map(_text, record.get("hidden", ()))))
 
 
@@ -207,7 +214,7 @@ def _intervals_of(record: Mapping[str, Any]) -> IntervalRelease:
         _number(record["level"]),
         _text(record["variant"]),
         int(record["samples"]),
-        tuple(Fraction(_text(part)) for part in record["split"]),
+        tuple(fraction_of(_text(part)) for part in record["split"]),
         record["boundary"] is True,
         tuple(map(_law_of, record["laws"])),
         _text(record.get("of", "penalised")),
@@ -225,9 +232,16 @@ def _plain_law_of(record: Mapping[str, Any]) -> PlainLaw:
     )
     if shift.shape != (lines,):
         raise ValueError("intervals")
-    if not all(np.isfinite(part).all() for part in (shift, weak, absent)):
+    alone, dispersion = np.zeros((lines, lines)), None
+    if "alone" in record:
+        alone = np.array(record["alone"], dtype=float)
+        dispersion = _number(record["dispersion"])
+    if alone.shape != (lines, lines):
         raise ValueError("intervals")
-    return PlainLaw(shift, error, weak, absent, _number(record["pull"]))
+    if not all(np.isfinite(part).all() for part in (shift, weak, absent, alone)):
+        raise ValueError("intervals")
+    pull, known = _number(record["pull"]), None if dispersion is None else alone
+    return PlainLaw(shift, error, weak, absent, pull, known, dispersion)
 
 
 def _law_of(record: Mapping[str, Any]) -> Uncertainty:
@@ -250,7 +264,7 @@ def budget_of(record: Any) -> Any:
     """Return the budget that `budget_record` describes."""
     if record is None:
         return None
-    parts = {name: Fraction(_text(x)) for name, x in record.items() if name != "kind"}
+    parts = {name: fraction_of(_text(x)) for name, x in record.items() if name != "kind"}
     return BUDGETS[record["kind"]](**parts)
 
 

@@ -13,6 +13,7 @@ from confide.data import Schema
 from confide.data.matrix.matrix import Matrix
 from confide.data.partitioned.cluster_rows import collected
 from confide.data.schema.arrow_columns import is_arrow
+from confide.data.schema.case_weights import NO_CASES, Cases
 from confide.data.schema.schema import check_columns
 from confide.data.tables.files import as_frame, open_table, walk
 from confide.data.tables.read import local_path
@@ -42,20 +43,20 @@ class Margins:
     def __call__(self, piece: Any) -> Array:
         """Return the linear predictor of every row of a piece, one column per coding."""
         if self.schema is not None:
-            return self.of(self.schema.compact_design(piece))
+            return self.of(self.schema.compact_design(piece), self.schema.cases(piece))
         if not (isinstance(piece, pd.DataFrame) or is_arrow(piece)):
             return self.of(read_matrix(piece))
         frame = as_frame(piece)
         return self.of(read_matrix(frame[list(self.names or frame.columns)]))
 
-    def of(self, features: Matrix) -> Array:
+    def of(self, features: Matrix, cases: Cases = NO_CASES) -> Array:
         """Return the linear predictor of rows that are read already.
 
         That of a row does not depend on others, to the last bit: a record in a private
         score then moves no other record's loss.
         """
         nothing = np.zeros(features.shape[0])
-        rows = self.bounding.enclose(features, nothing, constant=False)
+        rows = self.bounding.enclose(features, nothing, cases, constant=False)
         parts = [
             np.column_stack(
                 [block.margin(slopes, row_independent=True) for slopes in self.slopes]
@@ -123,9 +124,13 @@ def _columns(
     if names is not None and table.names is not None:
         check_columns(table.names, list(names))
         return names
-    if table.width != width:
-        raise InvalidData(
-            f"X has {table.width} features, but the model is expecting {width} features "
-            "as input."
-        )
+    check_width(table.width, width)
     return None
+
+
+def check_width(found: int, width: int) -> None:
+    """Refuse rows with another number of features than the model was fitted on."""
+    if found != width:
+        raise InvalidData(
+            f"X has {found} features, but the model is expecting {width} features as input."
+        )

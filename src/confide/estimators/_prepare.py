@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from confide._types import Array
-from confide.accounting import group_events
+from confide.accounting import Event, group_events
 from confide.data import UNNAMED, InMemoryRows, PartitionedRows, Rows, Schema
 from confide.errors import InvalidParameter
 from confide.estimators._readings import Reading
@@ -36,7 +36,7 @@ class PreparedFit:
     """A fit that only has to be paid for and released.
 
     ``counts`` are those that ranges are bought from, None where none are; ``row_count`` is
-    how many rows were read for them.
+    how many rows were read.
     """
 
     spec: FitSpec
@@ -51,12 +51,35 @@ class PreparedFit:
         """What the target asks for."""
         return self.reading.task
 
-    def charge(self, ledger: Ledger, what: str, *, secret: bool) -> Charge:
-        """Pay before anything is drawn; nothing after this may fail because of the data."""
+    @property
+    def public_rows(self) -> int | None:
+        """How many rows the table has, where that is public."""
+        public = self.spec.neighbours is Neighbours.REPLACE_ONE
+        return self.row_count if public else None
+
+    @property
+    def known_rows(self) -> int | None:
+        """How many rows there are; where that is private, about how many are declared."""
+        declared = None if self.spec.schema is None else self.spec.schema.rows
+        return declared if self.public_rows is None else self.public_rows
+
+    def charge(
+        self,
+        ledger: Ledger,
+        what: str,
+        *,
+        secret: bool,
+        events: tuple[Event, ...] | None = None,
+    ) -> Charge:
+        """Pay before anything is drawn; nothing after this may fail because of the data.
+
+        ``events`` are those of a person, where they are not the fit's alone.
+        """
+        own = group_events(self.calibration.events, self.spec.rows_per_person)
         return ledger.charge(
             self.spec.dataset or UNNAMED,
             self.spec.budget,
-            group_events(self.calibration.events, self.spec.rows_per_person),
+            own if events is None else events,
             neighbours=self.calibration.guarantee.neighbours,
             what=what,
             status=self.calibration.guarantee.status,
@@ -128,7 +151,9 @@ def prepare(spec: FitSpec, reading: Reading, *, target_in_table: bool) -> Prepar
         refuse_empty(rows.table_count)
     calibration.check_rows(rows)
     if not isinstance(calibration, RangesCalibration):
-        return PreparedFit(spec, reading, calibration, coded_rows(rows, task.codings))
+        tasks = coded_rows(rows, task.codings)
+        count = rows.table_count
+        return PreparedFit(spec, reading, calibration, tasks, row_count=count)
     # Rows are read again with what is bought: those of now are let go.
     names = [query.name for query in spec.possible_queries()]
     by_name = dict(zip(names, counts, strict=True))

@@ -20,8 +20,10 @@ from confide.data.partitioned.cluster_rows import ClusterParts, collected
 from confide.data.partitioned.dask_collections import DaskTable, dask_table, is_dask
 from confide.data.partitioned.rows import Parts
 from confide.data.partitioned.stream import Prepare, Source, Stream
+from confide.data.schema.case_weights import NO_CASES, Cases, read_sample_weight
 from confide.data.schema.range_grid import PARTS
 from confide.data.schema.schema import check_columns
+from confide.data.tables.batches import BatchSource
 from confide.data.tables.files import (
     FileTable,
     as_frame,
@@ -51,7 +53,7 @@ class CountCells:
 
     def __call__(self, table: Any, target: Any) -> tuple[Array, ...]:
         """Count; ``target`` is that of the rows where the table does not hold it."""
-        columns = {column.name: column for column in self.schema.columns}
+        columns = {column.name: column for column in self.schema.predictors}
         found = []
         for query in self.queries:
             if query.name in columns:
@@ -98,8 +100,11 @@ class RangeTally:
         self.counts = [whole + part for whole, part in pairs]
 
 
+PartedTable: TypeAlias = FileTable | BatchSource | DaskTable
+
+
 def count_in_parts(
-    table: FileTable | DaskTable, cells: CountCells, *, beside: bool
+    table: PartedTable, cells: CountCells, *, beside: bool
 ) -> tuple[list[Array], int]:
     """Return the counts of a table in parts, and of its rows.
 
@@ -113,7 +118,6 @@ def count_in_parts(
     return counts, int(rows)
 
 
-PartedTable: TypeAlias = FileTable | DaskTable
 Check: TypeAlias = Callable[..., Any]
 
 
@@ -148,14 +152,23 @@ class Reading(Protocol):
         ...
 
 
-def reading_of(spec: FitSpec, X: Any, y: Any, check: Check) -> Reading:
+def reading_of(
+    spec: FitSpec, X: Any, y: Any, check: Check, sample_weight: Any = None
+) -> Reading:
     """Read a table, or as much of it as must be known before its rows are bounded.
 
     ``check`` is scikit-learn's check of features in memory.
     """
     table = parted_table(X, y)
     if table is None:
-        return _read_whole(spec, X, y, check)
+        return _read_whole(spec, X, y, check, sample_weight)
+    if sample_weight is not None:
+        raise InvalidParameter(
+            "sample_weight",
+            "absent for a table in parts",
+            type(sample_weight).__name__,
+            "Declare a column of weights as the [case_weights] of a schema.",
+        )
     return _read_in_parts(spec, table, y)
 
 
@@ -172,6 +185,7 @@ class InMemory:
     task: TargetSpec
     features: Matrix
     target: AnyArray
+    cases: Cases
     listed: int
     table: Any
     y: Any
@@ -185,7 +199,8 @@ class InMemory:
 
     def enclose(self, bounding: Bounding) -> InMemoryRows:
         """Bound every row and close the box."""
-        return replace(bounding.enclose(self.features, self.target), listed=self.listed)
+        rows = bounding.enclose(self.features, self.target, self.cases)
+        return replace(rows, listed=self.listed)
 
     def enclose_and_count(
         self, bounding: Bounding, queries: Sequence[RangeQuery]
@@ -198,10 +213,23 @@ class InMemory:
 
     def reread(self, spec: FitSpec, count: int) -> "InMemory":
         """Return the same table, read with the ranges of another specification."""
-        return _read_frame(spec, self.table, self.y, self.check)
+        again = _read_frame(spec, self.table, self.y, self.check)
+        return replace(again, cases=self.cases)
 
 
-def _read_whole(spec: FitSpec, X: Any, y: Any, check: Check) -> InMemory:
+def _check_weights(schema: Schema | None, y: Any) -> None:
+    """Refuse a target beside a table that holds weights."""
+    if y is None or isinstance(y, str) or schema is None:
+        return
+    if schema.case_weights is not None and schema.case_weights.column:
+        raise InvalidParameter(
+            "y", "left out, for the table holds weights, and the target with them", "given"
+        )
+
+
+def _read_whole(
+    spec: FitSpec, X: Any, y: Any, check: Check, sample_weight: Any
+) -> InMemory:
     schema = spec.schema
     unnamed = schema is None and y is None
     if isinstance(X, str | Path) and (unnamed or isinstance(y, str)):
@@ -212,11 +240,14 @@ def _read_whole(spec: FitSpec, X: Any, y: Any, check: Check) -> InMemory:
         X, y = (X.drop(columns=name), X[name]) if schema is None else (X, None)
     if schema is not None:
         X = read_table(X, schema, target=y is None)
-    return _read_frame(spec, X, y, check)
+    return _read_frame(spec, X, y, check, sample_weight)
 
 
-def _read_frame(spec: FitSpec, table: Any, y: Any, check: Check) -> InMemory:
+def _read_frame(
+    spec: FitSpec, table: Any, y: Any, check: Check, sample_weight: Any = None
+) -> InMemory:
     schema = spec.schema
+    _check_weights(schema, y)
     in_table = schema is not None and y is None
     kept = table
     if schema is not None and y is None:
@@ -227,7 +258,11 @@ def _read_frame(spec: FitSpec, table: Any, y: Any, check: Check) -> InMemory:
     found = schema.target_column(kept) if schema is not None and in_table else y
     task = spec.target.spec(spec.target.look(found, features.shape[0]))
     target = task.read(found, features.shape[0])
-    return InMemory(task, features, target, listed, table, y, schema, check)
+    cases = NO_CASES if schema is None else schema.cases(kept, target)
+    if sample_weight is not None:
+        cap = float(spec.weight_cap or 1.0)
+        cases = Cases(read_sample_weight(sample_weight, features.shape[0], cap))
+    return InMemory(task, features, target, cases, listed, table, y, schema, check)
 
 
 def _numbers(spec: FitSpec, names: Sequence[str], target: str) -> tuple[str, ...]:
@@ -253,11 +288,13 @@ def _check_name(schema: Schema | None, y: Any) -> None:
 
 def parted_table(X: Any, y: Any) -> PartedTable | None:
     """Return a table in parts, or None for what is in memory or small enough for it."""
+    if isinstance(X, DaskTable):
+        return X
     if not is_in_parts(X):
         return None
     if is_dask(X):
         return dask_table(X, y)
-    return X if isinstance(X, FileTable) else open_table(X)
+    return X if isinstance(X, FileTable | BatchSource) else open_table(X)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -334,18 +371,22 @@ class SplitChunk:
     target: str | None
     beside: bool
 
-    def __call__(self, piece: Any) -> tuple[Matrix, Any, int]:
-        """Return features, target and the number of rows with or without a target."""
+    def __call__(self, piece: Any) -> tuple[Matrix, Any, int, Any]:
+        """Return features, target, the number of rows with or without a target, and rows.
+
+        The last are those with a target, as they are in the table.
+        """
         if isinstance(piece, tuple):
             features = self._features(piece[0])
-            return features, piece[1], features.shape[0]
+            return features, piece[1], features.shape[0], piece[0]
         listed = len(piece)
         if self.schema is not None:
             piece = self.schema.kept(piece)
             features = self.schema.compact_design(piece)
-            return features, self.schema.target_column(piece), listed
+            return features, self.schema.target_column(piece), listed, piece
         frame = as_frame(piece)
-        return self._features(frame.drop(columns=self.target)), frame[self.target], listed
+        features = self._features(frame.drop(columns=self.target))
+        return features, frame[self.target], listed, frame
 
     def _features(self, table: Any) -> Matrix:
         if self.schema is not None:
@@ -364,21 +405,26 @@ class PrepareChunk:
 
     def __call__(self, piece: Any) -> InMemoryRows:
         """Read, bound and close one piece."""
-        features, target, listed = self.split(piece)
+        features, target, listed, table = self.split(piece)
         if features.shape[1] != self.width:
             raise InvalidData(
                 f"every part of a table must have its {self.width} features; one has "
                 f"{features.shape[1]}."
             )
         kept = self.read(target, features.shape[0])
-        return replace(self.bounding.enclose(features, kept), listed=listed)
+        schema = self.split.schema
+        cases = NO_CASES if schema is None else schema.cases(table, kept)
+        return replace(self.bounding.enclose(features, kept, cases), listed=listed)
 
 
 def _read_in_parts(spec: FitSpec, table: PartedTable, y: Any) -> InParts:
     schema = spec.schema
+    _check_weights(schema, y)
     named = isinstance(y, str)
-    if named or isinstance(table, FileTable):
+    if named or not isinstance(table, DaskTable):
         _check_name(schema, y)
+    if isinstance(table, FileTable):
+        table = table.keep_parsed()
     if schema is None and isinstance(table, FileTable):
         table = replace(table, numbers=_numbers(spec, table.names, y))
     elif schema is None and y is None:

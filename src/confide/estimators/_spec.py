@@ -18,7 +18,8 @@ from confide.data import (
 )
 from confide.data.matrix.matrix import Matrix
 from confide.data.matrix.sums import length_beside
-from confide.errors import InvalidParameter
+from confide.data.schema.case_weights import NO_CASES, Cases, offset_bound
+from confide.errors import InvalidParameter, MissingPublicBound
 from confide.estimators._target import TargetInfo, TargetRule, TargetSpec
 from confide.ledger import Ledger
 from confide.mechanisms import (
@@ -58,6 +59,14 @@ IntervalSetting: TypeAlias = (
 LedgerSetting: TypeAlias = Ledger | str | Path | None
 RangeMode: TypeAlias = Literal["auto", "private", "public"]
 RangeSetting: TypeAlias = RangeMode | Ranges
+NO_ROW_NORM = (
+    "an array needs row_norm, a public bound on the length of its rows; none was given. "
+    "Longer rows are scaled down to it and noise grows with it, so it must not be read off "
+    "the rows. If every column lies between -1 and 1, take the root of the number of "
+    "columns: row_norm=3 for 9 of them. Raw columns, such as an age or an income, are best "
+    "declared in a schema (schema=Schema(...)), which takes a DataFrame and scales every "
+    "column by its public range."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +103,21 @@ class Bounding:
     most: float | None = None
 
     def enclose(
-        self, features: Matrix, target: AnyArray, *, constant: bool = True
+        self,
+        features: Matrix,
+        target: AnyArray,
+        cases: Cases = NO_CASES,
+        *,
+        constant: bool = True,
     ) -> InMemoryRows:
         """Bound every row and close the box."""
         height = self.height if constant else 0.0
         if self.entries is not None:
-            return bound_entries(features, target, self.entries, height)
+            return bound_entries(features, target, self.entries, height).with_cases(cases)
         rows = bound_rows(features, target, self.row_norm, height)
-        return rows if self.most is None or not constant else rows.weighed(self.most)
+        if self.most is not None and constant:
+            rows = rows.weighed(self.most)
+        return rows.with_cases(cases)
 
     def norm(self, columns: int) -> float:
         """Return how long a row can be, the constant column included."""
@@ -117,7 +133,7 @@ class Bounding:
 def bounding_for(
     mechanism: Mechanism,
     schema: Schema | None,
-    row_norm: float,
+    row_norm: float | None,
     *,
     fit_intercept: bool,
     weighs: bool = False,
@@ -132,16 +148,20 @@ def bounding_for(
         height = INTERCEPT_HEIGHT if fit_intercept else 0.0
         most = schema.record_norm(height) if weighs else None
         return Bounding(1.0, height, few=few, most=most)
-    if kept is None:
-        return Bounding(row_norm, INTERCEPT_HEIGHT * row_norm if fit_intercept else 0.0)
-    return Bounding(row_norm, kept.height if fit_intercept else 0.0, kept.entries)
+    if kept is not None:
+        return Bounding(1.0, kept.height if fit_intercept else 0.0, kept.entries)
+    if row_norm is None:
+        raise MissingPublicBound(NO_ROW_NORM)
+    norm = float(row_norm)
+    return Bounding(norm, INTERCEPT_HEIGHT * norm if fit_intercept else 0.0)
 
 
 def bounding_of(
-    release: Release, schema: Schema | None, row_norm: float, *, fit_intercept: bool
+    release: Release, schema: Schema | None, row_norm: float | None, *, fit_intercept: bool
 ) -> Bounding:
     """Return how the rows behind a release were bounded."""
-    norm, kept = 1.0 if schema is not None else row_norm, release.row_bounds
+    norm = 1.0 if schema is not None or row_norm is None else float(row_norm)
+    kept = release.row_bounds
     if kept is None or schema is not None:
         return Bounding(norm, INTERCEPT_HEIGHT * norm if fit_intercept else 0.0)
     return Bounding(norm, kept.height, kept.entries)
@@ -153,6 +173,7 @@ class FitSpec:
 
     ``l2`` is None where the ridge is to be chosen; ``nuclear`` weighs the nuclear norm of a
     matrix of coefficients. ``dataset`` is the name that a ledger books under.
+    ``weight_cap`` is that of weights which are passed beside the table.
     """
 
     budget: Budget
@@ -170,6 +191,7 @@ class FitSpec:
     dataset: str | None
     classifies: bool
     ranges: RangePolicy
+    weight_cap: float | None = None
 
     @property
     def rows_per_person(self) -> int:
@@ -232,6 +254,7 @@ class FitSpec:
         """Return loss, ridge, penalty and constraint."""
         dimension = task.responses * (columns + (1 if self.fit_intercept else 0))
         longest, most = self.bounding.norm(columns), self.bounding.most
+        offset = None if self.schema is None else self.schema.offset
         return Objective(
             task.loss,
             dimension,
@@ -245,7 +268,15 @@ class FitSpec:
             self.bounding.known,
             self.bounding.height,
             None if most is None else longest,
+            self.has_weights,
+            0.0 if offset is None else offset_bound(offset),
         )
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether records have weights of their own."""
+        declared = self.schema is not None and self.schema.case_weights is not None
+        return declared or self.weight_cap is not None
 
     def calibrate(self, task: TargetSpec, columns: int, rows: int) -> Calibration:
         """Choose noise and ridge from public facts; ``rows`` matter where public."""
@@ -276,7 +307,7 @@ class FitSpec:
         if schema is None:
             return None
         return guess_coef_norm_of_columns(
-            task.loss, schema.weights, len(schema.columns), task.target_bound
+            task.loss, schema.weights, len(schema.effects), task.target_bound
         )
 
 
@@ -288,7 +319,7 @@ def range_queries(spec: FitSpec, schema: Schema, rows: int | None) -> list[Range
     wanted = spec.intervals
     inference = wanted is not None and wanted.of == "plain"
     tail = spec.ranges.settings.tail_for(inference=inference)
-    columns: Sequence[Any] = schema.columns
+    columns: Sequence[Any] = schema.predictors
     parts: list[tuple[Any, RangeQuery]] = [
         (
             column,

@@ -28,9 +28,12 @@ Facts = tuple[tuple[str, str], ...]
 """Names and values, in the order in which they are printed."""
 
 
-def head_facts(schema: Schema | None, columns: int, fitted_on: str | None) -> Facts:
-    """Return what is public besides the release: target, columns, date."""
+def head_facts(
+    schema: Schema | None, columns: int, fitted_on: str | None, rows: Facts = ()
+) -> Facts:
+    """Return what is public besides the release: target, rows, columns, date."""
     lines = (("Columns", str(columns)),) if schema is None else _of_schema(schema)
+    lines = (*rows, *lines)
     return lines if fitted_on is None else (*lines, ("Fitted", fitted_on))
 
 
@@ -121,33 +124,29 @@ def interval_caution(release: Release) -> str:
 
 
 def coefficient_lines(
-    release: Release, labels: Sequence[str], display: Display
+    release: Release, labels: Sequence[str], display: Display, spans: Array
 ) -> tuple[Coefficient, ...]:
-    """Return a line for every displayed coefficient of every coding."""
+    """Return a line for every displayed coefficient of every coding.
+
+    Intervals are those of the published variant, or there are none.
+    """
     lines: list[Coefficient] = []
     for k, (label, value) in enumerate(
         zip(labels, np.atleast_2d(release.value), strict=True)
     ):
         names = [label + name for name in display.names]
         shown = display.show(value)
+        widths = spans.tolist()
         if release.intervals is None:
-            pairs = zip(names, shown, strict=True)
-            lines += [Coefficient(name, float(x)) for name, x in pairs]
+            lines += [
+                Coefficient(name, float(x), span=span)
+                for name, x, span in zip(names, shown, widths, strict=True)
+            ]
             continue
-        bands = release.intervals.bands(k, display.matrix)
-        plain = release.intervals.of == "plain"
+        below, above, alone = release.intervals.offsets(k, display.matrix)
         for j, (name, x) in enumerate(zip(names, shown.tolist(), strict=True)):
-            if bands.absent[j]:
-                continue
-            if not bands.identified[j]:
-                lines.append(Coefficient(name, x, identified=False))
-                continue
-            shift, *rest = (
-                float(one[j])
-                for one in (bands.shift, bands.below, bands.above, bands.sampling)
-            )
-            ends = (x + rest[0], x + rest[1], rest[2])
-            lines.append(Coefficient(name, x + shift, *ends, -shift if plain else None))
+            ends = (x + float(below[j]), x + float(above[j]), float(alone[j]))
+            lines.append(Coefficient(name, x, *ends, span=widths[j]))
     return tuple(lines)
 
 
@@ -157,7 +156,7 @@ def display_of_release(release: Release, names: tuple[str, ...], factors: Array)
     ``names`` and ``factors`` are those of all coefficients, the constant one included.
     """
     if release.support is None:
-        return Display(names, np.diag(factors), np.zeros(len(names)))
+        return Display(names, sparse.diags_array(factors), np.zeros(len(names)))
     table = np.atleast_2d(release.value)
     kept = (table != 0).any(axis=0)
     kept[[j for support in release.support for j in support]] = True
@@ -174,20 +173,51 @@ def selected_names(
     """Return the variables with a coefficient that is ``used``; ``names`` are features'."""
     if schema is None:
         return tuple(name for name, kept in zip(names, used, strict=True) if kept)
-    sizes = [len(column.features) for column in schema.columns]
+    sizes = [len(effect.features) for effect in schema.effects]
     blocks = np.split(used, np.cumsum(sizes)[:-1])
-    pairs = zip(schema.columns, blocks, strict=True)
-    return tuple(column.name for column, block in pairs if block.any())
+    pairs = zip(schema.effects, blocks, strict=True)
+    return tuple(effect.name for effect, block in pairs if block.any())
 
 
 def _of_schema(schema: Schema) -> tuple[tuple[str, str], ...]:
-    count, features = len(schema.columns), len(schema.features)
+    count, features = len(schema.predictors), len(schema.features)
     columns = f"{count}" if features == count else f"{count}, as {features} features"
-    lines = (("Target", _target(schema.target)), ("Columns", columns))
-    if any(column.coded for column in schema.columns):
-        against = "each level against the average of the levels of its column"
-        return (*lines, ("Categories", against))
-    return lines
+    lines = (("Target", _target(schema.target)), ("Columns", columns), *_of_cases(schema))
+    against = comparisons(schema)
+    return (*lines, ("Categories", against)) if against else lines
+
+
+def comparisons(schema: Schema) -> str:
+    """Say what the levels of every category are compared with; empty without any."""
+    coded = [column for column in schema.predictors if len(column.baseline) > 1]
+    kinds = {column.against for column in coded}
+    if len(kinds) < 2:
+        return f"each level against {kinds.pop()}" if kinds else ""
+    return _some([f"{column.name} against {column.against}" for column in coded])
+
+
+def row_facts(rows: int | None, schema: Schema | None) -> Facts:
+    """Say how many rows there are, as far as that is public."""
+    if rows is not None:
+        return (("Rows", f"{rows:,}"),)
+    if schema is not None and schema.rows is not None:
+        return (("Rows", f"about {schema.rows:,} by public knowledge"),)
+    return ()
+
+
+def _of_cases(schema: Schema) -> tuple[tuple[str, str], ...]:
+    """Say how the model is made of columns, and what records bring along."""
+    lines, weights, offset = [], schema.case_weights, schema.offset
+    if schema.terms:
+        lines.append(("Terms", ", ".join(schema.terms)))
+    if weights is not None:
+        words = [f"{weights.column}, at most {weights.cap:g}"] if weights.column else []
+        words += [f"{label} counts {one:g}" for label, one in weights.classes.items()]
+        lines.append(("Weights", "; ".join(words)))
+    if offset is not None:
+        lower, upper = offset.ends
+        lines.append(("Offset", f"{offset.features[0]}, from {lower:.3g} to {upper:.3g}"))
+    return tuple(lines)
 
 
 def _target(target: Target) -> str:

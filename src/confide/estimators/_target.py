@@ -79,8 +79,8 @@ class TargetRule(Protocol):
         ...
 
     @property
-    def weighable(self) -> bool:
-        """Whether records may be weighed."""
+    def takes_offset(self) -> bool:
+        """Whether the linear predictor may have an offset."""
         ...
 
     def range_query(self, target: Target) -> RangeQuery | None:
@@ -127,12 +127,10 @@ class ClassRule:
         return self.declared is None
 
     @property
-    def weighable(self) -> bool:
-        """Whether records may be weighed: not for the multinomial loss."""
-        if not self.together or self.declared is None:
-            return True
-        count = len(declared_classes(self.declared))
-        return not FEWEST_CLASSES <= count <= MOST_CLASSES
+    def takes_offset(self) -> bool:
+        """Whether the linear predictor may have an offset: log-odds of one label."""
+        two = self.declared is not None and len(declared_classes(self.declared)) == 2
+        return two and self.loss.canonical
 
     def look(self, y: Any, count: int) -> TargetInfo:
         """Look for labels, where none were declared."""
@@ -180,7 +178,7 @@ class RangeRule:
     clamped: bool = False
     scales: bool = False
     seeks_labels: ClassVar[bool] = False
-    weighable: ClassVar[bool] = True
+    takes_offset: ClassVar[bool] = False
 
     def range_query(self, target: Target) -> RangeQuery | None:
         """Return both ends, unless a bound was given in the target's own unit."""
@@ -221,7 +219,7 @@ class CountRule:
     unit: float = 1.0
     scales: bool = False
     seeks_labels: ClassVar[bool] = False
-    weighable: ClassVar[bool] = True
+    takes_offset: ClassVar[bool] = True
 
     def range_query(self, target: Target) -> RangeQuery | None:
         """Return the upper end of counts, unless a bound was given in their own unit."""
@@ -253,7 +251,7 @@ class SeveralTargetsRule:
     unit: float
     loss: Loss
     seeks_labels: ClassVar[bool] = False
-    weighable: ClassVar[bool] = True
+    takes_offset: ClassVar[bool] = False
 
     def range_query(self, target: Target) -> RangeQuery | None:
         """Return None: several targets have no schema."""

@@ -24,6 +24,14 @@ from confide.estimators._spec import (
 )
 from confide.estimators._summary import Facts
 from confide.estimators._target import ClassRule, TargetSpec
+from confide.evaluation import (
+    FARTHEST_SCORE,
+    ScoreRule,
+    SeveralClasses,
+    TwoClasses,
+    fine_edges,
+)
+from confide.evaluation.noises import Look
 from confide.mechanisms import MECHANISMS, Release
 from confide.mechanisms.base import SEVERAL_SCORES
 from confide.noise import RandomState
@@ -39,7 +47,8 @@ from confide.objectives import (
     is_multinomial,
 )
 from confide.objectives.multinomial import MOST_CLASSES, class_map
-from confide.privacy import Budget
+from confide.privacy import Budget, Neighbours
+from confide.reporting.effect_scale import Link
 
 ONE_SOFTMAX = "one multinomial loss; coefficients of a column add up to 0 over them"
 MultiClass: TypeAlias = Literal["auto", "multinomial", "one-vs-rest"]
@@ -85,9 +94,16 @@ class _PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[m
         super()._keep(release, task)
         self.classes_ = task.classes
 
-    def fit(self, X: Any, y: Any = None) -> Any:
-        """Fit privately; with a schema, ``X`` is a table that holds the target."""
-        return self._fit(X, y)
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, holdout: Any = None
+    ) -> Any:
+        """Fit privately; with a schema, ``X`` is a table that holds the target.
+
+        ``sample_weight`` says how much records count, up to ``weight_cap``. With a share
+        like 0.2 as ``holdout`` so many rows, drawn by secret coins, are held out:
+        `holdout_score_` says how good the model is on them, for the same budget.
+        """
+        return self._fit(X, y, sample_weight, holdout)
 
     def decision_function(self, X: Any) -> Array:
         """Return the signed margin of every row (one column per class if several)."""
@@ -100,6 +116,26 @@ class _PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[m
         if margins.shape[1] == 1:
             return self.classes_[(margins[:, 0] > 0).astype(np.intp)]
         return self.classes_[margins.argmax(axis=1)]
+
+    def score_looks(self, classes: int, neighbours: Neighbours) -> tuple[Look, ...]:
+        """Return what a private score will release, before the model is fitted."""
+        if classes > 2:
+            return SeveralClasses(("",) * classes, self._chances).looks(neighbours)
+        return TwoClasses((0.0,), "", bool(self._chances)).looks(neighbours)
+
+    def score_rule(self) -> ScoreRule:
+        """Return what is counted of predictions for a private score."""
+        labels = tuple(str(label) for label in self.classes_)
+        if len(labels) > 2:
+            return SeveralClasses(labels, self._chances)
+        farthest = FARTHEST_SCORE if self._chances else np.inf
+        edges = fine_edges(*self._reach(), farthest)
+        return TwoClasses(edges, labels[1], bool(self._chances))
+
+    @property
+    def _chances(self) -> str:
+        """How margins of several classes become chances; "" where they do not."""
+        return ""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -118,7 +154,8 @@ class LogisticRegression(_PrivateClassifier):
     schema : Schema, optional
         Public knowledge of a table; ``fit(df)`` then needs nothing else.
     row_norm : float
-        Public bound on the length of a feature row; longer rows are scaled to it.
+        Public bound on the length of a feature row; longer rows are scaled to it. Arrays
+        need one; with a schema, which bounds every column, it has no effect.
     mechanism : str or instance
         "objective" (default), "output", "adaptive"; driven by gradients "momentum",
         "ssadmm", "mpadmm", "sgd", "dp-admm"; "admm-objective"; or a configured mechanism;
@@ -157,6 +194,9 @@ class LogisticRegression(_PrivateClassifier):
         (of two: as the first).
     slope_bound, coef_norm : float, optional
         Clip the slope of the loss, or confine the coefficients to a ball.
+    weight_cap : float, optional
+        Public cap on ``sample_weight``. Larger weights are clamped to it; records count
+        by their share of it, and l2 is the ridge next to that sum.
     multi_class : "auto", "multinomial" or "one-vs-rest"
         Three classes or more: one multinomial loss with one noise for all of them, whose
         coefficients add up to 0 over the classes, or one fit for every class, which share
@@ -186,7 +226,7 @@ class LogisticRegression(_PrivateClassifier):
         budget: Budget | None = None,
         *,
         schema: Schema | None = None,
-        row_norm: float = 1.0,
+        row_norm: float | None = None,
         mechanism: MechanismSetting = "objective",
         l2: RidgeSetting = "auto",
         l1: float = 0.0,
@@ -200,6 +240,7 @@ class LogisticRegression(_PrivateClassifier):
         classes: Sequence[Any] | AnyArray | None = None,
         slope_bound: float | None = None,
         coef_norm: float | None = None,
+        weight_cap: float | None = None,
         multi_class: MultiClass = "auto",
     ) -> None:
         self.budget = budget
@@ -218,6 +259,7 @@ class LogisticRegression(_PrivateClassifier):
         self.classes = classes
         self.slope_bound = slope_bound
         self.coef_norm = coef_norm
+        self.weight_cap = weight_cap
         self.multi_class = multi_class
 
     def _loss(self) -> Loss:
@@ -257,8 +299,17 @@ class LogisticRegression(_PrivateClassifier):
         """Whether the coefficients are those of one softmax."""
         return self._together and 2 < len(self.classes_) <= MOST_CLASSES
 
+    @property
+    def _chances(self) -> str:
+        """How margins of several classes become chances."""
+        fitted = hasattr(self, "classes_")
+        return "softmax" if fitted and self._multinomial else "one-vs-rest"
+
     def _own_facts(self) -> Facts:
         return (("Classes", ONE_SOFTMAX),) if self._multinomial else ()
+
+    def _link(self) -> Link:
+        return "softmax" if self._multinomial else "logit"
 
     def _keep(self, release: Release, task: TargetSpec) -> None:
         """Take over a release, with a line of coefficients for every class."""
@@ -309,7 +360,7 @@ class LinearSVC(_PrivateClassifier):
         budget: Budget | None = None,
         *,
         schema: Schema | None = None,
-        row_norm: float = 1.0,
+        row_norm: float | None = None,
         mechanism: MechanismSetting = "objective",
         l2: RidgeSetting = "auto",
         l1: float = 0.0,
@@ -323,6 +374,7 @@ class LinearSVC(_PrivateClassifier):
         classes: Sequence[Any] | AnyArray | None = None,
         slope_bound: float | None = None,
         coef_norm: float | None = None,
+        weight_cap: float | None = None,
         loss: str | Loss = "huber",
     ) -> None:
         self.budget = budget
@@ -341,6 +393,7 @@ class LinearSVC(_PrivateClassifier):
         self.classes = classes
         self.slope_bound = slope_bound
         self.coef_norm = coef_norm
+        self.weight_cap = weight_cap
         self.loss = loss
 
     def _loss(self) -> Loss:

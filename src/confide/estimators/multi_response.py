@@ -43,7 +43,7 @@ class MultiResponseRegression(_PrivateRegressor):
         budget: Budget | None = None,
         *,
         schema: Schema | None = None,
-        row_norm: float = 1.0,
+        row_norm: float | None = None,
         mechanism: MechanismSetting = "mpadmm",
         l2: RidgeSetting = "auto",
         l1: float = 0.0,

@@ -2,9 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from fractions import Fraction
 from typing import Any
 
 from confide._types import Array
@@ -13,13 +13,13 @@ from confide.data import Schema, read_table
 from confide.data.matrix.sums import MAX_ROWS
 from confide.data.schema.sections import NOT_BOOKED, Purchase
 from confide.errors import InvalidData, InvalidParameter
+from confide.estimators._model_file import kept_text
 from confide.estimators._prepare import dataset_name
 from confide.estimators._readings import CountCells, count_in_parts, parted_table
 from confide.estimators._spec import LedgerSetting, NeighbourSetting
 from confide.estimators._summary import hidden_ranges, show_end
 from confide.ledger import Ledger
 from confide.mechanisms.ranges.mechanism import (
-    USUAL_TAIL,
     RangeQuery,
     Ranges,
     buy,
@@ -34,10 +34,15 @@ from confide.privacy import (
     Status,
     check_budget,
     row_budget,
+    warn_of_budget,
 )
 
+RANGES_FORMAT = "confide-ranges"
+"""What a ledger keeps of a purchase of ranges."""
 THEOREM = "private-ranges.md#counts-exact"
-WHOLE = Ranges(share=1, tail=USUAL_TAIL)
+WHOLE = Fraction(1)
+"""The share of the budget that ranges have where they are bought by themselves."""
+FOR_INTERVALS, FOR_PREDICTIONS = "plain intervals", "predictions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,8 @@ def buy_ranges(
     budget: Budget | None,
     *,
     neighbours: NeighbourSetting = None,
-    tail: float = USUAL_TAIL,
+    tail: float | None = None,
+    intervals: bool = False,
     ledger: LedgerSetting = None,
     random_state: RandomState = None,
 ) -> BoughtRanges:
@@ -85,15 +91,18 @@ def buy_ranges(
         What the ranges may cost.
     neighbours : "add-remove", "replace-one" or None
         The relation to protect; None is add-remove.
-    tail : float
-        The share of values that may lie below a range, and above it.
+    tail : float or None
+        The share of values that may lie below a range, and above it; None is what fits
+        take: a hundredth, and with ``intervals`` a twentieth for columns.
+    intervals : bool
+        Whether the ranges are for fits with plain intervals. Such fits buy narrower ranges
+        for themselves, and none that hold little but one value.
     ledger : Ledger, path or None
         The book to charge, under the name of the schema.
     """
     price = check_budget(budget)
-    settings = replace(WHOLE, tail=tail)
     relation = Neighbours.of(Neighbours.ADD_REMOVE if neighbours is None else neighbours)
-    queries = queries_of(schema, tail)
+    queries = queries_of(schema, tail, intervals=intervals)
     if not queries:
         raise InvalidParameter(
             "schema",
@@ -106,8 +115,9 @@ def buy_ranges(
     events = group_events((event,), schema.rows_per_person)
     guarantee = Guarantee(price, relation, Status.PROVED, THEOREM)
     guarantee = guarantee.of_persons(schema.rows_per_person)
-    counts = _count(table, CountCells(schema, queries))
-    refuse_many(counts)
+    counts, rows = _count(table, CountCells(schema, queries))
+    refuse_many(rows)
+    warn_of_budget(price, schema.rows, callers=2)
     entropy = Entropy.of(random_state)
     entry = NOT_BOOKED
     if ledger is not None:
@@ -121,9 +131,7 @@ def buy_ranges(
             private=entropy.secret,
         )
         entry = str(charge.number)
-    release = buy(queries, counts, noise, entropy, settings.share)
-    if ledger is not None:
-        book.record(charge, ranges_hash(release))
+    release = buy(queries, counts, noise, entropy, WHOLE)
     narrowed = schema.with_ranges(release.ranges)
     parts: dict[str, Any] = dict(narrowed.parts)
     bought = Purchase(
@@ -137,9 +145,13 @@ def buy_ranges(
         str(relation),
         datetime.now(UTC).date().isoformat(),
         entry,
+        FOR_INTERVALS if intervals else FOR_PREDICTIONS,
     )
     found = replace(narrowed, bought=(*schema.bought, bought))
     stated = guarantee if entropy.secret else guarantee.seeded()
+    if ledger is not None:
+        content = kept_text({"format": RANGES_FORMAT, "schema": found.to_toml()})
+        book.enter(charge, ranges_hash(release), content)
     return BoughtRanges(found, release, stated, events)
 
 
@@ -149,29 +161,36 @@ def ranges_hash(release: RangeRelease) -> str:
     return hashlib.sha256(json.dumps(ends).encode("ascii")).hexdigest()
 
 
-def refuse_many(counts: Sequence[Array]) -> None:
-    """Refuse tables of more rows than the theorem is about, before anything is paid."""
-    if any(table.sum() > MAX_ROWS for table in counts):
+def refuse_many(rows: int) -> None:
+    """Refuse tables of more rows than the theorem is about, as fits do, before paying."""
+    if rows > MAX_ROWS:
         raise InvalidData(
             f"ranges are bought for tables of at most {MAX_ROWS:,} rows: larger counts are "
-            "not exact. Buy them from a part of the rows."
+            "not exact. Buy them from a part of the rows. Nothing was spent."
         )
 
 
-def queries_of(schema: Schema, tail: float) -> tuple[RangeQuery, ...]:
+def queries_of(
+    schema: Schema, tail: float | None, *, intervals: bool = False
+) -> tuple[RangeQuery, ...]:
     """Return what may be bought of the columns and the target of a schema."""
-    parts: list[Any] = [*schema.columns, schema.target]
+    settings = Ranges(WHOLE, tail)
+    own, other = (settings.tail_for(inference=which) for which in (intervals, False))
+    parts: list[tuple[Any, float, bool]] = [
+        *((column, own, not intervals) for column in schema.predictors),
+        (schema.target, other, True),
+    ]
     return tuple(
-        RangeQuery(part.name, part.grid, tail, tail, part.has_limits)
-        for part in parts
+        RangeQuery(part.name, part.grid, share, share, part.has_limits, allows_step)
+        for part, share, allows_step in parts
         if part.grid is not None and part.range != "public"
     )
 
 
-def _count(X: Any, cells: CountCells) -> list[Array]:
+def _count(X: Any, cells: CountCells) -> tuple[list[Array], int]:
+    """Return the counts of values, and how many rows the table has."""
     table = parted_table(X, None)
     if table is not None:
-        counts, _ = count_in_parts(table, cells, beside=False)
-        return counts
-    schema = cells.schema
-    return list(cells(schema.kept(read_table(X, schema)), None))
+        return count_in_parts(table, cells, beside=False)
+    whole = read_table(X, cells.schema)
+    return list(cells(cells.schema.kept(whole), None)), len(whole)

@@ -19,9 +19,21 @@ from confide.estimators._spec import (
     RidgeSetting,
 )
 from confide.estimators._target import CountRule, RangeRule
+from confide.evaluation import CountErrors, NumberErrors, ScoreRule
+from confide.evaluation.counts import LOWEST_LOG
+from confide.evaluation.noises import Look
+from confide.inference import unclipped_variance
 from confide.noise import RandomState
-from confide.objectives import USUAL_CLIP, Clipped, Loss, Penalty, Poisson, Squared
-from confide.privacy import Budget
+from confide.objectives import (
+    USUAL_CLIP,
+    Clipped,
+    Loss,
+    Penalty,
+    Poisson,
+    Squared,
+)
+from confide.privacy import Budget, Neighbours
+from confide.reporting.effect_scale import Link
 
 LARGEST_COUNT = 4.0
 """Where no slope is bounded, counts are scaled so that the largest becomes this."""
@@ -53,9 +65,12 @@ class _PrivateRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[mis
         bounds = (self.target_bound, self.slope_bound, self.coef_norm)
         return schema is not None and all(bound is None for bound in bounds)
 
-    def fit(self, X: Any, y: Any = None) -> Any:
-        """Fit privately; with a schema, ``X`` is a table that holds the target."""
-        return self._fit(X, y)
+    def fit(self, X: Any, y: Any = None, *, holdout: Any = None) -> Any:
+        """Fit privately; with a schema, ``X`` is a table that holds the target.
+
+        ``holdout`` is a share of the rows to score on, as in `LogisticRegression`.
+        """
+        return self._fit(X, y, holdout=holdout)
 
     def _set_coefficients(self, value: Array) -> None:
         super()._set_coefficients(value)
@@ -80,7 +95,7 @@ class LinearRegression(_PrivateRegressor):
         budget: Budget | None = None,
         *,
         schema: Schema | None = None,
-        row_norm: float = 1.0,
+        row_norm: float | None = None,
         mechanism: MechanismSetting = "objective",
         l2: RidgeSetting = "auto",
         l1: float = 0.0,
@@ -94,6 +109,7 @@ class LinearRegression(_PrivateRegressor):
         target_bound: float | None = None,
         slope_bound: float | None = None,
         coef_norm: float | None = None,
+        weight_cap: float | None = None,
     ) -> None:
         self.budget = budget
         self.schema = schema
@@ -111,16 +127,41 @@ class LinearRegression(_PrivateRegressor):
         self.target_bound = target_bound
         self.slope_bound = slope_bound
         self.coef_norm = coef_norm
+        self.weight_cap = weight_cap
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, holdout: Any = None
+    ) -> Any:
+        """Fit privately; with a schema, ``X`` is a table that holds the target.
+
+        ``sample_weight`` says how much records count, up to ``weight_cap``; ``holdout`` is
+        a share of the rows to score on, as in `LogisticRegression`.
+        """
+        return self._fit(X, y, sample_weight, holdout)
 
     def _units(self, schema: Schema | None) -> tuple[float, float]:
         lower, upper = self._ends(schema)
         return (upper - lower) / 2, (lower + upper) / 2
 
+    def _link(self) -> Link:
+        return "identity"
+
+    def _dispersion_in_units(self, ratio: float) -> float:
+        clip = self._clip()
+        if clip is not None:
+            ratio = unclipped_variance(ratio, clip)
+        return ratio * self._units(self.schema_)[0] ** 2
+
     def _loss(self) -> Loss:
         """Return the loss of a target in [−1, 1]; other regressors override it."""
+        clip = self._clip()
+        return Squared() if clip is None else Clipped(Squared(), clip)
+
+    def _clip(self) -> float | None:
+        """Return where residuals are cut, in the unit of the loss; None if nowhere."""
         if self.slope_bound is not None:
-            return Clipped(Squared(), float(self.slope_bound) / self._units(self.schema)[0])
-        return Clipped(Squared(), USUAL_CLIP) if self.coef_norm is None else Squared()
+            return float(self.slope_bound) / self._units(self.schema)[0]
+        return USUAL_CLIP if self.coef_norm is None else None
 
     def _rule(self, schema: Schema | None) -> RangeRule:
         unit, origin = self._units(schema)
@@ -133,6 +174,15 @@ class LinearRegression(_PrivateRegressor):
             clamped=schema is not None,
             scales=self._scales(schema),
         )
+
+    def score_looks(self, classes: int, neighbours: Neighbours) -> tuple[Look, ...]:
+        """Return what a private score will release, before the model is fitted."""
+        return NumberErrors(0.0, 1.0).looks(neighbours)
+
+    def score_rule(self) -> ScoreRule:
+        """Return what is counted of predictions for a private score."""
+        unit, origin = self._units(self.schema_)
+        return NumberErrors(origin, unit)
 
     def predict(self, X: Any) -> Array:
         """Return the predicted target of every row, within the declared range."""
@@ -154,7 +204,7 @@ class PoissonRegression(_PrivateRegressor):
         budget: Budget | None = None,
         *,
         schema: Schema | None = None,
-        row_norm: float = 1.0,
+        row_norm: float | None = None,
         mechanism: MechanismSetting = "objective",
         l2: RidgeSetting = "auto",
         l1: float = 0.0,
@@ -168,6 +218,7 @@ class PoissonRegression(_PrivateRegressor):
         target_bound: float | None = None,
         slope_bound: float | None = None,
         coef_norm: float | None = None,
+        weight_cap: float | None = None,
     ) -> None:
         self.budget = budget
         self.schema = schema
@@ -185,6 +236,17 @@ class PoissonRegression(_PrivateRegressor):
         self.target_bound = target_bound
         self.slope_bound = slope_bound
         self.coef_norm = coef_norm
+        self.weight_cap = weight_cap
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, holdout: Any = None
+    ) -> Any:
+        """Fit privately; with a schema, ``X`` is a table that holds the target.
+
+        ``sample_weight`` says how much records count, up to ``weight_cap``; ``holdout`` is
+        a share of the rows to score on, as in `LogisticRegression`.
+        """
+        return self._fit(X, y, sample_weight, holdout)
 
     def _rule(self, schema: Schema | None) -> CountRule:
         most, unit = self._most(schema), self._unit(schema)
@@ -212,6 +274,12 @@ class PoissonRegression(_PrivateRegressor):
     def _units(self, schema: Schema | None) -> tuple[float, float]:
         return 1.0, math.log(self._unit(schema))
 
+    def _link(self) -> Link:
+        return "log"
+
+    def _dispersion_in_units(self, ratio: float) -> float:
+        return ratio * self._unit(self.schema_)
+
     def _most(self, schema: Schema | None) -> float:
         """Return the largest count; a range of counts begins at 0, unless it was bought."""
         lower, upper = self._ends(schema)
@@ -227,6 +295,16 @@ class PoissonRegression(_PrivateRegressor):
                 "lower of the target", "0, for Poisson regression is for counts", lower
             )
         return upper
+
+    def score_looks(self, classes: int, neighbours: Neighbours) -> tuple[Look, ...]:
+        """Return what a private score will release, before the model is fitted."""
+        return CountErrors(1.0, 1.0, 0.0, 1.0).looks(neighbours)
+
+    def score_rule(self) -> ScoreRule:
+        """Return what is counted of predictions for a private score."""
+        most, (level, reach) = self._most(self.schema_), self._reach()
+        ends = (max(level - reach, LOWEST_LOG), min(level + reach, math.log(most)))
+        return CountErrors(most, self._unit(self.schema_), ends[0], max(ends))
 
     def predict(self, X: Any) -> Array:
         """Return the expected count of every row, at most the upper end of the range."""

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 from confide.data import Schema
 from confide.errors import InvalidParameter
@@ -140,6 +141,15 @@ class SparseLinearRegression(LinearRegression):
             self.column_bound,
             scaled=True,
         )
+
+    def fit(  # type: ignore[override]
+        self, X: Any, y: Any = None, *, holdout: Any = None
+    ) -> Any:
+        """Fit privately; with a schema, ``X`` is a table that holds the target.
+
+        ``holdout`` is a share of the rows to score on, as in `LogisticRegression`.
+        """
+        return self._fit(X, y, holdout=holdout)
 
     def _rule(self, schema: Schema | None) -> RangeRule:
         rule = super()._rule(schema)

@@ -1,15 +1,41 @@
-"""What can be said about a release; and what one will be worth, before it is made."""
+"""What can be said about a release after the fit: intervals, tests, contrasts, effects."""
 
 from confide._lazy import moved
+from confide.inference.law import ChiSquare, CoefficientLaw
+from confide.inference.response import (
+    MarginalStep,
+    MeanTable,
+    marginal_effects,
+    mean_intervals,
+    prediction_intervals,
+    unclipped_variance,
+)
+from confide.inference.terms import Contrast, TableLines, TermLines
+from confide.inference.toolkit import Amount, Inference
 from confide.mechanisms import Intervals
-from confide.reporting import Coefficient, Summary
+from confide.reporting import Coefficient, EffectScale, Summary, WaldTest
 from confide.reporting import CoefficientTable as IntervalTable
 
 __all__ = [
+    "Amount",
+    "ChiSquare",
     "Coefficient",
+    "CoefficientLaw",
+    "Contrast",
+    "EffectScale",
+    "Inference",
     "IntervalTable",
     "Intervals",
+    "MarginalStep",
+    "MeanTable",
     "Summary",
+    "TableLines",
+    "TermLines",
+    "WaldTest",
+    "marginal_effects",
+    "mean_intervals",
+    "prediction_intervals",
+    "unclipped_variance",
 ]
 
 _MOVED = (

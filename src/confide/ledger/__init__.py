@@ -1,7 +1,9 @@
 """The budget book: who spent what on which dataset, and what is left."""
 
+from confide.ledger.accounts import Account, Charge
+from confide.ledger.address import redacted
 from confide.ledger.amounts import Amount
 from confide.ledger.balance import Entry
-from confide.ledger.ledger import Account, Charge, Ledger
+from confide.ledger.ledger import Ledger
 
-__all__ = ["Account", "Amount", "Charge", "Entry", "Ledger"]
+__all__ = ["Account", "Amount", "Charge", "Entry", "Ledger", "redacted"]

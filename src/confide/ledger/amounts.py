@@ -27,6 +27,7 @@ from confide.privacy import (
     Neighbours,
     Pure,
     Zcdp,
+    fraction_of,
     gaussian_delta,
     group_delta,
     pure_to_zcdp,
@@ -195,7 +196,10 @@ def read_amount(text: str) -> Amount:
     """Read what `amount_text` wrote."""
     record = json.loads(text)
     kind = KINDS[record.pop("kind")]
-    return Amount(kind, tuple(Fraction(record[name]) for name in kind.fields))
+    parts = tuple(fraction_of(record[name]) for name in kind.fields)
+    if any(part < 0 for part in parts):
+        raise ValueError("less than nothing")
+    return Amount(kind, parts)
 
 
 def read_budget(text: str) -> Budget:

@@ -4,11 +4,10 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Literal, TypeAlias, get_args
 
 from confide.accounting.events import Event
-from confide.errors import TamperedLedger
+from confide.errors import InvalidParameter, TamperedLedger
 from confide.ledger.amounts import (
     Amount,
     amount_text,
@@ -30,7 +29,9 @@ FORMAT_1 = (
     *("events", "counted", "spent", "charge", "release_hash"),
 )
 """What the digest of an entry covers that names no relation, as of format 1."""
-COLUMNS = (*FORMAT_1, "neighbours", "earlier", "digest")
+FORMAT_2 = (*FORMAT_1, "neighbours", "earlier")
+"""The same where an entry of a release holds no digest of its content."""
+COLUMNS = (*FORMAT_2, "content_hash", "digest")
 """A row, in the order of `Entry`."""
 
 
@@ -42,8 +43,9 @@ class Entry:
     charges anew; ``charge`` is the number of the charge that a release belongs to;
     ``neighbours`` is the relation that a charge was proved for, None if nobody recorded
     it, or the one that a limit is for, None if the first charge decides; ``earlier`` is
-    what a limit says of the charges before it that record none; ``digest`` covers this
-    entry and all before it.
+    what a limit says of the charges before it that record none; ``content_hash`` is the
+    SHA-256 of what the ledger keeps of a release; ``digest`` covers this entry and all
+    before it.
     """
 
     number: int
@@ -62,6 +64,7 @@ class Entry:
     release_hash: str | None = None
     neighbours: Neighbours | None = None
     earlier: Neighbours | None = None
+    content_hash: str | None = None
     digest: str = ""
 
 
@@ -93,8 +96,8 @@ def rows_of(run: Run, dataset: str) -> list[Row]:
     )
 
 
-def append(run: Run, entry: Entry) -> int:
-    """Write an entry behind the last one and return its number."""
+def append(run: Run, entry: Entry) -> tuple[int, str]:
+    """Write an entry behind the last one and return its number and its digest."""
     last, previous = head(run)
     row = (
         last + 1,
@@ -113,9 +116,11 @@ def append(run: Run, entry: Entry) -> int:
         entry.release_hash,
         None if entry.neighbours is None else entry.neighbours.value,
         None if entry.earlier is None else entry.earlier.value,
+        entry.content_hash,
     )
-    insert(run, (*row, digest_of(previous, row)))
-    return last + 1
+    digest = digest_of(previous, row)
+    insert(run, (*row, digest))
+    return last + 1, digest
 
 
 def insert(run: Run, row: Row) -> None:
@@ -127,9 +132,11 @@ def insert(run: Run, row: Row) -> None:
 def digest_of(previous: str, row: Row) -> str:
     """Return the SHA-256 of the digest before and the row as canonical JSON.
 
-    The row has all fields but the digest. Where it names no relation, those are left
-    out: books of format 1 keep their digests.
+    The row has all fields but the digest. Where it has no content or names no relation,
+    those are left out: books of formats 1 and 2 keep their digests.
     """
+    if row[len(FORMAT_2) :] == (None,):
+        row = row[: len(FORMAT_2)]
     if row[len(FORMAT_1) :] == (None, None):
         row = row[: len(FORMAT_1)]
     try:
@@ -146,7 +153,7 @@ def read_entry(row: Row) -> Entry:
 
 def _parsed(row: Row) -> Entry:
     number, kind, dataset, at, who, what, status, private, *rest, digest = row
-    budget, events, counted, spent, charge, release_hash, neighbours, earlier = rest
+    budget, events, counted, spent, charge, release_hash, neighbours, earlier, body = rest
     if not all(isinstance(text, str) for text in (kind, dataset, at, who, what, digest)):
         raise TypeError("a text is none")
     if kind not in get_args(EntryKind):
@@ -168,6 +175,7 @@ def _parsed(row: Row) -> Entry:
         release_hash=release_hash,
         neighbours=read_relation(neighbours),
         earlier=read_relation(earlier),
+        content_hash=body,
         digest=digest,
     )
 
@@ -236,32 +244,65 @@ def balance_of(run: Run, dataset: str) -> Balance:
     """Return how a dataset stands, by a few look-ups in the index.
 
     The total is the latest that was written, by a charge or by a limit that counted anew;
-    limits that came after it and counted nothing leave it as it is.
+    limits that came after it and counted nothing leave it as it is. Every entry that is
+    looked at must have the digest that follows from the one before it, and so must the
+    last of the book: an edited one is not believed, at a cost that does not grow.
     """
-    limit = _one(run, dataset, "limit", "budget, neighbours", LATEST)
+    limit = _one(run, dataset, "limit", LATEST)
     if limit is None:
         return Balance()
-    number, budget, relation = limit
-    charge = _one(run, dataset, "charge", "spent", LATEST)
-    anew = _one(run, dataset, "limit", "spent", f"AND spent IS NOT NULL {LATEST}")
+    _last_entry(run)
+    charge = _one(run, dataset, "charge", LATEST)
+    anew = _one(run, dataset, "limit", f"AND spent IS NOT NULL {LATEST}")
+    relation = limit.neighbours
     if relation is None and charge is not None:
-        first = _one(run, dataset, "charge", "neighbours", FIRST)
-        relation = None if first is None else first[1]
+        first = _one(run, dataset, "charge", FIRST)
+        relation = None if first is None else first.neighbours
     totals = [found for found in (charge, anew) if found is not None]
-    return Balance(
-        readable(read_budget, number, budget),
-        readable(read_relation, number, relation),
-        readable(read_amount, *max(totals)) if totals else None,
-    )
+    latest = max(totals, key=lambda entry: entry.number, default=None)
+    return Balance(limit.budget, relation, None if latest is None else latest.spent)
 
 
-def _one(run: Run, dataset: str, kind: str, columns: str, which: str) -> Any:
+def _one(run: Run, dataset: str, kind: str, which: str) -> Entry | None:
     found = run(
-        f"SELECT number, {columns} FROM confide_entries "  # noqa: S608 - values are bound
+        f"SELECT {', '.join(COLUMNS)} FROM confide_entries "  # noqa: S608 - values are bound
         f"WHERE dataset = ? AND kind = ? {which} LIMIT 1",
         (dataset, kind),
     )
-    return found[0] if found else None
+    return checked_entry(run, found[0]) if found else None
+
+
+def _last_entry(run: Run) -> None:
+    """Look at the last entry of the book, which the next one will build upon."""
+    columns = ", ".join(COLUMNS)
+    last = f"SELECT {columns} FROM confide_entries {LATEST} LIMIT 1"  # noqa: S608 - no value in it
+    for row in run(last, ()):
+        checked_entry(run, row)
+
+
+def numbered_entry(run: Run, number: int) -> Entry:
+    """Return the entry of a number."""
+    columns = ", ".join(COLUMNS)
+    rows = run(f"SELECT {columns} FROM confide_entries WHERE number = ?", (number,))  # noqa: S608 - the value is bound
+    if not rows:
+        raise InvalidParameter("entry", "one of this ledger", number)
+    return checked_entry(run, rows[0])
+
+
+def checked_entry(run: Run, row: Row) -> Entry:
+    """Return the entry of a row whose digest follows from the one before."""
+    number: int = row[0]
+    before: str | None = BEGINNING
+    if number != 1:
+        found = run("SELECT digest FROM confide_entries WHERE number = ?", (number - 1,))
+        before = found[0][0] if found else None
+    if before is None or digest_of(before, row[:-1]) != row[-1]:
+        raise TamperedLedger(
+            f"entry {number} was changed, or the one before it: somebody changed this "
+            "ledger. Nothing was spent. Go back to a copy that you trust, and add what was "
+            "spent since."
+        )
+    return read_entry(row)
 
 
 def recompute_total(
@@ -295,74 +336,3 @@ def _charges(
             earlier = entry.earlier
         if entry.kind == "charge":
             yield entry, entry.neighbours or earlier
-
-
-RELATIVE_TOLERANCE = Fraction(1, 10**6)
-"""How far another machine's doubles may lead when charges are counted anew."""
-
-
-class ChainVerifier:
-    """Reads a book from its beginning and stops at the first entry that does not fit."""
-
-    def __init__(self) -> None:
-        self.number, self.digest = 0, BEGINNING
-        self.standings: dict[str, Balance] = {}
-        self.unreleased: dict[int, str] = {}
-        self._history: dict[str, list[Entry]] = {}
-
-    def take(self, row: Row) -> None:
-        """Check the next row of the book."""
-        self.number += 1
-        if row[0] != self.number:
-            raise self._wrong("is missing")
-        if row[-1] != digest_of(self.digest, row[:-1]):
-            raise self._wrong("was changed")
-        entry, self.digest = read_entry(row), row[-1]
-        before = self.standings.get(entry.dataset, Balance())
-        match entry.kind:
-            case "limit":
-                self.standings[entry.dataset] = self._after_limit(entry, before)
-            case "charge":
-                self.standings[entry.dataset] = self._after_charge(entry, before)
-            case "release":
-                if self.unreleased.pop(entry.charge or 0, None) != entry.dataset:
-                    raise self._wrong("is a release without its charge")
-        self._history.setdefault(entry.dataset, []).append(entry)
-
-    def _after_limit(self, entry: Entry, before: Balance) -> Balance:
-        limit, spent = entry.budget, before.spent
-        if limit is None:
-            raise self._wrong("sets no limit")
-        moved = entry.neighbours is not before.neighbours or entry.earlier is not None
-        if (spent is not None and moved) != (entry.spent is not None):
-            raise self._wrong("does not count earlier charges as its neighbours ask")
-        if entry.spent is not None:
-            history = self._history[entry.dataset]
-            least = recompute_total(history, limit, entry.neighbours, entry.earlier)
-            if entry.neighbours is None or least is None:
-                raise self._wrong("is for neighbours of which earlier charges do not speak")
-            if not least.scaled(1 - RELATIVE_TOLERANCE).within(entry.spent):
-                raise self._wrong("counts earlier charges for less than they cost")
-            spent = entry.spent
-        if spent is not None and not spent.within(Amount.of(limit)):
-            raise self._wrong("sets a limit below what was spent")
-        return Balance(limit, entry.neighbours, spent)
-
-    def _after_charge(self, entry: Entry, before: Balance) -> Balance:
-        if before.limit is None or entry.counted is None:
-            raise self._wrong("is a charge without a limit")
-        if not before.accepts(entry.neighbours):
-            raise self._wrong("is for neighbours of which the limit does not speak")
-        total = (before.spent or Amount.nothing(type(before.limit))) + entry.counted
-        if entry.spent != total:
-            raise self._wrong("has a wrong running total")
-        if not total.within(Amount.of(before.limit)):
-            raise self._wrong("goes over the limit")
-        self.unreleased[entry.number] = entry.dataset
-        return Balance(before.limit, before.relation_after(entry.neighbours), total)
-
-    def _wrong(self, what: str) -> TamperedLedger:
-        return TamperedLedger(
-            f"entry {self.number} {what}: somebody changed this ledger. Go back to a copy "
-            "that you trust, and add what was spent since."
-        )

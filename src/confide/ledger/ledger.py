@@ -6,31 +6,45 @@ release can exist only if its charge does, and a crash after the charge stays ch
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from confide._interrupts import uninterrupted
 from confide.accounting.events import Event
 from confide.errors import (
     BudgetExceeded,
+    ConfideError,
     InvalidParameter,
     MixedBudgets,
     MixedNeighbours,
     TamperedLedger,
+    UnrecordedRelease,
 )
+from confide.ledger.accounts import Account, Charge
+from confide.ledger.address import normalise_location, redacted
 from confide.ledger.amounts import Amount, amount_text, cost
 from confide.ledger.balance import (
-    ChainVerifier,
+    Balance,
     Entry,
     all_rows,
     append,
     balance_of,
     head,
     known_datasets,
+    numbered_entry,
     read_entry,
     recompute_total,
     rows_of,
+)
+from confide.ledger.chain import ChainVerifier, anchor_text, check_anchor, read_anchor
+from confide.ledger.contents import (
+    content_hash,
+    keep_content,
+    kept_charges,
+    kept_content,
+    release_entry,
 )
 from confide.ledger.requests import (
     checked_events,
@@ -38,46 +52,14 @@ from confide.ledger.requests import (
     checked_status,
     current_user,
     no_limit,
-    normalise_location,
     one_line,
     over_limit,
     relation,
     relation_mismatch,
     relation_unavailable,
 )
-from confide.ledger.storage import Run, redacted, store_at
+from confide.ledger.storage import Run, store_at
 from confide.privacy import Budget, Neighbours, Status, check_budget
-
-
-@dataclass(frozen=True, slots=True)
-class Charge:
-    """A receipt: what was asked, what it counts against the limit, what is left.
-
-    ``neighbours`` is the relation for which ``counted`` and ``left`` are.
-    """
-
-    number: int
-    dataset: str
-    budget: Budget
-    counted: Amount
-    left: Amount
-    neighbours: Neighbours | None
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """How a dataset stands, under the relation that its limit is for.
-
-    ``neighbours`` is None as long as the first charge is to decide it, and where the
-    charges do not record it.
-    """
-
-    dataset: str
-    limit: Budget
-    spent: Amount
-    left: Amount
-    charges: int
-    neighbours: Neighbours | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +74,7 @@ class Ledger:
     place: str
     dataset: str = ""
     note: str = ""
+    receipts: list[Charge] | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def open(cls, place: str | Path) -> "Ledger":
@@ -110,6 +93,14 @@ class Ledger:
         Such as the file that a model is going to be written to.
         """
         return replace(self, note=one_line(note, "note"))
+
+    def with_receipts(self, receipts: list[Charge]) -> "Ledger":
+        """Return a handle on the same book that adds every charge to a list.
+
+        Whoever is interrupted can tell from it what was paid: a charge is on the list as
+        soon as it is on disk.
+        """
+        return replace(self, receipts=receipts)
 
     def noting(self, note: str) -> "Ledger":
         """Return what `with_note` does, under its name until 0.2."""
@@ -234,32 +225,92 @@ class Ledger:
             events=checked_events(events, proved_for),
             neighbours=proved_for,
         )
+        with uninterrupted():
+            receipt = self._pay(entry)
+            if self.receipts is not None:
+                self.receipts.append(receipt)
+        return receipt
+
+    def _pay(self, entry: Entry) -> Charge:
+        """Write a charge if the limit allows it."""
+        name, proved_for, budget = entry.dataset, entry.neighbours, entry.budget
+        assert budget is not None  # noqa: S101
         with store_at(self.place).writing() as run:
             before = balance_of(run, name)
-            limit, under = before.limit, before.relation_after(proved_for)
-            if limit is None:
-                raise BudgetExceeded(no_limit(self.place, name, known_datasets(run)))
-            counted = cost(budget, entry.events, proved_for, limit, under)
-            if counted is None or not before.accepts(proved_for):
-                raise MixedNeighbours(
-                    relation_mismatch(self.place, name, before, proved_for)
-                )
-            cap, spent = Amount.of(limit), before.spent or Amount.nothing(type(limit))
-            total = spent + counted
-            if not total.within(cap):
-                raise BudgetExceeded(over_limit(name, counted, spent, cap))
-            number = append(run, replace(entry, counted=counted, spent=total))
-        return Charge(number, name, budget, counted, cap - total, under)
+            counted, total, left = self._price(run, before, entry)
+            number, digest = append(run, replace(entry, counted=counted, spent=total))
+        under, anchor = before.relation_after(proved_for), anchor_text(number, digest)
+        return Charge(number, name, budget, counted, left, under, anchor)
 
-    def record(self, charge: Charge, release_hash: str) -> None:
-        """Append that the release paid for by a charge was made; once per charge."""
+    def _price(
+        self, run: Run, before: Balance, entry: Entry
+    ) -> tuple[Amount, Amount, Amount]:
+        """Return what a charge counts, what is spent with it, and what it leaves."""
+        name, proved_for, limit = entry.dataset, entry.neighbours, before.limit
+        if limit is None:
+            raise BudgetExceeded(no_limit(self.place, name, known_datasets(run)))
+        assert entry.budget is not None, "a charge has a budget"  # noqa: S101
+        under = before.relation_after(proved_for)
+        counted = cost(entry.budget, entry.events, proved_for, limit, under)
+        if counted is None or not before.accepts(proved_for):
+            raise MixedNeighbours(relation_mismatch(self.place, name, before, proved_for))
+        cap, spent = Amount.of(limit), before.spent or Amount.nothing(type(limit))
+        total = spent + counted
+        if not total.within(cap):
+            raise BudgetExceeded(over_limit(name, counted, spent, cap))
+        return counted, total, cap - total
+
+    def forecast(
+        self,
+        dataset: str,
+        budget: Budget,
+        events: Sequence[Event] = (),
+        *,
+        neighbours: Neighbours | str | None = None,
+    ) -> Amount:
+        """Return what a charge would leave; it is refused here as it would be there.
+
+        Nothing is spent or written. Events may make the charge itself cheaper.
+        """
+        proved_for = relation(neighbours)
+        entry = Entry(
+            number=0,
+            kind="charge",
+            dataset=checked_name(dataset),
+            at="",
+            who="",
+            budget=check_budget(budget),
+            events=checked_events(events, proved_for),
+            neighbours=proved_for,
+        )
+        with store_at(self.place).reading() as run:
+            return self._price(run, balance_of(run, entry.dataset), entry)[2]
+
+    def record(self, charge: Charge, release_hash: str, content: str = "") -> None:
+        """Append that the release paid for by a charge was made; once per charge.
+
+        Parameters
+        ----------
+        charge : Charge
+            What `charge` returned.
+        release_hash : str
+            The SHA-256 of the release.
+        content : str
+            What was released, such as the text of a model file. The book keeps it, and
+            `content` returns it should the file be lost.
+        """
         if not isinstance(charge, Charge):
             raise InvalidParameter("charge", "what ledger.charge returned", charge)
         digest = one_line(release_hash, "release_hash")
         if not digest:
             raise InvalidParameter("release_hash", "the hash of a release", release_hash)
-        entry = Entry(0, "release", charge.dataset, _now(), current_user(None))
-        with store_at(self.place).writing() as run:
+        entry = Entry(
+            *(0, "release", charge.dataset, _now(), current_user(None)),
+            charge=charge.number,
+            release_hash=digest,
+            content_hash=content_hash(content) if content else None,
+        )
+        with uninterrupted(), store_at(self.place).writing() as run:
             found = run(
                 "SELECT kind, dataset, counted FROM confide_entries WHERE number = ?",
                 (charge.number,),
@@ -275,7 +326,45 @@ class Ledger:
                     f"charge {charge.number}",
                     "Every release needs a charge of its own.",
                 )
-            append(run, replace(entry, charge=charge.number, release_hash=digest))
+            append(run, entry)
+            if content:
+                keep_content(run, charge.number, content)
+
+    def enter(self, charge: Charge, release_hash: str, content: str) -> None:
+        """Append that a release was made, with its content, or warn where that fails.
+
+        The charge stands all the same, and whoever has the release is told: nothing that
+        was paid for is lost by an exception.
+        """
+        try:
+            self.record(charge, release_hash, content)
+        except (ConfideError, MemoryError, OSError) as error:
+            message = (
+                f"charge {charge.number} stands and its release was made, but the ledger "
+                f"could not enter it: {error} Save the release: it cannot be recovered "
+                "from the ledger."
+            )
+            warnings.warn(UnrecordedRelease(message), stacklevel=3)
+
+    def content(self, charge: int) -> str:
+        """Return what was released for a charge, by its number, as it was booked."""
+        with store_at(self.place).reading() as run:
+            return kept_content(run, _number(charge))
+
+    def kept(self) -> tuple[int, ...]:
+        """Return the numbers of the charges whose releases `content` returns."""
+        with store_at(self.place).reading() as run:
+            return kept_charges(run)
+
+    def entry(self, number: int) -> Entry:
+        """Return one entry by its number."""
+        with store_at(self.place).reading() as run:
+            return numbered_entry(run, _number(number))
+
+    def release(self, charge: int) -> Entry:
+        """Return the entry of the release that a charge, by its number, paid for."""
+        with store_at(self.place).reading() as run:
+            return release_entry(run, _number(charge))
 
     def account(self, dataset: str) -> Account:
         """Return limit, spent and left of a dataset."""
@@ -318,6 +407,40 @@ class Ledger:
         with store_at(self.place).reading() as run:
             return head(run)[1]
 
+    def anchor(self) -> str:
+        """Return number and digest of the last entry: write it down somewhere else.
+
+        `since` tells later whether the book is still the one that it was then.
+        """
+        with store_at(self.place).reading() as run:
+            return anchor_text(*head(run))
+
+    def since(self, anchor: str) -> tuple[Entry, ...]:
+        """Return the entries that came after an anchor, having verified all of the book.
+
+        Raises `TamperedLedger` if the book does not hold what it held then: it is another
+        one, or it was restored from an older copy, and what was spent since is missing.
+        """
+        number, digest = read_anchor(anchor)
+        self.verify()
+        with store_at(self.place).reading() as run:
+            entries = [read_entry(row) for row in all_rows(run)]
+        check_anchor(number, digest, entries)
+        return tuple(entries[number:])
+
+    def backup(self, path: str | Path) -> str:
+        """Copy a book in a file as it is at this moment, and return the copy's anchor.
+
+        The file alone may lack what is still in SQLite's log; this copy lacks nothing. A
+        copy must never be charged: what is spent from it, the book does not know.
+        """
+        store_at(self.place).copy_to(Path(path))
+        twin = Ledger(normalise_location(path))
+        twin.verify()
+        anchor = twin.anchor()
+        twin.close()
+        return anchor
+
     def verify(self) -> int:
         """Recompute every digest and running total; return the number of entries.
 
@@ -347,6 +470,12 @@ class Ledger:
     def __repr__(self) -> str:
         named = f", {self.dataset!r}" if self.dataset else ""
         return f"Ledger({redacted(self.place)!r}{named})"
+
+
+def _number(charge: Any) -> int:
+    if isinstance(charge, bool) or not isinstance(charge, int) or not 0 < charge < 2**31:
+        raise InvalidParameter("charge", "the number of a charge", charge)
+    return charge
 
 
 def _now() -> str:

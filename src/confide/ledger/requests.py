@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import astuple
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from confide.accounting.events import (
@@ -18,30 +17,15 @@ from confide.accounting.events import (
     known_event,
 )
 from confide.errors import InvalidParameter, PrivacyLeak, did_you_mean
+from confide.ledger.address import redacted
 from confide.ledger.amounts import Amount
 from confide.ledger.balance import Balance
-from confide.ledger.storage import redacted
 from confide.privacy import Neighbours, Status
 
 
 def relation(neighbours: Any) -> Neighbours | None:
     """Return the relation of that name; None stays None."""
     return None if neighbours is None else Neighbours.of(neighbours)
-
-
-def normalise_location(place: Any) -> str:
-    """Return the place in full: one place, one book."""
-    if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")):
-        return "postgresql://" + place.partition("://")[2]
-    wrong = not isinstance(place, str | Path) or not str(place).isprintable()
-    if wrong or not str(place) or "://" in str(place):
-        raise InvalidParameter(
-            "place", "a path or a URL like postgresql://host/database", place
-        )
-    path = Path(place).resolve()
-    if path.is_dir() or not path.parent.is_dir():
-        raise InvalidParameter("place", "a file in a folder that exists", str(place))
-    return str(path)
 
 
 def checked_name(dataset: Any) -> str:

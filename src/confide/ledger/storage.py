@@ -11,48 +11,32 @@ import atexit
 import importlib
 import logging
 import os
-import re
 import sqlite3
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
+from confide._files import check_regular, file_mode
+from confide._interrupts import stop_if_interrupted
 from confide.errors import ConfideError, InvalidParameter, TamperedLedger
+from confide.ledger.address import redacted, without_secrets
+from confide.ledger.formats import POSTGRES, SQLITE, VERSION
 
 Row: TypeAlias = tuple[Any, ...]
 Run: TypeAlias = Callable[[str, Sequence[Any]], list[Row]]
 """Runs one statement, with ``?`` for its values, and returns the rows."""
 
-VERSION = 2
 LOCK_TIMEOUT_S = 30.0
 """Seconds to wait for another process that is writing."""
 FIRST_WORD, NEXT_WORD = 2.0, 5.0
 """Seconds of waiting before it is mentioned, and between mentions."""
 
 _log = logging.getLogger("confide.ledger")
-
-TABLES = (
-    "CREATE TABLE confide_meta (version INTEGER PRIMARY KEY, applied TEXT NOT NULL)",
-    """CREATE TABLE confide_entries (
-        number INTEGER PRIMARY KEY,
-        kind TEXT NOT NULL CHECK (kind IN ('limit', 'charge', 'release')),
-        dataset TEXT NOT NULL, at TEXT NOT NULL, who TEXT NOT NULL, what TEXT NOT NULL,
-        status TEXT, private INTEGER, budget TEXT, events TEXT, counted TEXT, spent TEXT,
-        charge INTEGER REFERENCES confide_entries (number),
-        release_hash TEXT, digest TEXT NOT NULL)""",
-    "CREATE INDEX confide_latest ON confide_entries (dataset, kind, number)",
-    "CREATE UNIQUE INDEX confide_one_release ON confide_entries (charge)",
-)
-RELATIONS = (
-    "ALTER TABLE confide_entries ADD COLUMN neighbours TEXT",
-    "ALTER TABLE confide_entries ADD COLUMN earlier TEXT",
-)
-"""From format 1 to 2: entries say for which neighbours they are."""
 
 
 class Store(ABC):
@@ -184,6 +168,7 @@ class Store(ABC):
                 waited = time.monotonic() - start
                 if not self._is_busy(error) or waited >= LOCK_TIMEOUT_S:
                     raise
+                stop_if_interrupted()
                 if waited >= word:
                     word = waited + NEXT_WORD
                     _log.warning(
@@ -208,6 +193,10 @@ class Store(ABC):
             raise self._explained(error) from error
 
     @abstractmethod
+    def copy_to(self, path: Path) -> None:
+        """Write a copy of all tables as they are at this moment."""
+
+    @abstractmethod
     def _opened(self, *, new: bool) -> Any: ...
     @abstractmethod
     def _run(self, statement: str, values: Sequence[Any] = ()) -> list[Row]: ...
@@ -227,29 +216,6 @@ class Store(ABC):
     def _driver_errors(self) -> tuple[type[Exception], ...]: ...
 
 
-def redacted(place: str) -> str:
-    """Return the place without the password it may hold."""
-    hidden = re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", place)
-    return re.sub(r"([?&]password=)[^&]*", r"\1***", hidden)
-
-
-_SQLITE_TRIGGERS = (
-    """CREATE TRIGGER confide_no_update BEFORE UPDATE ON confide_entries BEGIN
-        SELECT RAISE(ABORT, 'a ledger is append-only'); END""",
-    """CREATE TRIGGER confide_no_delete BEFORE DELETE ON confide_entries BEGIN
-        SELECT RAISE(ABORT, 'a ledger is append-only'); END""",
-    """CREATE TRIGGER confide_no_replace BEFORE INSERT ON confide_entries
-        WHEN NEW.number <> (SELECT coalesce(max(number), 0) + 1 FROM confide_entries) BEGIN
-        SELECT RAISE(ABORT, 'a ledger is append-only'); END""",
-)
-_POSTGRES_TRIGGERS = (
-    """CREATE FUNCTION confide_append_only() RETURNS trigger LANGUAGE plpgsql AS
-        $$ BEGIN RAISE EXCEPTION 'a ledger is append-only'; END $$""",
-    """CREATE TRIGGER confide_no_change BEFORE UPDATE OR DELETE OR TRUNCATE
-        ON confide_entries FOR EACH STATEMENT EXECUTE FUNCTION confide_append_only()""",
-)
-
-
 SQLITE_TIMEOUT_S = 0.02
 """Seconds that SQLite itself waits: it would sleep ever longer while others overtake."""
 
@@ -260,7 +226,7 @@ class SqliteStore(Store):
     The file must lie on a local disk: SQLite's locks are not reliable over a network.
     """
 
-    migrations = ((*TABLES, *_SQLITE_TRIGGERS), RELATIONS)
+    migrations = SQLITE
     meta_exists = "SELECT 1 FROM sqlite_master WHERE name = 'confide_meta'"
 
     def __init__(self, place: str) -> None:
@@ -268,11 +234,18 @@ class SqliteStore(Store):
         self._identity: tuple[int, int] | None = None
 
     def _opened(self, *, new: bool) -> Any:
-        if not new and not Path(self.place).exists():
+        path = Path(self.place)
+        if path.exists():
+            check_regular(path, "place")
+            self._refuse_second_name()
+        elif not new:
             raise ConfideError(
                 f"the ledger {self.place} is gone. Put it back, or start a new one with "
                 "Ledger.open if nothing was ever released from its datasets."
             )
+        else:
+            with suppress(OSError):
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL, file_mode()))
         connection = sqlite3.connect(
             f"{Path(self.place).as_uri()}?mode={'rwc' if new else 'rw'}",
             uri=True,
@@ -286,11 +259,24 @@ class SqliteStore(Store):
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA fullfsync = ON")
             connection.execute("PRAGMA foreign_keys = ON")
+            # a copy of the file alone is then the whole book, but while somebody writes
+            connection.execute("PRAGMA wal_autocheckpoint = 1")
         except BaseException:
             connection.close()
             raise
         self._identity = self._file_identity()
         return connection
+
+    def copy_to(self, path: Path) -> None:
+        """Copy by SQLite's own way, which takes the log along."""
+        if path.exists() or not path.parent.is_dir():
+            raise InvalidParameter(
+                "backup", "a new file in a folder that exists", str(path)
+            )
+        with self.reading(), suppress(FileExistsError):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, file_mode()))
+            with closing(sqlite3.connect(path)) as copy:
+                self._connection.backup(copy)
 
     def _refuse_other_content(self, connection: sqlite3.Connection) -> None:
         names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
@@ -313,7 +299,23 @@ class SqliteStore(Store):
     def _run(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         return list(self._connection.execute(statement, values))
 
+    def _refuse_second_name(self) -> None:
+        """Refuse a file with two names: each would have a log, and a budget, of its own."""
+        try:
+            names = Path(self.place).stat().st_nlink
+        except OSError:
+            return  # that it is gone is said by whoever looks for it next
+        if names > 1:
+            raise InvalidParameter(
+                "place",
+                "a file with one name",
+                self.place,
+                "It has another name too (a hard link), under which the same budget could "
+                "be spent again. Remove one of them. Nothing was spent.",
+            )
+
     def _begin_writing(self) -> None:
+        self._refuse_second_name()
         self._run("BEGIN IMMEDIATE")
 
     def _begin_reading(self) -> None:
@@ -354,7 +356,7 @@ class SqliteStore(Store):
 class PostgresStore(Store):
     """A PostgreSQL database, through psycopg 3."""
 
-    migrations = ((*TABLES, *_POSTGRES_TRIGGERS), RELATIONS)
+    migrations = POSTGRES
     meta_exists = """SELECT 1 FROM pg_catalog.pg_class
         WHERE relname = 'confide_meta' AND pg_catalog.pg_table_is_visible(oid)"""
 
@@ -370,11 +372,23 @@ class PostgresStore(Store):
 
     def _opened(self, *, new: bool) -> Any:
         connection = self._driver.connect(
-            self.place, autocommit=True, connect_timeout=int(LOCK_TIMEOUT_S)
+            self.place,
+            autocommit=True,
+            connect_timeout=int(LOCK_TIMEOUT_S),
+            client_encoding="utf8",
         )
         connection.execute(f"SET lock_timeout TO '{FIRST_WORD:.0f}s'")
         connection.execute("SET synchronous_commit TO on")
         return connection
+
+    def copy_to(self, path: Path) -> None:
+        """Leave that to the server's own programs."""
+        raise InvalidParameter(
+            "backup",
+            "of a ledger in a file",
+            redacted(self.place),
+            "Of a database make one by pg_dump.",
+        )
 
     def _run(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         cursor = self._connection.execute(statement.replace("?", "%s"), values)
@@ -405,7 +419,10 @@ class PostgresStore(Store):
         return isinstance(error, self._driver.errors.LockNotAvailable)
 
     def _explained(self, error: Exception) -> ConfideError:
-        reason, where = str(error).strip(), redacted(self.place)
+        reason, where = (
+            without_secrets(str(error).strip(), self.place),
+            redacted(self.place),
+        )
         if getattr(error, "sqlstate", None) in {"42P01", "42703"}:
             return TamperedLedger(
                 f"{where} is damaged ({reason}). Go back to a copy that you trust, and add "

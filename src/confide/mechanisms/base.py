@@ -27,6 +27,7 @@ from confide.data.matrix.sums import MAX_ROWS, MOST_TERMS
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter, MissingPublicBound, UnmetNeeds
 from confide.mechanisms.release import NoiseRecord, Release, RowBounds
+from confide.mechanisms.tolerance import least_tolerance
 from confide.noise import Entropy, Gaussian, Noise, SphericalLaplace
 from confide.noise.lattice import grid_for, round_sum
 from confide.objectives import Objective, has_exact_prox, is_hinge, is_multinomial
@@ -44,7 +45,7 @@ from confide.privacy import (
     round_up,
 )
 from confide.privacy.guarantee import SHORT_NOISE
-from confide.solvers import TableShape, finest_share, finest_tolerance
+from confide.solvers import TableShape
 
 UnitNoise: TypeAlias = SphericalLaplace | Gaussian
 NoiseChoice: TypeAlias = Literal["shorter", "composable", "gaussian"]
@@ -173,11 +174,7 @@ SEVERAL_SCORES = Need(
     "a smooth multinomial objective, or one score for every record",
     lambda objective: (
         not is_multinomial(objective.loss)
-        or (
-            objective.penalty is None
-            and objective.constraint is None
-            and not objective.weighted
-        )
+        or (objective.penalty is None and objective.constraint is None)
     ),
     "leave out penalty and constraint, or use multi_class='one-vs-rest'",
 )
@@ -190,6 +187,26 @@ EQUAL_RECORDS = Need(
     "records that all count alike",
     lambda objective: not objective.weighted,
     "use mechanism='objective' or 'output'",
+)
+PLAIN_RECORDS = Need(
+    "records without weights of their own",
+    lambda objective: not objective.case_weights,
+    "use mechanism='objective' or 'output', or leave out the weights",
+)
+CASE_WEIGHTS = Need(
+    "records that count alike, or at most once by weights of their own",
+    lambda objective: objective.row_norm <= objective.reach,
+    "declare a cap on the weights",
+)
+NO_OFFSET = Need(
+    "margins without an offset",
+    lambda objective: not objective.offset_bound,
+    "use mechanism='objective' or 'output', or leave out the offset",
+)
+OFFSETS = Need(
+    "margins without an offset, or with one that is bounded",
+    lambda objective: not objective.offset_bound or objective.responses == 1,
+    "use one score for every record",
 )
 WEIGHTED_RECORDS = Need(
     "records that count alike, or the less the longer their rows are",
@@ -210,6 +227,8 @@ def check_needs(mechanism: str, needs: tuple[Need, ...], objective: Objective) -
     all count alike, unless it says otherwise.
     """
     every = needs if WEIGHTED_RECORDS in needs else (*needs, EQUAL_RECORDS)
+    every = every if CASE_WEIGHTS in needs else (*every, PLAIN_RECORDS)
+    every = every if OFFSETS in needs else (*every, NO_OFFSET)
     if SEVERAL_RESPONSES not in needs and ONE_RESPONSE not in needs:
         every = (*every, ONE_RESPONSE)
     if SEVERAL_SCORES not in needs:
@@ -307,45 +326,6 @@ class Calibration:
             )
 
 
-SHARE_OF_A_RECORD = 2.5e-11
-LARGEST_GROWTH = 40.0
-LONG = 20.0
-"""So many usual lengths of coefficients are not shortened."""
-
-
-def solver_tolerance(objective: Objective, asked: float | None) -> float:
-    """Return how close to the exact minimiser a solver must come.
-
-    What was asked for is divided by a ridge below 1. Without that it is a share of how far
-    one record can move the minimiser, so small that the noise which pays for it does not
-    show in tables of `MAX_ROWS`. A ridge beyond the curvature of a few records moves
-    coefficients by more than that noise does: the share grows with it, up to a limit. It
-    is never less than can be certified, for coefficients twenty times as long as usual.
-    """
-    convexity = objective.strong_convexity
-    if asked is not None:
-        return asked * max(1.0, 1 / convexity)
-    few = 4 * objective.smoothness
-    share = SHARE_OF_A_RECORD * min(max(1.0, convexity / few), LARGEST_GROWTH)
-    found = share * objective.lipschitz / min(convexity, few)
-    return max(found, certain_tolerance(objective))
-
-
-def least_tolerance(
-    objective: Objective, shape: TableShape, largest_ridge: float = 0.0
-) -> float:
-    """Return a tolerance that is certified, and leaves room for long coefficients."""
-    length = min(LONG * objective.typical_norm, objective.public.coef_norm)
-    share = finest_share(objective, shape, largest_ridge)
-    return max(finest_tolerance(objective, shape, largest_ridge), 2 * share * length)
-
-
-def certain_tolerance(objective: Objective) -> float:
-    """Return what is certified of every table, with room for the rounding of bounds."""
-    shape = TableShape(MAX_ROWS, objective.dimension)
-    return (1 + 1e-9) * least_tolerance(objective, shape)
-
-
 def checked_copies(tasks: Iterable[Rows], copies: int) -> Iterator[Rows]:
     """Hand out the tasks that were paid for, no more and no fewer."""
     count = 0
@@ -369,7 +349,7 @@ def make_release(
         calibration.records(added_to),
         objective.l2 or 0.0,
         calibration.events,
-        record_norm=objective.row_norm if objective.weighted else None,
+        record_norm=None if objective.longest_row is None else objective.row_norm,
     )
 
 
@@ -432,7 +412,7 @@ def check_length(rows: Rows) -> None:
 def check_weights(objective: Objective, rows: Rows) -> None:
     """Refuse rows that were not weighed as the objective supposes."""
     if rows.weighted != objective.weighted:
-        must = "weighed by their lengths" if objective.weighted else "without weights"
+        must = "with weights" if objective.weighted else "without weights"
         raise InvalidParameter("rows", must, "others")
 
 

@@ -12,9 +12,11 @@ from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import (
     BOUNDED_SLOPE,
+    CASE_WEIGHTS,
     CONVEX_PENALTY,
     EXACT_PROX,
     MECHANISMS,
+    OFFSETS,
     ONE_RESPONSE,
     PLAIN_HINGE,
     SEVERAL_SCORES,
@@ -23,7 +25,6 @@ from confide.mechanisms.base import (
     Need,
     NoiseChoice,
     UnitNoise,
-    certain_tolerance,
     check_needs,
     check_noise_choice,
     checked_copies,
@@ -31,10 +32,10 @@ from confide.mechanisms.base import (
     publish,
     scaled,
     shorter_unit_noise,
-    solver_tolerance,
     unit_noise,
 )
 from confide.mechanisms.release import Release
+from confide.mechanisms.tolerance import certain_tolerance, solver_tolerance
 from confide.noise import Entropy, Gaussian
 from confide.objectives import HuberizedHinge, Objective, is_hinge
 from confide.privacy import Budget, Neighbours, round_up
@@ -72,6 +73,8 @@ class OutputPerturbation:
         EXACT_PROX,
         PLAIN_HINGE,
         ONE_RESPONSE,
+        CASE_WEIGHTS,
+        OFFSETS,
         WEIGHTED_RECORDS,
         SEVERAL_SCORES,
     )

@@ -109,6 +109,9 @@ class PlainLaw:
     θ̃ + ``shift`` estimates them, with the ``error`` of that estimate. Nothing is known
     along the columns of ``weak``, nor along those of ``absent``, which no row has.
     ``pull`` is how far the penalty moved margins: the root of their weighted mean square.
+    ``alone`` is the covariance that sampling alone would give, with the noise of the
+    scatter smoothed away, and ``dispersion`` the mean square of a residual, in units of
+    the variance that the model supposes; both are None in earlier files.
     """
 
     shift: Array
@@ -116,6 +119,8 @@ class PlainLaw:
     weak: Array
     absent: Array
     pull: float
+    alone: Array | None = None
+    dispersion: float | None = None
 
     def identified(self, directions: Array) -> AnyArray:
         """Say of every row of ``directions`` whether its linear function is known."""
@@ -138,6 +143,13 @@ class PlainLaw:
         allowance = self.pull / 2 * np.abs(directions @ self.shift)
         return self.error.half_lengths(directions, level) + allowance
 
+    def sampling_half_lengths(self, directions: Array, level: float) -> Array:
+        """Return what half the length would be without the mechanism's noise."""
+        if self.alone is None:
+            return self.error.sampling_half_lengths(directions, level)
+        square = np.einsum("ij,jk,ik->i", directions, self.alone, directions)
+        return float(ndtri((1 + level) / 2)) * np.sqrt(np.maximum(square, 0.0))
+
     def mapped(self, matrix: Array) -> "PlainLaw":
         """Return the law of ``matrix`` times the coefficients; its rows are alike long."""
         scale = math.sqrt(float(np.mean(np.sum(matrix**2, axis=1))))
@@ -147,24 +159,8 @@ class PlainLaw:
             error=self.error.mapped(matrix),
             weak=matrix @ self.weak / scale,
             absent=matrix @ self.absent / scale,
+            alone=None if self.alone is None else matrix @ self.alone @ matrix.T,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Bands:
-    """Intervals of several linear functions, as offsets from released coefficients.
-
-    ``shift`` leads to the estimate, ``below`` and ``above`` to the ends; ``sampling`` is
-    half the length that sampling alone would give. Functions of ``absent`` directions are
-    about rows that are known not to be there: what was released of them is noise.
-    """
-
-    shift: Array
-    below: Array
-    above: Array
-    sampling: Array
-    identified: AnyArray
-    absent: AnyArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,25 +182,8 @@ class IntervalRelease:
     of: str = "penalised"
     plain: tuple[PlainLaw, ...] = ()
 
-    def bands(self, copy: int, directions: Array) -> Bands:
-        """Return the intervals of every row of ``directions``."""
-        if self.of == "penalised":
-            below, above, sampling = self.offsets(copy, directions)
-            nothing = np.zeros(len(directions))
-            return Bands(nothing, below, above, sampling, nothing == 0, nothing > 0)
-        law = self.plain[copy]
-        shift, half = directions @ law.shift, law.half_lengths(directions, self.level)
-        return Bands(
-            shift,
-            shift - half,
-            shift + half,
-            law.error.sampling_half_lengths(directions, self.level),
-            law.identified(directions) & (not self.on_boundary),
-            law.leans_on_absent(directions),
-        )
-
     def offsets(self, copy: int, directions: Array) -> tuple[Array, Array, Array]:
-        """Return what `bands` does of penalised coefficients: below, above, sampling."""
+        """Return intervals of penalised coefficients as offsets: below, above, sampling."""
         law = self.laws[copy]
         sampling = law.sampling_half_lengths(directions, self.level)
         if self.variant == "published" and not law.is_normal:

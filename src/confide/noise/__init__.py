@@ -1,6 +1,7 @@
 """Entropy and noise: the only room that draws random numbers."""
 
 from confide.noise.entropy import Entropy, Generator, RandomState, generator
+from confide.noise.place_coins import PlaceCoins
 from confide.noise.random_choice import (
     SignedWeights,
     choose,
@@ -36,6 +37,7 @@ __all__ = [
     "Gumbel",
     "Laplace",
     "Noise",
+    "PlaceCoins",
     "RandomState",
     "RoundNoise",
     "SignedWeights",

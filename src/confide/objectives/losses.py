@@ -37,17 +37,19 @@ class PublicBounds:
 
     ``row_norm`` is the longest row with its intercept column, X where all records count
     once and X̄ where long ones count less; ``coef_norm`` is R, the radius of the
-    constraint set (infinite without one); ``target_bound`` is B.
+    constraint set (infinite without one); ``target_bound`` is B; ``offset_bound`` is O, the
+    largest offset that a margin may have beside ⟨x, θ⟩.
     """
 
     row_norm: float
     coef_norm: float = math.inf
     target_bound: float | None = None
+    offset_bound: float = 0.0
 
     @property
     def margin_bound(self) -> float:
-        """The largest |⟨x, θ⟩|."""
-        return self.row_norm * self.coef_norm
+        """The largest |⟨x, θ⟩|, and the offset."""
+        return self.row_norm * self.coef_norm + self.offset_bound
 
 
 class Loss(Protocol):

@@ -2,7 +2,8 @@
 
     F(θ) = Σᵢ wᵢφ(⟨xᵢ,θ⟩, yᵢ) + ⟨b,θ⟩ + r(θ) + ½ Σⱼ Λⱼθⱼ²      over θ in C
 
-Records count wᵢ = min(4, X/‖xᵢ‖) times where they are weighed, and once elsewhere.
+Records count wᵢ = min(4, X/‖xᵢ‖) times where they are weighed, and once elsewhere; where
+they have weights of their own, as many times as large. A margin may have an offset.
 Everything an `Objective` knows is public; the rows and the linear term b come in as
 arguments of whoever minimises it.
 """
@@ -75,6 +76,8 @@ class Objective:
 
     ``row_norm`` is X, the longest a row can be times its weight; ``longest_row`` is X̄, the
     longest it can be by itself. None stands for rows that all count once: X̄ = X.
+    ``case_weights`` says that records have weights of their own, from 0 to 1;
+    ``offset_bound`` is O, the largest offset of a margin.
     """
 
     loss: Loss
@@ -89,6 +92,8 @@ class Objective:
     entries: EntryBounds | None = None
     height: float = 0.0
     longest_row: float | None = None
+    case_weights: bool = False
+    offset_bound: float = 0.0
 
     def __post_init__(self) -> None:
         if self.dimension < 1:
@@ -112,13 +117,19 @@ class Objective:
             and not self.row_norm <= self.longest_row < math.inf
         ):
             raise InvalidParameter("longest_row", "row_norm or more", self.longest_row)
+        if not 0 <= self.offset_bound < math.inf:
+            raise InvalidParameter("offset_bound", "0 or more", self.offset_bound)
         if not 0 <= self.height < self.reach:
             raise InvalidParameter("height", "0 or more, below row_norm", self.height)
 
     @property
     def weighted(self) -> bool:
-        """Whether records count by the lengths of their rows."""
-        return self.longest_row is not None
+        """Whether records have weights, by the lengths of their rows or of their own."""
+        return self.longest_row is not None or self.case_weights
+
+    def margin_size(self, length: float) -> float:
+        """Return how large a margin can be at coefficients of a length."""
+        return self.reach * length + self.offset_bound
 
     @property
     def reach(self) -> float:
@@ -175,7 +186,7 @@ class Objective:
         radius = math.inf
         if self.constraint is not None:
             radius = self.constraint.radius(self.dimension)
-        return PublicBounds(self.reach, radius, self.target_bound)
+        return PublicBounds(self.reach, radius, self.target_bound, self.offset_bound)
 
     @property
     def slope_bound(self) -> float:

@@ -8,7 +8,7 @@ more than doubles can bear (docs/proofs/finite-precision.md, twofold-prox).
 """
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.optimize import brentq
@@ -41,9 +41,12 @@ def has_exact_prox(nonsmooth: NonsmoothPart, constraint: Constraint | None) -> b
 
 
 def prox(
-    nonsmooth: NonsmoothPart, constraint: Constraint | None, theta: Array, step: float
+    nonsmooth: NonsmoothPart, constraint: Constraint | None, theta: Array, step: Any
 ) -> Array:
-    """Return the minimiser of step·r(u) + ½‖u − θ‖² over the constraint."""
+    """Return the minimiser of step·r(u) + ½‖u − θ‖² over the constraint.
+
+    Where penalty and constraint see every coordinate alone, each may have its own step.
+    """
     if nonsmooth is None:
         return theta if constraint is None else constraint.project(theta)
     if constraint is None:

@@ -14,8 +14,8 @@ What private rows may meet on the way, and what is done about it:
   memory gets short, and open no page for browsers. A cluster that runs elsewhere does
   what its owner set up, `tls://` included.
 - The ports of a local cluster listen on this machine only, yet every account of the
-  machine can reach them, and who reaches them can read the rows and run programs. On a
-  machine that is shared with strangers, run a scheduler with TLS and give its address.
+  machine can reach them, and who is let in can read the rows and run programs. So they
+  speak TLS alone, with a certificate made for this cluster that both ends must show.
 """
 
 import logging
@@ -29,6 +29,7 @@ from types import ModuleType
 from typing import Any, Final, TypeAlias
 
 from confide.errors import ConfideError, InvalidParameter, restored
+from confide.parallel.cluster_keys import cluster_keys
 from confide.parallel.workers import (
     THREAD_LIMITS,
     cannot_start,
@@ -171,7 +172,7 @@ def _local(workers: int) -> Iterator[Client]:
         ):
             cluster = _started(distributed, workers)
             stack.callback(cluster.close)
-            client = distributed.Client(cluster)
+            client = distributed.Client(cluster, security=cluster.security)
             stack.callback(client.close)
         client.run_on_scheduler(_serve_no_page)
         client.register_plugin(_silence())
@@ -187,6 +188,8 @@ def _started(distributed: ModuleType, workers: int) -> Any:
             dashboard_address=None,
             scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
             silence_logs=logging.CRITICAL,
+            protocol="tls://",
+            security=cluster_keys(distributed),
         )
     except RuntimeError as error:
         raise cannot_start("start them") from error

@@ -42,6 +42,7 @@ FINE_STEP = 1.05
 """A search is over when what suffices and what does not are this close."""
 SELDOM = 0.5
 """Lines that have an interval on a smaller share of the tables have none, likely."""
+MOST_FEATURES = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +272,7 @@ def plan_fit(
     whole = isinstance(rows, int | np.integer) and not isinstance(rows, bool)
     if not whole or not 1 <= rows <= LARGEST_ROWS:
         raise InvalidParameter("rows", f"from 1 to {LARGEST_ROWS:.0e}", rows)
+    _check_width(model.schema)
     fit, library = model.calibrated(int(rows)), shapes or real_shapes()
     found = [_follow(model, fit, int(rows), library, k) for k in range(draws)]
     names = found[0].names
@@ -282,10 +284,24 @@ def plan_fit(
     )
     schema = fit.spec.schema
     columns = tuple(
-        _column(column, _places(column, names), effects, errors, widths)
-        for column in schema.columns
+        _column(effect, _places(effect, names), effects, errors, widths)
+        for effect in schema.effects
     )
     return FitPlan(model, int(rows), fit, lines, columns, library)
+
+
+def _check_width(schema: Any) -> None:
+    """Refuse a schema whose plan would take hours: time grows by the cube."""
+    features = 0 if schema is None else len(schema.features)
+    if features > MOST_FEATURES:
+        raise InvalidParameter(
+            "schema",
+            f"of at most {MOST_FEATURES} features, levels counted, to be followed column "
+            "by column",
+            f"{features:,} features",
+            "Plan with their number alone: confide plan --rows ROWS --columns "
+            f"{features} with the same budget (in Python make_plan).",
+        )
 
 
 def _follow(model: Any, fit: CalibratedFit, rows: int, shapes: Shapes, k: int) -> Forecast:
@@ -297,7 +313,8 @@ def _follow(model: Any, fit: CalibratedFit, rows: int, shapes: Shapes, k: int) -
 
 def _places(column: Any, names: tuple[str, ...]) -> list[int]:
     """Return which lines are those of a column, for whichever label."""
-    own = set(column.features)
+    shown = () if column.coded else column.lines().names
+    own = {*column.features, *shown}
     return [j for j, name in enumerate(names) if name in own or name.split(": ")[-1] in own]
 
 

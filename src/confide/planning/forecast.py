@@ -16,6 +16,8 @@ from scipy.special import ndtri
 from confide._types import Array
 from confide.data.matrix.dense import Dense
 from confide.data.rows.in_memory import HEAVIEST
+from confide.data.schema.terms.kinds import features_of
+from confide.data.schema.terms.term import Units
 from confide.errors import InvalidParameter
 from confide.mechanisms import Calibration, IntervalCalibration
 from confide.noise import Entropy, Generator, generator
@@ -88,6 +90,8 @@ def _coding(
     noise = main.noise.deviation(objective.dimension)
     pushed = noise * draw.standard_normal(objective.dimension)
     weight, theta = _typical_weight(objective, second), plain
+    if table.schema.case_weights is not None:
+        weight *= table.schema.case_weights.typical_share(table.schema.target.levels)
     for _ in range(ROUNDS):
         mean_curvature, mean_scatter = _loss_moments(
             objective.loss, supposed, target, theta
@@ -116,7 +120,7 @@ def _times(factor: float, matrix: Any) -> Array:
 
 def _typical_weight(objective: Objective, second: Array) -> float:
     """Return how often a record counts: the less the longer its row is."""
-    if not objective.weighted:
+    if objective.longest_row is None:
         return 1.0
     return min(HEAVIEST, objective.row_norm / math.sqrt(float(np.trace(second))))
 
@@ -200,17 +204,18 @@ def try_release(table: SupposedTable, rows: int, number: int) -> Forecast:
 
 def made_up_rows(table: SupposedTable, count: int, draw: Generator) -> Array:
     """Return rows of a supposed table, column by column, as a fit scales them."""
-    parts = []
-    for column in table.schema.columns:
+    units = Units()
+    for column in table.schema.predictors:
         supposed = table.columns[column.name]
         if column.coded:
             shares = supposed.shares
             places = np.searchsorted(np.cumsum(shares), draw.random(count), side="right")
-            parts.append(np.eye(len(shares) + 1)[places][:, : len(shares)])
+            units.codes[column.name] = np.where(places < len(shares), places, -1)
         else:
             values, chances = supposed.scaled(column)
-            parts.append(draw.choice(values, count, p=chances)[:, None])
-    return np.hstack(parts) * table.schema.weights
+            units.numbers[column.name] = draw.choice(values, count, p=chances)
+    parts = [features_of(effect, units) for effect in table.schema.effects]
+    return np.vstack(parts).T * table.schema.weights
 
 
 def _margins(table: SupposedTable, design: Array, plain: Array) -> Array:

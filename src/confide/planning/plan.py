@@ -46,8 +46,12 @@ from confide.objectives.multinomial import MOST_CLASSES
 from confide.planning.interval_width import ExpectedMoments, planned_widths
 from confide.planning.population import synthetic_population
 from confide.privacy import Budget, Guarantee, Neighbours, check_budget
+from confide.privacy.guarantee import ROW_BY_ROW
 
 MOST_ROWS = 10**15
+MOST_COLUMNS = 10**6
+MOST_WITH_INTERVALS = 500
+"""Their plans take time by the cube of the number of columns."""
 _NOISE_IS_ON = {"objective": "linear term", "output": "coefficients"}
 _NOT_FORESEEN = (
     "What becomes of the noise of several looks or steps is not foreseen: fit simulated "
@@ -121,7 +125,7 @@ class Plan:
     @property
     def guarantee(self) -> Guarantee:
         """What the fit would promise."""
-        return (self.intervals or self.calibration).guarantee
+        return (self.intervals or self.calibration).guarantee.assuming(ROW_BY_ROW)
 
     @property
     def interval_width(self) -> float:
@@ -288,6 +292,7 @@ def make_plan(
         usual = Neighbours.REPLACE_ONE
     relation = Neighbours.of(usual if neighbours is None else neighbours)
     width, norm = _whole("columns", columns), _positive("row_norm", row_norm)
+    _check_width(width, with_intervals=wish is not None)
     target = None if target_bound is None else _positive("target_bound", target_bound)
     slope = None if slope_bound is None else _positive("slope_bound", slope_bound)
     automatic = isinstance(l2, str) and l2 == "auto"
@@ -451,6 +456,19 @@ def _clipped(
         lacking = f"a plan for model={model!r} needs slope_bound: set it."
         raise MissingPublicBound(lacking) from None
     return cast("Loss", loss)
+
+
+def _check_width(columns: int, *, with_intervals: bool) -> None:
+    """Refuse what would take a plan hours."""
+    if columns > MOST_COLUMNS:
+        raise InvalidParameter("columns", f"at most {MOST_COLUMNS:,} in a plan", columns)
+    if with_intervals and columns > MOST_WITH_INTERVALS:
+        raise InvalidParameter(
+            "columns",
+            f"at most {MOST_WITH_INTERVALS} in a plan with intervals",
+            columns,
+            "Plan without intervals, or a part of the columns.",
+        )
 
 
 def _whole(name: str, value: int) -> int:

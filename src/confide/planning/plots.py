@@ -73,7 +73,7 @@ def plot_fit_plan(plan: FitPlan, *, ax: Any = None) -> Any:
     wide = plan.with_intervals
     for place, column in enumerate(plan.columns):
         if wide and not column.identified >= SELDOM:
-            text = "cannot be told by this budget"
+            text = "not identified by this budget"
             axes.text(1.0, place, text, va="center", ha="center", color="0.4", size="small")
             continue
         effect = column.effect or 1.0

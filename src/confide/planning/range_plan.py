@@ -9,7 +9,7 @@ from confide._types import Array
 from confide.data import Schema
 from confide.errors import InvalidParameter
 from confide.estimators.ranges import THEOREM, queries_of
-from confide.mechanisms.ranges.mechanism import USUAL_TAIL, RangeQuery, range_noise
+from confide.mechanisms.ranges.mechanism import RangeQuery, range_noise
 from confide.noise import Entropy, generator
 from confide.planning.shapes import Shapes, real_shapes
 from confide.planning.supposition import SupposedColumn, reach_of, supposed_range
@@ -55,14 +55,15 @@ def plan_ranges(
     budget: Budget,
     *,
     neighbours: Neighbours | str | None = None,
-    tail: float = USUAL_TAIL,
+    tail: float | None = None,
+    intervals: bool = False,
     draws: int = DRAWS,
     shapes: Shapes | None = None,
 ) -> RangePlan:
     """Foretell `buy_ranges`; nothing is read and nothing is spent."""
     price, library = check_budget(budget), shapes or real_shapes()
     relation = Neighbours.of(Neighbours.ADD_REMOVE if neighbours is None else neighbours)
-    queries = queries_of(schema, tail)
+    queries = queries_of(schema, tail, intervals=intervals)
     if not queries:
         must = "with a number column whose range may be bought"
         raise InvalidParameter("schema", must, "none such")

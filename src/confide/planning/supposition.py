@@ -7,7 +7,7 @@ each as strongly as chance has it, and all have the same part in the target.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from scipy.special import expit
 
 from confide._types import Array
 from confide.data import Column, Display, Schema
+from confide.data.schema.effect_moments import Nodes, has_terms, moments_of
 from confide.estimators import ESTIMATORS, CalibratedFit, FitSpec
 from confide.mechanisms import Calibration
 from confide.mechanisms.ranges.mechanism import (
@@ -69,6 +70,14 @@ class SupposedColumn:
         scaled, chances = self.scaled(column)
         mean = float(chances @ scaled)
         return np.array([mean]), np.full((1, 1), chances @ (scaled - mean) ** 2)
+
+    def nodes(self, column: Column) -> Nodes:
+        """Return cells as terms take them, and their chances; the rest has no level."""
+        if not column.coded:
+            return Nodes(*self.scaled(column))
+        rest = max(0.0, 1 - float(self.shares.sum()))
+        cells = np.append(np.arange(len(self.shares)), -1)
+        return Nodes(cells, np.append(self.shares, rest))
 
     def scaled(self, column: Column) -> tuple[Array, Array]:
         """Return values between −1 and 1 as a fit has them, and their chances."""
@@ -170,10 +179,10 @@ def suppose_table(
     spec, calibration, family = fit.spec, fit.calibration, family_of(model)
     assert spec.schema is not None  # noqa: S101
     schema = spec.schema
-    columns = {one.name: SupposedColumn.of(one, shapes, draw) for one in schema.columns}
+    columns = {one.name: SupposedColumn.of(one, shapes, draw) for one in schema.predictors}
     labels = schema.target.labels is not None
     counts = not labels and not family.identity_link
-    count = len(schema.columns)
+    count = len(schema.effects)
     shape = shapes.target(count, labels=labels, counts=counts, draw=draw)
     values = _target_values(schema.target, shape, shapes, draw, counts=counts)
     ranges: dict[str, tuple[float, float]] = {}
@@ -202,6 +211,8 @@ def suppose_table(
         _moments(spec.schema or schema, columns, height, one, draw) for one in targets
     )
     display = model.display_by(shown.schema, height)
+    # Curves are shown at other places of other ranges: lines go by those of the schema.
+    display = replace(display, names=model.display_by(schema, height).names)
     names, lines = _lines(fit, display)
     return SupposedTable(spec, calibration, columns, targets, moments, names, lines, ranges)
 
@@ -310,14 +321,15 @@ def _moments(
     draw: Generator,
 ) -> Supposition:
     """Put columns together, with effects that spread the scores around their levels."""
-    parts = [columns[column.name].moments(column) for column in schema.columns]
-    weights = schema.weights
-    mean = weights * np.concatenate([one for one, _ in parts])
-    blocks = weights[:, None] * block_diag(*(one for _, one in parts)) * weights
-    sizes = [len(one) for one, _ in parts]
+    weights, sizes = schema.weights, [len(one.features) for one in schema.effects]
+    mean, blocks = _features(schema, columns)
+    mean, blocks = weights * mean, weights[:, None] * blocks * weights
     links, effects = _links_and_effects(blocks, sizes, len(target.spreads), draw)
-    own = block_diag(*(np.outer(one, one) for one in _split(links, sizes)))
-    covariance = blocks - own + np.outer(links, links)
+    if has_terms(schema.effects):
+        covariance = _linked(blocks, links)
+    else:
+        own = block_diag(*(np.outer(one, one) for one in _split(links, sizes)))
+        covariance = blocks - own + np.outer(links, links)
     reached = np.sqrt(np.sum(effects * (covariance @ effects), axis=0))
     slopes = effects * (target.spreads / np.maximum(reached, LEAST_DEVIATION))
     if not height:
@@ -325,6 +337,25 @@ def _moments(
     last = (target.levels - mean @ slopes) / height
     whole = np.pad(covariance, (0, 1))
     return Supposition(np.append(mean, height), whole, np.vstack([slopes, last]))
+
+
+def _features(schema: Schema, columns: Mapping[str, SupposedColumn]) -> tuple[Array, Array]:
+    """Return mean and covariance of the features, of columns without a common factor."""
+    if not has_terms(schema.effects):
+        parts = [columns[column.name].moments(column) for column in schema.predictors]
+        mean = np.concatenate([one for one, _ in parts])
+        return mean, block_diag(*(one for _, one in parts))
+    nodes = {one.name: columns[one.name].nodes(one) for one in schema.predictors}
+    mean, second = moments_of(schema.effects, nodes)
+    return mean, second - np.outer(mean, mean)
+
+
+def _linked(covariance: Array, links: Array) -> Array:
+    """Let features that may share columns follow a common factor, as spread as before."""
+    variance = np.maximum(np.diag(covariance), 0.0)
+    whole = np.maximum(variance + links**2, LEAST_DEVIATION**2)
+    shrunk = np.sqrt(variance / whole)
+    return np.asarray(shrunk[:, None] * (covariance + np.outer(links, links)) * shrunk)
 
 
 def _split(whole: Array, sizes: Sequence[int]) -> list[Array]:
@@ -341,7 +372,8 @@ def _links_and_effects(
         start, stop = stop, stop + size
         block = blocks[start:stop, start:stop]
         directions = draw.standard_normal((size, scores + 1))
-        strength = np.sqrt(np.einsum("jk,jl,lk->k", directions, block, directions))
+        square = np.einsum("jk,jl,lk->k", directions, block, directions)
+        strength = np.sqrt(np.maximum(square, 0.0))
         link = draw.uniform(0, STRONGEST_LINK)
         if strength.min() < LEAST_DEVIATION:
             directions = np.zeros_like(directions)

@@ -7,12 +7,14 @@ from confide.privacy.budgets import (
     Zcdp,
     approx_to_zcdp,
     check_budget,
+    fraction_of,
     group_delta,
     pure_to_approx,
     pure_to_zcdp,
     row_budget,
     zcdp_to_approx,
 )
+from confide.privacy.caution import budget_cautions, warn_of_budget
 from confide.privacy.guarantee import (
     COMPOSED,
     DOWNGRADED,
@@ -47,8 +49,10 @@ __all__ = [
     "Zcdp",
     "approx_to_zcdp",
     "assumptions_of",
+    "budget_cautions",
     "check_budget",
     "effective_status",
+    "fraction_of",
     "gaussian_delta",
     "gaussian_epsilon",
     "gaussian_mu",
@@ -60,6 +64,7 @@ __all__ = [
     "row_budget",
     "shortfall",
     "warn_if_claimed",
+    "warn_of_budget",
     "weakest",
     "zcdp_to_approx",
 ]

@@ -1,6 +1,7 @@
 """Budgets, conversions between their kinds, and budgets of persons with several rows."""
 
 import math
+import re
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -14,14 +15,34 @@ from confide.privacy.rounding import FUNCTION_ERROR, round_down, round_up
 Number: TypeAlias = int | float | str | Fraction | Decimal
 
 
+MOST_SIGNS = 6000
+"""Longer numbers come from no budget that a person wrote, nor from sums of them."""
+MOST_EXPONENT = 400
+_NUMBER = re.compile(r"[+-]?[\d_]*\.?[\d_]*(?:[eE]([+-]?\d+))?(?:/\d+)?", re.ASCII)
+
+
+def fraction_of(text: str) -> Fraction:
+    """Read a number such as 0.5, 1e-6 or 1/3; ValueError if it is none.
+
+    Looked at before it is computed: 1e1000000000 has a billion digits.
+    """
+    found = _NUMBER.fullmatch(text) if len(text) <= MOST_SIGNS else None
+    if found is None or (found[1] is not None and abs(int(found[1])) > MOST_EXPONENT):
+        raise ValueError("no number of a sensible size")
+    try:
+        return Fraction(text)
+    except ZeroDivisionError:
+        raise ValueError("a fraction of nothing") from None
+
+
 def exact(value: Any, name: str) -> Fraction:
     """Turn a number into the fraction that its shortest decimal denotes."""
     if isinstance(value, Fraction):
         return value
     if not isinstance(value, bool):
         try:
-            return Fraction(str(value).strip())
-        except (ValueError, ZeroDivisionError):
+            return fraction_of(str(value).strip())
+        except ValueError:
             pass
     raise InvalidParameter(name, "a finite number", value, "Write it like 0.5 or 1e-6.")
 

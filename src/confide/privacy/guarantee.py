@@ -110,6 +110,7 @@ EXACT = "-exact"
 """How theorems end that cover what is published to its last digit."""
 ONE_ROW = "one row per person"
 PUBLIC_LABELS = "labels are public"
+ROW_BY_ROW = "features were computed row by row, from public constants"
 SEEDED = "the noise was seeded: whoever knows the seed sees through it"
 NAME, LINE = 13, 76
 """Widths of a name and of a folded line, in letters."""

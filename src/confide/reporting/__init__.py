@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 from confide._lazy import lazy
 from confide.reporting.card import model_card
 from confide.reporting.coefficients import Coefficient
+from confide.reporting.effect_scale import EffectScale
 from confide.reporting.page import report_page
 from confide.reporting.released_plot import ReleasedPlot
+from confide.reporting.score_section import ScoreSection, score_page
 from confide.reporting.summary import (
     CoefficientTable,
     Summary,
@@ -19,6 +21,7 @@ from confide.reporting.summary import (
     summary_record,
 )
 from confide.reporting.text import about_intervals, plain_words
+from confide.reporting.wald import WaldTest
 
 if TYPE_CHECKING:
     from confide.reporting import terminal
@@ -26,13 +29,17 @@ if TYPE_CHECKING:
 __all__ = [
     "Coefficient",
     "CoefficientTable",
+    "EffectScale",
     "ReleasedPlot",
+    "ScoreSection",
     "Summary",
+    "WaldTest",
     "about_intervals",
     "guarantee_record",
     "model_card",
     "plain_words",
     "report_page",
+    "score_page",
     "summary_record",
     "terminal",
 ]

@@ -94,6 +94,8 @@ INTENDED = (
         "decision about one."
     ),
 )
+BOUGHT = " were bought "
+"""What assumptions say of facts that cost a budget of their own."""
 NOT_INTENDED = (Item("Tests and studies only. Not for publication as a private release."),)
 
 
@@ -195,9 +197,11 @@ def citation(guarantee: Guarantee, version: str) -> str:
     if not guarantee.private:
         return f"“The noise was seeded: the coefficients are not private ({where}).”"
     relation = f"record-level differential privacy, {guarantee.neighbours} neighbours"
+    before = [line for line in guarantee.assumptions if BOUGHT in line]
+    apart = f" In addition, {'; '.join(before)}." if before else ""
     return (
         f"“The coefficients were released with {budget} ({relation}; status "
-        f"{guarantee.status}; {where}).”"
+        f"{guarantee.status}; {where}).{apart}”"
     )
 
 

@@ -5,7 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from confide.reporting.coefficients import NOT_IDENTIFIED, Coefficient
+from confide.reporting.coefficients import (
+    MOST_SHOWN,
+    NOT_IDENTIFIED,
+    Coefficient,
+    pictured_rows,
+)
+from confide.reporting.effect_scale import EffectScale
 from confide.reporting.format import cut, html, short, tick_text
 
 LOG_AXIS_RATIO = 30.0
@@ -80,10 +86,6 @@ def _even_ticks(low: float, high: float, most: int) -> tuple[float, ...]:
     return tuple(float(f"{k * step:.6g}") for k in range(first, last + 1))
 
 
-MOST_SHOWN = 30
-INTERCEPT = "(intercept)"
-
-
 @dataclass(frozen=True, slots=True)
 class PlotLayout:
     """The measures of a drawing; on a phone a name stands above its dot."""
@@ -124,32 +126,24 @@ class Picture:
     key: str = ""
 
 
-def shown_rows(rows: tuple[Coefficient, ...]) -> tuple[Coefficient, ...]:
-    """Return what fits a picture: the largest by size, in the order they came.
+def picture(
+    rows: tuple[Coefficient, ...], effects: EffectScale | None = None
+) -> Picture | None:
+    """Draw the coefficients; None where there is nothing that can be drawn.
 
-    An intercept is left out beside others: it would stretch the axis and says little.
+    ``effects`` is what they are measured in: where it has ratios, these stand above.
     """
-    finite = [k for k, row in enumerate(rows) if math.isfinite(row.estimate)]
-    drawable = [k for k in finite if not _is_intercept(rows[k])] or finite
-    largest = sorted(drawable, key=lambda k: -abs(rows[k].estimate))[:MOST_SHOWN]
-    return tuple(rows[k] for k in sorted(largest))
-
-
-def _is_intercept(row: Coefficient) -> bool:
-    return row.name.endswith(INTERCEPT)
-
-
-def picture(rows: tuple[Coefficient, ...]) -> Picture | None:
-    """Draw the coefficients; None where there is nothing that can be drawn."""
-    shown = shown_rows(rows)
+    shown = pictured_rows(rows)
     if not shown:
         return None
     ends = [end for row in shown for end in (row.lower, row.upper) if end is not None]
     reach = [_reach(row) for row in shown]
     scale = scale_for([row.estimate for row in shown], ends, reach)
-    svg = "".join(_drawing(shown, scale, layout) for layout in (WIDE, NARROW))
+    ratio = effects is not None and bool(effects.ratio)
+    layouts = (WIDE, NARROW)
+    svg = "".join(_drawing(shown, scale, one, ratio=ratio) for one in layouts)
     key = KEY if any(row.sampling is not None for row in shown) else ""
-    return Picture(svg, tuple(_notes(rows, shown, scale)), key)
+    return Picture(svg, tuple(_notes(rows, shown, scale, effects)), key)
 
 
 def _reach(row: Coefficient) -> float:
@@ -159,7 +153,10 @@ def _reach(row: Coefficient) -> float:
 
 
 def _notes(
-    rows: tuple[Coefficient, ...], shown: tuple[Coefficient, ...], scale: Scale
+    rows: tuple[Coefficient, ...],
+    shown: tuple[Coefficient, ...],
+    scale: Scale,
+    effects: EffectScale | None,
 ) -> Iterable[str]:
     if any(row.lower is not None and row.upper is not None for row in shown):
         yield "Dots are the released estimates, bars their released intervals."
@@ -168,25 +165,41 @@ def _notes(
             "Dots are the released estimates, privacy noise included. No intervals were "
             "released, so the picture does not show how uncertain they are."
         )
-    if any(map(_is_intercept, rows)) and not any(map(_is_intercept, shown)):
-        yield "The intercept is in the table only."
-    if len(shown) == MOST_SHOWN < len(rows):
+    if effects is not None:
+        above = f" The axis above has them as {effects.ratio}s." if effects.ratio else ""
+        yield effects.meaning + above
+    if any(row.span != 1 for row in rows):
         yield (
-            f"Shown are the {len(shown)} largest of {len(rows)} coefficients by size; the "
-            "table holds them all."
+            "Of a number the effect of its whole range is drawn, so that columns can be "
+            "compared; the table has effects per unit."
+        )
+    else:
+        yield "The size of a coefficient depends on the unit of its column."
+    if any(row.is_intercept for row in rows) and not any(r.is_intercept for r in shown):
+        yield "The intercept is in the table only."
+    slopes = [row for row in rows if not row.is_intercept]
+    if len(slopes) > MOST_SHOWN and len(shown) < len(slopes):
+        which = "largest"
+        if any(row.lower is not None for row in shown):
+            which = "most certain" if len(shown) == MOST_SHOWN else "that are identified"
+        yield (
+            f"Shown are the {len(shown)} {which} of {len(slopes)} coefficients; the table "
+            "holds them all."
         )
     if scale.unit is not None:
         yield (
             "The sizes differ so much that distances from zero are drawn by powers of ten "
             f"beyond ±{tick_text(scale.unit)}."
         )
-    yield "The size of a coefficient depends on the unit of its column."
 
 
-def _drawing(shown: tuple[Coefficient, ...], scale: Scale, layout: PlotLayout) -> str:
+def _drawing(
+    shown: tuple[Coefficient, ...], scale: Scale, layout: PlotLayout, *, ratio: bool
+) -> str:
     height = TOP + layout.row * len(shown) + FOOT
     grid = "".join(
-        _tick(value, scale, layout, height) for value in scale.ticks(layout.ticks)
+        _tick(value, scale, layout, height, ratio=ratio)
+        for value in scale.ticks(layout.ticks)
     )
     lines = "".join(_line(k, row, scale, layout) for k, row in enumerate(shown))
     title, about = f"plot-{layout.name}-title", f"plot-{layout.name}-about"
@@ -208,13 +221,16 @@ def _about(shown: tuple[Coefficient, ...]) -> str:
     )
 
 
-def _tick(value: float, scale: Scale, layout: PlotLayout, height: int) -> str:
+def _tick(
+    value: float, scale: Scale, layout: PlotLayout, height: int, *, ratio: bool
+) -> str:
     x, name = layout.x(scale, value), tick_text(value)
+    above = f"×{tick_text(float(f'{math.exp(min(value, 99.0)):.2g}'))}" if ratio else name
     kind = "zero" if value == 0 else "grid"
     bottom = height - FOOT + 4
     return (
         f'<line class="{kind}" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 4}" y2="{bottom}"/>'
-        f'<text class="tick" x="{x:.1f}" y="{TOP - 10}">{name}</text>'
+        f'<text class="tick" x="{x:.1f}" y="{TOP - 10}">{above}</text>'
         f'<text class="tick" x="{x:.1f}" y="{bottom + 15}">{name}</text>'
     )
 

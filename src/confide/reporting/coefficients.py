@@ -1,12 +1,29 @@
 """Released coefficients, what is shown of each, and a plot of them."""
 
+import math
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from confide.errors import ConfideError
+from confide.reporting.effect_scale import EffectScale
 
 NOT_IDENTIFIED: Final = "not identified"
+INTERCEPT: Final = "(intercept)"
+UNIT: Final = re.compile(r" \(per [^)]*\)")
+MOST_SHOWN: Final = 30
+"""So many coefficients a picture shows."""
+
+
+def without_unit(name: str) -> str:
+    """Return the name of a line without the unit of its number."""
+    return UNIT.sub("", name)
+
+
+def p_text(value: float) -> str:
+    """Return a p value as papers print it."""
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +32,9 @@ class Coefficient:
 
     ``sampling`` is half the length that the interval would have without privacy noise.
     ``pull`` is how far the ridge moved the coefficient from the estimate. Where a plain
-    coefficient is not ``identified`` the estimate is the penalised one.
+    coefficient is not ``identified`` the estimate is the penalised one. ``span`` is how
+    many units the range of its column has. ``null`` is what no effect would be: 0, or 1
+    for a ratio.
     """
 
     name: str
@@ -25,6 +44,55 @@ class Coefficient:
     sampling: float | None = None
     pull: float | None = None
     identified: bool = True
+    std_error: float | None = None
+    p_value: float | None = None
+    span: float = 1.0
+    null: float = 0.0
+
+    @property
+    def z(self) -> float | None:
+        """The estimate in standard errors."""
+        return self.estimate / self.std_error if self.std_error else None
+
+    @property
+    def p_text(self) -> str | None:
+        """The p value as papers print it."""
+        return None if self.p_value is None else p_text(self.p_value)
+
+    @property
+    def certainty(self) -> float:
+        """How far from no effect the estimate is, in halves of its interval's length."""
+        if self.lower is None or self.upper is None or not self.identified:
+            return 0.0
+        half = (self.upper - self.lower) / 2
+        return abs(self.estimate) / half if half > 0 else math.inf
+
+    @property
+    def over_range(self) -> "Coefficient":
+        """The effect of the whole range of the column, which others compare with."""
+        size = self.span
+        if size == 1:
+            return self
+
+        def times(value: float | None) -> float | None:
+            return None if value is None else size * value
+
+        return replace(
+            self,
+            name=without_unit(self.name),
+            estimate=size * self.estimate,
+            lower=times(self.lower),
+            upper=times(self.upper),
+            sampling=times(self.sampling),
+            pull=times(self.pull),
+            std_error=times(self.std_error),
+            span=1.0,
+        )
+
+    @property
+    def is_intercept(self) -> bool:
+        """Whether it is what all columns leave."""
+        return self.name.endswith(INTERCEPT)
 
     @property
     def widened_by(self) -> Literal["privacy", "sampling"] | None:
@@ -45,7 +113,7 @@ class Coefficient:
         return (
             self.lower is not None
             and self.upper is not None
-            and (self.lower > 0 or self.upper < 0)
+            and (self.lower > self.null or self.upper < self.null)
         )
 
 
@@ -60,8 +128,10 @@ class TableColumn:
 
 COLUMNS: Final = (
     TableColumn("estimate", "estimate"),
+    TableColumn("std_error", "std. error"),
     TableColumn("lower", "lower"),
     TableColumn("upper", "upper"),
+    TableColumn("p_text", "p", numeric=False),
     TableColumn("pull", "ridge pull"),
     TableColumn("remark", "widened by", numeric=False),
 )
@@ -69,24 +139,49 @@ COLUMNS: Final = (
 
 def shown_columns(rows: Sequence[Coefficient]) -> tuple[TableColumn, ...]:
     """Return the columns that say something; an estimate does in any case."""
-    return COLUMNS[:1] + tuple(
-        column
-        for column in COLUMNS[1:]
-        if any(getattr(row, column.key) is not None for row in rows)
-    )
+    first, *others = COLUMNS
+    found = [c for c in others if any(getattr(row, c.key) is not None for row in rows)]
+    if not any(row.widened_by for row in rows):
+        found = [replace(c, head="") if c.key == "remark" else c for c in found]
+    return (first, *found)
 
 
 SAMPLING, PRIVACY, DOT = "#2166ac", "#b2182b", "#222222"
 
 
+def pictured_rows(rows: Sequence[Coefficient]) -> tuple[Coefficient, ...]:
+    """Return what fits a picture, over the ranges of columns and in the order they came.
+
+    Where there are too many, those remain that are identified and farthest from no effect
+    in halves of their intervals, or without intervals the largest. An intercept is left
+    out beside others: it would stretch the axis and says little.
+    """
+    finite = [k for k, row in enumerate(rows) if math.isfinite(row.estimate)]
+    drawable = [k for k in finite if not rows[k].is_intercept] or finite
+    if len(drawable) > MOST_SHOWN:
+        drawable = [k for k in drawable if rows[k].identified] or drawable
+    over = {k: rows[k].over_range for k in drawable}
+
+    def rank(place: int) -> tuple[float, float]:
+        return -rows[place].certainty, -abs(over[place].estimate)
+
+    return tuple(over[k] for k in sorted(sorted(drawable, key=rank)[:MOST_SHOWN]))
+
+
 def plot_coefficients(
-    rows: Sequence[Coefficient], level: float | None, *, ax: Any = None
+    rows: Sequence[Coefficient],
+    level: float | None,
+    *,
+    ax: Any = None,
+    scale: EffectScale | None = None,
 ) -> Any:
     """Draw a dot for every coefficient and, where there is one, its interval.
 
-    The inner, thick part of a bar is what sampling alone would give; the outer, thin part
-    is what privacy noise adds.
+    Effects of numbers are over the range of their column; an intercept is left out. The
+    inner, thick part of a bar is what sampling alone would give; the outer, thin part is
+    what privacy noise adds.
     """
+    rows = pictured_rows(rows)
     axes = _new_axes(len(rows)) if ax is None else ax
     places = range(len(rows))
     for place, row in zip(places, rows, strict=True):
@@ -109,12 +204,17 @@ def plot_coefficients(
             axes.text(row.estimate, place, words, ha=side, va="center", color="0.4")
     axes.set_yticks(list(places), [row.name for row in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_xlabel("coefficient")
+    axes.set_xlabel(_axis_label(rows, scale))
     axes.grid(visible=True, axis="x", alpha=0.3)
     if level is not None:
         axes.set_title(f"{100 * level:g} % intervals", fontsize="medium")
         _legend(axes)
     return axes
+
+
+def _axis_label(rows: Sequence[Coefficient], scale: EffectScale | None) -> str:
+    where = "" if scale is None else f" on the {scale.predictor}"
+    return f"effect{where}; of numbers over their range" if rows else ""
 
 
 def _legend(axes: Any) -> None:

@@ -3,35 +3,15 @@
 It holds no script and fetches nothing; a content policy in its head forbids both.
 """
 
-from dataclasses import dataclass
-
-from confide.privacy import Budget, Guarantee, Neighbours
+from confide.privacy import Budget, Neighbours
 from confide.reporting.card import Item, card_sections, caution_text
-from confide.reporting.coefficient_svg import MOST_SHOWN, picture
+from confide.reporting.coefficient_svg import picture
+from confide.reporting.coefficients import MOST_SHOWN
 from confide.reporting.markup import render
 from confide.reporting.released_plot import ReleasedPlot, plot_svg
+from confide.reporting.score_section import ScoreSection
 from confide.reporting.summary import Summary
-from confide.reporting.text import (
-    GuaranteeText,
-    describe,
-    effective_budget,
-    not_in_intervals,
-    spending,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Promise:
-    """A guarantee, in a line and in words."""
-
-    guarantee: Guarantee
-    headline: str
-    text: GuaranteeText
-
-    @classmethod
-    def of(cls, guarantee: Guarantee) -> "Promise":
-        """Put a guarantee into words."""
-        return cls(guarantee, _headline(guarantee), describe(guarantee))
+from confide.reporting.text import Promise, not_in_intervals, spending
 
 
 def report_page(
@@ -45,6 +25,7 @@ def report_page(
     card: bool = True,
     version: str = "",
     paid_plots: tuple[ReleasedPlot, ...] = (),
+    scores: tuple[ScoreSection, ...] = (),
 ) -> str:
     """Return a self-contained HTML page about a released model.
 
@@ -68,6 +49,8 @@ def report_page(
     paid_plots : tuple of ReleasedPlot
         Plots that need the data, such as a ROC curve or residuals. Each must come from a
         private release of its own and is printed with that release's guarantee.
+    scores : tuple of ScoreSection
+        How good the model is on rows that it was not fitted on, released as well.
 
     Returns
     -------
@@ -84,7 +67,7 @@ def report_page(
             "dataset": dataset,
             "promise": Promise.of(summary.guarantee),
             "caution": caution_text(summary.caution),
-            "picture": picture(summary.rows),
+            "picture": picture(summary.rows, summary.scale),
             "most_shown": MOST_SHOWN,
             "meaning": summary.table.explanations,
             "limits": [Item(text, lead) for lead, text in limits],
@@ -92,16 +75,9 @@ def report_page(
                 (plot.title, plot_svg(plot, number), Promise.of(plot.guarantee))
                 for number, plot in enumerate(paid_plots)
             ],
+            "scores": scores,
             "budget": budget,
             "card": card_sections(summary, dataset, budget, version) if card else (),
             "version": version,
         },
     )
-
-
-def _headline(guarantee: Guarantee) -> str:
-    budget = effective_budget(guarantee)
-    if budget is None:
-        return "No guarantee"
-    start = "" if guarantee.private else "With fresh noise it would be "
-    return f"{start}{budget}, {guarantee.neighbours} neighbours"

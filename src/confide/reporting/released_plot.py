@@ -30,6 +30,10 @@ class ReleasedPlot:
         What the axes mean.
     joined : bool
         Whether to draw a line through the points, as for a ROC curve, or dots.
+    ends : tuple of (float, float)
+        The intervals of the points, drawn as a band beside a line and as bars at dots.
+    guide : str
+        A line to hold the points against: "diagonal", "zero" or none.
     """
 
     title: str
@@ -38,28 +42,70 @@ class ReleasedPlot:
     x_label: str = ""
     y_label: str = ""
     joined: bool = True
+    ends: tuple[tuple[float, float], ...] = ()
+    guide: str = ""
 
     def __post_init__(self) -> None:
-        if not self.points or not all(map(math.isfinite, sum(self.points, ()))):
+        numbers = sum((*self.points, *self.ends), ())
+        if not self.points or not all(map(math.isfinite, numbers)):
             raise InvalidParameter("points", "finite and at least one", self.points)
+        if self.ends and len(self.ends) != len(self.points):
+            raise InvalidParameter("ends", "an interval for every point", self.ends)
 
 
 def plot_svg(plot: ReleasedPlot, number: int) -> str:
     """Draw the plot; the number tells its labels from those of other plots."""
     xs, ys = zip(*plot.points, strict=True)
-    across, up = _span(xs), _span(ys)
+    if plot.guide == "diagonal":
+        xs, ys = (*xs, 0.0, 1.0), (*ys, 0.0, 1.0)
+    elif plot.guide == "zero":
+        ys = (*ys, 0.0)
+    across, up = _span(xs), _span((*ys, *sum(plot.ends, ())))
     spots = [(_x(across, x), _y(up, y)) for x, y in plot.points]
+    joined = plot.joined and len(spots) > 1
     dots = "".join(
         f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="3"/>' for x, y in spots
     )
     path = "L".join(f"{x:.1f} {y:.1f}" for x, y in spots)
-    drawn = f'<path class="curve" d="M{path}"/>' if plot.joined and len(spots) > 1 else dots
+    drawn = f'<path class="curve" d="M{path}"/>' if joined else dots
+    drawn = _guide(plot, across, up) + _ends(plot, up, spots, joined=joined) + drawn
     title = f"paid-{number}-title"
     return (
         f'<svg class="paid" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
         f'aria-labelledby="{title}"><title id="{title}">{html(plot.title)}</title>'
         f"{_axes(plot, across, up)}{drawn}</svg>"
     )
+
+
+def _guide(plot: ReleasedPlot, across: Scale, up: Scale) -> str:
+    """Draw the line that points are held against."""
+    if not plot.guide:
+        return ""
+    ends = ((0.0, 0.0), (1.0, 1.0))
+    if plot.guide == "zero":
+        ends = ((across.low, 0.0), (across.high, 0.0))
+    start, stop = (f"{_x(across, x):.1f} {_y(up, y):.1f}" for x, y in ends)
+    return f'<path class="guide" d="M{start}L{stop}"/>'
+
+
+def _ends(
+    plot: ReleasedPlot, up: Scale, spots: list[tuple[float, float]], *, joined: bool
+) -> str:
+    """Draw the intervals of the points."""
+    if not plot.ends:
+        return ""
+    lows, highs = (
+        [(x, _y(up, end[side])) for (x, _), end in zip(spots, plot.ends, strict=True)]
+        for side in (0, 1)
+    )
+    if joined:
+        path = "L".join(f"{x:.1f} {y:.1f}" for x, y in (*lows, *reversed(highs)))
+        return f'<path class="band" d="M{path}Z"/>'
+    bars = (
+        f"M{x:.1f} {low:.1f}V{high:.1f}"
+        for (x, low), (_, high) in zip(lows, highs, strict=True)
+    )
+    return f'<path class="bar" d="{"".join(bars)}"/>'
 
 
 def _span(values: tuple[float, ...]) -> Scale:

@@ -1,18 +1,22 @@
 """Summaries and guarantees as plain values, for JSON."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from confide.errors import InvalidParameter, did_you_mean
 from confide.privacy import Budget, Guarantee
 from confide.reporting.coefficients import (
     Coefficient,
     TableColumn,
     plot_coefficients,
     shown_columns,
+    without_unit,
 )
+from confide.reporting.effect_scale import EffectScale
 from confide.reporting.markup import render
 from confide.reporting.text import about_intervals, about_unidentified
+from confide.reporting.wald import WaldTest
 
 MARK = "*"
 """Stands behind the names of coefficients whose interval excludes zero."""
@@ -20,16 +24,21 @@ MARK = "*"
 
 @dataclass(frozen=True, slots=True)
 class CoefficientTable:
-    """Coefficients, with their intervals where there are any; it holds no data."""
+    """Coefficients, with their intervals where there are any; it holds no data.
+
+    ``heading`` is what the estimates are, where they are something else.
+    """
 
     rows: tuple[Coefficient, ...]
     level: float | None = None
     of: str = "penalised"
+    heading: str = ""
 
     @property
     def columns(self) -> tuple[TableColumn, ...]:
         """What is shown of every coefficient."""
-        return shown_columns(self.rows)
+        first, *others = shown_columns(self.rows)
+        return (replace(first, head=self.heading) if self.heading else first, *others)
 
     @property
     def bounded(self) -> bool:
@@ -74,13 +83,31 @@ class CoefficientTable:
         keys = ["name", "estimate", "lower", "upper"]
         if self.level is None:
             return [{key: getattr(row, key) for key in keys} for row in self.rows]
+        keys += ["std_error", "z", "p_value"]
         keys += ["sampling", "widened_by", "pull", "identified"]
         about = {"level": self.level, "of": self.of}
         return [{**{key: getattr(row, key) for key in keys}, **about} for row in self.rows]
 
+    def to_frame(self) -> Any:
+        """Return the table as a DataFrame, a row for every name."""
+        import pandas as pd
+
+        return pd.DataFrame(self.records()).set_index("name")
+
     def plot(self, *, ax: Any = None) -> Any:
         """Draw the coefficients with their intervals; return matplotlib axes."""
         return plot_coefficients(self.rows, self.level, ax=ax)
+
+    def __getitem__(self, name: str) -> Coefficient:
+        """Return a line by its name; the unit of a number may be left out."""
+        found = [row for row in self.rows if row.name == name]
+        found = found or [row for row in self.rows if without_unit(row.name) == name]
+        if not found:
+            known = [row.name for row in self.rows]
+            raise InvalidParameter(
+                "name of a coefficient", f"one of {known}", name, did_you_mean(name, known)
+            )
+        return found[0]
 
     def __str__(self) -> str:
         return _ruled(self.cells(5))
@@ -101,7 +128,9 @@ class Summary:
 
     ``about`` says what the model is of, ``facts`` how it was released, ``level`` how
     often intervals are meant to hold what they estimate, ``caution`` why they may not.
-    ``of`` says what intervals are about: "plain" or "penalised" coefficients.
+    ``of`` says what intervals are about: "plain" or "penalised" coefficients. ``scale``
+    is what effects are measured in, ``ratios`` what they multiply over the range of a
+    column, ``tests`` are of whole columns.
     """
 
     title: str
@@ -112,6 +141,9 @@ class Summary:
     level: float | None = None
     caution: str = ""
     of: str = "penalised"
+    scale: EffectScale | None = None
+    ratios: CoefficientTable | None = None
+    tests: tuple[WaldTest, ...] = ()
 
     @property
     def table(self) -> CoefficientTable:
@@ -124,7 +156,7 @@ class Summary:
 
     def plot(self, *, ax: Any = None) -> Any:
         """Draw the coefficients with their intervals; return matplotlib axes."""
-        return self.table.plot(ax=ax)
+        return plot_coefficients(self.rows, self.level, ax=ax, scale=self.scale)
 
     def __str__(self) -> str:
         facts = [f"{name:<12} {value}" for name, value in (*self.facts, *self.about)]
@@ -145,7 +177,7 @@ def _text(value: float | str | None, digits: int) -> str:
 def _ruled(cells: Sequence[Sequence[str]]) -> str:
     """Return lines of text with a rule under the first: names to the left, others right."""
     first, *others = (max(map(len, column)) for column in zip(*cells, strict=True))
-    widths = [max(width, 12) for width in others]
+    widths = [max(width, 10) for width in others]
     lines = [
         "  ".join(
             [
@@ -180,5 +212,6 @@ def summary_record(summary: Summary) -> dict[str, Any]:
         "model": summary.title,
         "guarantee": guarantee_record(summary.guarantee),
         "coefficients": summary.records(),
+        **({"tests": [one.record() for one in summary.tests]} if summary.tests else {}),
         **{name.lower(): value for name, value in (*summary.about, *summary.facts)},
     }

@@ -24,9 +24,12 @@ def plain_table(
     heads: Iterable[str], lines: Iterable[Iterable[str]], title: str | None = None
 ) -> Table:
     """Return a table without rules; the first column is text, the others are figures."""
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    named = None if title is None else escape(title)
+    table = Table(title=named, title_justify="left", box=None, pad_edge=False)
     for i, head in enumerate(heads):
-        table.add_column(head, justify="left" if i == 0 else "right", overflow="fold")
+        table.add_column(
+            escape(head), justify="left" if i == 0 else "right", overflow="fold"
+        )
     for line in lines:
         table.add_row(*map(escape, line))
     return table

@@ -21,6 +21,7 @@ from confide.privacy.guarantee import (
     IDEAL_NOISE,
     ONE_ROW,
     PUBLIC_LABELS,
+    ROW_BY_ROW,
     ROW_LIMIT,
 )
 from confide.reporting.format import (
@@ -74,6 +75,7 @@ GLOSSES = {
     "digit",
     ROW_LIMIT: "sums over more rows could be rounded by more than was paid for",
     IDEAL_NOISE: "the proof does not cover how a computer rounds the last digits",
+    ROW_BY_ROW: "means or deviations of all rows, as a StandardScaler takes them, break it",
     ONE_ROW: "whoever has more is protected less, and less with every further row",
     PUBLIC_LABELS: "the list of possible outcomes is not protected",
 }
@@ -357,3 +359,25 @@ def _under(counted_for: Neighbours | None) -> str:
     if counted_for is None:
         return "for neighbours that the budget book does not record"
     return f"counted for {counted_for} neighbours"
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """A guarantee, in a line and in words."""
+
+    guarantee: Guarantee
+    headline: str
+    text: GuaranteeText
+
+    @classmethod
+    def of(cls, guarantee: Guarantee) -> "Promise":
+        """Put a guarantee into words."""
+        return cls(guarantee, _headline(guarantee), describe(guarantee))
+
+
+def _headline(guarantee: Guarantee) -> str:
+    budget = effective_budget(guarantee)
+    if budget is None:
+        return "No guarantee"
+    start = "" if guarantee.private else "With fresh noise it would be "
+    return f"{start}{budget}, {guarantee.neighbours} neighbours"

@@ -9,15 +9,15 @@ is, which can happen but a few times; of any other the length is searched for. W
 are in the way of a certificate, `refine` ends what they began.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import eigh
 
 from confide._types import Array
 from confide.data.rows.in_memory import InMemoryRows
+from confide.errors import NotSolved
 from confide.objectives import L1, Box, Nonnegative, Objective, prox
+from confide.solvers.curvature import BfgsCurvature, Curvature, Hessian
 from confide.solvers.problem import UNIT, Problem, Solution, longest
 from confide.solvers.refinement import refine, refine_by_gradients
 from confide.solvers.smooth import WIDEST_HESSIAN
@@ -25,6 +25,8 @@ from confide.solvers.split_gradient import precise_gradient
 
 MOST_OUTER = 300
 MOST_TRIALS = 30
+SHORTEST_STEP = 2.0**-12
+"""Shorter steps are those of slopes that rounding hides."""
 MOST_INNER = 20_000
 SMALLEST_SAMPLE = 4000
 
@@ -35,8 +37,6 @@ def minimise_composite(problem: Problem, tolerance: float) -> Solution:
     start = prox(
         objective.nonsmooth_part, objective.constraint, np.zeros(objective.dimension), 0.0
     )
-    if objective.dimension > WIDEST_HESSIAN:
-        return _first_order(problem, start, tolerance)
     stride = rows.count // max(SMALLEST_SAMPLE, 20 * objective.dimension)
     if stride > 4 or not isinstance(rows, InMemoryRows):
         few = rows.subsample(max(1, stride))
@@ -44,20 +44,26 @@ def minimise_composite(problem: Problem, tolerance: float) -> Solution:
         sample = replace(problem, rows=few, weight=weight)
         rough = 0.1 * np.sqrt(objective.dimension * weight / objective.strong_convexity)
         start = _proximal_newton(sample, start, float(rough)).theta
-    return _proximal_newton(problem, start, tolerance)
+    if objective.dimension <= WIDEST_HESSIAN:
+        return _proximal_newton(problem, start, tolerance)
+    try:
+        return _proximal_newton(problem, start, tolerance)
+    except NotSolved:
+        return _first_order(problem, start, tolerance)
 
 
 def _proximal_newton(problem: Problem, theta: Array, tolerance: float) -> Solution:
     objective = problem.objective
     convexity = objective.strong_convexity
     goal = tolerance * convexity
-    gradient, _, hessian = problem.gradient_and_hessian(theta)
-    steepest = _largest_eigenvalue(hessian)
+    kind = Hessian if objective.dimension <= WIDEST_HESSIAN else BfgsCurvature
+    curvature: Curvature
+    curvature, gradient = kind.at(problem, theta)
     before = least = np.inf
     for _ in range(MOST_OUTER):
         accuracy = 0.05 * max(goal, min(before, float(np.linalg.norm(gradient))) * 1e-3)
-        model = _Model(theta, gradient, hessian)
-        point, normal = _accelerated(objective, model.slope, theta, steepest, accuracy)
+        model = _Model(objective, theta, gradient, curvature)
+        point, normal = model.minimise(accuracy)
         ahead, mass = problem.gradient(point)
         residual = float(np.linalg.norm(ahead + normal))
         plain = floor = problem.rounding(point, mass)
@@ -65,72 +71,78 @@ def _proximal_newton(problem: Problem, theta: Array, tolerance: float) -> Soluti
             if problem.weight != 1:
                 return Solution(point, np.inf)
             ahead, floor = precise_gradient(problem, point, goal)
-        normal, slack = _subgradient(problem, point, ahead, normal, steepest)
+        normal, slack = _subgradient(problem, point, ahead, normal, curvature.steepest)
         residual = longest(ahead + normal)
         distance = (residual + floor + slack) / convexity
         if distance <= problem.allowed(tolerance, point):
             return Solution(point, distance)
         hidden = plain + slack
         if hidden > goal / 2 and residual <= 2 * hidden and problem.weight == 1:
-            return refine(problem, point, hessian, tolerance)
+            return refine(problem, point, curvature, tolerance)
+        old = theta, gradient
         if np.isfinite(least) and residual <= least / 4:
             scale, gradient, theta = 1.0, ahead, point
         else:
             rise = _rise(objective, theta, point)
             scale, gradient = _step_length(problem, theta, point, (gradient, ahead), rise)
             theta = theta + scale * (point - theta)
-        if residual > 0.05 * before or scale < 1:
-            gradient, _, hessian = problem.gradient_and_hessian(theta, double=True)
-            steepest = _largest_eigenvalue(hessian)
+        if scale < SHORTEST_STEP and curvature.matrix is None:
+            break
+        slow = residual > 0.05 * before or scale < 1
+        pair = theta - old[0], gradient - old[1]
+        curvature, renewed = curvature.renew(problem, theta, pair, slow=slow)
+        gradient = gradient if renewed is None else renewed
         before, least = residual, min(least, residual)
     if problem.weight != 1:
         return Solution(theta, np.inf)
-    return refine(problem, theta, hessian, tolerance)
+    return refine(problem, theta, curvature, tolerance)
 
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """The quadratic model of the smooth part around a point."""
+    """A quadratic model of the smooth part around a point, with penalty and constraint."""
 
+    objective: Objective
     theta: Array
     gradient: Array
-    hessian: Array
+    curvature: Curvature
 
     def slope(self, point: Array) -> Array:
-        return self.gradient + self.hessian @ (point - self.theta)
+        return self.gradient + self.curvature @ (point - self.theta)
 
+    def minimise(self, accuracy: float) -> tuple[Array, Array]:
+        """Return its minimiser, and a subgradient of penalty and constraint there.
 
-def _accelerated(
-    objective: Objective,
-    slope: Callable[[Array], Array],
-    start: Array,
-    steepest: float,
-    accuracy: float,
-) -> tuple[Array, Array]:
-    """Accelerated proximal gradient with restarts, for a known Lipschitz constant.
+        By accelerated proximal steps with restarts. Where penalty and constraint see every
+        coordinate alone, each has a step length of its own.
+        """
+        nonsmooth, constraint = self.objective.nonsmooth_part, self.objective.constraint
+        steep = self.curvature.scale if self._separable else self.curvature.steepest
+        point, ahead, speed = self.theta, self.theta, 1.0
+        for _ in range(MOST_INNER):
+            pushed = ahead - self.slope(ahead) / steep
+            moved = prox(nonsmooth, constraint, pushed, 1 / steep)
+            gap = steep * (ahead - moved)
+            rounding = UNIT * float(
+                np.linalg.norm(steep * pushed) + np.linalg.norm(steep * moved)
+            )
+            if 2 * float(np.linalg.norm(gap)) <= max(accuracy, 2 * rounding):
+                break
+            if float(gap @ (moved - point)) > 0:
+                speed = 1.0
+            faster = (1 + np.sqrt(1 + 4 * speed**2)) / 2
+            ahead = moved + (speed - 1) / faster * (moved - point)
+            if np.array_equal(moved, point) and speed == 1.0:
+                break
+            point, speed = moved, faster
+        return moved, steep * (pushed - moved)
 
-    Returns the point and a subgradient of penalty and constraint there.
-    """
-    nonsmooth, constraint = objective.nonsmooth_part, objective.constraint
-    point, ahead, speed = start, start, 1.0
-    for _ in range(MOST_INNER):
-        descent = slope(ahead)
-        pushed = ahead - descent / steepest
-        moved = prox(nonsmooth, constraint, pushed, 1 / steepest)
-        gap = ahead - moved
-        rounding = UNIT * (float(np.linalg.norm(pushed)) + float(np.linalg.norm(moved)))
-        if 2 * steepest * float(np.linalg.norm(gap)) <= max(
-            accuracy, 2 * steepest * rounding
-        ):
-            break
-        if float(gap @ (moved - point)) > 0:
-            speed = 1.0
-        faster = (1 + np.sqrt(1 + 4 * speed**2)) / 2
-        ahead = moved + (speed - 1) / faster * (moved - point)
-        if np.array_equal(moved, point) and speed == 1.0:
-            break
-        point, speed = moved, faster
-    return moved, steepest * (pushed - moved)
+    @property
+    def _separable(self) -> bool:
+        nonsmooth, constraint = self.objective.nonsmooth_part, self.objective.constraint
+        return isinstance(nonsmooth, L1 | None) and isinstance(
+            constraint, Box | Nonnegative | None
+        )
 
 
 def _step_length(
@@ -146,14 +158,17 @@ def _step_length(
     slope is known from gradients alone. Returns t and the gradient there.
     """
     step = point - theta
-    low, high, scale, ahead = 0.0, 1.0, 1.0, gradients[1]
     falling = float(gradients[0] @ step) + rise
+    low, high, scale, ahead = (0.0, falling), (1.0, 0.0), 1.0, gradients[1]
     for _ in range(MOST_TRIALS):
         slope = float(ahead @ step) + rise
         if slope <= 0.1 * abs(falling) and (scale == 1 or slope >= -0.5 * abs(falling)):
             break
-        low, high = (low, scale) if slope > 0 else (scale, high)
-        scale = low + 0.5 * (high - low)
+        low, high = (low, (scale, slope)) if slope > 0 else ((scale, slope), high)
+        share = 0.5
+        if high[1] > low[1] and problem.objective.dimension > WIDEST_HESSIAN:
+            share = low[1] / (low[1] - high[1])
+        scale = low[0] + float(np.clip(share, 0.1, 0.9)) * (high[0] - low[0])
         ahead, _ = problem.gradient(theta + scale * step)
     return scale, ahead
 
@@ -229,9 +244,3 @@ PROX_UNITS = 4
 def _rise(objective: Objective, theta: Array, point: Array) -> float:
     nonsmooth = objective.nonsmooth_part
     return 0.0 if nonsmooth is None else nonsmooth.value(point) - nonsmooth.value(theta)
-
-
-def _largest_eigenvalue(hessian: Array) -> float:
-    last = hessian.shape[0] - 1
-    top = eigh(hessian, eigvals_only=True, subset_by_index=[last, last])
-    return float(top[0]) * 1.0001

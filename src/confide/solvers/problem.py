@@ -104,10 +104,9 @@ class Problem:
 
         def part(block: Block) -> tuple[Any, ...]:
             slope, chances = loss.slope_and_chances(block.margin(point), block.target)
-            grams = [
-                block.gram(chances[:, j] * chances[:, k], double=double) for j, k in pairs
-            ]
-            return block.weighted_sum(slope), np.vdot(slope, slope), *grams
+            own = block.weigh(chances)
+            grams = [block.gram(own[:, j] * chances[:, k], double=double) for j, k in pairs]
+            return block.weighted_sum(block.weigh(slope)), np.vdot(slope, slope), *grams
 
         total, squares, *grams = self.rows.sum(part, theta.dtype)
         hessian = over_pairs(loss.classes, grams)
@@ -153,8 +152,8 @@ class Problem:
         scores = objective.responses
         slopes = terms * mass + (8 * scores**2 - 3) * count * slope_scale(objective)
         curvature = curvature_bound(objective.loss, objective.public)
-        steps = entries + 3 + 4 * (scores**2 - 1)
-        margins = curvature * count * steps * objective.reach * length
+        steps = entries + 3 + bool(objective.offset_bound) + 4 * (scores**2 - 1)
+        margins = curvature * count * steps * objective.margin_size(length)
         outside = float(np.linalg.norm(self.linear)) + float(self.ridge.max()) * length
         return unit * (objective.row_norm * (slopes + margins) + 4 * outside)
 

@@ -9,13 +9,14 @@ where they help, and by accelerated proximal steps elsewhere.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, eigh, solve
+from scipy.linalg import LinAlgError, solve
 
 from confide._types import Array
 from confide.errors import NotSolved
 from confide.objectives import Objective
 from confide.objectives.proximal import prox_error, prox_jacobian, twofold_prox
 from confide.objectives.twofold import TWOFOLD_UNIT, Twofold
+from confide.solvers.curvature import BfgsCurvature, Curvature
 from confide.solvers.problem import UNIT, Problem, Solution, longest, nearest
 from confide.solvers.split_gradient import careful_gradient
 
@@ -29,7 +30,7 @@ STEPS_IN_A_ROW = 50
 def refine(
     problem: Problem,
     start: Array,
-    hessian: Array,
+    curvature: Curvature,
     tolerance: float,
 ) -> Solution:
     """Return a point within ``tolerance`` of the minimiser, from one that is close."""
@@ -37,20 +38,22 @@ def refine(
     theta, best, stalls = Twofold.of(start), np.inf, 0
     gradient, _ = careful_gradient(problem, theta, goal)
     for _ in range(MOST_REFINEMENTS):
-        model = _Model.of(problem, theta, gradient, hessian)
+        model = _Model(problem.objective, theta, gradient, curvature, curvature.steepest)
         accuracy = 0.02 * max(goal, min(best, model.residual(theta)) * 1e-3)
         step = model.minimise(accuracy)
         ahead, floor = careful_gradient(problem, step.point, goal)
         found, residual = _certified(problem, step, (ahead, floor), tolerance)
         if found is not None:
             return found
-        if residual < best / 2:
+        old, slow = (theta, gradient), residual >= best / 2
+        if not slow:
             theta, gradient, best, stalls = step.point, ahead, residual, 0
-            continue
-        theta = theta + (step.point - theta) * 0.5**stalls
-        stalls = (stalls + 1) % MOST_HALVINGS
-        hessian = problem.gradient_and_hessian(nearest(theta), double=True)[2]
-        gradient, _ = careful_gradient(problem, theta, goal)
+        else:
+            theta = theta + (step.point - theta) * 0.5**stalls
+            stalls = (stalls + 1) % MOST_HALVINGS
+            gradient, _ = careful_gradient(problem, theta, goal)
+        pair = (theta - old[0]).high, (gradient - old[1]).high
+        curvature, _ = curvature.renew(problem, nearest(theta), pair, slow=slow)
     raise NotSolved("the composite solver could not certify its answer")
 
 
@@ -61,7 +64,8 @@ def refine_by_gradients(
     goal = tolerance * problem.objective.strong_convexity
     point = ahead = Twofold.of(start)
     descent, _ = careful_gradient(problem, ahead, goal)
-    speed, flat = 1.0, np.zeros((0, 0))
+    none = np.empty((0, len(start)))
+    speed, flat = 1.0, BfgsCurvature(np.zeros(len(start)), none, none)
     for _ in range(MOST_MODEL_STEPS):
         step = _Model(problem.objective, ahead, descent, flat, sharpness).one_step(ahead)
         there, floor = careful_gradient(problem, step.point, goal)
@@ -113,17 +117,8 @@ class _Model:
     objective: Objective
     theta: Twofold
     gradient: Twofold
-    hessian: Array
+    curvature: Curvature
     sharpness: float
-
-    @classmethod
-    def of(
-        cls, problem: Problem, theta: Twofold, gradient: Twofold, hessian: Array
-    ) -> "_Model":
-        """Take the largest eigenvalue of the Hessian as the inverse of a step."""
-        last = hessian.shape[0] - 1
-        top = eigh(hessian, eigvals_only=True, subset_by_index=[last, last])
-        return cls(problem.objective, theta, gradient, hessian, 1.0001 * float(top[0]))
 
     @property
     def error(self) -> float:
@@ -175,7 +170,9 @@ class _Model:
 
     def _newton(self, ahead: Twofold, pushed: Twofold, gap: Array) -> Twofold | None:
         """Return where a Newton step leads if it halves what is left, and again if so."""
-        constraint = self.objective.constraint
+        constraint, hessian = self.objective.constraint, self.curvature.matrix
+        if hessian is None:
+            return None
         found = None
         size = float(np.linalg.norm(gap))
         for _ in range(STEPS_IN_A_ROW):
@@ -184,7 +181,7 @@ class _Model:
             )
             if jacobian is None:
                 return None
-            system = np.eye(len(gap)) - jacobian + jacobian @ self.hessian / self.sharpness
+            system = np.eye(len(gap)) - jacobian + jacobian @ hessian / self.sharpness
             try:
                 ahead = ahead - solve(system, gap)
             except LinAlgError:
@@ -198,9 +195,7 @@ class _Model:
         return found
 
     def _pushed(self, point: Twofold) -> Twofold:
-        slope = self.gradient
-        if self.hessian.size:
-            slope = slope + self.hessian @ (point - self.theta).high
+        slope = self.gradient + self.curvature @ (point - self.theta).high
         return point - slope / self.sharpness
 
     def _prox(self, pushed: Twofold) -> Twofold:

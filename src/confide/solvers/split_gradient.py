@@ -95,6 +95,8 @@ def split_gradient(
         groups = tuple(group.unpacked() for group in block.features.groups)
         pieces = _split(block.features.number_columns(block.factor), longest)
         margin = point.margin(pieces, groups)
+        if block.offset is not None:
+            margin = margin + block.offset
         slope = _slopes(objective.loss, margin, block, fine=fine)
         strong = _leading(slope.high, steepest)
         weak = (slope.high - strong) + slope.low
@@ -267,7 +269,7 @@ class _Rounding:
         objective, count = problem.objective, problem.rows.count
         length = float(np.linalg.norm(theta))
         curvature = curvature_bound(objective.loss, objective.public)
-        inner = curvature * self.inner * objective.reach * length
+        inner = curvature * self.inner * objective.margin_size(length)
         whole = objective.row_norm * (count * inner + self.margin * curvature * margins)
         whole += objective.reach * count * self.outer * objective.heaviest_slope
         outside = float(np.linalg.norm(problem.linear)) + length * float(

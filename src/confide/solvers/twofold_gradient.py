@@ -54,6 +54,8 @@ def twofold_gradient(problem: Problem, theta: Array | Twofold) -> tuple[Twofold,
         groups = tuple(group.unpacked() for group in features.groups)
         parts = grids.of_rows(features.number_columns(block.factor))
         margins = [point.margin(parts, groups) for point in points]
+        if block.offset is not None:
+            margins = [margin + block.offset for margin in margins]
         sums: list[Any] = []
         for slope in _slopes(loss, margins, block.target):
             own = slope if block.weight is None else slope * block.weight
@@ -322,7 +324,7 @@ class Rounding:
         weighing = 2 * TWOFOLD_UNIT if objective.weighted else 0.0
         per_row = (
             (self.slope + weighing) * slope_scale(objective)
-            + curvature * self.margin * objective.reach * length
+            + curvature * self.margin * objective.margin_size(length)
         ) * objective.row_norm
         per_row += self.outer * objective.heaviest_slope * objective.reach
         per_row *= math.sqrt(objective.responses)

@@ -291,19 +291,29 @@ def _check_possible(column: Column) -> None:
 def _check_lines(column: Column) -> None:
     """Check that what is shown says of every row what the coefficients say of it."""
     lines, count = column.lines(), len(column.features)
+    # A reference, whose weight in the baseline is 1, has no line: it is the intercept's.
+    alone = count > 1 and column.coded
+    shown = [k for k in range(count) if not alone or column.baseline[k] != 1]
     expect(
-        lines.names[:count] == column.features
-        and lines.matrix.shape == (len(lines.names), count)
+        lines.names[: len(shown)] == tuple(column.features[k] for k in shown)
+        and lines.dense().shape == (len(lines.names), count)
         and lines.intercept.shape == (count,),
         "lines must have a name and a row of the matrix for every feature, in order",
         at=lines.names,
     )
-    told = lines.matrix + lines.intercept
+    if alone:
+        expect(
+            abs(column.baseline.sum() - 1) <= ROUNDING and column.baseline.min() >= 0,
+            "what levels are compared with must have weights that add up to 1",
+            at=column.baseline,
+        )
+    told = lines.dense() + lines.intercept
     expect(
-        np.abs(told[:count] - np.eye(count)) <= ROUNDING,
+        np.abs(told[: len(shown)] - np.eye(count)[shown]) <= ROUNDING,
         "a line and the intercept must add up to the coefficient of the feature",
         at=told,
     )
+    count = len(shown)
     expect(
         np.abs(told[count:]) <= ROUNDING,
         "a line without a feature and the intercept must add up to nothing",
@@ -326,6 +336,11 @@ def _check_statistics(column: Column) -> None:
         and second.sum() <= 1 + ROUNDING,
         "moments must be possible for features in [−1, 1], of which a row has length 1",
         at=(mean, covariance),
+    )
+    expect(
+        np.abs(column.mean_squares() - second) <= ROUNDING,
+        "mean squares must be those of the moments",
+        at=(column.mean_squares(), second),
     )
     shares, typical = column.shares, column.typical_ends
     possible = count if column.coded else len(column.possible)

@@ -14,7 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting import event_of
 from confide.data.tables.files import is_in_parts
-from confide.errors import ClaimedGuarantee, InvalidParameter
+from confide.errors import (
+    ClaimedGuarantee,
+    InvalidParameter,
+    LooseBudget,
+    RepeatedSpending,
+)
 from confide.ledger import Charge, Ledger
 from confide.mechanisms import Release
 from confide.noise import Entropy
@@ -26,6 +31,7 @@ from confide.privacy import (
     assumptions_of,
     check_budget,
     warn_if_claimed,
+    warn_of_budget,
     weakest,
 )
 from confide.privacy.guarantee import ONE_ROW, PUBLIC_LABELS
@@ -126,6 +132,9 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         parts = assumptions_of([whole, *(promise.guarantee for promise in promises)])
         assumed = tuple(line for line in parts if line != ONE_ROW)
         warn_if_claimed(whole, callers=2)
+        public = guarantee.neighbours is Neighbours.REPLACE_ONE
+        about = None if schema is None else schema.rows
+        warn_of_budget(budget, table.count if public else about, callers=2)
         seed = self.random_state
         entropy = Entropy.of(self.estimator.random_state if seed is None else seed)
         dataset = promises[0].dataset
@@ -136,6 +145,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         with warnings.catch_warnings():
             # The warning above was about all of them.
             warnings.simplefilter("ignore", ClaimedGuarantee)
+            warnings.simplefilter("ignore", LooseBudget)
+            warnings.simplefilter("ignore", RepeatedSpending)
             found = plan.run(models, table, score, guarantee.neighbours, entropy)
         promise = _of_winner(found.model.release_.guarantee, whole, assumed)
         if labels is not None:

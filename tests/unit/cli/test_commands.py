@@ -90,7 +90,8 @@ def test_a_book_says_for_which_neighbours_it_counts(folder, monkeypatch, capsys)
     assert run(*limit, "--neighbours", "replace-one").exit_code == 0
     assert run(*replaced).exit_code == 0
     counted = "Charged ε = 1 to loans, counted for replace-one: a removal and an addition"
-    assert counted in run(*fit, "--out", "model.json").output.replace("\n", " ")
+    added = (*fit, "--neighbours", "add-remove", "--out", "model.json")
+    assert counted in run(*added).output.replace("\n", " ")
     shown = json.loads(run("budget", "book.db", "--entries", "--verify", "--json").output)
     account = shown["accounts"][0]
     assert (account["neighbours"], account["spent"]) == ("replace-one", "ε = 5")
@@ -165,7 +166,7 @@ def test_predict_has_a_column_for_every_target(folder):
     entropy = Entropy.seeded(1)
     features = pd.DataFrame(entropy.uniform(40).reshape(20, 2), columns=["a", "b"])
     model = MultiResponseRegression(
-        Approx(1, 1e-6), mechanism=MpAdmm(3), target_bound=1.0
+        Approx(1, 1e-6), mechanism=MpAdmm(3), target_bound=1.0, row_norm=1.0
     ).fit(features, features)
     model.save(folder / "two.json")
     (folder / "new.csv").write_text("a,b\n0.1,0.2\n0.3,0.4\n", encoding="utf-8")

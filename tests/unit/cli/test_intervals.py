@@ -66,10 +66,13 @@ def test_a_fit_with_intervals_prints_bounds_and_marks_what_leaves_out_zero(folde
     assert shown.exit_code == 0, shown.output
     heads = line_of("coefficient", shown.output)
     assert heads == [
-        *("coefficient", "estimate", "lower", "upper", "ridge", "pull", "widened", "by")
+        *("coefficient", "estimate", "std.", "error", "lower", "upper", "p"),
+        *("ridge", "pull", "widened", "by"),
     ]
     name, mark, *figures, cause = line_of("age", shown.output)
-    estimate, lower, upper, _ = map(float, figures)
+    estimate, error, lower, upper = map(float, figures[:4])
+    assert 0 < error < (upper - lower) / 3
+    assert figures[4] == "<0.001"
     assert (name, mark) == ("age", "*")
     assert lower < estimate < upper < 0
     assert cause in {"privacy", "sampling"}

@@ -51,6 +51,21 @@ def test_ranges_as_json(folder):
     assert list(content["ranges"]) == ["age"]
 
 
+def test_ranges_for_intervals_say_so(folder):
+    (folder / "wide.toml").write_text(WIDE, encoding="utf-8")
+    words = (
+        "ranges",
+        "loans.csv",
+        "--schema",
+        "wide.toml",
+        "--epsilon",
+        "3",
+        "--intervals",
+    )
+    assert run(*words, "--out", "narrow.toml").exit_code == 0
+    assert Schema.from_toml(folder / "narrow.toml").bought[0].use == "plain intervals"
+
+
 def test_a_fit_says_which_ranges_it_bought(folder):
     (folder / "wide.toml").write_text(WIDE, encoding="utf-8")
     budget = ("--epsilon", "3", "--delta", "1e-6")

@@ -154,7 +154,7 @@ def test_a_fit_that_is_stopped_says_what_that_means(folder, monkeypatch):
     monkeypatch.setattr(progress.SweepBar, "watch", stop)
     stopped = run("fit", "visits", *FIT, "--out", "model.json")
     assert stopped.exit_code == 130
-    assert "no model was released" in stopped.stderr
+    assert "Nothing was released" in stopped.stderr
     assert not (folder / "model.json").exists()
 
 

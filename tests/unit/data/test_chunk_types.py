@@ -111,7 +111,9 @@ def test_an_index_of_pandas_is_a_column_in_parts_as_in_whole(tmp_path: Path) -> 
     folder.mkdir()
     table = pd.DataFrame({"a": [0.1, 0.2], "b": [0.3, -0.4], "y": [0, 1]})
     table.set_index("a").to_parquet(folder / "0.parquet")
-    model = LogisticRegression(Pure(1), classes=(0, 1), ledger=booked(tmp_path))
+    model = LogisticRegression(
+        Pure(1), classes=(0, 1), ledger=booked(tmp_path), row_norm=1.0
+    )
     assert model.fit(folder, "y").feature_names_in_.tolist() == ["b", "a"]
 
 
@@ -125,7 +127,7 @@ def test_parts_of_another_width_are_refused_before_anything_is_paid(
     ]
     target = array.from_array(np.arange(8) % 2, chunks=4)
     book = booked(tmp_path)
-    model = LogisticRegression(Pure(1), classes=(0, 1), ledger=book)
+    model = LogisticRegression(Pure(1), classes=(0, 1), ledger=book, row_norm=1.0)
     with pytest.raises(ConfideError, match="2 features; one has 3"):
         model.fit(array.concatenate(blocks), target)
     assert book.account("people").charges == 0
@@ -140,7 +142,7 @@ def test_files_without_a_row_group_are_empty_tables(tmp_path: Path) -> None:
     schema = Schema((Number("age", 0, 1),), Target("y", labels=(0, 1)))
     for model, named in (
         (LogisticRegression(Pure(1), schema=schema), None),
-        (LogisticRegression(Pure(1), classes=(0, 1)), "y"),
+        (LogisticRegression(Pure(1), classes=(0, 1), row_norm=1.0), "y"),
     ):
         assert np.isfinite(model.fit(folder, named).coef_).all()
         with pytest.raises(InvalidData, match="it is empty"):
@@ -154,7 +156,7 @@ def test_a_date_that_pandas_cannot_hold_is_not_quoted(tmp_path: Path) -> None:
     folder.mkdir()
     parquet.write_table(arrow.table({"day": days, "y": [0, 1]}), folder / "0.parquet")
     with pytest.raises(InvalidData, match="plain types"):
-        LogisticRegression(Pure(1), classes=(0, 1)).fit(folder, "y")
+        LogisticRegression(Pure(1), classes=(0, 1), row_norm=1.0).fit(folder, "y")
 
 
 def test_single_precision_does_not_stretch_a_bound() -> None:
@@ -195,7 +197,9 @@ def test_a_label_that_is_a_word_changes_no_other_label_on_workers(
     whole = source.whole()
     assert {type(label) for label in whole["y"]} == {str}
     with pytest.raises(InvalidData, match="holds text"):
-        LogisticRegression(Pure(1), classes=[0, 1]).fit(whole[["age"]], whole["y"])
+        LogisticRegression(Pure(1), classes=[0, 1], row_norm=1.0).fit(
+            whole[["age"]], whole["y"]
+        )
 
 
 @pytest.mark.parametrize("size", [1e39, 1e150])
@@ -208,7 +212,7 @@ def test_a_record_too_large_for_single_precision_fails_no_fit(
     for count in (300, len(table)):
         features = table[:count].copy()
         features[::7] *= size
-        model = LogisticRegression(Pure(1), classes=(0, 1), random_state=0)
+        model = LogisticRegression(Pure(1), classes=(0, 1), random_state=0, row_norm=1.0)
         model.fit(kind(features), target[:count])
         rows = bound_rows(kind(features), np.zeros(count), 1.0, 0.0)
         assert np.isfinite(rows.copy_sample(2).lengths()).all()

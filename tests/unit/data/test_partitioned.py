@@ -306,7 +306,7 @@ def peak():  # of this program alone: what getrusage tells began with the parent
     lines = Path("/proc/self/status").read_text().splitlines()
     return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
 
-model = LogisticRegression(Approx(1, "1e-6"), classes=[0, 1], random_state=1)
+model = LogisticRegression(Approx(1, "1e-6"), classes=[0, 1], random_state=1, row_norm=1.0)
 model.fit(open_table(sys.argv[1]), "y")
 before = peak()
 model.fit(open_table(sys.argv[2]), "y")

@@ -18,7 +18,7 @@ TABLE = numbers()[[*NAMES, "signs"]].rename(columns={"signs": "y"})
 
 
 def model(**settings):
-    return LogisticRegression(BUDGET, random_state=1, **settings)
+    return LogisticRegression(BUDGET, random_state=1, row_norm=2.0, **settings)
 
 
 def refusal(kind, source, y=None, **settings):

@@ -33,12 +33,14 @@ from confide.mechanisms import ObjectivePerturbation, OutputPerturbation
 from confide.objectives import HuberizedHinge
 from confide.privacy.guarantee import PUBLIC_LABELS
 
-PLENTY = {"budget": Pure(10**9), "mechanism": "output"}
+PLENTY = {"budget": Pure(10**9), "mechanism": "output", "row_norm": 1.0}
 MODELS = {
-    "logistic": LogisticRegression(Approx(1, 1e-6)),
-    "svc": LinearSVC(Approx(1, 1e-6)),
-    "linear": LinearRegression(Approx(1, 1e-6), target_bound=1.0),
-    "poisson": PoissonRegression(Approx(1, 1e-6), target_bound=1.0, slope_bound=1.0),
+    "logistic": LogisticRegression(Approx(1, 1e-6), row_norm=1.0),
+    "svc": LinearSVC(Approx(1, 1e-6), row_norm=1.0),
+    "linear": LinearRegression(Approx(1, 1e-6), target_bound=1.0, row_norm=1.0),
+    "poisson": PoissonRegression(
+        Approx(1, 1e-6), target_bound=1.0, slope_bound=1.0, row_norm=1.0
+    ),
 }
 EVERY = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 
@@ -203,7 +205,7 @@ def test_pipelines_grids_and_scores():
     assert pipeline.score(X, y) > 0.7
     grid = GridSearchCV(model, {"l2": [0.5, 5.0], "mechanism": ["objective", "output"]})
     assert grid.fit(X, y).best_estimator_.score(X, y) > 0.7
-    linear = LinearRegression(Pure(100), target_bound=1.0)
+    linear = LinearRegression(Pure(100), target_bound=1.0, row_norm=1.0)
     assert np.isfinite(cross_val_score(linear, X, y)).all()
 
 
@@ -222,7 +224,7 @@ def test_models_can_be_cloned_copied_and_stored(model):
 
 def test_labels_may_be_words_numbers_or_truth_values():
     X, y = table()
-    model = LogisticRegression(Pure(100), random_state=0)
+    model = LogisticRegression(Pure(100), random_state=0, row_norm=1.0)
     reference = clone(model).fit(X, y)
     for labels in (
         np.array(["no", "yes"]),
@@ -272,7 +274,7 @@ def test_an_undeclared_label_counts_as_none_of_the_declared():
 def test_several_classes_are_told_apart(kind, mechanism):
     X, y = table(600, classes=4)
     names = np.array(["a", "b", "c", "d"])[y]
-    model = kind(Pure(400), mechanism=mechanism, l2=1.0).fit(X, names)
+    model = kind(Pure(400), mechanism=mechanism, l2=1.0, row_norm=1.0).fit(X, names)
     assert model.coef_.shape == (4, 3)
     assert model.intercept_.shape == (4,)
     assert model.decision_function(X).shape == (600, 4)
@@ -283,7 +285,7 @@ def test_several_classes_are_told_apart(kind, mechanism):
 
 def test_several_classes_need_no_ridge_to_be_given():
     X, y = table(classes=3)
-    model = LinearSVC(Pure(20)).fit(X, y)
+    model = LinearSVC(Pure(20), row_norm=1.0).fit(X, y)
     assert model.release_.l2 > 0
     assert model.coef_.shape == (3, 3)
 
@@ -291,7 +293,7 @@ def test_several_classes_need_no_ridge_to_be_given():
 @pytest.mark.parametrize("classes", [2, 4])
 def test_probabilities_add_up(classes):
     X, y = table(classes=classes)
-    model = LogisticRegression(Pure(400), l2=1.0).fit(X, y)
+    model = LogisticRegression(Pure(400), l2=1.0, row_norm=1.0).fit(X, y)
     chances = model.predict_proba(X)
     assert chances.shape == (len(X), classes)
     np.testing.assert_allclose(chances.sum(axis=1), 1, rtol=1e-12)
@@ -311,7 +313,7 @@ def test_the_classes_share_the_budget(mechanism, budget, ratio):
     scales = []
     for classes in (2, 4):
         model = LogisticRegression(
-            budget, mechanism=mechanism, l2=1e4, multi_class="one-vs-rest"
+            budget, mechanism=mechanism, l2=1e4, multi_class="one-vs-rest", row_norm=1.0
         )
         release = model.fit(*table(classes=classes)).release_
         scales.append(release.noise_scale)
@@ -325,7 +327,9 @@ def test_the_classes_share_the_budget(mechanism, budget, ratio):
 @pytest.mark.parametrize("mechanism", ["objective", ObjectivePerturbation("separate")])
 def test_an_l1_penalty_gives_exact_zeros(mechanism):
     X, y = table()
-    model = LogisticRegression(Pure(300), mechanism=mechanism, l2=0.5, l1=15.0).fit(X, y)
+    model = LogisticRegression(
+        Pure(300), mechanism=mechanism, l2=0.5, l1=15.0, row_norm=1.0
+    ).fit(X, y)
     assert theta(model)[2] == 0.0
     assert theta(model)[0] != 0.0
     assert model.coef_[0, 2] == 0.0
@@ -342,7 +346,7 @@ def test_coefficients_stay_in_their_ball(model, mechanism):
 
 def test_a_slope_bound_lowers_the_noise():
     X, y = table()
-    model = LogisticRegression(Approx(1, 1e-6), l2=100.0)
+    model = LogisticRegression(Approx(1, 1e-6), l2=100.0, row_norm=1.0)
     clipped = clone(model).set_params(slope_bound=0.5).fit(X, y)
     assert clipped.release_.noise_scale < 0.7 * model.fit(X, y).release_.noise_scale
 
@@ -366,7 +370,7 @@ def test_a_seed_is_stamped_and_its_absence_is_not(model):
 
 def test_labels_read_from_y_are_an_assumption():
     X, y = table()
-    model = LogisticRegression(Approx(1, 1e-6))
+    model = LogisticRegression(Approx(1, 1e-6), row_norm=1.0)
     assert PUBLIC_LABELS in model.fit(X, y).release_.guarantee.assumptions
     declared = model.set_params(classes=[0, 1]).fit(X, y)
     assert PUBLIC_LABELS not in declared.release_.guarantee.assumptions
@@ -390,7 +394,7 @@ def test_the_relation_is_chosen_and_printed(model):
 
 def test_a_mechanism_may_be_an_instance():
     X, y = table()
-    model = LogisticRegression(Pure(1), l2=50.0, random_state=0)
+    model = LogisticRegression(Pure(1), l2=50.0, random_state=0, row_norm=1.0)
     by_name = clone(model).set_params(mechanism="output").fit(X, y)
     instance = clone(model).set_params(mechanism=OutputPerturbation()).fit(X, y)
     np.testing.assert_array_equal(theta(by_name), theta(instance))

@@ -63,7 +63,14 @@ MODELS = {
 def test_every_estimator_takes_them(name, tmp_path):
     """A seed repeats a fit; a saved model has the same coefficients and events."""
     for title, (kind, target, bounds) in MODELS.items():
-        model = kind(BUDGETS[name], mechanism=QUICK[name], l1=2.0, random_state=5, **bounds)
+        model = kind(
+            BUDGETS[name],
+            mechanism=QUICK[name],
+            l1=2.0,
+            random_state=5,
+            row_norm=1.0,
+            **bounds,
+        )
         first = model.fit(X, target).release_
         again = model.fit(X, target).release_
         assert np.array_equal(first.value, again.value), title
@@ -77,7 +84,9 @@ def test_every_estimator_takes_them(name, tmp_path):
 @pytest.mark.parametrize("name", NAMES)
 def test_names_are_enough(name):
     neighbours = "replace-one" if name == "dp-admm" else None
-    wide = LogisticRegression(BUDGETS[name], mechanism=name, neighbours=neighbours)
+    wide = LogisticRegression(
+        BUDGETS[name], mechanism=name, neighbours=neighbours, row_norm=1.0
+    )
     if name in ("ssadmm", "sgd"):
         wide.set_params(mechanism=QUICK[name])
     assert wide.fit(X, SIGNS).release_.guarantee.private
@@ -86,7 +95,7 @@ def test_names_are_enough(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_one_against_the_rest(name):
     target = (X[:, 0] > 0.3).astype(int) + (X[:, 1] > 0.3)
-    settings = {"mechanism": QUICK[name], "random_state": 1}
+    settings = {"mechanism": QUICK[name], "random_state": 1, "row_norm": 1.0}
     model = LogisticRegression(BUDGETS[name], classes=[0, 1, 2], **settings)
     model.fit(X, target)
     assert model.coef_.shape == (3, 3)
@@ -96,7 +105,9 @@ def test_one_against_the_rest(name):
 
 def test_the_count_is_reported_where_it_is_bought():
     for neighbours, counted in (("add-remove", True), ("replace-one", False)):
-        model = LogisticRegression(BUDGET, mechanism=QUICK["mpadmm"], neighbours=neighbours)
+        model = LogisticRegression(
+            BUDGET, mechanism=QUICK["mpadmm"], neighbours=neighbours, row_norm=1.0
+        )
         release = model.fit(X, SIGNS).release_
         assert [r.added_to == "number of rows" for r in release.noise[1:]] == [
             True
@@ -130,6 +141,7 @@ def test_too_small_a_batch_is_refused_before_anything_is_spent():
         BUDGET,
         mechanism=SsAdmm(Fraction(1, 40), Fraction(1, 400)),
         neighbours="replace-one",
+        row_norm=1.0,
     )
     with pytest.raises(InvalidParameter, match="one row of the table"):
         model.fit(X, SIGNS)
@@ -151,14 +163,18 @@ def test_estimators_take_every_penalty(name, tmp_path):
     """The intercept is the last coordinate; a saved model knows its penalty."""
     penalty = PENALTIES[name]
     for kind, target, bounds in MODELS.values():
-        model = kind(BUDGET, mechanism=QUICK["mpadmm"], penalty=penalty, **bounds)
+        model = kind(
+            BUDGET, mechanism=QUICK["mpadmm"], penalty=penalty, row_norm=1.0, **bounds
+        )
         model.fit(X, target).save(tmp_path / "model.json")
         assert load_model(tmp_path / "model.json").penalty == penalty
         assert ("Selected" in str(model.summary())) is (name != "ridge")
 
 
 def test_a_penalty_decides_the_fit():
-    strong = LogisticRegression(BUDGET, mechanism="mpadmm", penalty=L1((1e4,) * 3 + (0.0,)))
+    strong = LogisticRegression(
+        BUDGET, mechanism="mpadmm", penalty=L1((1e4,) * 3 + (0.0,)), row_norm=1.0
+    )
     strong.fit(X, SIGNS)
     assert strong.selected_ == ()
     assert strong.intercept_[0] != 0
@@ -177,12 +193,14 @@ WRONG_PENALTIES = {
 def test_penalties_that_do_not_fit_are_refused(name):
     settings, complaint = WRONG_PENALTIES[name]
     with pytest.raises(InvalidParameter, match=complaint):
-        LogisticRegression(BUDGET, mechanism=QUICK["mpadmm"], **settings).fit(X, SIGNS)
+        LogisticRegression(BUDGET, mechanism=QUICK["mpadmm"], row_norm=1.0, **settings).fit(
+            X, SIGNS
+        )
 
 
 def test_a_penalty_that_is_not_convex_needs_gradients():
     with pytest.raises(UnmetNeeds, match="convex"):
-        LogisticRegression(BUDGET, penalty=Scad(1.0)).fit(X, SIGNS)
+        LogisticRegression(BUDGET, penalty=Scad(1.0), row_norm=1.0).fit(X, SIGNS)
 
 
 @pytest.mark.parametrize("name", ["ssadmm", "mpadmm", "momentum"])
@@ -190,7 +208,9 @@ def test_a_ledger_pays_for_steps(name, tmp_path):
     """Steps and count are charged together, and a second fit is refused."""
     book = Ledger.open(tmp_path / "book.db").for_dataset("people")
     book.set_limit("people", BUDGET)
-    model = LogisticRegression(BUDGET, mechanism=QUICK[name], ledger=book, classes=[0, 1])
+    model = LogisticRegression(
+        BUDGET, mechanism=QUICK[name], ledger=book, classes=[0, 1], row_norm=1.0
+    )
     model.fit(X, SIGNS)
     assert book.account("people").charges == 1
     with pytest.raises(BudgetExceeded):
@@ -199,7 +219,9 @@ def test_a_ledger_pays_for_steps(name, tmp_path):
 
 def test_the_refuted_variant_promises_nothing_and_no_ledger_pays_for_it(tmp_path):
     refuted = PublishedMpAdmm(5, step=4.0, sensitivity="published", accept_unproved=True)
-    model = LogisticRegression(BUDGET, mechanism=refuted, classes=[0, 1]).fit(X, SIGNS)
+    model = LogisticRegression(BUDGET, mechanism=refuted, classes=[0, 1], row_norm=1.0).fit(
+        X, SIGNS
+    )
     assert model.release_.guarantee.budget is None
     assert "REFUTED" in str(model.summary())
     book = Ledger.open(tmp_path / "book.db").for_dataset("people")

@@ -46,15 +46,20 @@ BUDGET = Approx(1, "1e-6")
 MODELS = {
     "logistic": LogisticRegression(BUDGET, schema=SCHEMA),
     "arrays": LogisticRegression(Pure("0.1"), row_norm=2.5, l1=0.5),
-    "svc": LinearSVC(Zcdp("1/7"), loss="smoothed", neighbours="replace-one"),
-    "several": LogisticRegression(BUDGET, classes=[2, 0, 1], fit_intercept=False),
+    "svc": LinearSVC(Zcdp("1/7"), loss="smoothed", neighbours="replace-one", row_norm=1.0),
+    "several": LogisticRegression(
+        BUDGET, classes=[2, 0, 1], fit_intercept=False, row_norm=1.0
+    ),
     "linear": LinearRegression(BUDGET, schema=COST, mechanism="output"),
     "ranged": LinearRegression(BUDGET, schema=DOSE, ranges="public"),
-    "poisson": PoissonRegression(BUDGET, target_bound=9, slope_bound=3, random_state=2),
+    "poisson": PoissonRegression(
+        BUDGET, target_bound=9, slope_bound=3, random_state=2, row_norm=1.0
+    ),
     "instances": LinearSVC(
         BUDGET,
         loss=HuberizedHinge(0.3),
         mechanism=ObjectivePerturbation("separate", precision_share="1/50"),
+        row_norm=1.0,
     ),
 }
 
@@ -227,10 +232,10 @@ def test_paths_that_do_not_work_are_explained(tmp_path):
     with pytest.raises(InvalidParameter, match="No such file"):
         load_model(tmp_path / "absent.json")
     model, _ = fitted("arrays")
-    with pytest.raises(InvalidParameter, match="a file to be written"):
+    with pytest.raises(InvalidParameter, match="in a folder that can be written to"):
         model.save(tmp_path / "absent" / "model.json")
     with pytest.raises(AttributeError, match="not fitted"):
-        LogisticRegression(BUDGET).save(tmp_path / "model.json")
+        LogisticRegression(BUDGET, row_norm=1.0).save(tmp_path / "model.json")
     assert list(tmp_path.iterdir()) == []
 
 

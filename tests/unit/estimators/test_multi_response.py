@@ -70,6 +70,7 @@ def test_without_noise_they_find_the_matrix_of_small_rank(name, weight):
         slope_bound=5.0,
         fit_intercept=False,
         random_state=1,
+        row_norm=1.0,
     ).fit(X, Y)
     expected = minimiser(weight, 2.0)
     assert np.abs(model.coef_ - expected.T).max() < 1e-3
@@ -80,6 +81,7 @@ def test_without_noise_they_find_the_matrix_of_small_rank(name, weight):
 
 def test_every_target_alone_gives_the_same_without_a_common_penalty():
     settings = {"l2": 2.0, "target_bound": 2.0, "random_state": 1, "mechanism": STEPS}
+    settings["row_norm"] = 1.0
     model = MultiResponseRegression(RICH, slope_bound=20.0, **settings).fit(X, Y)
     for j in range(MANY):
         alone = LinearRegression(RICH, slope_bound=20.0, **settings).fit(X, Y[:, j])
@@ -128,7 +130,11 @@ def test_batches_are_unbiased():
 
 def test_a_private_fit_is_reported_saved_and_loaded(tmp_path):
     model = MultiResponseRegression(
-        Approx(2, 1e-6), mechanism=MpAdmm(10), penalty=L1(1.0), target_bound=1.0
+        Approx(2, 1e-6),
+        mechanism=MpAdmm(10),
+        penalty=L1(1.0),
+        target_bound=1.0,
+        row_norm=1.0,
     ).fit(X, Y)
     assert model.release_.guarantee.private
     assert "y2: x3" in str(model.summary())
@@ -142,7 +148,12 @@ def test_a_private_fit_is_reported_saved_and_loaded(tmp_path):
 
 def test_other_mechanisms_and_odd_settings_are_refused():
     def fit(target=Y, **settings):
-        settings = {"target_bound": 1.0, "mechanism": MpAdmm(2), **settings}
+        settings = {
+            "target_bound": 1.0,
+            "mechanism": MpAdmm(2),
+            "row_norm": 1.0,
+            **settings,
+        }
         return MultiResponseRegression(Approx(1, 1e-6), **settings).fit(X, target)
 
     with pytest.raises(UnmetNeeds, match="one target for every record"):

@@ -47,7 +47,9 @@ X, Y = table()
 
 def fitted(budget=RICH, x=X, y=Y, **settings):
     classes = settings.pop("classes", list(range(K)))
-    model = LogisticRegression(budget, classes=classes, random_state=1, **settings)
+    model = LogisticRegression(
+        budget, classes=classes, random_state=1, row_norm=1.0, **settings
+    )
     return model.fit(x, y)
 
 
@@ -78,7 +80,9 @@ def test_one_noise_serves_all_classes(budget, mechanism):
     together = fitted(budget, mechanism=MECHANISMS[mechanism](noise="gaussian"), l2=1e4)
     together = together.release_
     normal = MECHANISMS[mechanism](noise="gaussian")
-    alone = LogisticRegression(budget, mechanism=normal, l2=1e4, random_state=1)
+    alone = LogisticRegression(
+        budget, mechanism=normal, l2=1e4, random_state=1, row_norm=1.0
+    )
     binary = alone.fit(X, (Y > 1).astype(int)).release_
     most = 1.1 if isinstance(budget, Approx) and mechanism == "objective" else 1.001
     assert 1.41 < together.noise_scale / binary.noise_scale < 1.415 * most
@@ -93,7 +97,7 @@ def test_it_is_the_default_and_one_vs_rest_an_option(budget):
     joint = Objective(Logistic(), 4, np.hypot(1, 0.3), height=0.3)
     plan = ObjectivePerturbation().calibrate(joint, budget, Neighbours.ADD_REMOVE, copies=K)
     assert apart.noise_scale == plan.noise.scale
-    svm = LinearSVC(budget, classes=list(range(K)), random_state=1).fit(X, Y)
+    svm = LinearSVC(budget, classes=list(range(K)), random_state=1, row_norm=1.0).fit(X, Y)
     assert svm.release_.guarantee.theorem.startswith("objective-perturbation.md")
 
 
@@ -127,7 +131,9 @@ def test_other_names_are_refused(wrong):
 
 def test_two_classes_are_one_binary_fit_whatever_is_asked_for():
     first, second = (
-        LogisticRegression(RICH, random_state=1, multi_class=way).fit(X, Y > 1)
+        LogisticRegression(RICH, random_state=1, multi_class=way, row_norm=1.0).fit(
+            X, Y > 1
+        )
         for way in ("multinomial", "one-vs-rest")
     )
     assert (first.coef_ == second.coef_).all()
@@ -149,7 +155,7 @@ def test_a_row_with_an_unknown_label_counts_for_nothing():
 
 
 def test_labels_that_nobody_declared_are_an_assumption():
-    model = LogisticRegression(RICH, random_state=1).fit(X, Y)
+    model = LogisticRegression(RICH, random_state=1, row_norm=1.0).fit(X, Y)
     assert (model.classes_ == np.arange(K)).all()
     assert any("labels" in one for one in model.release_.guarantee.assumptions)
 
@@ -158,7 +164,10 @@ def test_the_ledger_is_charged_once(tmp_path):
     book = Ledger.open(tmp_path / "book.db")
     book.set_limit("people", Approx(3, 1e-5))
     model = LogisticRegression(
-        Approx(1, 1e-6), classes=list(range(K)), ledger=book.for_dataset("people")
+        Approx(1, 1e-6),
+        classes=list(range(K)),
+        ledger=book.for_dataset("people"),
+        row_norm=1.0,
     )
     model.fit(X, Y)
     account = book.account("people")
@@ -214,7 +223,11 @@ def test_intervals_cover_what_they_should(budget, variant, of):
     """Of 40 tables and 12 slopes; dependent ones count as a third: once in 10⁵."""
     ridge = 2.0 if of == "penalised" else 1e-3
     reference = LogisticRegression(
-        RICH, classes=list(range(K)), random_state=0, l2=ridge * 400_000 / 6000
+        RICH,
+        classes=list(range(K)),
+        random_state=0,
+        l2=ridge * 400_000 / 6000,
+        row_norm=1.0,
     ).fit(*table(400_000, seed=5))
     hits = []
     rng = np.random.default_rng(7)
@@ -230,6 +243,7 @@ def test_intervals_cover_what_they_should(budget, variant, of):
             random_state=seed,
             l2=2.0,
             intervals=Intervals(variant=variant, of=of),
+            row_norm=1.0,
         )
         model.fit(x, y)
         lines = [one for one in model.summary().rows if "intercept" not in one.name]
@@ -242,6 +256,33 @@ def test_intervals_cover_what_they_should(budget, variant, of):
     assert len(hits) > 200
     blur = 4.3 * np.sqrt(0.95 * 0.05 / (len(hits) / 3))
     assert np.mean(hits) >= 0.95 - blur
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("budget", [Zcdp(10**6), Approx(4, 1e-6)], ids=str)
+def test_intervals_of_weighed_records_cover_the_truth(budget):
+    """Rows of very different lengths: 40 tables, 12 slopes, false alarms as above."""
+    rng, hits, names = np.random.default_rng(11), [], list("abc")
+    truth = 4 * np.random.default_rng(5).normal(size=(K, 3))
+    labels = tuple("pqrs")
+    columns = tuple(Number(name, -1, 1, range="public") for name in names)
+    schema = Schema(columns, Target("y", labels=labels))
+    for seed in range(40):
+        x = rng.uniform(-1, 1, size=(6000, 3)) * rng.choice([0.1, 1.0], size=(6000, 1))
+        chances = softmax(x @ truth.T, axis=1)
+        y = (chances.cumsum(axis=1) < rng.random(6000)[:, None]).sum(axis=1)
+        frame = pd.DataFrame(x, columns=names).assign(y=np.array(labels)[y])
+        model = LogisticRegression(budget, schema=schema, random_state=seed, intervals=True)
+        assert model.fit(frame).release_.record_norm is not None, "records are weighed"
+        lines = [one for one in model.summary().rows if "intercept" not in one.name]
+        centre = (truth - truth.mean(axis=0)).ravel()
+        hits += [
+            one.lower <= value <= one.upper
+            for one, value in zip(lines, centre, strict=True)
+            if one.identified
+        ]
+    assert len(hits) > 200
+    assert np.mean(hits) >= 0.95 - 4.3 * np.sqrt(0.95 * 0.05 / (len(hits) / 3))
 
 
 def test_published_intervals_are_about_one_score():

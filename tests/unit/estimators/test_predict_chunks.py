@@ -61,7 +61,9 @@ def model(table):
 @pytest.fixture(scope="module")
 def plain(table):
     """A model of two columns without a schema, which shortens rows."""
-    model = LinearRegression(Approx(3, 1e-6), target_bound=2.0, random_state=0)
+    model = LinearRegression(
+        Approx(3, 1e-6), target_bound=2.0, random_state=0, row_norm=1.0
+    )
     return model.fit(table[["dose", "length"]], table["length"])
 
 
@@ -118,7 +120,9 @@ def test_dask_collections(table, model, plain):
     columns = table[["dose", "length"]]
     same(plain.predict(frame), plain.predict(columns))
     numbers = columns.to_numpy()
-    model = LinearRegression(Approx(3, 1e-6), target_bound=2.0, random_state=0)
+    model = LinearRegression(
+        Approx(3, 1e-6), target_bound=2.0, random_state=0, row_norm=1.0
+    )
     model.fit(numbers, table["length"])
     blocks = dask_array.from_array(numbers, chunks=(70, 1))
     same(model.predict(blocks), model.predict(numbers))
@@ -147,7 +151,9 @@ def test_what_cannot_be_predicted_from_is_refused(written, table, model, tmp_pat
 def test_a_small_file_without_a_schema_is_fitted_by_the_name_of_its_target(table, tmp_path):
     numbers = table[["dose", "length"]]
     numbers.to_csv(tmp_path / "numbers.csv", index=False)
-    model = LinearRegression(Approx(3, 1e-6), target_bound=2.0, random_state=0)
+    model = LinearRegression(
+        Approx(3, 1e-6), target_bound=2.0, random_state=0, row_norm=1.0
+    )
     found = model.fit(tmp_path / "numbers.csv", "length").coef_
     known = model.fit(numbers[["dose"]], numbers["length"]).coef_
     np.testing.assert_allclose(found, known, rtol=1e-4)

@@ -26,6 +26,7 @@ from confide import (
 from confide.data import open_table
 from confide.data.schema.sections import Purchase
 from confide.errors import InvalidData, InvalidParameter
+from confide.estimators.ranges import queries_of
 
 BUDGET = Approx(1, "1e-6")
 TOWNS = ("north", "south")
@@ -379,9 +380,43 @@ def test_more_rows_than_counts_can_hold_are_refused_unpaid(tmp_path, monkeypatch
     monkeypatch.setattr("confide.estimators.ranges.MAX_ROWS", len(TABLE) - 1)
     book = Ledger.open(tmp_path / "book.db")
     book.set_limit("people", Approx(2, "1e-5"))
-    with pytest.raises(InvalidData, match="at most 19,999 rows"):
-        buy_ranges(TABLE, ILL, Approx("0.2", "1e-6"), ledger=book)
+    unknown = TABLE.assign(age=np.nan, income=np.nan)
+    TABLE.to_csv(tmp_path / "people.csv", index=False)
+    for table in (TABLE, unknown, open_table(tmp_path / "people.csv")):
+        with pytest.raises(InvalidData, match="at most 19,999 rows"):
+            buy_ranges(table, ILL, Approx("0.2", "1e-6"), ledger=book)
     assert book.account("people").charges == 0
+
+
+def test_a_purchase_for_intervals_is_what_a_fit_with_intervals_buys():
+    price = Zcdp("0.05")
+    schema = Schema((*ILL.columns[:2], Number("rare")), ILL.target)
+    rng = np.random.default_rng(0)
+    table = TABLE.assign(rare=np.where(rng.random(len(TABLE)) < 0.02, 50.0, 0.0))
+    usual, narrow = (
+        buy_ranges(table, schema, price, intervals=which, random_state=0)
+        for which in (False, True)
+    )
+    assert [one.schema.bought[0].use for one in (usual, narrow)] == [
+        "predictions",
+        "plain intervals",
+    ]
+    income = [one.schema.columns[1] for one in (usual, narrow)]
+    assert income[1].upper < income[0].upper
+    assert narrow.schema.columns[2].upper > 40, "a column that is mostly 0 is no step"
+    spec = LogisticRegression(
+        Zcdp("0.5"), schema=schema, ranges="private", intervals="auto"
+    ).calibrated(len(table))
+    bought = queries_of(schema, None, intervals=True)
+    assert spec.calibration.queries == bought
+
+
+def test_purchases_of_earlier_versions_do_not_say_what_for(tmp_path):
+    content = buy_ranges(TABLE, ILL, BUDGET).schema.to_toml()
+    lines = [line for line in content.splitlines() if not line.startswith("use = ")]
+    path = tmp_path / "earlier.toml"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    assert Schema.from_toml(path).bought[0].use == ""
 
 
 def test_what_noise_hides_is_said():

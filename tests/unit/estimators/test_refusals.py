@@ -37,10 +37,10 @@ from confide.objectives import HuberizedHinge
 WORD, NUMBER = "SECRET123", 987654321.5
 CANARIES = (WORD, "987654321", "9.87654", "987654")
 BUDGET = Approx(1, 1e-6)
-CLASSIFIERS = (LogisticRegression(BUDGET), LinearSVC(BUDGET))
+CLASSIFIERS = (LogisticRegression(BUDGET, row_norm=1.0), LinearSVC(BUDGET, row_norm=1.0))
 REGRESSORS = (
-    LinearRegression(BUDGET, target_bound=2.0),
-    PoissonRegression(BUDGET, target_bound=2.0, slope_bound=3.0),
+    LinearRegression(BUDGET, target_bound=2.0, row_norm=1.0),
+    PoissonRegression(BUDGET, target_bound=2.0, slope_bound=3.0, row_norm=1.0),
 )
 EVERY = pytest.mark.parametrize(
     "model", CLASSIFIERS + REGRESSORS, ids=lambda model: type(model).__name__
@@ -237,7 +237,6 @@ BAD_PARAMETERS = [
     ("row_norm", np.nan),
     ("row_norm", np.inf),
     ("row_norm", "1"),
-    ("row_norm", None),
     ("row_norm", True),
     ("row_norm", 10**400),
     ("row_norm", 1e160),
@@ -289,6 +288,15 @@ def test_bad_parameters_are_refused(model, name, value):
     assert refusal(bad, *table(), InvalidParameter).startswith(f"{name} must be")
 
 
+@EVERY
+@QUIET
+def test_arrays_without_a_declared_length_are_refused(model):
+    """Nothing is assumed about raw columns; the message names both remedies."""
+    said = refusal(clone(model).set_params(row_norm=None), *table(), MissingPublicBound)
+    assert "row_norm" in said
+    assert "schema" in said
+
+
 @EVERY_REGRESSOR
 @pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf, "1", 10**400])
 @QUIET
@@ -300,7 +308,7 @@ def test_a_bad_target_bound_is_refused(model, value):
 @pytest.mark.parametrize("value", ["squared", HuberizedHinge, None, 3])
 @QUIET
 def test_a_bad_loss_is_refused(value):
-    bad = LinearSVC(BUDGET, loss=value)
+    bad = LinearSVC(BUDGET, loss=value, row_norm=1.0)
     assert refusal(bad, *table(), InvalidParameter).startswith("loss must be")
 
 
@@ -337,7 +345,7 @@ def test_a_classifier_needs_labels_from_its_schema(model):
 
 @QUIET
 def test_the_hinge_lists_its_unmet_needs_with_remedies():
-    message = refusal(LinearSVC(BUDGET, loss="hinge"), *table(), UnmetNeeds)
+    message = refusal(LinearSVC(BUDGET, loss="hinge", row_norm=1.0), *table(), UnmetNeeds)
     assert "slope does not jump" in message
     assert "mechanism='output'" in message
 
@@ -423,7 +431,7 @@ def test_negative_counts_are_clamped():
 @QUIET
 def test_a_refused_fit_leaves_an_earlier_one_alone():
     X, y = table()
-    model = LogisticRegression(BUDGET, random_state=0).fit(X, y)
+    model = LogisticRegression(BUDGET, random_state=0, row_norm=1.0).fit(X, y)
     before = model.predict(X)
     with pytest.raises(InvalidData):
         model.fit(spoiled(np.nan, float)[0], np.array(["a", "b"])[y])

@@ -34,7 +34,7 @@ def test_noise_for_one_target_is_not_shared_by_several(name):
         assert one_target or not isinstance(refusal.value, UnmetNeeds)
     with pytest.raises(ConfideError):
         MultiResponseRegression(
-            Approx(1, 1e-6), target_bound=1.0, mechanism=mechanism(name)
+            Approx(1, 1e-6), target_bound=1.0, mechanism=mechanism(name), row_norm=1.0
         ).fit(np.eye(4), np.ones((4, 2)))
 
 
@@ -44,7 +44,7 @@ def test_a_table_with_one_target_is_that_target(name):
     rows = draw.uniform(-0.5, 0.5, (300, 3))
     target = rows @ np.array([[0.5], [0.2], [-0.4]])
     model = MultiResponseRegression(
-        Approx(1, 1e-6), target_bound=1.0, mechanism=name, random_state=1
+        Approx(1, 1e-6), target_bound=1.0, mechanism=name, random_state=1, row_norm=1.0
     ).fit(rows, target)
     assert model.coef_.shape == (1, 3)
     assert model.predict(rows).shape == (300, 1)

@@ -232,6 +232,6 @@ def test_intervals_after_a_selection_are_refused():
 
 def test_nothing_is_selected_without_a_selection():
     X, y = numbers(100)
-    model = LogisticRegression(BUDGET).fit(X, (y > 0).astype(int))
+    model = LogisticRegression(BUDGET, row_norm=1.0).fit(X, (y > 0).astype(int))
     with pytest.raises(AttributeError, match="SelectThenFit"):
         _ = model.selected_

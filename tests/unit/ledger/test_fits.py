@@ -47,16 +47,16 @@ def rows():
 
 
 def test_a_fit_is_charged_once_and_its_release_recorded(book, rows):
-    LogisticRegression(Pure("0.3"), ledger=book).fit(*rows)
+    LogisticRegression(Pure("0.3"), ledger=book, row_norm=1.0).fit(*rows)
     account = book.account("people")
     assert str(account.spent) == "ε = 0.3"
     assert [entry.kind for entry in book.entries()] == ["limit", "charge", "release"]
 
 
 def test_over_the_limit_nothing_is_drawn_and_nothing_learned(book, rows, monkeypatch):
-    LogisticRegression(Pure("0.9"), ledger=book).fit(*rows)
+    LogisticRegression(Pure("0.9"), ledger=book, row_norm=1.0).fit(*rows)
     monkeypatch.setattr("confide.noise.entropy._system_words", _no_draws)
-    model = LogisticRegression(Pure("0.2"), ledger=book)
+    model = LogisticRegression(Pure("0.2"), ledger=book, row_norm=1.0)
     with pytest.raises(BudgetExceeded, match="asked"):
         model.fit(*rows)
     assert not hasattr(model, "release_")
@@ -73,9 +73,9 @@ def test_over_the_limit_nothing_is_drawn_and_nothing_learned(book, rows, monkeyp
 )
 def test_a_refused_fit_spends_nothing(book, rows, spoil):
     with pytest.raises(InvalidData):
-        LogisticRegression(Pure("0.3"), ledger=book).fit(*spoil(*rows))
+        LogisticRegression(Pure("0.3"), ledger=book, row_norm=1.0).fit(*spoil(*rows))
     with pytest.raises(ConfideError):
-        LogisticRegression(Pure("0.3"), l2=1e-9, ledger=book).fit(*rows)
+        LogisticRegression(Pure("0.3"), l2=1e-9, ledger=book, row_norm=1.0).fit(*rows)
     assert len(book.entries()) == 1
 
 
@@ -84,7 +84,7 @@ def test_without_random_bits_nothing_is_spent(book, rows, monkeypatch, error):
     def missing(size):
         raise error
 
-    model = LogisticRegression(Pure("0.3"), classes=[0, 1], ledger=book)
+    model = LogisticRegression(Pure("0.3"), classes=[0, 1], ledger=book, row_norm=1.0)
     monkeypatch.setattr("os.urandom", missing)
     for fit in (model, PrivateSearch(model, {"l2": [5.0, 10.0]}, Pure("0.3"))):
         with pytest.raises(NoRandomness, match="nothing was spent"):
@@ -98,13 +98,13 @@ def test_a_crash_after_the_charge_stays_charged(book, rows, monkeypatch):
 
     monkeypatch.setattr(ObjectivePerturbation, "release", crash)
     with pytest.raises(KeyboardInterrupt):
-        LogisticRegression(Pure("0.3"), ledger=book).fit(*rows)
+        LogisticRegression(Pure("0.3"), ledger=book, row_norm=1.0).fit(*rows)
     assert [entry.kind for entry in book.entries()] == ["limit", "charge"]
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
 def test_copies_of_a_model_share_the_book(book, rows):
-    model = LogisticRegression(Pure("0.4"), ledger=book)
+    model = LogisticRegression(Pure("0.4"), ledger=book, row_norm=1.0)
     assert clone(model).ledger is book
     assert pickle.loads(pickle.dumps(model)).ledger == book  # noqa: S301
     scores = cross_val_score(model, *rows, cv=5, error_score=np.nan, n_jobs=1)
@@ -116,7 +116,7 @@ def test_copies_of_a_model_share_the_book(book, rows):
     "ignore::sklearn.exceptions.FitFailedWarning", "ignore:.*non-finite"
 )
 def test_processes_share_the_book(book, rows):
-    model = LogisticRegression(Pure("0.4"), ledger=book)
+    model = LogisticRegression(Pure("0.4"), ledger=book, row_norm=1.0)
     search = GridSearchCV(
         model, {"l2": [5.0, 10.0]}, cv=3, refit=False, n_jobs=2, error_score=np.nan
     )
@@ -159,7 +159,7 @@ def test_two_names_are_one_too_many(book, rows):
 
 def test_a_charge_says_what_it_is_for(book, rows):
     noted = pickle.loads(pickle.dumps(book.with_note("model.json")))  # noqa: S301
-    LogisticRegression(Pure("0.1"), ledger=noted).fit(*rows)
+    LogisticRegression(Pure("0.1"), ledger=noted, row_norm=1.0).fit(*rows)
     assert book.entries()[1].what == "LogisticRegression for model.json"
     book.charge("people", Pure("0.1"), neighbours="add-remove")
     assert book.entries()[3].what == ""
@@ -170,29 +170,36 @@ def test_a_charge_says_what_it_is_for(book, rows):
 
 
 def test_a_seeded_fit_is_charged_too(book, rows):
-    LogisticRegression(Pure("0.1"), ledger=book, random_state=1).fit(*rows)
+    LogisticRegression(Pure("0.1"), ledger=book, random_state=1, row_norm=1.0).fit(*rows)
     assert book.account("people").charges == 1
 
 
 def test_kinds_are_converted_where_a_theorem_allows(tmp_path, rows):
     book = Ledger.open(tmp_path / "other.db").for_dataset("people")
     book.set_limit("people", Zcdp(1))
-    LogisticRegression(Pure("0.2"), ledger=book).fit(*rows)
+    LogisticRegression(Pure("0.2"), ledger=book, row_norm=1.0).fit(*rows)
     assert str(book.account("people").spent).startswith("ρ = 0.02")
-    few = LogisticRegression(Approx("0.2", 1e-6), ledger=book).fit(*rows)
+    few = LogisticRegression(Approx("0.2", 1e-6), ledger=book, row_norm=1.0).fit(*rows)
     assert few.release_.noise[0].kind == "spherical-laplace"
     assert str(book.account("people").spent).startswith("ρ = 0.0396")
     normal = ObjectivePerturbation(noise="gaussian")
     with pytest.raises(MixedBudgets):
-        LogisticRegression(Approx(1, 1e-6), mechanism=normal, ledger=book).fit(*rows)
+        LogisticRegression(
+            Approx(1, 1e-6), mechanism=normal, ledger=book, row_norm=1.0
+        ).fit(*rows)
     book.close()
 
 
 def test_every_fit_records_for_which_neighbours_it_is(book, rows):
     book.set_limit("people", Pure(2), neighbours="replace-one")
-    LogisticRegression(Pure("0.2"), ledger=book).fit(*rows)
-    LogisticRegression(Pure("0.2"), neighbours="replace-one", ledger=book).fit(*rows)
-    model, grid = LogisticRegression(classes=[0, 1], ledger=book), {"l2": [9.0, 99.0]}
+    LogisticRegression(Pure("0.2"), ledger=book, row_norm=1.0).fit(*rows)
+    LogisticRegression(
+        Pure("0.2"), neighbours="replace-one", ledger=book, row_norm=1.0
+    ).fit(*rows)
+    model, grid = (
+        LogisticRegression(classes=[0, 1], ledger=book, row_norm=1.0),
+        {"l2": [9.0, 99.0]},
+    )
     twice = (np.concatenate([part, part]) for part in rows)
     PrivateSearch(model, grid, Pure("0.2")).fit(*twice)
     charges = [entry for entry in book.entries() if entry.kind == "charge"]
@@ -206,9 +213,11 @@ def test_every_fit_records_for_which_neighbours_it_is(book, rows):
 def test_a_fit_for_other_neighbours_is_refused_before_noise_is_drawn(
     book, rows, monkeypatch
 ):
-    LogisticRegression(Pure("0.2"), ledger=book).fit(*rows)
+    LogisticRegression(Pure("0.2"), ledger=book, row_norm=1.0).fit(*rows)
     monkeypatch.setattr("confide.noise.entropy._system_words", _no_draws)
-    model = LogisticRegression(Pure("0.2"), neighbours="replace-one", ledger=book)
+    model = LogisticRegression(
+        Pure("0.2"), neighbours="replace-one", ledger=book, row_norm=1.0
+    )
     with pytest.raises(MixedNeighbours, match="Nothing was spent"):
         model.fit(*rows)
     assert not hasattr(model, "release_")
@@ -217,7 +226,7 @@ def test_a_fit_for_other_neighbours_is_refused_before_noise_is_drawn(
 
 def test_what_is_no_ledger_is_refused(rows):
     with pytest.raises(ConfideError, match="ledger"):
-        LogisticRegression(Pure(1), ledger=3).fit(*rows)
+        LogisticRegression(Pure(1), ledger=3, row_norm=1.0).fit(*rows)
 
 
 def _no_draws(count):

@@ -41,11 +41,13 @@ from confide.privacy import Neighbours
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 RICH = Approx(50, 1e-3)
 MODELS = {
-    "logistic": LogisticRegression(RICH, l1=15.0, mechanism="adaptive"),
-    "svm": LinearSVC(RICH, l1=15.0, mechanism="adaptive"),
-    "linear": LinearRegression(RICH, l1=15.0, mechanism="adaptive", target_bound=1.0),
+    "logistic": LogisticRegression(RICH, l1=15.0, mechanism="adaptive", row_norm=1.0),
+    "svm": LinearSVC(RICH, l1=15.0, mechanism="adaptive", row_norm=1.0),
+    "linear": LinearRegression(
+        RICH, l1=15.0, mechanism="adaptive", target_bound=1.0, row_norm=1.0
+    ),
     "poisson": PoissonRegression(
-        RICH, l1=15.0, mechanism="adaptive", target_bound=4.0, slope_bound=4.0
+        RICH, l1=15.0, mechanism="adaptive", target_bound=4.0, slope_bound=4.0, row_norm=1.0
     ),
 }
 
@@ -77,7 +79,9 @@ def test_variables_that_do_not_matter_get_exact_zeros(kind):
 def test_several_classes_look_twice_each():
     X, _ = data("logistic")
     y = np.argmax(np.column_stack([X[:, 0], X[:, 1], -X[:, 0]]), axis=1)
-    model = LogisticRegression(RICH, l1=15.0, mechanism="adaptive", classes=[0, 1, 2])
+    model = LogisticRegression(
+        RICH, l1=15.0, mechanism="adaptive", classes=[0, 1, 2], row_norm=1.0
+    )
     model.fit(X, y)
     assert model.coef_.shape == (3, 8)
     assert set(model.selected_) <= {f"x{j}" for j in range(8)}
@@ -121,14 +125,14 @@ def test_a_category_is_selected_by_any_of_its_levels(mechanism, tmp_path):
 def test_a_configured_mechanism_survives_a_model_file(tmp_path):
     mechanism = AdaptiveObjectivePerturbation("bridge", share="1/3", typical=2.0)
     X, y = data("logistic", 300)
-    model = LogisticRegression(Pure(1), l1=2.0, mechanism=mechanism).fit(X, y)
+    model = LogisticRegression(Pure(1), l1=2.0, mechanism=mechanism, row_norm=1.0).fit(X, y)
     model.save(tmp_path / "model.json")
     assert load_model(tmp_path / "model.json").mechanism == mechanism
 
 
 def test_without_l1_nothing_is_selected():
     X, y = data("logistic", 300)
-    model = LogisticRegression(Pure(1)).fit(X, y)
+    model = LogisticRegression(Pure(1), row_norm=1.0).fit(X, y)
     with pytest.raises(AttributeError, match="l1 greater than 0"):
         _ = model.selected_
     assert "Selected" not in str(model.summary())
@@ -145,7 +149,9 @@ def test_without_l1_nothing_is_selected():
 def test_what_does_not_fit_is_refused(settings, complaint):
     X, y = data("logistic", 300)
     with pytest.raises(InvalidParameter, match=complaint):
-        LogisticRegression(Pure(1), mechanism="adaptive", **settings).fit(X, y)
+        LogisticRegression(Pure(1), mechanism="adaptive", row_norm=1.0, **settings).fit(
+            X, y
+        )
 
 
 @pytest.mark.parametrize(

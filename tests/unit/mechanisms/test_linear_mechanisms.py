@@ -42,7 +42,12 @@ def ridge_fit(features, target, ridge):
 def test_with_plenty_of_budget_all_of_them_are_ridge_regression(name, table):
     mechanism, budget = EXACT[name]
     model = LinearRegression(
-        budget, mechanism=mechanism, target_bound=4.0, l2=RIDGE, random_state=0
+        budget,
+        mechanism=mechanism,
+        target_bound=4.0,
+        l2=RIDGE,
+        random_state=0,
+        row_norm=1.0,
     ).fit(*table)
     expected = ridge_fit(*table, RIDGE)
     np.testing.assert_allclose(model.coef_, expected[:3], atol=1e-4)
@@ -53,7 +58,12 @@ def test_adassp_adds_only_the_ridge_that_is_missing(table):
     """The smallest eigenvalue is about 60: a ceiling below it leaves no ridge at all."""
     for ceiling, ridge in ((20.0, 0.0), (500.0, None)):
         model = LinearRegression(
-            Zcdp(PLENTY), mechanism="adassp", target_bound=4.0, l2=ceiling, random_state=0
+            Zcdp(PLENTY),
+            mechanism="adassp",
+            target_bound=4.0,
+            l2=ceiling,
+            random_state=0,
+            row_norm=1.0,
         ).fit(*table)
         (added,) = model.release_.ridges
         rows = np.column_stack([table[0], np.full(800, 0.3)])
@@ -69,7 +79,12 @@ def test_the_functional_mechanism_fits_a_logistic_parabola(mechanism, table):
     features, target = table
     labels = np.where(target > 0.5, 1, -1)
     model = LogisticRegression(
-        Pure(PLENTY), mechanism=mechanism, l2=1.0, classes=[-1, 1], random_state=0
+        Pure(PLENTY),
+        mechanism=mechanism,
+        l2=1.0,
+        classes=[-1, 1],
+        random_state=0,
+        row_norm=1.0,
     ).fit(features, labels)
     rows = np.column_stack([features, np.full(800, 0.3)])
     expected = np.linalg.solve(rows.T @ rows / 4 + np.eye(4), rows.T @ labels / 2)
@@ -118,19 +133,30 @@ def test_releases_are_booked_summed_up_and_kept(mechanism, budget, tmp_path):
 def test_sums_need_squares_and_no_l1():
     x, y = np.eye(3), np.ones(3)
     with pytest.raises(UnmetNeeds, match="squared loss"):
-        LogisticRegression(Pure(1), mechanism="ssp", classes=[0, 1]).fit(x, y)
+        LogisticRegression(Pure(1), mechanism="ssp", classes=[0, 1], row_norm=1.0).fit(x, y)
     with pytest.raises(UnmetNeeds, match="penalty"):
-        LinearRegression(Pure(1), mechanism="ssp", l1=1.0, target_bound=1.0).fit(x, y)
+        LinearRegression(
+            Pure(1), mechanism="ssp", l1=1.0, target_bound=1.0, row_norm=1.0
+        ).fit(x, y)
     with pytest.raises(InvalidParameter, match="ssp"):
-        LinearRegression(Pure(1), mechanism="adassp", target_bound=1.0).fit(x, y)
+        LinearRegression(Pure(1), mechanism="adassp", target_bound=1.0, row_norm=1.0).fit(
+            x, y
+        )
     with pytest.raises(InvalidParameter, match="ssp"):
-        LinearRegression(Zcdp(1), mechanism="functional", target_bound=1.0).fit(x, y)
+        LinearRegression(
+            Zcdp(1), mechanism="functional", target_bound=1.0, row_norm=1.0
+        ).fit(x, y)
 
 
 def test_coefficients_of_sums_stay_in_their_ball(table):
     for mechanism in ("ssp", "functional"):
         model = LinearRegression(
-            Pure(1), mechanism=mechanism, target_bound=4.0, coef_norm=1.0, random_state=0
+            Pure(1),
+            mechanism=mechanism,
+            target_bound=4.0,
+            coef_norm=1.0,
+            random_state=0,
+            row_norm=1.0,
         ).fit(*table)
         whole = np.append(model.coef_, model.intercept_ / 0.3)
         assert np.linalg.norm(whole) <= 1 + 1e-9

@@ -145,7 +145,7 @@ def test_rates_that_round_to_nothing_or_to_one_draw_subsets(rate, least, most):
 @pytest.mark.parametrize("scoring", ["squared", "absolute"])
 def test_scores_whose_bound_is_no_double_are_refused(scoring, bound):
     """A bound that underflows asks for no noise, one that overflows for nothing else."""
-    model = LinearRegression(Pure(1), target_bound=bound)
+    model = LinearRegression(Pure(1), target_bound=bound, row_norm=1.0)
     with pytest.raises(InvalidParameter, match="largest loss of a record"):
         score_for(scoring, model)
 

@@ -74,7 +74,11 @@ def test_a_small_linear_fit_is_not_drowned_by_a_bold_guess():
             truth = np.linspace(1, -1, 16)
             target = rows @ truth + draw.normal(0, 0.1, 500)
             model = LinearRegression(
-                Approx(1, 1e-6), target_bound=1.0, mechanism=mechanism, random_state=seed
+                Approx(1, 1e-6),
+                target_bound=1.0,
+                mechanism=mechanism,
+                random_state=seed,
+                row_norm=1.0,
             )
             fitted = model.fit(rows, target).predict(rows)
             found.append(np.mean((fitted - rows @ truth) ** 2))

@@ -1,3 +1,4 @@
+import asyncio
 import logging
 import operator
 import os
@@ -14,6 +15,7 @@ import pytest
 
 from confide.errors import ConfideError, DataNotFound, InvalidParameter, UnmetNeeds
 from confide.parallel import dask_cluster as cluster
+from confide.parallel.cluster_keys import cluster_keys
 from confide.parallel.dask_cluster import (
     RemoteError,
     connected,
@@ -22,6 +24,7 @@ from confide.parallel.dask_cluster import (
     unwrap,
 )
 from confide.parallel.workers import THREAD_LIMITS
+from support.cluster_access import keys_of
 
 distributed = pytest.importorskip("distributed")
 
@@ -166,7 +169,7 @@ def test_a_worker_that_is_killed_is_replaced_and_the_new_one_is_as_silent(client
 
 def test_a_client_of_a_running_cluster_leaves_it_as_it_was(client, monkeypatch):
     place = client.scheduler.address
-    with connected(address=place) as other:
+    with keys_of(client), connected(address=place) as other:
         assert other is not client
         assert other.submit(operator.add, 1, 2).result() == 3
     assert client.submit(operator.add, 2, 2).result() == 4
@@ -176,7 +179,40 @@ def test_a_client_of_a_running_cluster_leaves_it_as_it_was(client, monkeypatch):
     monkeypatch.setattr(cluster, "_ready", absent.ready)
     with (
         pytest.raises(InvalidParameter, match="workers can import"),
+        keys_of(client),
         connected(address=place),
+    ):
+        pass
+
+
+def test_nobody_gets_in_without_the_keys(client):
+    distributed = sys.modules["distributed"]
+    assert client.scheduler.address.startswith("tls://")
+
+    async def knock(address, keys, timeout):
+        settings = keys.get_connection_args("client") if keys else {}
+        comm = await distributed.comm.connect(address, timeout=timeout, **settings)
+        await comm.close()
+
+    stranger = cluster_keys(distributed)
+    for place in [client.scheduler.address, *client.nthreads()][:2]:
+        asyncio.run(knock(place, client.security, 60))
+        for address, keys in (
+            (place, None),
+            (place.replace("tls://", "tcp://"), None),
+            (place, stranger),
+        ):
+            with pytest.raises((OSError, TypeError, RuntimeError)):
+                asyncio.run(knock(address, keys, 2))
+    assert client.submit(operator.add, 2, 2).result() == 4
+
+
+def test_without_a_way_to_make_keys_no_worker_starts(monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    with (
+        pytest.raises(ConfideError, match="pip install cryptography"),
+        connected(workers=1),
     ):
         pass
 

@@ -343,7 +343,9 @@ def test_fits_show_what_was_planned():
     plan = make_plan(1000, 10, Approx(1, 1e-6))
 
     def fit(data, seed):
-        model = LogisticRegression(plan.budget, classes=[0, 1], random_state=seed)
+        model = LogisticRegression(
+            plan.budget, classes=[0, 1], random_state=seed, row_norm=1.0
+        )
         return model.fit(*data).coef_[0]
 
     same = [fit(rows_and_labels(1000, 10, 0), seed) for seed in range(40)]
@@ -403,7 +405,7 @@ def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
 @pytest.mark.parametrize("budget", [Pure(1), Approx(1, 1e-6), Zcdp("0.1")], ids=repr)
 def test_several_classes_are_planned_as_they_are_fitted(budget, intervals):
     plan = make_plan(20_000, 5, budget, classes=4, intervals=intervals)
-    model = LogisticRegression(budget, classes=range(4), intervals=intervals)
+    model = LogisticRegression(budget, classes=range(4), intervals=intervals, row_norm=1.0)
     rng = np.random.default_rng(1)
     model.fit(rng.normal(size=(20_000, 5)), rng.integers(0, 4, 20_000))
     assert plan.noise_scale == model.release_.noise_scale

@@ -29,7 +29,7 @@ def some_rows(count, columns):
 @pytest.mark.parametrize("wish", [True, 0.3], ids=repr)
 def test_noise_ridge_and_promise_are_those_of_a_fit(mechanism, budget, wish):
     x, y = some_rows(300, 4)
-    settings = {"mechanism": mechanism, "intervals": wish}
+    settings = {"mechanism": mechanism, "intervals": wish, "row_norm": 1.0}
     fit = LogisticRegression(budget, classes=[0, 1], random_state=1, **settings).fit(x, y)
     plan = make_plan(300, 4, budget, **settings)
     release = fit.release_

@@ -77,11 +77,13 @@ def rows():
 
 
 def model(**settings):
-    return LogisticRegression(BUDGET, classes=[0, 1], **settings)
+    return LogisticRegression(BUDGET, classes=[0, 1], row_norm=1.0, **settings)
 
 
 def search(ledger=None, method="chunks", mechanism=DOUBLES):
-    inner = LogisticRegression(classes=[0, 1], ledger=ledger, mechanism=mechanism)
+    inner = LogisticRegression(
+        classes=[0, 1], ledger=ledger, mechanism=mechanism, row_norm=1.0
+    )
     return PrivateSearch(inner, {"l2": [5.0, 80.0]}, BUDGET, method=method)
 
 
@@ -160,7 +162,9 @@ def test_several_targets_are_proved_by_default(rows):
     X, _ = rows
     with warnings.catch_warnings():
         warnings.simplefilter("error", ClaimedGuarantee)
-        found = MultiResponseRegression(BUDGET, target_bound=1.0).fit(X, X[:, :2])
+        found = MultiResponseRegression(BUDGET, target_bound=1.0, row_norm=1.0).fit(
+            X, X[:, :2]
+        )
     assert found.release_.guarantee.status is Status.PROVED
 
 
@@ -193,14 +197,14 @@ def test_a_search_is_worth_its_weakest_part(rows, method, mechanism, status):
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_loser_lowers_the_winner_too(rows, order):
     grid = {"mechanism": ["objective", DOUBLES][::order]}
-    inner = LogisticRegression(classes=[0, 1])
+    inner = LogisticRegression(classes=[0, 1], row_norm=1.0)
     for seed in range(4):
         found = PrivateSearch(inner, grid, Pure(1), random_state=seed).fit(*rows)
         assert found.release_.guarantee.status is Status.CLAIMED
 
 
 def test_random_stopping_is_worth_its_candidates(rows):
-    inner = LogisticRegression(classes=[0, 1])
+    inner = LogisticRegression(classes=[0, 1], row_norm=1.0)
     grid = {"l2": [5.0, 80.0]}
     stopped = PrivateSearch(inner, grid, Pure(1), method="random-stopping")
     with warnings.catch_warnings():
@@ -239,7 +243,9 @@ def histogram():
 OLD = {
     "output": lambda: model(mechanism="output"),
     "doubles": lambda: model(mechanism=DOUBLES),
-    "ssp": lambda: LinearRegression(BUDGET, mechanism="ssp", target_bound=1.0),
+    "ssp": lambda: LinearRegression(
+        BUDGET, mechanism="ssp", target_bound=1.0, row_norm=1.0
+    ),
     "histogram": histogram,
     "intervals": lambda: model(intervals=True),
     "momentum": lambda: model(mechanism="momentum"),

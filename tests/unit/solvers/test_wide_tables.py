@@ -93,6 +93,14 @@ def test_a_wide_fit_takes_few_sweeps_and_little_memory(kind, sweeps, monkeypatch
     assert peak < DENSE_BYTES / 20
 
 
+@pytest.mark.parametrize("kept", [{"l1": 5.0}, {"coef_norm": 3.0}], ids=["l1", "ball"])
+def test_a_wide_penalised_fit_takes_tens_of_sweeps(kept, sweeps):
+    """Without what steps teach about the curvature it takes six hundred."""
+    model = LogisticRegression(Approx(1, 1e-6), row_norm=CATEGORIES**0.5, **kept)
+    assert peak_of(lambda: model.fit(*one_hot())) < DENSE_BYTES / 20
+    assert 5 < len(sweeps) <= 60
+
+
 def task(features, labels, l2=2.0):
     rows = bound_rows(features, np.where(labels, 1.0, -1.0), CATEGORIES**0.5, 0.0)
     objective = Objective(Logistic(), WIDTH, CATEGORIES**0.5, l2)

@@ -17,6 +17,7 @@ from confide.studies import reproduce
 from confide.studies.engine.cells import cell_tasks, rows_from_text
 from confide.studies.engine.process_pool import compute
 from support import small_studies
+from support.cluster_access import keys_of
 from support.small_studies import HURRIED, SMALL
 
 Future = pytest.importorskip("distributed").Future
@@ -87,7 +88,8 @@ def test_cells_use_one_thread_each(client, tmp_path):
 @pytest.mark.slow
 def test_the_command_names_failures_as_with_processes(client, tmp_path):
     place = client.scheduler.address
-    shown = run("trouble", "--out", tmp_path, "--cluster", place)
+    with keys_of(client):
+        shown = run("trouble", "--out", tmp_path, "--cluster", place)
     assert shown.exit_code == 1
     assert "failed: act=raise: OSError: no [luck] today" in shown.stderr
     assert "in trouble" in shown.stderr, "the traceback"

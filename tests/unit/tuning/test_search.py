@@ -70,7 +70,7 @@ def numbers(rows):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_search_is_one_charge_and_one_release(book, rows, method):
-    model = LogisticRegression(ledger=book)
+    model = LogisticRegression(ledger=book, row_norm=1.0)
     search = PrivateSearch(model, {"l2": [5.0, 20.0, 80.0]}, Pure("0.6"), method=method)
     search.fit(*rows)
     limit, charge, release = book.entries()
@@ -84,7 +84,9 @@ def test_a_search_is_one_charge_and_one_release(book, rows, method):
 
 
 def test_scikit_learns_own_search_is_charged_for_every_fit(book, rows):
-    search = GridSearchCV(LogisticRegression(Pure("0.1"), ledger=book), RIDGES, cv=3)
+    search = GridSearchCV(
+        LogisticRegression(Pure("0.1"), ledger=book, row_norm=1.0), RIDGES, cv=3
+    )
     search.fit(*rows)
     assert book.account("people").charges == 2 * 3 + 1
     assert str(book.account("people").spent) == "ε = 0.7"
@@ -92,7 +94,9 @@ def test_scikit_learns_own_search_is_charged_for_every_fit(book, rows):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_winner_promises_what_the_search_costs(rows, method):
-    search = PrivateSearch(LogisticRegression(), RIDGES, Pure(2), method=method).fit(*rows)
+    search = PrivateSearch(
+        LogisticRegression(row_norm=1.0), RIDGES, Pure(2), method=method
+    ).fit(*rows)
     guarantee = search.release_.guarantee
     assert guarantee.budget == Pure(2)
     assert guarantee.theorem == f"private-tuning.md#{method}-exact"
@@ -108,7 +112,7 @@ def test_the_winner_promises_what_the_search_costs(rows, method):
 )
 def test_a_fit_has_the_noise_of_what_it_may_spend(rows, method, spent):
     """Random stopping: a third for one run, of which a tenth is the score's."""
-    model, grid = LogisticRegression(mechanism="output"), {"l2": [9.0, 9.0]}
+    model, grid = LogisticRegression(mechanism="output", row_norm=1.0), {"l2": [9.0, 9.0]}
     release = PrivateSearch(model, grid, Pure(2), method=method).fit(*rows).release_
     alone = clone(model).set_params(l2=9.0, budget=spent).fit(*rows).release_
     assert release.noise == alone.noise
@@ -116,7 +120,9 @@ def test_a_fit_has_the_noise_of_what_it_may_spend(rows, method, spent):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_only_the_winner_leaves(rows, method):
-    search = PrivateSearch(LogisticRegression(), RIDGES, Pure(2), method=method).fit(*rows)
+    search = PrivateSearch(
+        LogisticRegression(row_norm=1.0), RIDGES, Pure(2), method=method
+    ).fit(*rows)
     kept = {name for name in vars(search) if name.endswith("_")}
     private_score = {"best_score_"} if method == "random-stopping" else set()
     assert kept == {"best_estimator_", "best_index_", "best_params_", *private_score}
@@ -126,7 +132,7 @@ def test_only_the_winner_leaves(rows, method):
 @pytest.mark.parametrize("budget", [Pure(200), Approx(50, 1e-6), Zcdp(100)], ids=repr)
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 def test_a_large_budget_finds_the_better_candidate(numbers, method, budget, relation):
-    model = LinearRegression(target_bound=2.0, neighbours=relation)
+    model = LinearRegression(target_bound=2.0, neighbours=relation, row_norm=1.0)
     grid = {"l2": [20.0, 1e9]}
     search = PrivateSearch(model, grid, budget, method=method, random_state=1)
     if method == "random-stopping" and isinstance(budget, Zcdp):
@@ -166,7 +172,11 @@ def test_a_winner_assumes_what_the_losers_do(rows, method, order):
     grid = {"mechanism": [OutputPerturbation(), Supposing()][::order]}
     for seed in range(3):
         search = PrivateSearch(
-            LogisticRegression(), grid, Pure(2), method=method, random_state=seed
+            LogisticRegression(row_norm=1.0),
+            grid,
+            Pure(2),
+            method=method,
+            random_state=seed,
         ).fit(*rows)
         assumed = search.release_.guarantee.assumptions
         assert assumed.count("the moon is full") == 1
@@ -175,7 +185,7 @@ def test_a_winner_assumes_what_the_losers_do(rows, method, order):
 
 def test_a_private_score_is_near_the_sum_of_losses(rows):
     search = PrivateSearch(
-        LogisticRegression(), RIDGES, Pure(1000), method="random-stopping"
+        LogisticRegression(row_norm=1.0), RIDGES, Pure(1000), method="random-stopping"
     )
     search.fit(*rows)
     wrong = (search.predict(rows[0]) != rows[1]).sum()
@@ -185,7 +195,7 @@ def test_a_private_score_is_near_the_sum_of_losses(rows):
 @pytest.mark.parametrize("method", METHODS)
 def test_seeds_repeat_and_are_stamped(rows, method):
     def run(seed, inner=None):
-        model = LogisticRegression(random_state=inner)
+        model = LogisticRegression(random_state=inner, row_norm=1.0)
         search = PrivateSearch(model, RIDGES, Pure(1), method=method, random_state=seed)
         return search.fit(*rows)
 
@@ -199,9 +209,9 @@ def test_seeds_repeat_and_are_stamped(rows, method):
 
 
 def test_it_looks_like_a_scikit_learn_search(rows, tmp_path):
-    search = PrivateSearch(LogisticRegression(), RIDGES, Pure(20))
+    search = PrivateSearch(LogisticRegression(row_norm=1.0), RIDGES, Pure(20))
     assert is_classifier(search)
-    assert is_regressor(PrivateSearch(LinearRegression(), RIDGES))
+    assert is_regressor(PrivateSearch(LinearRegression(row_norm=1.0), RIDGES))
     assert not hasattr(search, "classes_")
     assert not hasattr(search, "n_features_in_")
     search.fit(*rows)
@@ -211,7 +221,7 @@ def test_it_looks_like_a_scikit_learn_search(rows, tmp_path):
     assert list(search.classes_) == [0, 1]
     assert search.n_features_in_ == 3
     assert clone(search).get_params()["param_grid"] == RIDGES
-    assert not hasattr(PrivateSearch(LinearSVC(), RIDGES), "predict_proba")
+    assert not hasattr(PrivateSearch(LinearSVC(row_norm=1.0), RIDGES), "predict_proba")
     best.save(tmp_path / "model.json")
     loaded = load_model(tmp_path / "model.json")
     assert str(loaded.summary()) == str(search.summary())
@@ -235,7 +245,7 @@ def test_data_frames_and_tables_with_a_schema():
     with pytest.raises(InvalidParameter, match="rows_per_person"):
         stopping.fit(frame)
     plain = PrivateSearch(
-        LinearRegression(target_bound=4.0), {"l2": [100.0, 1e8]}, Pure(90)
+        LinearRegression(target_bound=4.0, row_norm=1.0), {"l2": [100.0, 1e8]}, Pure(90)
     )
     plain.fit(frame[["x"]], frame["y"])
     assert list(plain.feature_names_in_) == ["x"]
@@ -251,8 +261,8 @@ def test_data_frames_and_tables_with_a_schema():
         ({"param_grid": {"ridge": [1, 2]}}, "parameters of LogisticRegression"),
         ({"param_grid": {"budget": [Pure(1), Pure(2)]}}, "may differ in"),
         ({"budget": None}, "budget"),
-        ({"estimator": LogisticRegression(Pure(2))}, "given once"),
-        ({"estimator": LogisticRegression(intervals=True)}, "intervals"),
+        ({"estimator": LogisticRegression(Pure(2), row_norm=1.0)}, "given once"),
+        ({"estimator": LogisticRegression(intervals=True, row_norm=1.0)}, "intervals"),
         ({"estimator": object()}, "estimator"),
         ({"method": "grid"}, "method"),
         ({"scoring": "squared"}, "classes"),
@@ -262,7 +272,7 @@ def test_data_frames_and_tables_with_a_schema():
 )  # fmt: skip
 def test_wrong_use_is_refused_before_anything_is_spent(book, rows, change, match):
     settings = {
-        "estimator": LogisticRegression(ledger=book),
+        "estimator": LogisticRegression(ledger=book, row_norm=1.0),
         "param_grid": RIDGES,
         "budget": Pure(1),
         **change,
@@ -283,23 +293,25 @@ class Replacing(OutputPerturbation):
 def test_candidates_must_not_be_refuted_and_about_the_same_relation(rows, other, match):
     grid = {"mechanism": [OutputPerturbation(), other], "l2": [5.0]}
     with pytest.raises(InvalidParameter, match=match):
-        PrivateSearch(LogisticRegression(), grid, Pure(1)).fit(*rows)
+        PrivateSearch(LogisticRegression(row_norm=1.0), grid, Pure(1)).fit(*rows)
 
 
 def test_bad_data_are_refused_before_anything_is_spent(book, rows):
     X, y = rows
-    search = PrivateSearch(LogisticRegression(ledger=book), RIDGES, Pure(1))
+    search = PrivateSearch(LogisticRegression(ledger=book, row_norm=1.0), RIDGES, Pure(1))
     for spoilt in ((np.full_like(X, np.nan), y), (X, np.zeros_like(y))):
         with pytest.raises(InvalidData):
             search.fit(*spoilt)
-    low = PrivateSearch(LogisticRegression(ledger=book), {"l2": [5.0, 1e-9]}, Pure(1))
+    low = PrivateSearch(
+        LogisticRegression(ledger=book, row_norm=1.0), {"l2": [5.0, 1e-9]}, Pure(1)
+    )
     with pytest.raises(ConfideError):
         low.fit(X, y)
-    several = MultiResponseRegression(mechanism=MpAdmm(5), target_bound=1.0)
+    several = MultiResponseRegression(mechanism=MpAdmm(5), target_bound=1.0, row_norm=1.0)
     with pytest.raises(InvalidData, match="one target"):
         PrivateSearch(several, RIDGES, Approx(1, 1e-6)).fit(X, X)
     assert len(book.entries()) == 1
-    equal = LogisticRegression(neighbours="replace-one", classes=[0, 1])
+    equal = LogisticRegression(neighbours="replace-one", classes=[0, 1], row_norm=1.0)
     PrivateSearch(equal, RIDGES, Pure(1)).fit(X[:3], y[:3])
     with pytest.raises(InvalidData, match="one for every chunk"):
         PrivateSearch(equal, RIDGES, Pure(1)).fit(X[:2], y[:2])
@@ -312,7 +324,7 @@ def test_nothing_is_drawn_before_the_charge(book, rows, monkeypatch):
     monkeypatch.setattr("confide.noise.entropy._system_words", no_draws)
     for method in METHODS:
         search = PrivateSearch(
-            LogisticRegression(ledger=book), RIDGES, Pure(2), method=method
+            LogisticRegression(ledger=book, row_norm=1.0), RIDGES, Pure(2), method=method
         )
         with pytest.raises(BudgetExceeded):
             search.fit(*rows)
@@ -322,7 +334,9 @@ def test_a_rare_label_missing_from_a_chunk_does_no_harm(rows):
     X, y = rows
     labels = y.copy()
     labels[0] = 2
-    search = PrivateSearch(LogisticRegression(), RIDGES, Pure(50)).fit(X, labels)
+    search = PrivateSearch(LogisticRegression(row_norm=1.0), RIDGES, Pure(50)).fit(
+        X, labels
+    )
     assert list(search.classes_) == [0, 1, 2]
 
 
@@ -341,7 +355,11 @@ def test_losses_stay_within_their_bound(name, rows, numbers):
 
     table = SearchTable(np.zeros((30, 1)), np.resize([0.0, 1.0, 7.0, -1e9], 30))
     numeric = name in {"squared", "absolute"}
-    model = LinearRegression(target_bound=3.0) if numeric else LogisticRegression()
+    model = (
+        LinearRegression(target_bound=3.0, row_norm=1.0)
+        if numeric
+        else LogisticRegression(row_norm=1.0)
+    )
     score = score_for(name, model)
     singles = [score.total(Wild(), table.take(np.array([i]))) for i in range(30)]
     assert min(singles) >= 0
@@ -355,13 +373,13 @@ def test_losses_stay_within_their_bound(name, rows, numbers):
 
 
 def test_ranges_of_scores():
-    assert score_for(None, PoissonRegression(target_bound=5.0)).bound == 25
+    assert score_for(None, PoissonRegression(target_bound=5.0, row_norm=1.0)).bound == 25
     schema = Schema((Number("x", 0, 1),), Target("y", lower=10, upper=30))
     assert score_for("squared", LinearRegression(schema=schema)).bound == 400
     with pytest.raises(MissingPublicBound):
-        score_for(None, LinearRegression())
+        score_for(None, LinearRegression(row_norm=1.0))
     with pytest.raises(InvalidParameter):
-        score_for("deviance", LinearSVC())
+        score_for("deviance", LinearSVC(row_norm=1.0))
 
 
 @pytest.mark.parametrize(
@@ -373,7 +391,7 @@ def test_settings_of_random_stopping_are_checked(wrong):
 
 
 def test_a_rehearsal_spends_nothing(book, rows):
-    model = LogisticRegression(Pure("0.5"), ledger=book)
+    model = LogisticRegression(Pure("0.5"), ledger=book, row_norm=1.0)
     promise = model.rehearse(*rows)
     assert promise.dataset == "people"
     assert promise.guarantee.budget == Pure("0.5")
@@ -386,7 +404,11 @@ def test_a_rehearsal_spends_nothing(book, rows):
 def test_a_chunk_too_small_for_a_candidate_is_refused_before_anything_is_paid():
     rows = np.random.default_rng(0).uniform(-0.3, 0.3, (1000, 2))
     estimator = LinearRegression(
-        mechanism=SsAdmm(), target_bound=1.0, neighbours="replace-one", random_state=0
+        mechanism=SsAdmm(),
+        target_bound=1.0,
+        neighbours="replace-one",
+        random_state=0,
+        row_norm=1.0,
     )
     ridges = {"l2": [float(k) for k in range(1, 11)]}
     paid = []

@@ -121,7 +121,7 @@ def joined(columns: Sequence[IndicatorBlock], most: int) -> tuple[JointTable, ..
 
 def as_places(places: AnyArray) -> Places:
     """Return a slice instead of places that follow one another: it is quicker."""
-    if len(places) and places[-1] - places[0] == len(places) - 1:
+    if len(places) and (np.diff(places) == 1).all():
         return slice(int(places[0]), int(places[-1]) + 1)
     return places
 

@@ -184,3 +184,20 @@ def refuse_infinite(values: AnyArray) -> None:
             "X must hold finite numbers; it contains infinity, or a number that is too "
             "large for a double."
         )
+
+
+ROUNDING_MARGIN = 1e-14
+"""By so much, and a unit in the last place for every column, rows stay below their bound,
+so that rounding never exceeds it."""
+
+
+def shortening(lengths: Array, bound: float, terms: int, long: AnyArray) -> Array:
+    """Return the factor of every row: 1, or less where it would pass a bound.
+
+    ``lengths`` are sums of so many squares, rounded; ``long`` rows pass it for sure. All
+    stay below the bound by more than rounding can take from a length or add to a product.
+    """
+    below = bound * (1 - ROUNDING_MARGIN - float(np.finfo(np.float64).eps) * terms)
+    factor = np.ones(len(lengths))
+    np.divide(below, lengths, out=factor, where=long | (lengths > below))
+    return factor

@@ -17,6 +17,7 @@ from confide._types import AnyArray
 from confide.data.matrix.matrix import Matrix
 from confide.data.matrix.sums import Partial, pairwise_sum
 from confide.data.partitioned.dask_collections import DaskPart, as_piece
+from confide.data.partitioned.division import ChosenRows, ChosenSource
 from confide.data.partitioned.progress import PassCounter
 from confide.data.partitioned.rows import PartFunction, PartSummary, RowView, joined
 from confide.data.partitioned.stream import Prepare, Source
@@ -129,23 +130,24 @@ class SendableRows:
     height: float
     listed: int | None
     weight: AnyArray | None
+    offset: AnyArray | None
     beside: Partial = ()
 
     @classmethod
     def of(cls, rows: InMemoryRows, beside: Partial = ()) -> "SendableRows":
         """Take rows apart."""
-        own = (rows.factor, rows.height, rows.listed, rows.weight)
+        own = (rows.factor, rows.height, rows.listed, rows.weight, rows.offset)
         return cls(rows.features, rows.target, *own, beside)
 
     def rows(self) -> InMemoryRows:
         """Put them together again."""
-        return InMemoryRows(
-            self.features, self.target, self.factor, self.height, self.listed, self.weight
-        )
+        own = (self.factor, self.height, self.listed, self.weight, self.offset)
+        return InMemoryRows(self.features, self.target, *own)
 
     def __sizeof__(self) -> int:
         """Let Dask know how much there is to hold, and to move."""
-        more = (one for one in (self.factor, self.weight, *self.beside) if one is not None)
+        own = (self.factor, self.weight, self.offset, *self.beside)
+        more = (one for one in own if one is not None)
         return self.features.nbytes + self.target.nbytes + sum(one.nbytes for one in more)
 
     def __repr__(self) -> str:
@@ -220,6 +222,13 @@ class ClusterParts:
         self.seen[:] = [one.listed for one, _ in found]
         return [replace(one, sample=tuple(s.rows() for s in own)) for one, own in found]
 
+    def gather(self, picks: Sequence[RowView]) -> InMemoryRows:
+        """Bring the rows that are picked from every part here, in their order."""
+        meter = PassCounter.start(None)
+        found = self.pinned.results(lambda: self.pinned.map("pick", _picked, picks))
+        meter.stop()
+        return joined([piece.rows() for piece in found])
+
     def map_subsets(
         self, picks: Sequence[Sequence[RowView]], fn: Callable[[InMemoryRows], T]
     ) -> list[T]:
@@ -260,8 +269,11 @@ def _on_parts(
         key = f"confide-{name}-{token}-{place}"
         given: tuple[Any, ...] = ()
         work: Callable[..., Any] = partial(_of_source, fn, source)
-        if isinstance(source, DaskPart):
-            work, given = partial(_of_piece, fn), (source.features, source.target)
+        chosen, part = None, source
+        if isinstance(source, ChosenSource):
+            chosen, part = source.chosen, source.source
+        if isinstance(part, DaskPart):
+            work, given = partial(_of_piece, fn, chosen), (part.features, part.target)
         task = delayed(non_raising(work), pure=False, traverse=False)
         tasks.append(task(*given, dask_key_name=key))
     return tuple(client.compute(tasks))
@@ -274,8 +286,11 @@ def _of_source(fn: Callable[[Any], T], source: Source) -> T:
     return fn(source.whole())
 
 
-def _of_piece(fn: Callable[[Any], T], features: Any, target: Any) -> T:
-    return fn(as_piece(features, target))
+def _of_piece(
+    fn: Callable[[Any], T], chosen: ChosenRows | None, features: Any, target: Any
+) -> T:
+    piece = as_piece(features, target)
+    return fn(piece if chosen is None else chosen(piece))
 
 
 def _held(

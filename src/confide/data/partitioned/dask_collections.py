@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from confide.data.partitioned.division import Division, divided
 from confide.data.partitioned.stream import Source
 from confide.data.schema.schema import Schema, check_columns, declared_columns
 from confide.errors import InvalidData
@@ -58,6 +59,7 @@ class DaskTable:
     cluster: Any
     _features: Any
     _target: Any
+    division: Division | None = None
 
     @property
     def expected(self) -> None:
@@ -72,6 +74,11 @@ class DaskTable:
         only: str | Sequence[str] | None = None,
     ) -> tuple[Source, ...]:
         """Return the parts, with the columns that a schema declares or with all."""
+        return divided(self._whole_parts(schema, target, only), self.division)
+
+    def _whole_parts(
+        self, schema: Schema | None, target: bool, only: str | Sequence[str] | None
+    ) -> tuple[Source, ...]:
         features = self._features
         if schema is not None:
             if self.names is None:
@@ -108,7 +115,8 @@ class DaskTable:
 
     def targets(self) -> tuple[Source, ...]:
         """Return the parts of a target that is beside the features, alone."""
-        return tuple(DaskPart(block, None) for block in np.ravel(self._target.to_delayed()))
+        blocks = np.ravel(self._target.to_delayed())
+        return divided([DaskPart(block, None) for block in blocks], self.division)
 
     def __repr__(self) -> str:
         return f"<table in parts, {self.width} columns>"

@@ -55,6 +55,10 @@ class Parts(Protocol):
         """Look at every part once."""
         ...
 
+    def gather(self, picks: Sequence["RowView"]) -> InMemoryRows:
+        """Bring the rows that are picked from every part here, in their order."""
+        ...
+
     def map_subsets(
         self, picks: Sequence[Sequence["RowView"]], fn: Callable[[InMemoryRows], T]
     ) -> list[T]:
@@ -254,6 +258,11 @@ class PartitionedRows:
         """Return the rows that stand at some places; their order is that of the parts."""
         return replace(self, picked=self._by_part(places))
 
+    def gather(self, places: AnyArray) -> InMemoryRows:
+        """Bring the rows at some places, which are few, here in their order."""
+        views = [replace(self.view, places=own) for own in self._by_part(places)]
+        return self.parts.gather(views)
+
     def map_subsets(
         self, subsets: Sequence[AnyArray], fn: Callable[[InMemoryRows], T]
     ) -> list[T]:
@@ -289,9 +298,11 @@ def joined(pieces: Sequence[InMemoryRows]) -> InMemoryRows:
     if any(piece.factor is not None for piece in pieces):
         whole = [np.ones(p.count) if p.factor is None else p.factor for p in pieces]
         factor = np.concatenate(whole)
-    weight = None
+    weight = offset = None
     if first.weight is not None:
         weight = np.concatenate([piece.weight for piece in pieces])
+    if first.offset is not None:
+        offset = np.concatenate([piece.offset for piece in pieces])
     listed = None
     if any(piece.listed is not None for piece in pieces):
         listed = sum(piece.table_count for piece in pieces)
@@ -302,4 +313,5 @@ def joined(pieces: Sequence[InMemoryRows]) -> InMemoryRows:
         first.height,
         listed,
         weight,
+        offset,
     )

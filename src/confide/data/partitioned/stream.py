@@ -65,6 +65,10 @@ class Stream:
         """Look at every piece once."""
         return [part[0] for part in self._sweep(partial(_surveyed, stride))]
 
+    def gather(self, picks: Sequence[RowView]) -> InMemoryRows:
+        """Refuse: rows would have to come together in another order."""
+        raise AssertionError("rows of a stream cannot be picked")
+
     def map_subsets(
         self, picks: Sequence[Sequence[RowView]], fn: Callable[[InMemoryRows], T]
     ) -> list[T]:

@@ -14,8 +14,8 @@ import numpy as np
 
 from confide._types import Array
 from confide.data.matrix.matrix import as_matrix
-from confide.data.matrix.sums import root_above
-from confide.data.rows.in_memory import InMemoryRows, shortening, shrink_long_rows
+from confide.data.matrix.sums import root_above, shortening
+from confide.data.rows.in_memory import InMemoryRows, shrink_long_rows
 from confide.errors import InvalidParameter
 
 LARGEST = 1e100

@@ -26,7 +26,9 @@ from confide.data.matrix.sums import (
     SumShape,
     addition_depth,
     pairwise_sum,
+    shortening,
 )
+from confide.data.schema.case_weights import Cases
 from confide.errors import InvalidParameter, PrivacyLeak
 from confide.parallel.workers import one_blas_thread, pool, threads_to_use
 
@@ -36,7 +38,7 @@ class Block:
     """Some rows: features, target, row factors, intercept height.
 
     Rows of a block follow one another in the table, from ``start`` on. Records count
-    ``weight`` times, or once.
+    ``weight`` times, or once; ``offset`` is added to their margins.
     """
 
     features: Matrix
@@ -45,6 +47,7 @@ class Block:
     height: float
     start: int = 0
     weight: AnyArray | None = None
+    offset: AnyArray | None = None
 
     def weigh(self, values: AnyArray) -> AnyArray:
         """Return values of a loss, its slope or its curvature as records count."""
@@ -53,7 +56,7 @@ class Block:
         return values * (self.weight if values.ndim == 1 else self.weight[:, None])
 
     def margin(self, theta: AnyArray, *, row_independent: bool = False) -> AnyArray:
-        """Return ⟨x, θ⟩ for every row, the intercept column included.
+        """Return ⟨x, θ⟩ and the offset for every row, the intercept column included.
 
         A matrix θ gives a column of margins for each of its columns. A product of matrices
         rounds a row by where it stands. ``row_independent`` rounds every row as if there
@@ -71,6 +74,8 @@ class Block:
             margin *= self.factor if theta.ndim == 1 else self.factor[:, None]
         if self.height:
             margin += self.height * theta[-1]
+        if self.offset is not None:
+            margin += self.offset
         return margin
 
     def weighted_sum(self, weights: AnyArray) -> AnyArray:
@@ -107,20 +112,18 @@ class Block:
 
     def pieces(self, most: int) -> Iterator["Block"]:
         """Walk over the rows, ``most`` of them or fewer at a time."""
-        count = len(self.target)
-        if count <= most:
+        if len(self.target) <= most:
             yield self
             return
-        for low in range(0, count, most):
-            piece = self.take(slice(low, low + most))
-            yield replace(piece, start=self.start + low)
+        for low in range(0, len(self.target), most):
+            yield replace(self.take(slice(low, low + most)), start=self.start + low)
 
     def take(self, chosen: slice | AnyArray) -> "Block":
         """Return the rows of a slice, or at some places, in their order."""
-        factor = None if self.factor is None else self.factor[chosen]
-        weight = None if self.weight is None else self.weight[chosen]
-        target = self.target[chosen]
-        return Block(self.features[chosen], target, factor, self.height, weight=weight)
+        own = (self.factor, self.weight, self.offset)
+        factor, weight, offset = (_some(one, chosen) for one in own)
+        features, target = self.features[chosen], self.target[chosen]
+        return Block(features, target, factor, self.height, 0, weight, offset)
 
     def toarray(self) -> Array:
         """Return the bounded rows as an array, the intercept column included."""
@@ -132,12 +135,13 @@ class Block:
         return np.column_stack([rows, np.full(len(rows), self.height)])
 
 
+def _some(values: AnyArray | None, chosen: slice | AnyArray) -> AnyArray | None:
+    return None if values is None else values[chosen]
+
+
 T = TypeVar("T")
 
 STRIPES = 16
-ROUNDING_MARGIN = 1e-14
-"""By so much, and a unit in the last place for every column, rows stay below their bound,
-so that rounding never exceeds it."""
 LONG_ROW, SHRINKAGE = 2.0**400, 2.0**-600
 """Longer rows are divided: else their squares, and products with them, might overflow."""
 MANY_BLOCKS = 48
@@ -227,7 +231,7 @@ class InMemoryRows:
 
     ``listed`` is how many rows the table had before those without a target were left out:
     under replace-one neighbours that number is public, and ``count`` is not. ``weight`` is
-    how much every record counts, None where all count once.
+    how much every record counts, ``offset`` what is added to its margin, where they are.
     """
 
     features: Matrix
@@ -236,6 +240,7 @@ class InMemoryRows:
     height: float
     listed: int | None = None
     weight: Array | None = None
+    offset: Array | None = None
 
     @property
     def table_count(self) -> int:
@@ -303,8 +308,11 @@ class InMemoryRows:
         chosen = self.features.stride(stride)
         features, factor = self.features.subsample(chosen, self.factor)
         target = chosen(self.target, np.float32)
-        weight = None if self.weight is None else chosen(self.weight, np.float32)
-        return InMemoryRows(features, target, factor, self.height, weight=weight)
+        weight, offset = (
+            None if one is None else chosen(one, np.float32)
+            for one in (self.weight, self.offset)
+        )
+        return InMemoryRows(features, target, factor, self.height, None, weight, offset)
 
     def weighed(self, most: float) -> "InMemoryRows":
         """Return the same rows with weights most/‖x‖, or the heaviest for short rows.
@@ -315,6 +323,13 @@ class InMemoryRows:
         lengths, sure = HEAVIEST * self.lengths(), np.zeros(self.count, dtype=bool)
         weight = HEAVIEST * shortening(lengths, most, self.dimension + 1, sure)
         return replace(self, weight=weight)
+
+    def with_cases(self, cases: Cases) -> "InMemoryRows":
+        """Return the same rows with weights of their own, times those of their lengths."""
+        weight = self.weight
+        if cases.weight is not None:
+            weight = cases.weight if weight is None else weight * cases.weight
+        return replace(self, weight=weight, offset=cases.offset)
 
     def with_target(self, code: Callable[[AnyArray], Array]) -> "InMemoryRows":
         """Return the same rows with a coding of their target."""
@@ -333,18 +348,18 @@ class InMemoryRows:
         step, cut_out = self.block_rows, self.features.slicer()
         for low in range(start, max(stop, start + 1), step):
             cut = slice(low, min(low + step, stop))
-            factor = None if self.factor is None else self.factor[cut]
-            features, factor = cut_out(cut, dtype, factor)
-            weight = self.weight
-            if weight is not None:
-                weight = weight[cut].astype(dtype, copy=False)
-            yield Block(features, self.target[cut], factor, self.height, low, weight)
+            features, factor = cut_out(cut, dtype, _some(self.factor, cut))
+            weight, offset = (
+                None if one is None else one[cut].astype(dtype, copy=False)
+                for one in (self.weight, self.offset)
+            )
+            target = self.target[cut]
+            yield Block(features, target, factor, self.height, low, weight, offset)
 
     def as_block(self) -> Block:
         """Return all rows as one block, in the precision in which they are stored."""
-        return Block(
-            self.features, self.target, self.factor, self.height, weight=self.weight
-        )
+        own = (self.features, self.target, self.factor, self.height)
+        return Block(*own, 0, self.weight, self.offset)
 
     def toarray(self) -> Array:
         """Return all bounded rows as one array, the intercept column included."""
@@ -352,10 +367,10 @@ class InMemoryRows:
 
     def take(self, places: AnyArray) -> "InMemoryRows":
         """Return the rows that stand at some places, in their order."""
-        factor = None if self.factor is None else self.factor[places]
-        weight = None if self.weight is None else self.weight[places]
+        own = (self.factor, self.weight, self.offset)
+        factor, weight, offset = (_some(one, places) for one in own)
         features, target = self.features[places], self.target[places]
-        return InMemoryRows(features, target, factor, self.height, weight=weight)
+        return InMemoryRows(features, target, factor, self.height, None, weight, offset)
 
     def lengths(self) -> Array:
         """Return ‖x‖ for every row, the intercept column included."""
@@ -483,15 +498,3 @@ def shrink_long_rows(matrix: Matrix, row_norm: float) -> tuple[Matrix, Array, An
         matrix = matrix.scaled(np.where(long, SHRINKAGE, 1.0))
         lengths[long] = matrix[np.flatnonzero(long)].lengths()
     return matrix, lengths, long
-
-
-def shortening(lengths: Array, bound: float, terms: int, long: AnyArray) -> Array:
-    """Return the factor of every row: 1, or less where it would pass a bound.
-
-    ``lengths`` are sums of so many squares, rounded; ``long`` rows pass it for sure. All
-    stay below the bound by more than rounding can take from a length or add to a product.
-    """
-    below = bound * (1 - ROUNDING_MARGIN - float(np.finfo(np.float64).eps) * terms)
-    factor = np.ones(len(lengths))
-    np.divide(below, lengths, out=factor, where=long | (lengths > below))
-    return factor

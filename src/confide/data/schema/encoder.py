@@ -3,10 +3,11 @@
 import math
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -22,7 +23,8 @@ from confide.data.matrix.category_tables import (
 )
 from confide.data.matrix.coded_design import CodedDesign
 from confide.data.matrix.sums import rows_per_sum
-from confide.data.schema.columns import Column, refuse_missing
+from confide.data.schema.columns import COLUMNS, Column, refuse_missing
+from confide.data.schema.terms.term import Effect, Term, Units
 
 ROWS_PER_THREAD = 2**15
 """Fewer stay nearer to the processor, but threads wait for each other at every step."""
@@ -94,12 +96,16 @@ Made = TypeVar("Made")
 class Encoder:
     """What a schema's columns become, prepared once for many tables; use `Encoder.of`.
 
-    ``reach`` bounds the length of a row.
+    Numbers are kept line by line in the order of their ``places``; ``lines`` are those of
+    columns by themselves. ``reach`` bounds the length of a row.
     """
 
     columns: tuple[Column, ...]
     numbers: tuple[Column, ...]
+    categories: tuple[Column, ...]
+    terms: "TermEncoder | None"
     places: Places
+    lines: AnyArray
     ranges: RangeScaler
     indicators: tuple[IndicatorBlock, ...]
     joints: tuple[JointTable, ...]
@@ -107,29 +113,37 @@ class Encoder:
     reach: float
 
     @classmethod
-    def of(cls, columns: Sequence[Column], weights: Array) -> "Encoder":
-        """Prepare for columns whose features have these weights."""
-        sizes = [len(column.features) for column in columns]
-        starts = np.cumsum(sizes) - sizes
-        numbers = tuple(column for column in columns if not column.coded)
-        coded = np.array([column.coded for column in columns])
-        plain = starts[~coded]
+    def of(
+        cls, columns: Sequence[Column], effects: Sequence[Effect], weights: Array
+    ) -> "Encoder":
+        """Prepare for effects of columns whose features have these weights."""
+        sizes = [len(effect.features) for effect in effects]
+        starts = (np.cumsum(sizes) - sizes).tolist()
+        laid: list[tuple[Any, int, int]] = list(zip(effects, starts, sizes, strict=True))
+        whole = [one for one in laid if isinstance(one[0], tuple(COLUMNS.values()))]
+        made = [one for one in laid if one not in whole]
+        plain = np.array([s for one, s, _ in whole if not one.coded], dtype=np.intp)
+        dense = [np.arange(s, s + k) for one, s, k in made if not one.coded]
+        places = np.sort(np.concatenate([plain, *dense]))
+        coded = [one for one in (*whole, *made) if one[0].coded]
         indicators = tuple(
-            IndicatorBlock(int(start), size, float(weights[start]))
-            for start, size, flag in zip(starts, sizes, coded, strict=True)
-            if flag
+            IndicatorBlock(start, size, float(weights[start])) for _, start, size in coded
         )
         width = len(weights)
         length = float(np.linalg.norm(weights[starts]))
+        numbers = tuple(one for one, _, _ in whole if not one.coded)
         return cls(
             tuple(columns),
             numbers,
-            as_places(plain),
+            tuple(one for one, _, _ in whole if one.coded),
+            TermEncoder.of(made, weights, places) if made else None,
+            as_places(places),
+            np.searchsorted(places, plain),
             RangeScaler.of([column.ends for column in numbers], weights[plain]),
             indicators,
             joined(indicators, rows_per_sum(width) // 2),
             width,
-            length * (1 + len(columns) * np.finfo(float).eps),
+            length * (1 + len(effects) * np.finfo(float).eps),
         )
 
     def dense(self, values: list[Any]) -> Array:
@@ -160,25 +174,90 @@ class Encoder:
         count = len(values[0])
         pairs = zip(self.columns, values, strict=True)
         read = _all(lambda pair: pair[0].read(pair[1]), pairs, count)
-        raw: list[AnyArray] = []
-        codes: list[AnyArray] = []
-        for column, found in zip(self.columns, read, strict=True):
-            (codes if column.coded else raw).append(found)
-        numbers = _buffer((len(raw), count))
+        found = {c.name: one for c, one in zip(self.columns, read, strict=True)}
+        raw = [found[column.name] for column in self.numbers]
+        codes = [found[column.name] for column in self.categories]
+        terms = self.terms
+        lines = len(raw) + (0 if terms is None else terms.lines)
+        numbers = _buffer((lines, count))
 
         def write(rows: slice) -> None:
-            cut = [column[rows] for column in raw]
-            self.ranges.write(cut, numbers[:, rows], self._missing)
+            cut, out = [column[rows] for column in raw], numbers[:, rows]
+            missing = partial(_middle, self.numbers)
+            if terms is None:
+                self.ranges.write(cut, out, missing)
+                return
+            alone = np.empty((len(raw), out.shape[1]))
+            self.ranges.write(cut, alone, missing)
+            out[self.lines] = alone
+            terms.write({name: values[rows] for name, values in found.items()}, out)
 
         _all(write, pieces(count), count)
+        if terms is not None:
+            codes += terms.codes(found)
         return numbers, codes
 
-    def _missing(self, place: int) -> float:
-        """Return the middle of a range, unless the rule is to refuse."""
-        column = self.numbers[place]
-        if column.missing == "refuse":
-            raise refuse_missing(column.name, "midpoint")
-        return 0.0
+
+def _middle(columns: Sequence[Column], place: int) -> float:
+    """Return the middle of a range, unless the rule is to refuse."""
+    column = columns[place]
+    if column.missing == "refuse":
+        raise refuse_missing(column.name, "midpoint")
+    return 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TermEncoder:
+    """Terms that are made of columns: splines, polynomials and interactions.
+
+    Those that are ``dense`` have a weight and the line of their first feature.
+    """
+
+    dense: tuple[tuple[Term, float, int], ...]
+    coded: tuple[Term, ...]
+    numbers: tuple[Column, ...]
+    ranges: RangeScaler
+    lines: int
+
+    @classmethod
+    def of(
+        cls, laid: Sequence[tuple[Any, int, int]], weights: Array, places: AnyArray
+    ) -> "TermEncoder":
+        """Prepare for terms, each with the place and number of its features.
+
+        ``places`` are those of all features that are numbers, in rising order.
+        """
+        dense = tuple(
+            (one, float(weights[s]), int(np.searchsorted(places, s)))
+            for one, s, _ in laid
+            if not one.coded
+        )
+        used = {c.name: c for one, *_ in dense for c in one.columns if not c.coded}
+        numbers = tuple(used.values())
+        ends = [column.ends for column in numbers]
+        return cls(
+            dense,
+            tuple(one for one, _, _ in laid if one.coded),
+            numbers,
+            RangeScaler.of(ends, np.ones(len(ends))),
+            sum(len(one.features) for one, *_ in dense),
+        )
+
+    def write(self, found: Mapping[str, AnyArray], out: Array) -> None:
+        """Write the weighted features of some rows into their lines of ``out``."""
+        raw = [found[column.name] for column in self.numbers]
+        places = np.empty((len(raw), out.shape[1]))
+        self.ranges.write(raw, places, partial(_middle, self.numbers))
+        named = {c.name: one for c, one in zip(self.numbers, places, strict=True)}
+        units = Units(named, dict(found))
+        for term, weight, start in self.dense:
+            made = term.encode(units)
+            np.multiply(made, weight, out=out[start : start + len(made)])
+
+    def codes(self, found: Mapping[str, AnyArray]) -> list[AnyArray]:
+        """Return which feature of every coded term is set, −1 for none."""
+        units = Units({}, dict(found))
+        return [term.encode(units) for term in self.coded]
 
 
 class _Memory(threading.local):

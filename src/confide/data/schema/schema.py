@@ -15,101 +15,48 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 
-from confide._types import AnyArray, Array
+from confide._types import Array
 from confide.data.matrix.coded_design import CodedDesign
 from confide.data.matrix.sums import MAX_ROWS
 from confide.data.schema.arrow_columns import arrow_column, is_arrow, without_missing
+from confide.data.schema.case_weights import (
+    NO_CASES,
+    Cases,
+    CaseWeights,
+    check_offset,
+    middle_of,
+    read_offset,
+)
 from confide.data.schema.columns import COLUMNS, Column, Part
+from confide.data.schema.effect_moments import still_directions
+from confide.data.schema.effects import (
+    Display,
+    display,
+    unidentified_directions,
+    units_matrix,
+)
 from confide.data.schema.encoder import Encoder
+from confide.data.schema.formula import schema_of_formula
 from confide.data.schema.sections import (
     Purchase,
     alternatives,
     check_sections,
     purchase_records,
     read_column,
+    read_offset_section,
     read_purchases,
     read_target,
     read_toml,
+    read_weights,
     write_toml,
 )
 from confide.data.schema.target import Target
+from confide.data.schema.terms import Effect, checked_terms, columns_of, read_terms
 from confide.errors import InvalidData, InvalidParameter, did_you_mean
 
-INTERCEPT = "(intercept)"
 INTERCEPT_HEIGHT = 0.3
 """Height of the intercept column as a share of the row norm."""
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Display:
-    """The lines of a summary as an affine function of coefficients.
-
-    ``shown = matrix @ coefficients + constant``, where the coefficients are the slopes
-    and, last, the intercept; ``names`` are those of the lines, the intercept's last.
-    """
-
-    names: tuple[str, ...]
-    matrix: Array
-    constant: Array
-
-    def show(self, coefficients: Array) -> Array:
-        """Return what stands in the lines."""
-        shown: Array = self.matrix @ coefficients + self.constant
-        return shown
-
-
-def units_matrix(columns: Sequence[Column], weights: Array) -> AnyArray:
-    """Return the sparse matrix that turns coefficients into effects per original unit.
-
-    Both sides hold slopes and, last, an intercept, to which a change of origin adds.
-    """
-    units = [column.units() for column in columns]
-    factors = weights * np.concatenate([factor for factor, _ in units])
-    origins = np.concatenate([np.full(len(factor), origin) for factor, origin in units])
-    last = sparse.csr_array(np.append(-origins * factors, 1.0)[None, :])
-    slopes = sparse.diags_array(factors).tocsr()
-    slopes.resize(len(factors), len(factors) + 1)
-    return sparse.vstack([slopes, last], format="csr")
-
-
-def display(columns: Sequence[Column], weights: Array) -> Display:
-    """Return what turns coefficients of the design matrix into lines to be shown."""
-    lines = [column.lines() for column in columns]
-    names = (name for one in lines for name in one.names)
-    centring = sparse.block_diag([*(one.matrix for one in lines), np.ones((1, 1))])
-    centring = centring.toarray()
-    centring[-1, :-1] = np.concatenate([one.intercept for one in lines])
-    matrix = np.asarray(centring @ units_matrix(columns, weights))
-    return Display((*names, INTERCEPT), matrix, np.zeros(len(matrix)))
-
-
-def unidentified_directions(
-    columns: Sequence[Column], weights: Array, height: float
-) -> Array:
-    """Return directions, as columns, along which a row that has all its levels is still.
-
-    The indicators of a category add up to 1 wherever there is a level, as the intercept
-    does: coefficients may move along their difference and no such row notices.
-    """
-    sizes = [len(column.features) for column in columns]
-    starts = np.cumsum([0, *sizes])
-    sums = []
-    for column, start, size in zip(columns, starts, sizes, strict=False):
-        if column.coded and size > 1:
-            one = np.zeros(len(weights) + bool(height))
-            one[start : start + size] = 1 / weights[start : start + size]
-            sums.append(one)
-    if height:
-        intercept = np.zeros(len(weights) + 1)
-        intercept[-1] = 1 / height
-        sums.append(intercept)
-    if len(sums) < 2:
-        return np.zeros((len(weights) + bool(height), 0))
-    return np.column_stack([one - sums[-1] for one in sums[:-1]])
-
-
 UNNAMED = "data"
 """The name of a dataset that nobody named; no ledger books under it."""
 MOST_ROWS_PER_PERSON = 10**6
@@ -135,6 +82,11 @@ class Schema:
     fit then protects persons, by group privacy. ``rows`` is about how many rows there are,
     as far as that is publicly known: a guess that affects accuracy, never privacy.
     ``bought`` lists what of all this was released from a table, and at what price.
+
+    The model has an effect for every column, or for each of the ``terms``: "age",
+    "bs(weight, df=5)", "poly(age, 2)", "age:region". Effects share the unit length.
+    ``case_weights`` say how much records count. ``offset`` is a number that is added to
+    the linear predictor as it is, such as the logarithm of an exposure.
     """
 
     columns: tuple[Column, ...]
@@ -144,6 +96,9 @@ class Schema:
     rows: int | None = None
     bought: tuple[Purchase, ...] = ()
     share_power: float = SHARE_POWER
+    terms: tuple[str, ...] = ()
+    case_weights: CaseWeights | None = None
+    offset: Column | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
@@ -156,10 +111,13 @@ class Schema:
         names = [column.name for column in self.columns]
         if not names:
             raise InvalidParameter("columns", "one or more", names)
-        if len({*names, self.target.column}) != len(names) + 1:
+        self._check_beside()
+        others = [part.name for part in self._beside]
+        if len({*names, *others}) != len(names) + len(others):
             raise InvalidParameter(
                 "columns",
-                f"named once each, and not as the target {self.target.column!r}",
+                f"named once each, and not as the target {self.target.column!r}, the "
+                "weights or the offset",
                 names,
             )
         if not isinstance(self.name, str) or not self.name:
@@ -175,6 +133,62 @@ class Schema:
         object.__setattr__(self, "bought", tuple(self.bought))
         if self.rows is not None:
             object.__setattr__(self, "rows", _whole("rows", self.rows, MAX_ROWS))
+        self._read_terms()
+
+    def _check_beside(self) -> None:
+        """Check what belongs to records beside their features."""
+        weights = self.case_weights
+        if weights is not None:
+            if not isinstance(weights, CaseWeights):
+                raise InvalidParameter("case_weights", "CaseWeights", weights)
+            weights.check_labels(self.target.labels)
+        if self.offset is not None:
+            check_offset(self.offset)
+
+    @property
+    def _beside(self) -> tuple[Part, ...]:
+        """The target, the weights and the offset, as far as they are columns."""
+        found: list[Any] = [self.target, self.offset]
+        if self.case_weights is not None and self.case_weights.column:
+            found.append(self.case_weights)
+        return tuple(part for part in found if part is not None)
+
+    def _read_terms(self) -> None:
+        known: Any = self.terms
+        if isinstance(known, str) or not isinstance(known, Sequence):
+            raise InvalidParameter("terms", "a list of terms", known)
+        texts, columns = checked_terms(known, self.columns) if known else ((), self.columns)
+        object.__setattr__(self, "terms", texts)
+        object.__setattr__(self, "columns", columns)
+
+    def with_formula(self, formula: str) -> "Schema":
+        """Return the schema with the terms of a formula, as "y ~ age + bs(weight, df=5)".
+
+        The intercept is a setting of the model: one without has ``fit_intercept=False``.
+        """
+        found, constant = schema_of_formula(self, formula)
+        if not constant:
+            must = "with an intercept; leave 0 or - 1 out, and set fit_intercept=False"
+            raise InvalidParameter("formula", must, formula)
+        return found
+
+    @cached_property
+    def effects(self) -> tuple[Effect, ...]:
+        """The terms of the model; every column by itself where none are listed."""
+        return read_terms(self.terms, self.columns) if self.terms else self.columns
+
+    @property
+    def offset_middle(self) -> float:
+        """What offsets are counted from, and the intercept takes over."""
+        return 0.0 if self.offset is None else middle_of(self.offset)
+
+    @cached_property
+    def predictors(self) -> tuple[Column, ...]:
+        """The columns that some effect is made of, in their order."""
+        if not self.terms:
+            return self.columns
+        used = {column.name for effect in self.effects for column in columns_of(effect)}
+        return tuple(column for column in self.columns if column.name in used)
 
     @classmethod
     def from_toml(cls, path: str | Path) -> "Schema":
@@ -207,7 +221,9 @@ class Schema:
         name, count = content.get("name", UNNAMED), content.get("rows_per_person", 1)
         bought = read_purchases(content.get("bought", {}))
         power = content.get("share_power", SHARE_POWER)
-        return cls(columns, target, name, count, content.get("rows"), bought, power)
+        rows, terms = content.get("rows"), content.get("terms", ())
+        beside = read_weights(content), read_offset_section(content)
+        return cls(columns, target, name, count, rows, bought, power, terms, *beside)
 
     def to_mapping(self) -> dict[str, Any]:
         """Return plain values, as for JSON, from which `from_mapping` makes it again."""
@@ -227,14 +243,21 @@ class Schema:
             head["rows"] = self.rows
         if self.share_power != SHARE_POWER:
             head["share_power"] = self.share_power
+        if self.terms:
+            head["terms"] = self.terms
         target = {"column": self.target.column, **_fields(self.target)}
-        whole = {**head, "target": target, "columns": columns}
+        beside: dict[str, Any] = {}
+        if self.case_weights is not None:
+            beside["case_weights"] = _plain_weights(self.case_weights)
+        if self.offset is not None:
+            beside["offset"] = {"column": self.offset.name, **_fields(self.offset)}
+        whole = {**head, "target": target, **beside, "columns": columns}
         return {**whole, "bought": purchase_records(self.bought)} if self.bought else whole
 
     @cached_property
     def parts(self) -> Mapping[str, Part]:
         """Columns and target by their names in a table."""
-        parts: tuple[Part, ...] = (*self.columns, self.target)
+        parts: tuple[Part, ...] = (*self.predictors, *self._beside)
         return {part.name: part for part in parts}
 
     @property
@@ -254,12 +277,12 @@ class Schema:
     @cached_property
     def features(self) -> tuple[str, ...]:
         """The names of the columns of the design matrix."""
-        return tuple(name for column in self.columns for name in column.features)
+        return tuple(name for effect in self.effects for name in effect.features)
 
     @cached_property
     def weights(self) -> Array:
         """The share of the unit length that every feature gets."""
-        sizes = np.array([len(column.features) for column in self.columns])
+        sizes = np.array([len(effect.features) for effect in self.effects])
         shares = sizes**-self.share_power
         shares /= np.linalg.norm(shares) * (1 + ROUNDING_MARGIN)
         weights: Array = np.repeat(shares, sizes)
@@ -274,8 +297,7 @@ class Schema:
         their ranges and whose levels are equally frequent: a number has a third of its
         share squared, a category its whole one.
         """
-        moments = (column.moments() for column in self.columns)
-        squares = [np.diag(spread) + mean**2 for mean, spread in moments]
+        squares = [effect.mean_squares() for effect in self.effects]
         return min(1.0, math.sqrt(float(self.weights**2 @ np.concatenate(squares))))
 
     def record_norm(self, height: float) -> float:
@@ -288,12 +310,13 @@ class Schema:
 
     @cached_property
     def _encoder(self) -> Encoder:
-        return Encoder.of(self.columns, self.weights)
+        return Encoder.of(self.predictors, self.effects, self.weights)
 
     def encode(self, frame: Any) -> Array:
         """Return numbers in [−1, 1] and indicators, before any weight."""
         ones = np.ones(len(self.features))
-        return Encoder.of(self.columns, ones).dense(self._values(frame))
+        encoder = Encoder.of(self.predictors, self.effects, ones)
+        return encoder.dense(self._values(frame))
 
     def design(self, frame: Any) -> Array:
         """Return the weighted design matrix: every row has length at most 1."""
@@ -307,11 +330,26 @@ class Schema:
         return self._encoder.compact(self._values(frame))
 
     def _values(self, frame: Any) -> list[Any]:
-        return _pick(frame, *(column.name for column in self.columns))
+        return _pick(frame, *(column.name for column in self.predictors))
 
     def column(self, frame: Any, name: str) -> Any:
         """Return a declared column as it is in a table."""
         return _pick(frame, name)[0]
+
+    def cases(self, frame: Any, places: Any = None) -> Cases:
+        """Return weights and offsets of records; ``places`` are those of their labels."""
+        weights, weight, offset = self.case_weights, None, None
+        if weights is None and self.offset is None:
+            return NO_CASES
+        if weights is not None and places is not None:
+            weight = np.ones(len(places))
+            if weights.column:
+                weight = weights.read(self.column(frame, weights.column))
+            if weights.classes:
+                weight = weight * weights.of_labels(places, self.target.levels)
+        if self.offset is not None:
+            offset = read_offset(self.offset, self.column(frame, self.offset.name))
+        return Cases(weight, offset)
 
     def target_column(self, frame: Any) -> Any:
         """Return the target column as it is; of Arrow, as `level_codes` takes it."""
@@ -331,7 +369,7 @@ class Schema:
 
         Returns them with the constant that the change of origin adds to the intercept.
         """
-        whole = units_matrix(self.columns, self.weights) @ np.append(coefficients, 0.0)
+        whole = units_matrix(self.effects, self.weights) @ np.append(coefficients, 0.0)
         return whole[:-1], float(whole[-1])
 
     def unidentified_directions(self, height: float) -> Array:
@@ -339,7 +377,8 @@ class Schema:
 
         ``height`` is that of the intercept's column, 0 if there is none.
         """
-        return unidentified_directions(self.columns, self.weights, height)
+        found = still_directions if self.terms else unidentified_directions
+        return found(self.effects, self.weights, height)
 
     def display_map(self) -> Display:
         """Return what turns slopes and an intercept into the lines of a summary.
@@ -347,7 +386,7 @@ class Schema:
         They are effects per original unit; levels of a category are shown against the
         average of its levels.
         """
-        return display(self.columns, self.weights)
+        return display(self.effects, self.weights)
 
 
 def _whole(name: str, value: Any, most: int) -> int:
@@ -373,10 +412,14 @@ def check_columns(held: Any, names: list[str]) -> None:
 
 def declared_columns(schema: Schema, held: list[str], *, target: bool) -> list[str]:
     """Return the names to read from a table that holds these columns, and check them."""
-    names = [column.name for column in schema.columns]
-    wanted = [*names, schema.target.column] if target else names
-    check_columns(held, wanted)
-    return wanted
+    names = [column.name for column in schema.predictors]
+    if schema.offset is not None:
+        names.append(schema.offset.name)
+    if target:
+        names.append(schema.target.column)
+        names += [one.column for one in (schema.case_weights,) if one and one.column]
+    check_columns(held, names)
+    return names
 
 
 def _pick(frame: Any, *names: str) -> list[Any]:
@@ -405,6 +448,12 @@ def _fields(part: Any) -> dict[str, Any]:
         if field.name not in ("name", "column")
         and getattr(part, field.name) != field.default
     }
+
+
+def _plain_weights(weights: CaseWeights) -> dict[str, Any]:
+    own = {name: value for name, value in _fields(weights).items() if value}
+    column = {"column": weights.column} if weights.column else {}
+    return {**column, **own}
 
 
 def _with_text_dates(value: Any) -> Any:

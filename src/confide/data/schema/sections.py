@@ -13,6 +13,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from confide._files import read_limited
+from confide.data.schema.case_weights import CaseWeights
 from confide.data.schema.columns import COLUMNS, Column
 from confide.data.schema.target import ENDS, Target
 from confide.errors import InvalidParameter, did_you_mean
@@ -20,11 +22,9 @@ from confide.errors import InvalidParameter, did_you_mean
 
 def read_toml(path: str | Path) -> dict[str, Any]:
     """Read a TOML file, or say why it cannot be read."""
+    content = read_limited(Path(path), "schema file")
     try:
-        return tomllib.loads(Path(path).read_text("utf-8"))
-    except OSError as error:
-        reason = f"{path} ({error.strerror})"
-        raise InvalidParameter("schema file", "a file to be read", reason) from None
+        return tomllib.loads(content.decode("utf-8"))
     except ValueError as error:
         reason = f"{path} ({error})"
         raise InvalidParameter("schema file", "valid TOML in UTF-8", reason) from None
@@ -75,7 +75,8 @@ def _value(value: Any) -> str:
 UNKNOWN = "?"
 """What a template holds where a person has to decide."""
 SECTIONS = (
-    *("name", "rows_per_person", "rows", "share_power", "target", "columns", "bought"),
+    *("name", "rows_per_person", "rows", "share_power", "terms"),
+    *("target", "case_weights", "offset", "columns", "bought"),
 )
 _TARGET = {"column": '"outcome"', "lower": "0", "upper": "120"}
 """Examples for the fields of a target."""
@@ -117,6 +118,32 @@ def read_target(entry: Mapping[str, Any]) -> Target:
     needed = ("column", *(ENDS if half and not bought else ()))
     built: Target = _build(Target, "[target]", entry, needed, _TARGET)
     return built
+
+
+def read_weights(content: Mapping[str, Any]) -> CaseWeights | None:
+    """Return the weights of records that a schema file declares, if it does."""
+    entry = content.get("case_weights")
+    if entry is None:
+        return None
+    built: CaseWeights = _build(CaseWeights, "[case_weights]", _section(entry), (), {})
+    return built
+
+
+def read_offset_section(content: Mapping[str, Any]) -> Column | None:
+    """Return the offset that a schema file declares, if it does."""
+    if content.get("offset") is None:
+        return None
+    entry = _section(content["offset"])
+    if "column" not in entry:
+        raise _incomplete("[offset]", ("column",), entry, {"column": '"exposure"'})
+    own = {key: value for key, value in entry.items() if key != "column"}
+    return read_column(entry["column"], {"kind": "number", **own})
+
+
+def _section(entry: Any) -> Mapping[str, Any]:
+    if not isinstance(entry, Mapping):
+        raise _no_schema(entry, "")
+    return entry
 
 
 def read_column(name: str, entry: Mapping[str, Any]) -> Column:
@@ -210,7 +237,7 @@ class Purchase:
     ``facts`` are values by name: of ranges the name of a column and its two ends; a
     number, text, a date, or a list of such. ``budget`` and ``neighbours`` say at what
     price, in words; ``entry`` is the number of the charge in a ledger, empty where none was
-    kept.
+    kept. ``use`` says what the facts were bought for, where that makes a difference.
     """
 
     kind: str
@@ -220,6 +247,7 @@ class Purchase:
     neighbours: str
     bought_on: str
     entry: str = NOT_BOOKED
+    use: str = ""
 
     def __post_init__(self) -> None:
         texts = [getattr(self, one.name) for one in fields(self) if one.name != "facts"]
@@ -270,7 +298,7 @@ def read_purchases(content: Any) -> tuple[Purchase, ...]:
         raise InvalidParameter("[bought]", "a section for every purchase", content)
     known = [field.name for field in fields(Purchase)]
     for name, entry in content.items():
-        if set(entry) - set(known) or set(known) - {"entry"} - set(entry):
+        if set(entry) - set(known) or set(known) - {"entry", "use"} - set(entry):
             raise InvalidParameter(f"[bought.{name}]", f"described by {known}", list(entry))
     return tuple(Purchase(**entry) for entry in content.values())
 

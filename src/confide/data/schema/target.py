@@ -134,6 +134,12 @@ class Target:
         return self.bound is not None or None not in (self.lower, self.upper)
 
     @property
+    def whole(self) -> bool:
+        """Whether limits are declared as whole numbers."""
+        ends = (self.lower, self.upper) if self.bound is None else (self.bound,)
+        return all(isinstance(end, int) for end in ends)
+
+    @property
     def _grid(self) -> RangeGrid:
         if self.bound is not None:
             return RangeGrid.between(-float(self.bound), float(self.bound))

@@ -20,6 +20,8 @@ from confide.data.schema.target import Target
 from confide.data.tables.files import as_frame, open_table, walk
 from confide.errors import InvalidData, closest
 
+RANGE = "its range"
+"""What of a number matches nothing where all values lie outside."""
 MOST_NAMED = 20
 """So many undeclared values of a column are named, the most frequent ones."""
 MOST_KEPT = 2**16
@@ -34,6 +36,16 @@ class Undeclared:
     rows: int
     nearest: str | None
 
+    @property
+    def difference(self) -> str:
+        """In what the two differ, where that is a blank or a matter of case."""
+        if self.nearest is None:
+            return ""
+        if self.value.strip() == self.nearest.strip():
+            return "a blank"
+        same = self.value.strip().casefold() == self.nearest.strip().casefold()
+        return "the case" if same else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -47,11 +59,13 @@ class Finding:
     undeclared: int = 0
     named: tuple[Undeclared, ...] = ()
     refused: bool = False
+    unmatched: tuple[str, ...] = ()
 
     @property
     def fine(self) -> bool:
         """Whether every value is as declared."""
-        return not (self.missing or self.unreadable or self.outside or self.undeclared)
+        faults = self.missing or self.unreadable or self.outside or self.undeclared
+        return not faults and not self.unmatched
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +76,12 @@ class Comparison:
     absent: tuple[tuple[str, str | None], ...]
     extra: tuple[str, ...]
     findings: tuple[Finding, ...]
+    separator: str | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether a fit would refuse this table, or make nothing of a column."""
+        return self.refused or any(finding.unmatched for finding in self.findings)
 
     @property
     def refused(self) -> bool:
@@ -80,8 +100,9 @@ def compare_table(schema: Schema, source: str | Path) -> Comparison:
     present = [part for name, part in parts.items() if name in held]
     extra = tuple(name for name in held if name not in parts)
     absent = tuple((name, closest(name, extra)) for name in parts if name not in held)
+    separator = _separator(held)
     if not present:
-        return Comparison(0, absent, extra, ())
+        return Comparison(0, absent, extra, (), separator)
 
     def look(piece: Any) -> tuple[int, list[Tally]]:
         frame = as_frame(piece)
@@ -93,13 +114,25 @@ def compare_table(schema: Schema, source: str | Path) -> Comparison:
         rows += count
         tallies = [whole + piece for whole, piece in zip(tallies, found, strict=True)]
     findings = map(_finding, present, tallies)
-    return Comparison(rows, absent, extra, tuple(findings))
+    return Comparison(rows, absent, extra, tuple(findings), separator)
+
+
+def _separator(held: Sequence[str]) -> str | None:
+    """Return what may separate the fields of a table that seems to have one column."""
+    if len(held) != 1:
+        return None
+    return next((sign for sign in "|;,:\t" if sign in held[0]), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Counts of one column; ``strange`` counts every undeclared value by itself."""
+    """Counts of one column; ``strange`` counts every undeclared value by itself.
 
+    ``known`` are the values that are there, ``met`` the levels that occur.
+    """
+
+    known: int = 0
+    met: frozenset[Any] = frozenset()
     missing: int = 0
     unreadable: int = 0
     outside: int = 0
@@ -111,6 +144,8 @@ class Tally:
         if len(strange) > MOST_KEPT:
             strange = Counter(dict(strange.most_common(MOST_KEPT // 2)))
         return Tally(
+            self.known + other.known,
+            self.met | other.met,
             self.missing + other.missing,
             self.unreadable + other.unreadable,
             self.outside + other.outside,
@@ -140,7 +175,20 @@ def _finding(part: Part, tally: Tally) -> Finding:
             for value, rows in tally.strange.most_common(MOST_NAMED)
         ),
         bool(tally.unreadable) or (bool(tally.missing) and part.missing == "refuse"),
+        _unmatched(part, tally),
     )
+
+
+def _unmatched(part: Part, tally: Tally) -> tuple[str, ...]:
+    """Say what of a declaration matches no value: labels, all levels, or the range."""
+    if not tally.known:
+        return ()
+    if part.levels:
+        absent = tuple(str(level) for level in part.levels if level not in tally.met)
+        # one label that never occurs is a mistake, one of many levels is not
+        return absent if part.kind == Target.kind or not tally.met else ()
+    inside = tally.known - tally.unreadable - tally.outside
+    return () if inside or tally.unreadable else (RANGE,)
 
 
 def _tally(part: Part, values: pd.Series) -> Tally:
@@ -149,7 +197,10 @@ def _tally(part: Part, values: pd.Series) -> Tally:
     faults = part.faults(distinct)
     names, times = distinct[faults.undeclared].tolist(), rows[faults.undeclared].tolist()
     strange = Counter(dict(zip(names, times, strict=True)))
+    met = distinct[~np.asarray(faults.undeclared)].tolist() if part.levels else []
     return Tally(
+        int(rows.sum()),
+        frozenset(level for level in part.levels if level in met),
         int(values.isna().sum()),
         int(rows[faults.unreadable].sum()),
         int(rows[faults.outside].sum()),

@@ -24,6 +24,7 @@ import pandas as pd
 from pandas.api.types import infer_dtype
 from pandas.errors import DtypeWarning, ParserError, ParserWarning
 
+from confide._files import check_regular, too_large, unpacked_limit
 from confide._types import AnyArray
 from confide.data.schema.parse_values import (
     BEYOND_DOUBLES,
@@ -173,7 +174,8 @@ def read_header(path: Path) -> tuple[list[str], str]:
             raise InvalidData(
                 f"the first line of {path} must hold the column names, quoted rightly."
             ) from None
-    return max(splits, key=lambda split: len(split[0]))
+    names, separator = max(splits, key=lambda split: len(split[0]))
+    return [name.rstrip(" ") for name in names], separator
 
 
 def read_delimited(
@@ -227,11 +229,13 @@ class DelimitedText:
         """Look at the header line, and whether the quotes of the file are well formed."""
         names, separator = read_header(path)
         with translate_read_errors(path), _opened(path) as stream:
-            padded = check_quotes(stream, separator)
+            padded = check_quotes(_limited(stream, path), separator)
         settings: dict[str, Any] = {"sep": separator, "index_col": False}
         if schema is None:
             # All rows have one type: else a word makes text of the numbers near it alone.
             settings |= {"skipinitialspace": True, "low_memory": False}
+            if len({*names}) == len(names):
+                settings |= {"header": 0, "names": names}
             return cls(path, schema, tuple(names), tuple(numbers), settings)
         wanted = declared_columns(schema, names, target=target)
         numbers = [name for name in wanted if schema.parts[name].dtype is float]
@@ -326,7 +330,34 @@ class DelimitedText:
         return [name for name in self.numbers if name in wrong]
 
 
+def _limited(stream: IO[bytes], path: Path) -> IO[bytes]:
+    """Return a stream that ends in an error where a packed file grows beyond measure."""
+    if path.suffix.lower() not in PACKED:
+        return stream
+    return cast("IO[bytes]", _LimitedStream(stream, path, unpacked_limit(path)))
+
+
+@dataclass
+class _LimitedStream:
+    stream: IO[bytes]
+    path: Path
+    most: int
+    read_so_far: int = 0
+
+    def read(self, count: int) -> bytes:
+        piece = self.stream.read(count)
+        self.read_so_far += len(piece)
+        if self.read_so_far > self.most:
+            raise too_large(self.path, self.most)
+        return piece
+
+    def seek(self, place: int) -> None:
+        self.read_so_far = 0
+        self.stream.seek(place)
+
+
 def _opened(path: Path) -> Any:
+    check_regular(path, "table")
     return PACKED.get(path.suffix.lower(), open)(path, "rb")
 
 
@@ -406,6 +437,10 @@ def _denoted(column: pd.Series, levels: frozenset[Any]) -> pd.Series:
     by_number = {float(level): level for level in levels if not isinstance(level, str)}
 
     def meaning(text: str) -> Any:
+        if text in levels:
+            return text
+        # blanks at the end of a field mean as little as those at its beginning
+        text = text.rstrip(" ")
         if text in levels:
             return text
         if text in MISSING:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from glob import glob, has_magic
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from confide.data.partitioned.dask_collections import is_dask
+from confide.data.partitioned.division import Division, divided
 from confide.data.partitioned.progress import PassCounter
 from confide.data.partitioned.stream import Source, ahead
 from confide.data.schema.arrow_columns import (
@@ -20,6 +21,7 @@ from confide.data.schema.arrow_columns import (
     with_codes,
 )
 from confide.data.schema.schema import Schema, check_columns, declared_columns
+from confide.data.tables.batches import BatchSource
 from confide.data.tables.delimited import (
     PACKED,
     read_delimited,
@@ -28,6 +30,7 @@ from confide.data.tables.delimited import (
     translate_read_errors,
     translate_read_errors_locked,
 )
+from confide.data.tables.parsed_text import ParsedText
 from confide.data.tables.read import arrow_dataset, is_parquet, local_path, read_table
 from confide.errors import ConfideError, InvalidData, InvalidParameter
 from confide.parallel.workers import one_blas_thread, threads_to_use
@@ -145,23 +148,39 @@ class RowGroup:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class TextFile:
-    """A file of delimited text; without a schema some of its columns hold numbers."""
+    """A file of delimited text; without a schema some of its columns hold numbers.
+
+    ``parsed`` keeps what was parsed for the next sweep.
+    """
 
     schema: Schema | None
     target: bool
     stamp: FileFingerprint
     numbers: tuple[str, ...] = ()
+    parsed: ParsedText | None = None
 
     def read(self) -> Iterator[Any]:
         """Yield data frames."""
         self.stamp.check()
-        yield from read_pieces(
+        pieces = read_pieces(
             self.stamp.path,
             self.schema,
             target=self.target,
             rows=TEXT_ROWS,
             numbers=self.numbers,
         )
+        if self.parsed is not None:
+            pieces = self.parsed.pieces((self.stamp, self._types), pieces)
+        yield from pieces
+
+    @property
+    def _types(self) -> tuple[Any, ...]:
+        """What the meaning of the text depends on: columns, their types and levels."""
+        if self.schema is None:
+            return self.numbers
+        declared = self.schema.parts.items()
+        kinds = tuple((name, part.dtype, *part.levels) for name, part in declared)
+        return self.target, *kinds
 
     def whole(self) -> Any:
         """Return one data frame: without a schema, a column must have one type in it."""
@@ -177,7 +196,7 @@ class FileTable:
 
     ``cluster`` is a Dask client whose workers read the files and hold their rows; None
     streams them through this process. ``numbers`` are the columns of text that hold
-    numbers where no schema says so.
+    numbers where no schema says so. Of a ``division`` some rows are read.
     """
 
     names: tuple[str, ...]
@@ -186,6 +205,14 @@ class FileTable:
     _dataset: Any
     _paths: tuple[Path, ...]
     numbers: tuple[str, ...] = ()
+    parsed: ParsedText | None = None
+    division: Division | None = None
+
+    def keep_parsed(self) -> "FileTable":
+        """Return the table for several sweeps: text that is read here is parsed once."""
+        if self._dataset is not None or self.cluster is not None:
+            return self
+        return replace(self, parsed=self.parsed or ParsedText())
 
     @property
     def width(self) -> int:
@@ -203,6 +230,11 @@ class FileTable:
 
         Text is read with all its columns where there is no schema.
         """
+        return divided(self._whole_parts(schema, target, only), self.division)
+
+    def _whole_parts(
+        self, schema: Schema | None, target: bool, only: str | Sequence[str] | None
+    ) -> tuple[Source, ...]:
         wanted = names = list(self.names)
         if only is not None:
             wanted = [only] if isinstance(only, str) else list(only)
@@ -212,7 +244,8 @@ class FileTable:
         if self._dataset is None:
             stamps = map(FileFingerprint.of, self._paths)
             numbers = () if schema is not None else self.numbers
-            return tuple(TextFile(schema, target, stamp, numbers) for stamp in stamps)
+            own = (numbers, self.parsed)
+            return tuple(TextFile(schema, target, stamp, *own) for stamp in stamps)
         coded = [] if schema is None else _text_categories(schema, self._dataset.schema)
         schema_read = coded_schema(self._dataset.schema, coded)
         return tuple(
@@ -271,7 +304,7 @@ def open_table(source: str | Path, *, cluster: Any = None) -> FileTable:
 def is_in_parts(source: Any) -> bool:
     """Whether a table is in parts, or better read so: many files, or a large one."""
     if not isinstance(source, str | Path):
-        return isinstance(source, FileTable) or is_dask(source)
+        return isinstance(source, FileTable | BatchSource) or is_dask(source)
     path = local_path(source)
     if path.is_file():
         return path.stat().st_size >= STREAM_THRESHOLD_BYTES

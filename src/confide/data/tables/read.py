@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from confide._files import MOST_IN_MEMORY, check_regular, size_limit, too_large
 from confide.data.schema.schema import Schema, declared_columns
 from confide.data.tables.delimited import (
     PACKED,
@@ -90,14 +91,20 @@ def is_parquet(path: Path) -> bool:
 def parquet_names(path: Path) -> list[str]:
     """Return the column names of a Parquet file from its schema, without a value."""
     arrow = _parquet()
+    check_regular(path, "table")
     with translate_read_errors_locked(path):
         return [str(name) for name in arrow.read_schema(path).names]
 
 
 def _read_parquet(path: Path, schema: Schema | None, *, target: bool) -> pd.DataFrame:
     arrow, names = _parquet(), parquet_names(path)
+    wanted = _wanted(names, schema, target=target)
+    most = size_limit(MOST_IN_MEMORY)
     with translate_read_errors_locked(path):
-        table = arrow.read_table(path, columns=_wanted(names, schema, target=target))
+        rows = arrow.read_metadata(path).num_rows
+        if 8 * rows * len(names if wanted is None else wanted) > most:
+            raise too_large(path, most)
+        table = arrow.read_table(path, columns=wanted)
         return _to_pandas(table)
 
 

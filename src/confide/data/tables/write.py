@@ -1,13 +1,14 @@
 """Write a table piece by piece; the file appears when all of it is written."""
 
-import os
+import io
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
 import pandas as pd
 
+from confide._files import ReservedFile
 from confide.data.tables.delimited import PACKED, PARQUET
 from confide.errors import InvalidParameter
 
@@ -19,24 +20,22 @@ Write: TypeAlias = Callable[[pd.DataFrame], None]
 @contextmanager
 def table_writer(out: Path) -> Iterator[Write]:
     """Yield what adds a piece to a CSV or Parquet file, which replaces an older one."""
-    if out.is_dir() or not (out.parent.is_dir() and os.access(out.parent, os.W_OK)):
-        raise InvalidParameter("out", "a file in a folder that can be written to", str(out))
-    unfinished = out.with_name(f".{out.name}.unfinished")
     kind = _parquet if out.suffix.lower() in PARQUET else _delimited
-    try:
-        with kind(unfinished, out.suffix.lower()) as write:
-            yield write
-        unfinished.replace(out)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    file = ReservedFile(out, name="out", replaces=True)
+    with file.stream() as stream, kind(stream, out.suffix.lower()) as write:
+        yield write
 
 
 @contextmanager
-def _delimited(path: Path, suffix: str) -> Iterator[Write]:
+def _delimited(target: IO[bytes], suffix: str) -> Iterator[Write]:
     separator = "\t" if suffix in (".tsv", ".tab") else ","
     started = False
-    packer = PACKED.get(suffix, open)
-    with packer(path, "wt", encoding="utf-8", newline="") as stream:
+    with ExitStack() as stack:
+        if suffix in PACKED:
+            target = stack.enter_context(PACKED[suffix](target, "wb"))
+        stream = io.TextIOWrapper(target, encoding="utf-8", newline="")
+        stack.callback(stream.detach)
+        stack.callback(stream.flush)
 
         def write(piece: pd.DataFrame) -> None:
             nonlocal started
@@ -47,7 +46,7 @@ def _delimited(path: Path, suffix: str) -> Iterator[Write]:
 
 
 @contextmanager
-def _parquet(path: Path, _suffix: str) -> Iterator[Write]:
+def _parquet(target: IO[bytes], suffix: str) -> Iterator[Write]:
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -55,7 +54,7 @@ def _parquet(path: Path, _suffix: str) -> Iterator[Write]:
         raise InvalidParameter(
             "out",
             "CSV, because Parquet needs pyarrow",
-            str(path.name),
+            suffix,
             "Install it by: pip install 'confide[parquet]'",
         ) from None
     waiting: list[Any] = []
@@ -65,7 +64,7 @@ def _parquet(path: Path, _suffix: str) -> Iterator[Write]:
         nonlocal writer
         group = pa.concat_tables(waiting)
         waiting.clear()
-        writer = writer or parquet.ParquetWriter(path, group.schema)
+        writer = writer or parquet.ParquetWriter(target, group.schema)
         writer.write_table(group)
 
     def write(piece: pd.DataFrame) -> None:

@@ -6,14 +6,16 @@ leaves no trace in a sum (docs/proofs/gradient-mechanisms.md#batch-sums).
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from confide._types import AnyArray, Array
 from confide.data.matrix.dense import Dense, truncate
+from confide.data.partitioned.rows import PartitionedRows
 from confide.data.rows.in_memory import Block, InMemoryRows, Rows
 from confide.mechanisms.gradient.clipped_gradient import caps, coefficient_shape, cut_slopes
 from confide.objectives import Loss, Objective
@@ -27,6 +29,8 @@ ROWS_AT_ONCE = 1024
 CARRIED_BITS = 30
 MOST_BYTES = 2**28
 MAX_DENSE_COLUMNS = 1024
+MOST_FETCHED, MOST_ROWS_FETCHED = 256, 2**16
+"""So many batches, and about so many rows, come from workers at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,20 +128,65 @@ def _sums_of_copies(exact: ExactSum, rows: InMemoryRows, usual: int) -> BatchSum
 
 
 def _sums_in_place(exact: ExactSum, rows: Rows) -> BatchSum:
+    return lambda theta, places: _sum(exact, theta, rows.take(places))
+
+
+def _sum(exact: ExactSum, theta: Array, rows: Rows) -> Array:
+    """Return Σ∇φ over all of some rows."""
     shape = coefficient_shape(rows)
+    point = theta.reshape(shape)
 
-    def batch_sum(theta: Array, places: AnyArray) -> Array:
-        point = theta.reshape(shape)
+    def part(block: Block) -> tuple[Any, ...]:
+        cap = exact.caps(block.lengths(), shape)
+        seen, cut = exact.cut(block)
+        return exact.carried(cut, exact.slopes(seen, point, cap))
 
-        def part(block: Block) -> tuple[Any, ...]:
-            cap = exact.caps(block.lengths(), shape)
-            seen, cut = exact.cut(block)
-            return exact.carried(cut, exact.slopes(seen, point, cap))
+    high, low = rows.sum(part)
+    return np.asarray(high + low).ravel()
 
-        high, low = rows.take(places).sum(part)
-        return np.asarray(high + low).ravel()
 
-    return batch_sum
+def sums_of_batches(
+    objective: Objective,
+    clip: float,
+    rows: Rows,
+    places: Iterator[AnyArray],
+    steps: int,
+    *,
+    usual: int,
+) -> Callable[[Array], Array]:
+    """Return Σ∇φ over one batch after the other: not private.
+
+    ``places`` yields where the rows of ``steps`` batches stand, as a rule ``usual`` many.
+    Rows that workers hold come here for many batches at once: a step would wait longer for
+    them than it computes.
+    """
+    groups = _groups(places, steps)
+    if isinstance(rows, PartitionedRows):
+        exact = ExactSum.of(objective, clip)
+        batches = chain.from_iterable(_fetched(rows, group) for group in groups)
+        return lambda theta: _sum(exact, theta, next(batches))
+    add_up = batch_sums(objective, clip, rows, usual)
+    following = chain.from_iterable(groups)
+    return lambda theta: add_up(theta, next(following))
+
+
+def _groups(places: Iterator[AnyArray], steps: int) -> Iterator[list[AnyArray]]:
+    """Yield the places of many batches at once: the same draws wherever the rows are."""
+    while steps > 0:
+        group: list[AnyArray] = []
+        size = 0
+        while len(group) < min(steps, MOST_FETCHED) and size < MOST_ROWS_FETCHED:
+            group.append(next(places).copy())
+            size += len(group[-1])
+        yield group
+        steps -= len(group)
+
+
+def _fetched(rows: PartitionedRows, group: Sequence[AnyArray]) -> Iterator[InMemoryRows]:
+    """Yield the rows of every batch from one look at the workers."""
+    wanted = np.unique(np.concatenate(group))
+    held = rows.gather(wanted)
+    return (held.take(np.searchsorted(wanted, own)) for own in group)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

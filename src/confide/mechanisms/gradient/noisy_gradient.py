@@ -11,7 +11,7 @@ import numpy as np
 
 from confide._types import AnyArray, Array
 from confide.data.rows.in_memory import Rows
-from confide.mechanisms.gradient.batch_sums import batch_sums
+from confide.mechanisms.gradient.batch_sums import sums_of_batches
 from confide.mechanisms.gradient.calibration import GradientCalibration
 from confide.mechanisms.gradient.clipped_gradient import Gradient, clipped_gradient
 from confide.noise import Entropy, fixed_size_subsets, poisson_subsets
@@ -69,12 +69,13 @@ def _subsampled(
         subsets = fixed_size_subsets(rows.count, size, entropy)
     else:
         subsets = poisson_subsets(rows.count, rate, entropy)
-    batch_sum = batch_sums(calibration.objective, calibration.clip, rows, size + 1)
+    objective, clip, steps = calibration.objective, calibration.clip, calibration.steps
+    batch_sum = sums_of_batches(objective, clip, rows, subsets, steps, usual=size + 1)
     upscale = float(1 / rate)
 
     def gradient(theta: Array) -> Array:
         share = calibration.noise_share(theta[None, :])
-        total = next(noise).add(batch_sum(theta, next(subsets)) / share)
+        total = next(noise).add(batch_sum(theta) / share)
         total *= share * upscale
         return total
 

@@ -108,6 +108,10 @@ class _Task:
         )
 
 
+MOST_COEFFICIENTS = 4096
+"""Beyond these a fit would end for want of memory, after it was paid for."""
+
+
 def check_intervals(mechanism: Mechanism, objective: Objective) -> IntervalMechanism:
     """Return a mechanism that has intervals; refuse others, and objectives without."""
     if not isinstance(mechanism, IntervalMechanism):
@@ -115,6 +119,14 @@ def check_intervals(mechanism: Mechanism, objective: Objective) -> IntervalMecha
             "mechanism", "'objective' or 'output' for intervals", mechanism.name
         )
     check_needs("Intervals", INTERVAL_NEEDS, objective)
+    if objective.dimension > MOST_COEFFICIENTS:
+        raise InvalidParameter(
+            "intervals",
+            f"asked for at most {MOST_COEFFICIENTS:,} coefficients: they take a matrix of "
+            "all pairs",
+            f"{objective.dimension:,} coefficients",
+            "Fit without intervals, or with fewer columns and levels.",
+        )
     return mechanism
 
 

@@ -100,13 +100,55 @@ def plain_law(
     spread, chance = law.mixture
     doubtful = wide @ doubt @ wide / float(spread @ chance)
     along = (vectors.T @ shift) ** 2 @ strong
+    smooth = _smooth_scatter(scatter, moments.scatter_deviation, vectors, strong)
     return PlainLaw(
         shift,
         replace(law, privacy=law.privacy + doubtful),
         vectors[:, values < floor],
         absent,
         math.sqrt(along / _total_curvature(objective, moments)),
+        wide @ smooth @ wide,
+        _dispersion(objective, smooth, np.asarray((vectors * strong) @ vectors.T)),
     )
+
+
+def _smooth_scatter(
+    scatter: Array, deviation: float, vectors: Array, curvature: Array
+) -> Array:
+    """Return the scatter of gradients, drawn towards a multiple of the curvature.
+
+    In coordinates in which the curvature (``curvature`` along ``vectors``) is 1, entries
+    whose noise is large beside that multiple, the ratio of the traces, are moved to it
+    or to 0. No direction has less than a quarter of it.
+    """
+    root = np.sqrt(curvature)
+    inner = vectors.T @ scatter @ vectors
+    least = deviation * math.sqrt(len(root))
+    ratio = max(float(np.trace(inner)), least) / float(np.sum(curvature))
+    if ratio <= 0:
+        return np.zeros_like(scatter)
+    scale = np.outer(root, root)
+    kept = ratio**2 / (ratio**2 + (deviation / scale) ** 2)
+    drawn = kept * inner / scale + (1 - kept) * ratio * np.eye(len(root))
+    half = vectors * root
+    return np.asarray(half @ floored(drawn, ratio / 4) @ half.T)
+
+
+def _dispersion(objective: Objective, scatter: Array, curvature: Array) -> float:
+    """Return about the mean of squared slopes over the mean of curvatures.
+
+    Records have weights v = X/‖x‖, and the traces have weights 1 and 1/v, the entries of
+    the constant column v² and v. Where logarithms of v spread normally, these four
+    tell the ratio without weights.
+    """
+    whole = float(np.trace(scatter)) / float(np.trace(curvature))
+    if not objective.weighted or not objective.height:
+        return whole
+    constant = max(float(curvature[-1, -1]), 1e-300)
+    own = float(scatter[-1, -1]) / constant
+    inverse = float(np.trace(curvature)) / constant
+    inverse *= (objective.height / objective.row_norm) ** 2
+    return whole**0.75 * own**0.25 * math.sqrt(inverse)
 
 
 def _total_curvature(objective: Objective, moments: Moments) -> float:

@@ -13,7 +13,9 @@ from confide.accounting import Event
 from confide.data.matrix.sums import MAX_ROWS
 from confide.data.rows.in_memory import Block, Rows, sum_in_pieces
 from confide.mechanisms.base import (
+    CASE_WEIGHTS,
     CURVED_LOSS,
+    OFFSETS,
     SEVERAL_SCORES,
     SMOOTH_PENALTY,
     WEIGHTED_RECORDS,
@@ -61,6 +63,8 @@ SCORES_SLACK = 4e-3
 INTERVAL_NEEDS: tuple[Need, ...] = (
     CURVED_LOSS,
     SMOOTH_PENALTY,
+    CASE_WEIGHTS,
+    OFFSETS,
     WEIGHTED_RECORDS,
     SEVERAL_SCORES,
 )
@@ -204,8 +208,9 @@ def _sums_of_scores(loss: Multinomial, rows: Rows, theta: Array) -> tuple[Array,
     def part(block: Block) -> tuple[Any, ...]:
         margin = block.margin(point, row_independent=True)
         slope, chances = loss.slope_and_chances(margin, block.target)
-        own = slope @ sum_zero_basis(loss.classes).T
-        curvatures = [chances[:, j] * chances[:, k] for j, k in pairs]
+        own = block.weigh(slope @ sum_zero_basis(loss.classes).T)
+        counted = block.weigh(chances)
+        curvatures = [counted[:, j] * chances[:, k] for j, k in pairs]
         apart = [-own[:, j] * own[:, k] for j, k in pairs]
         weights = (
             *curvatures,
@@ -313,7 +318,7 @@ def largest_sums(objective: Objective, length: float) -> tuple[float, float]:
 
 def steepest_slope(objective: Objective, length: float) -> float:
     """Return the largest slope at coefficients of this length."""
-    margin = objective.reach * length
+    margin = objective.margin_size(length)
     return objective.loss.steepest_slope(bounds_at(objective, length), margin)
 
 
@@ -336,7 +341,9 @@ def effective_length(
     swing = rest * float(np.linalg.norm(slopes))
     if heights is not None:
         swing = min(swing, float(heights @ np.abs(slopes)))
-    margin = objective.loss.margin_reach(level - swing, level + swing)
+    most = objective.offset_bound
+    lowest, highest = level - swing - most, level + swing + most
+    margin = max(0.0, objective.loss.margin_reach(lowest, highest) - most)
     return min(whole, margin / objective.reach * (1 + 1e-12))
 
 

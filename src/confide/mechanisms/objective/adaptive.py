@@ -27,7 +27,9 @@ from confide.accounting import (
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter, NoiseChanged
 from confide.mechanisms.base import (
+    CASE_WEIGHTS,
     MECHANISMS,
+    OFFSETS,
     SEVERAL_SCORES,
     Calibration,
     Need,
@@ -323,7 +325,11 @@ class AdaptiveObjectivePerturbation:
 
     name: ClassVar[str] = "adaptive"
     needs: ClassVar[tuple[Need, ...]] = (
-        *(need for need in ObjectivePerturbation.needs if need is not SEVERAL_SCORES),
+        *(
+            need
+            for need in ObjectivePerturbation.needs
+            if need not in (SEVERAL_SCORES, CASE_WEIGHTS, OFFSETS)
+        ),
         ADAPTIVE_PENALTY,
         L1_PROX,
     )

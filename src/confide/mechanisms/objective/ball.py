@@ -31,8 +31,13 @@ HALF = 0.5
 
 
 def has_ball_bound(objective: Objective) -> bool:
-    """Whether coefficients of a logistic loss are confined to a ball."""
-    return is_logistic(objective.loss) and math.isfinite(objective.public.coef_norm)
+    """Whether coefficients of a logistic loss are confined to a ball.
+
+    The theorem is about margins without offsets, and records without weights of their own.
+    """
+    plain = not objective.case_weights and not objective.offset_bound
+    confined = is_logistic(objective.loss) and math.isfinite(objective.public.coef_norm)
+    return plain and confined
 
 
 def smallest_ball_scale(

@@ -27,6 +27,7 @@ from confide.accounting import (
     copies_delta,
     event_of,
     gaussian_shift,
+    grown_delta,
     rho_of_curve,
     sharp_renyi,
     smallest_spherical,
@@ -252,7 +253,7 @@ def spherical_profile(
 
     def replaced(epsilon: float) -> float:
         half = round_down(epsilon / 2)
-        return round_up(present(half) + math.exp(half) * absent(half))
+        return round_up(present(half) + grown_delta(absent(half), half))
 
     if neighbours is Neighbours.REPLACE_ONE:
         return replaced
@@ -400,7 +401,7 @@ def profile(
 
     def chained(part: float, epsilon: float) -> float:
         rest = absent.delta(round_down(epsilon - part))
-        return round_up(present.delta(part) + math.exp(part) * rest)
+        return round_up(present.delta(part) + grown_delta(rest, part))
 
     return replaced
 
@@ -441,8 +442,11 @@ def _tilted_renyi(objective: Objective, sigma: float) -> tuple[Array, Array]:
     points = log_det(objective)
     steep, heights = points.slopes.reshape(2, -1)[1], points.heights.reshape(2, -1)
     square = (steep * objective.row_norm / sigma) ** 2 / 2
-    ratio, above = np.expm1(heights.max(axis=0)), ORDERS - 1
-    present = ORDERS * float(np.max(square + ratio**2 / 2))
+    above = ORDERS - 1
+    with np.errstate(over="ignore"):
+        ratio = np.expm1(heights.max(axis=0))
+        bend = ratio**2 / 2
+    present = ORDERS * float(np.max(square + bend))
     absent = np.full(len(ORDERS), np.inf)
     near = above * ratio.max() * (1 + MARGIN) < 1
     x = above[near, None]
@@ -481,9 +485,10 @@ def too_little_ridge(objective: Objective, epsilon: float) -> InvalidParameter:
     """Say that l2 is too small for the budget and name one that works."""
     smallest = _least_ridge(objective, epsilon)
     got, comfortable = objective.strong_convexity, 4 * objective.smoothness / epsilon
+    must = f"greater than {smallest:.6g}" if got <= smallest else "larger"
     return InvalidParameter(
         "l2",
-        f"greater than {max(smallest, got):.6g} for this budget and loss",
+        f"{must} for this budget and loss",
         got,
         f"Leave it at 'auto', or try {max(comfortable, 4 * got):.3g}.",
     )

@@ -2,7 +2,7 @@
 
 The gradient of a record, (p − e_y)xᵀ, has no fixed direction, so that nothing of the
 binary rules carries over. docs/proofs/multinomial.md proves every formula here, with
-m = √2·X/σ for the shift of a record and λ = X²/Λ for its log-determinant.
+m = √2·X/σ for the shift of a record and λ = XX̄/Λ for its log-determinant.
 """
 
 import math
@@ -22,11 +22,14 @@ from confide.accounting import (
     PureEvent,
     ZcdpEvent,
     approx_delta,
+    grown_delta,
 )
 from confide.errors import InvalidParameter
+from confide.mechanisms.base import NoiseChoice
 from confide.mechanisms.objective.calibration import (
     CACHE_SIZE,
     Perturbation,
+    shortest,
     smallest_scale,
 )
 from confide.noise import Gaussian, SphericalLaplace
@@ -54,7 +57,7 @@ THEOREMS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """How far one record reaches: X with the slack of the basis, λ = X²/Λ, K."""
+    """How far one record reaches: X with the slack of the basis, λ = XX̄/Λ, K."""
 
     reach: float
     ratio: float
@@ -65,8 +68,11 @@ class Geometry:
         """Take the constants of an objective, rounded up."""
         loss = objective.loss
         assert isinstance(loss, Multinomial)  # noqa: S101
-        reach = round_up(objective.row_norm * ROOT_TWO / math.sqrt(2))
-        ratio = round_up(round_up(reach**2) / objective.strong_convexity)
+        reach, longest = (
+            round_up(length * ROOT_TWO / math.sqrt(2))
+            for length in (objective.row_norm, objective.reach)
+        )
+        ratio = round_up(round_up(reach * longest) / objective.strong_convexity)
         return cls(reach, ratio, loss.classes)
 
     def shift(self, sigma: float) -> float:
@@ -191,16 +197,31 @@ def _lags(others: int) -> tuple[tuple[float, ...], Array]:
 
 
 def perturbation(
-    objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
+    objective: Objective,
+    budget: Budget,
+    neighbours: Neighbours,
+    copies: int,
+    choice: NoiseChoice,
 ) -> Perturbation:
-    """Return noise for the linear term, and what it costs."""
+    """Return noise for the linear term, and what it costs.
+
+    (epsilon, delta) buys Gaussian noise, or what epsilon alone buys where that is shorter
+    and the ``choice`` allows it.
+    """
     if copies != 1:
         raise InvalidParameter("copies", "1 for the multinomial loss", copies)
     match budget:
         case Pure():
             return _pure(objective, budget, neighbours)
         case Approx():
-            return _approx(objective, budget, neighbours)
+            found = _approx(objective, budget, neighbours)
+            rate = Geometry.of(objective).pure_rate(
+                float(budget.epsilon), neighbours.shifts
+            )
+            if choice == "gaussian" or rate <= 0:
+                return found
+            alone = _pure(objective, Pure(budget.epsilon), neighbours)
+            return shortest((found, alone), objective.dimension)
         case Zcdp():
             return _zcdp(objective, budget, neighbours)
 
@@ -255,16 +276,16 @@ def comfortable_ridge(
     objective: Objective, budget: Budget, neighbours: Neighbours
 ) -> float:
     """Return a ridge at which the log-determinant part costs little or nothing."""
-    unit, shifts = objective.row_norm, neighbours.shifts
+    shifts = neighbours.shifts
     match budget:
         case Pure(epsilon=epsilon):
-            return 4 * shifts * unit**2 / float(epsilon) * (1 + 1e-9)
+            return 4 * shifts * objective.row_square / float(epsilon) * (1 + 1e-9)
         case Approx(epsilon=epsilon, delta=delta):
             shift = gaussian_mu(epsilon, delta)
         case Zcdp(rho=rho):
             shift = math.sqrt(2 * rho)
     noise = shifts * objective.lipschitz / shift
-    return RIDGE_PER_NOISE[type(budget)] * unit * noise
+    return RIDGE_PER_NOISE[type(budget)] * objective.reach * noise
 
 
 def profile(
@@ -286,7 +307,7 @@ def profile(
 
     def chained(part: float, epsilon: float) -> float:
         rest = without(round_down(epsilon - part))
-        return round_up(with_record(part) + math.exp(part) * rest)
+        return round_up(with_record(part) + grown_delta(rest, part))
 
     if neighbours is Neighbours.ADD_REMOVE:
         return lambda epsilon: max(with_record(epsilon), without(epsilon))
@@ -301,7 +322,7 @@ PARTS = tuple(0.3 + 0.025 * i for i in range(21))
 
 def too_little_ridge(objective: Objective, epsilon: float) -> InvalidParameter:
     """Say that l2 is too small for the budget and name one that works."""
-    unit, got = objective.row_norm**2 / epsilon, objective.strong_convexity
+    unit, got = objective.row_square / epsilon, objective.strong_convexity
     return InvalidParameter(
         "l2",
         f"greater than about {max(2 * unit, got):.3g} for this budget and the multinomial "

@@ -24,9 +24,11 @@ from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter, NoiseChanged
 from confide.mechanisms.base import (
     BOUNDED_SLOPE,
+    CASE_WEIGHTS,
     CONVEX_PENALTY,
     EXACT_PROX,
     MECHANISMS,
+    OFFSETS,
     ONE_RESPONSE,
     SEVERAL_SCORES,
     SMOOTH_LOSS,
@@ -34,20 +36,19 @@ from confide.mechanisms.base import (
     Calibration,
     Need,
     NoiseChoice,
-    certain_tolerance,
     check_needs,
     check_noise_choice,
     checked_copies,
     gaussian_shift_of,
     make_release,
     publish,
-    solver_tolerance,
 )
 from confide.mechanisms.objective import calibration as calibration_rules
 from confide.mechanisms.objective import multinomial
 from confide.mechanisms.objective.calibration import Perturbation
 from confide.mechanisms.objective.published_noise import published_noise
 from confide.mechanisms.release import Release
+from confide.mechanisms.tolerance import certain_tolerance, solver_tolerance
 from confide.noise import Entropy, Gaussian, Noise, SphericalLaplace
 from confide.noise.lattice import FARTHEST, approximate
 from confide.objectives import Objective, check_guess, is_logistic, is_multinomial
@@ -104,6 +105,8 @@ class ObjectivePerturbation:
         CONVEX_PENALTY,
         EXACT_PROX,
         ONE_RESPONSE,
+        CASE_WEIGHTS,
+        OFFSETS,
         WEIGHTED_RECORDS,
         SEVERAL_SCORES,
     )
@@ -214,7 +217,9 @@ class ObjectivePerturbation:
     ) -> Perturbation:
         if is_multinomial(objective.loss):
             self._check_multinomial()
-            return multinomial.perturbation(objective, budget, neighbours, copies)
+            return multinomial.perturbation(
+                objective, budget, neighbours, copies, self.noise
+            )
         if self.analysis == "kst":
             return self._kst(objective, budget, neighbours, copies)
         coupled = self.analysis == "coupled"

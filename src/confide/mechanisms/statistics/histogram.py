@@ -83,6 +83,9 @@ class ProjectedHistogram:
 
         ``height`` is that of the intercept's column, 0 without one.
         """
+        if schema.terms:
+            must = "absent: a histogram has cells of columns"
+            raise InvalidParameter("terms of the schema", must, list(schema.terms))
         blocks: list[Centres] = []
         start = 0
         for column in schema.columns:

@@ -28,7 +28,6 @@ NAMES = {
 
 
 def _cells(loss: str, datasets: Sequence[str], quick: bool) -> list[Cell]:
-    folds, repeats = (1, 1) if quick else (FOLDS, REPEATS)
     return [
         {
             "loss": loss,
@@ -36,10 +35,10 @@ def _cells(loss: str, datasets: Sequence[str], quick: bool) -> list[Cell]:
             "weight": weight,
             "epsilon": epsilon,
             "fold": fold,
-            "repeats": repeats,
+            "repeats": REPEATS,
         }
         for dataset in datasets
-        for fold in range(folds)
+        for fold in range(1 if quick else FOLDS)
         for weight in WEIGHTS[:: 2 if quick and len(datasets) > 1 else 1]
         for epsilon in EPSILONS[:: 3 if quick else 1]
     ]
@@ -136,5 +135,8 @@ for _number, (_loss, _datasets, _values, _title) in _WHAT.items():
             table=partial(_table, _values),
             figure=partial(_figure, _values, _title),
             datasets=_datasets if _datasets == REAL else (),
+            version=2,
+            grid=f"admm-{_loss.lower()}" if _datasets == REAL else "admm-simulated",
+            repetition=("fold",),
         )
     )

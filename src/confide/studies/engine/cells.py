@@ -25,8 +25,8 @@ class CellTask:
     key
         The same as text in which their order does not matter.
     seed
-        Follows from the study, its version, the kind of run and the key, so it is the
-        same whatever else is computed, in whatever order and on however many processes.
+        Follows from the grid, its version and the key, so it is the same whatever else is
+        computed, in whatever order and on however many processes.
     """
 
     cell: Cell
@@ -35,8 +35,20 @@ class CellTask:
 
 
 def cell_tasks(study: Study, quick: bool) -> tuple[CellTask, ...]:
-    """Return the grid of a study, checked."""
-    tasks = tuple(_task(study, quick, cell) for cell in study.cells(quick))
+    """Return the cells of a study, checked; those of a quick look are some of all."""
+    tasks = _tasks(study, study.cells(quick))
+    if quick:
+        whole = {task.key for task in _tasks(study, study.cells(False))}
+        for task in tasks:
+            if task.key not in whole:
+                raise InvalidParameter(
+                    "cells", "for a quick look, some cells of the whole", dict(task.cell)
+                )
+    return tasks
+
+
+def _tasks(study: Study, cells: Sequence[Cell]) -> tuple[CellTask, ...]:
+    tasks = tuple(_task(study, cell) for cell in cells)
     if not tasks:
         raise InvalidParameter("cells", "at least one cell", 0)
     seen: set[str] = set()
@@ -67,13 +79,13 @@ def rows_from_text(cell: Cell, text: str) -> list[dict[str, Scalar | None]]:
     return [{**cell, **row} for row in json.loads(text)]
 
 
-def _task(study: Study, quick: bool, given: Cell) -> CellTask:
+def _task(study: Study, given: Cell) -> CellTask:
     cell = _plain(given, "a parameter of a cell")
     for name, value in cell.items():
         if value is None or (isinstance(value, float) and not np.isfinite(value)):
             raise InvalidParameter(f"{name} of a cell", "a finite number or a text", value)
     key = json.dumps(cell, sort_keys=True)
-    named = json.dumps([study.name, study.version, quick, key]).encode()
+    named = json.dumps([study.grid_name, study.version, key]).encode()
     digest = hashlib.sha256(named).digest()[:SEED_BYTES]
     return CellTask(cell, key, int.from_bytes(digest) >> 1)
 

@@ -39,7 +39,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A cell is done: its rows as text, and how long they took."""
+    """A cell is done: its rows as text, and the processor time they took."""
 
     task: CellTask
     rows: str
@@ -154,9 +154,9 @@ def _exit_with(parent_end: "connection.Connection[Any, Any]") -> None:
 
 def compute(run: Callable[[Cell, int], list[Row]], task: CellTask) -> Finished | FailedCell:
     """Compute a cell; an error is a result like any other."""
-    start = time.perf_counter()
+    start = time.process_time()
     try:
         rows = rows_as_text(task.cell, run(task.cell, task.seed))
     except (Exception, SystemExit) as error:  # noqa: BLE001
         return FailedCell(task, f"{type(error).__name__}: {error}", traceback.format_exc())
-    return Finished(task, rows, time.perf_counter() - start)
+    return Finished(task, rows, time.process_time() - start)

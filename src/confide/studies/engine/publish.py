@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from confide import __version__
+from confide.errors import InvalidParameter
 from confide.studies.engine.outcome import Failure
 from confide.studies.engine.study import Study
 
@@ -120,8 +121,8 @@ def publish(
         table = rows
     stem = study.stem(quick)
     page, sheet = folder / f"{stem}.md", folder / f"{stem}.csv"
-    _write(page, _page(study, quick, table, failures).encode())
-    _write(sheet, flattened(table).to_csv(index=False).encode())
+    write_file(page, _page(study, quick, table, failures).encode())
+    write_file(sheet, flattened(table).to_csv(index=False).encode())
     files, notes = [page, sheet], []
     if study.figure is not None and importlib.util.find_spec("matplotlib") is None:
         notes.append(NO_MATPLOTLIB)
@@ -134,8 +135,20 @@ def publish(
             failures.append(_failure("the figure", error))
         else:
             files.append(folder / f"{stem}.png")
-            _write(files[-1], picture.getvalue())
+            write_file(files[-1], picture.getvalue())
     return Published(table, tuple(files), tuple(failures), tuple(notes))
+
+
+def draw_svg(study: Study, rows: pd.DataFrame) -> bytes:
+    """Draw the figure of a study; the same rows give the same bytes."""
+    import matplotlib as mpl
+
+    if study.figure is None:
+        raise InvalidParameter("study", "one with a figure", study.name)
+    picture = io.BytesIO()
+    with mpl.rc_context({"svg.hashsalt": study.name}):
+        study.figure(rows).savefig(picture, format="svg", metadata={"Date": None})
+    return picture.getvalue()
 
 
 def _failure(where: str, error: Exception) -> Failure:
@@ -158,8 +171,9 @@ def _page(study: Study, quick: bool, table: pd.DataFrame, missing: list[Failure]
     return "\n".join(parts)
 
 
-def _write(target: Path, content: bytes) -> None:
+def write_file(target: Path, content: bytes) -> Path:
     """Write a file that is seen whole or not at all, whenever the process ends."""
+    target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     partial = Path(name)
     try:
@@ -169,3 +183,4 @@ def _write(target: Path, content: bytes) -> None:
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
+    return target

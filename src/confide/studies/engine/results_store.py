@@ -13,31 +13,29 @@ FILE_NAME: Final = "results.db"
 LOCK_TIMEOUT_S: Final = 60.0
 """Seconds to wait for another runner that is writing to the same file."""
 
-_TABLE: Final = """CREATE TABLE IF NOT EXISTS confide_cells (
-    study TEXT NOT NULL, version INTEGER NOT NULL, library TEXT NOT NULL,
-    quick INTEGER NOT NULL, cell TEXT NOT NULL,
-    rows TEXT NOT NULL, seconds REAL NOT NULL,
-    PRIMARY KEY (study, version, library, quick, cell))"""
-_EDITION: Final = "study = ? AND version = ? AND library = ? AND quick = ?"
+_TABLE: Final = """CREATE TABLE IF NOT EXISTS confide_grids (
+    grid TEXT NOT NULL, version INTEGER NOT NULL, library TEXT NOT NULL,
+    cell TEXT NOT NULL, rows TEXT NOT NULL, seconds REAL NOT NULL,
+    PRIMARY KEY (grid, version, library, cell))"""
+_EDITION: Final = "grid = ? AND version = ? AND library = ?"
 
 
 @dataclass(frozen=True, slots=True)
 class Edition:
     """What results must have in common to stand in one table."""
 
-    study: str
+    grid: str
     version: int
     library: str
-    quick: bool
 
-    def values(self) -> tuple[str, int, str, int]:
+    def values(self) -> tuple[str, int, str]:
         """Return what the database is asked for."""
-        return self.study, self.version, self.library, int(self.quick)
+        return self.grid, self.version, self.library
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The rows of a finished cell, as text, and how long they took."""
+    """The rows of a finished cell, as text, and the processor time they took."""
 
     rows: str
     seconds: float
@@ -53,14 +51,14 @@ class Results:
     def add(self, key: str, stored: Stored) -> None:
         """Keep a cell; where another runner was first, its result stays."""
         self.connection.execute(
-            "INSERT OR IGNORE INTO confide_cells VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR IGNORE INTO confide_grids VALUES (?, ?, ?, ?, ?, ?)",
             (*self.edition.values(), key, stored.rows, stored.seconds),
         )
 
     def all(self) -> dict[str, Stored]:
         """Return every finished cell by its key."""
         found = self.connection.execute(
-            f"SELECT cell, rows, seconds FROM confide_cells WHERE {_EDITION}",  # noqa: S608
+            f"SELECT cell, rows, seconds FROM confide_grids WHERE {_EDITION}",  # noqa: S608
             self.edition.values(),
         )
         return {key: Stored(rows, seconds) for key, rows, seconds in found}

@@ -5,7 +5,7 @@ Before it starts its datasets must be there, and on workers confide itself.
 
 import os
 import pickle
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +32,7 @@ from confide.studies.engine.process_pool import (
 from confide.studies.engine.publish import publish
 from confide.studies.engine.results_store import Edition, Results, Stored, opened
 from confide.studies.engine.study import Study
+from confide.studies.engine.time_left import TimeLeft
 
 
 def check_datasets(study: Study) -> None:
@@ -102,6 +103,7 @@ def reproduce(
     jobs: int | None = None,
     cluster: Client | None = None,
     folder: Path | str = FOLDER,
+    seconds: Mapping[str, float] | None = None,
     progress: Watch | None = None,
 ) -> Reproduction:
     """Run a study, going on where an earlier run in the same folder stopped.
@@ -111,7 +113,7 @@ def reproduce(
     study
         What to run.
     quick
-        Take the small grid; its results are kept apart from those of the whole one.
+        Compute some cells alone; a whole run takes them over.
     jobs
         Number of processes, each with one thread; None takes one for every CPU. The
         results do not depend on it.
@@ -119,6 +121,8 @@ def reproduce(
         The client of a Dask cluster that computes instead of processes of our own.
     folder
         Where finished cells, tables and figures go.
+    seconds
+        Processor time that cells are expected to take, by their keys; for estimates.
     progress
         Called at the beginning and whenever a cell starts or ends.
 
@@ -134,14 +138,18 @@ def reproduce(
     tasks = cell_tasks(study, quick)
     place = Path(folder)
     watch = progress or _say_nothing
-    with opened(place, Edition(study.name, study.version, __version__, quick)) as results:
+    with opened(place, Edition(study.grid_name, study.version, __version__)) as results:
         stored = results.all()
         todo = [task for task in tasks if task.key not in stored]
         watch(Progress(len(tasks) - len(todo), len(tasks)))
         if todo:
             pool.check(study)
+        pace = TimeLeft(dict(seconds or {}), {task.key for task in todo}, pool.size)
+        for task in tasks:
+            if task.key in stored:
+                pace.note(task.key, stored[task.key].seconds)
         failures, notes = _compute(
-            study.run, todo, results, pool, watch=watch, total=len(tasks)
+            study.run, todo, results, pool, watch=watch, total=len(tasks), pace=pace
         )
         stored = results.all()
     rows = _frame(tasks, stored)
@@ -170,7 +178,7 @@ class _Pool:
 
 def _pool(jobs: int | None, cluster: Client | None) -> _Pool:
     if cluster is None:
-        size = _checked_jobs(jobs)
+        size = job_count(jobs)
         return _Pool(size, check_datasets, lambda run, tasks: run_all(run, tasks, size))
     if jobs is not None:
         raise InvalidParameter(
@@ -191,12 +199,12 @@ def _compute(
     *,
     watch: Watch,
     total: int,
+    pace: TimeLeft,
 ) -> tuple[list[Failure], list[str]]:
     """Compute cells and store each at once; return what failed and what to mention."""
     failures: list[Failure] = []
     notes: list[str] = []
     running: dict[str, str] = {}
-    seconds = [stored.seconds for stored in results.all().values()]
     done = total - len(todo)
     with closing(pool.run_all(run, todo)) as events:
         for event in events:
@@ -206,11 +214,12 @@ def _compute(
                     running[task.key] = in_words(task.cell)
                 case Finished(task, rows, duration):
                     results.add(task.key, Stored(rows, duration))
-                    seconds.append(duration)
+                    pace.note(task.key, duration)
                     del running[task.key]
                     done += 1
                 case FailedCell(task, error, trace):
                     failures.append(Failure(in_words(task.cell), error, trace))
+                    pace.open_keys.discard(task.key)
                     running.pop(task.key, None)
                     done += 1
                 case Lost(tasks):
@@ -220,15 +229,8 @@ def _compute(
                         running.pop(task.key, None)
                 case _:
                     assert_never(event)
-            left = _time_left(seconds, total - done, pool.size)
-            watch(Progress(done, total, tuple(running.values()), left, note))
+            watch(Progress(done, total, tuple(running.values()), pace.seconds(), note))
     return failures, notes
-
-
-def _time_left(seconds: list[float], cells: int, jobs: int) -> float | None:
-    if not seconds:
-        return None
-    return sum(seconds) / len(seconds) * cells / max(1, min(jobs, cells))
 
 
 def _lost(tasks: Iterable[CellTask]) -> str:
@@ -250,7 +252,8 @@ def _frame(tasks: Iterable[CellTask], stored: dict[str, Stored]) -> pd.DataFrame
     )
 
 
-def _checked_jobs(jobs: int | None) -> int:
+def job_count(jobs: int | None) -> int:
+    """Return how many processes are used: as many as asked for, or one for every CPU."""
     if jobs is None:
         bound = hasattr(os, "sched_getaffinity")
         return len(os.sched_getaffinity(0)) if bound else os.cpu_count() or 1

@@ -18,6 +18,8 @@ Row: TypeAlias = Mapping[str, Scalar | None]
 
 QUICK_SUFFIX: Final = "-quick"
 """Marks the files of a quick run."""
+COMMANDS: Final = ("all", "check")
+"""What `confide reproduce` takes in place of the name of a study."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,8 @@ class Study:
     source
         Paper and table or figure, in words.
     cells
-        Returns the grid; called with True for a quick look, with False for the whole.
+        Returns the grid; called with False for the whole, with True for a quick look: some
+        cells of the whole.
     run
         Computes one cell from its parameters and a seed, and nothing else. It runs in
         another process: a function at the top of a module.
@@ -45,6 +48,12 @@ class Study:
         Names in `confide.data.DATASETS`; looked for before anything is computed.
     version
         To be raised when ``run`` changes, so that stored results are not used again.
+    grid
+        The name under which cells are stored and committed; the study's own where none is
+        given. Studies that show the same cells name the same grid, with the same ``run``.
+    repetition
+        Those parameters of a cell that number repetitions of one setting, such as
+        ``("part",)``: how much results vary between them is the noise of the study.
     """
 
     name: str
@@ -56,15 +65,24 @@ class Study:
     figure: Callable[[pd.DataFrame], Any] | None = None
     datasets: tuple[str, ...] = ()
     version: int = 1
+    grid: str = ""
+    repetition: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        plain = re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", self.name)
-        if plain is None or self.name.endswith(QUICK_SUFFIX):
-            raise InvalidParameter(
-                "name",
-                f"words of a-z and 0-9 with hyphens between, not ending in {QUICK_SUFFIX}",
-                self.name,
-            )
+        for what, name in (("name", self.name), ("grid", self.grid_name)):
+            plain = re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name)
+            if plain is None or name.endswith(QUICK_SUFFIX) or name in COMMANDS:
+                raise InvalidParameter(
+                    what,
+                    f"words of a-z and 0-9 with hyphens between, not ending in "
+                    f"{QUICK_SUFFIX}, and none of {', '.join(COMMANDS)}",
+                    name,
+                )
+
+    @property
+    def grid_name(self) -> str:
+        """The name under which its cells are stored and committed."""
+        return self.grid or self.name
 
     def stem(self, quick: bool) -> str:
         """Return what the files of a run are called, without their endings."""
@@ -76,5 +94,17 @@ STUDIES: Final[Registry[Study]] = Registry("the study")
 
 
 def register(study: Study) -> Study:
-    """Enter a study under its name."""
+    """Enter a study under its name; those of one grid must compute it alike."""
+    for other in STUDIES.values():
+        alike = (other.run, other.version, other.repetition) == (
+            study.run,
+            study.version,
+            study.repetition,
+        )
+        if other.grid_name == study.grid_name and not alike:
+            raise InvalidParameter(
+                f"the grid of {study.name}",
+                f"another than that of {other.name}, or run, version and repetition alike",
+                study.grid_name,
+            )
     return STUDIES.register(study.name)(study)

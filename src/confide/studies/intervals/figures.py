@@ -4,12 +4,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from confide.studies.engine.study import Cell, Study, register
 from confide.studies.intervals.printed_values import PRINTED, Printed
-from confide.studies.intervals.tables import SOURCE, STAND_IN, grid
+from confide.studies.intervals.tables import BASE, GRID, PARTS, SOURCE, STAND_IN, grid
 from confide.studies.intervals.trial import trial
 
 _KDD, _ADULT, _BANK, _US, _BR = PRINTED
@@ -38,7 +37,8 @@ TITLES = {
     3: "objective against output perturbation under DP",
     4: "objective against output perturbation under zCDP",
 }
-DRAWS = 3
+VARIABILITY = 10_000
+"""Replicates whose estimates show how much they vary, as in the paper."""
 COLOURS = ("#b2182b", "#2166ac")
 LINES = {
     "published": {"ls": "-", "marker": "o", "label": "interval as published"},
@@ -47,50 +47,72 @@ LINES = {
 LABELS = {"rows": "records", "columns": "columns", "e1": "ε₁", "e2": "ε₂", "e3": "ε₃"}
 
 
-def _cells(number: int, quick: bool) -> list[Cell]:
-    privacies, methods, _ = FIGURES[number]
-    schemes = f"{privacies} {methods} published+tight"
-    sizes = {"replicates": 20, "variability": 100}
-    if not quick:
-        sizes = {"replicates": 1000, "variability": 10_000}
-    found: list[Cell] = []
-    for printed in dict.fromkeys((one.number, one.varied) for one, _ in PANELS):
-        panel = next(one for one, _ in PANELS if (one.number, one.varied) == printed)
-        settings = panel.settings
-        if quick:
-            settings = (settings[0], settings[-1])
-        cells = grid(panel, settings, 1 if quick else DRAWS, sizes)
-        found += [{**cell, "schemes": schemes, "varied": panel.varied} for cell in cells]
-    return found
+def _cells(quick: bool) -> list[Cell]:
+    """Return what intervals of all panels take, and how estimates vary by themselves.
+
+    The latter does not depend on what is spent on intervals.
+    """
+    found: dict[str, Cell] = {}
+    for panel, _ in PANELS:
+        settings = panel.settings[-1:] if quick else panel.settings
+        for cell in grid(panel, settings, 1 if quick else PARTS):
+            spent = {"e2": BASE["e2"], "e3": BASE["e3"], "replicates": 0}
+            alone = {**cell, **spent, "variability": VARIABILITY // PARTS}
+            found |= {repr(one): one for one in (cell, alone)}
+    return list(found.values())
 
 
 def _table(number: int, rows: pd.DataFrame) -> pd.DataFrame:
-    """Mean lengths over draws; of the first coefficient where columns vary."""
-    rows = _with_shown_lengths(rows)
-    keys = ["dataset", "rows", "varied", "setting", "loss", FIGURES[number][2], "variant"]
+    """Mean lengths; of the first coefficient where columns vary."""
+    keys = ["dataset", "varied", "setting", "loss", FIGURES[number][2], "variant"]
     shown = ["shown", "shown_deviation", "shown_variability"]
-    means = rows.groupby(keys)[shown].mean().reset_index()
+    parts = []
+    for printed, loss in PANELS:
+        here = _of_panel(rows, number, printed, loss).assign(varied=printed.varied)
+        parts.append(here.groupby(keys)[shown].mean().reset_index())
     names = dict(zip(shown, ("length", "deviation", "variability"), strict=True))
-    return means.rename(columns=names).round(5)
+    return pd.concat(parts, ignore_index=True).rename(columns=names).round(5)
+
+
+def _of_panel(rows: pd.DataFrame, number: int, printed: Printed, loss: str) -> pd.DataFrame:
+    """Return intervals and variability of a panel side by side.
+
+    Where columns vary only the first coefficient keeps its meaning.
+    """
+    privacies, methods, _ = FIGURES[number]
+    fixed = {"rows": printed.rows, **BASE}
+    del fixed[printed.varied]
+    here = rows[rows["dataset"].eq(printed.dataset) & rows["loss"].eq(loss)]
+    here = here[here["privacy"].isin(privacies.split("+"))]
+    here = here[here["method"].isin(methods.split("+"))]
+    keys = ["rows", "columns", "e1", "privacy", "method", "variant"]
+    found = here[here["replicates"].gt(0) & here[printed.varied].isin(printed.settings)]
+    for name, value in fixed.items():
+        found = found[found[name] == value]
+    varying = ["variability_length", "first_variability"]
+    alone = here[here["replicates"] == 0].groupby(keys)[varying].mean().reset_index()
+    found = found.drop(columns=varying, errors="ignore").merge(alone, on=keys, how="left")
+    prefix = "first_" if printed.varied == "columns" else ""
+    return found.assign(
+        setting=found[printed.varied],
+        shown=found[f"{prefix}length"],
+        shown_deviation=found[f"{prefix}deviation"],
+        shown_variability=found[varying[1 if prefix else 0]],
+    )
 
 
 def _figure(number: int, rows: pd.DataFrame) -> Any:
     from matplotlib.figure import Figure
 
-    rows = _with_shown_lengths(rows)
     compared = FIGURES[number][2]
     figure = Figure(figsize=(11, 10), layout="constrained")
     for axes, (printed, loss) in zip(figure.subplots(3, 3).flat, PANELS, strict=True):
-        here = rows[
-            (rows["dataset"] == printed.dataset)
-            & (rows["varied"] == printed.varied)
-            & (rows["loss"] == loss)
-        ]
-        if printed.varied != "rows":
-            here = here[here["rows"] == printed.rows]
+        here = _of_panel(rows, number, printed, loss)
         _panel(axes, here, compared)
         axes.set_title(f"{printed.dataset}, {loss}", fontsize="medium")
         axes.set_xlabel(LABELS[printed.varied])
+        if axes.get_subplotspec().is_first_col():
+            axes.set_ylabel("length")
         axes.set_ylim(bottom=0)
         axes.grid(visible=True, alpha=0.3)
     handles, labels = axes.get_legend_handles_labels()
@@ -129,29 +151,19 @@ def _panel(axes: Any, rows: pd.DataFrame, compared: str) -> None:
             )
 
 
-def _with_shown_lengths(rows: pd.DataFrame) -> pd.DataFrame:
-    """Where columns vary only the first coefficient keeps its meaning."""
-    first = rows["varied"] == "columns"
-    pairs = {
-        "shown": ("first_length", "length"),
-        "shown_deviation": ("first_deviation", "deviation"),
-        "shown_variability": ("first_variability", "variability_length"),
-    }
-    shown = {name: np.where(first, rows[a], rows[b]) for name, (a, b) in pairs.items()}
-    varied = [line[line["varied"]] for _, line in rows.iterrows()]
-    return rows.assign(**shown, setting=varied)
-
-
 for _number in FIGURES:
     register(
         Study(
             name=f"ci-figure{_number}",
             title=f"Length of 95 % intervals: {TITLES[_number]}",
             source=f"{SOURCE}, figure {_number}{STAND_IN}",
-            cells=partial(_cells, _number),
+            cells=_cells,
             run=trial,
             table=partial(_table, _number),
             figure=partial(_figure, _number),
             datasets=("kddcup99", "adult", "bank", "acs"),
+            version=3,
+            grid=GRID,
+            repetition=("part",),
         )
     )

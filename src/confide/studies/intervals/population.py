@@ -12,15 +12,20 @@ from functools import cached_property, lru_cache
 import numpy as np
 import pandas as pd
 
-from confide._types import Array
+from confide._types import AnyArray, Array
 from confide.data.datasets.catalogue import load
 from confide.errors import NotSolved
-from confide.noise import Generator
+from confide.noise import Generator, generator
 from confide.objectives import Objective
 
-TOLERANCE = 1e-9
+TOLERANCE = 1e-7
 """Largest gradient, relative to the ridge."""
-ITERATIONS = 50
+SECANT_STEPS = 12
+NEWTON_STEPS = 50
+BLOCK_VALUES = 2**16
+"""Values of a block of rows of all replicates: what a cache holds."""
+RARE = 0.125
+"""With fewer distinct rows in the table than this share, replicates are drawn by counts."""
 
 
 @dataclass(frozen=True)
@@ -58,43 +63,124 @@ class Population:
 
     def resample(self, count: int, rng: Generator) -> Array:
         """Draw so many replicates; a column of counts for each."""
-        chances = self.counts / self.rows
-        return rng.multinomial(self.rows, chances, size=count).T.astype(float)
+        distinct = len(self.counts)
+        if distinct < RARE * self.rows:
+            drawn = rng.multinomial(self.rows, self.counts / self.rows, size=count)
+            return np.ascontiguousarray(drawn.T, dtype=np.float64)
+        places = np.repeat(np.arange(distinct), self.counts.astype(int))
+        found = np.empty((distinct, count))
+        for k in range(count):
+            picked = places[rng.integers(self.rows, size=self.rows)]
+            found[:, k] = np.bincount(picked, minlength=distinct)
+        return found
+
+    def blocks(self, replicates: int) -> list[slice]:
+        """Cut the rows into blocks, so that all replicates of one fit into a cache."""
+        step = max(16, BLOCK_VALUES // max(1, replicates))
+        ends = range(0, len(self.counts), step)
+        return [slice(start, start + step) for start in ends]
 
     def grams(self, weights: Array) -> Array:
         """Return Σ wᵢxᵢxᵢᵀ for every column of weights."""
-        sums = (self.products.T @ weights).T
-        first, second = np.triu_indices(self.size)
-        stack = np.empty((len(sums), self.size, self.size))
-        stack[:, first, second] = sums
-        stack[:, second, first] = sums
-        return stack
+        return as_matrices(self.products.T @ weights, self.size)
 
 
 def minimisers(
     objective: Objective, population: Population, counts: Array, linear: Array, start: Array
 ) -> Array:
-    """Return the minimiser for every column of counts and of linear terms, as columns."""
+    """Return the minimiser for every column of counts and of linear terms, as columns.
+
+    From ``start``, near all of them, by secant steps of one gradient each, which begin
+    with the curvature of the whole population; by Newton's where these do not arrive.
+    """
+    theta, left = _secant_steps(objective, population, counts, linear, start)
+    if len(left):
+        theta[:, left] = _newton_steps(
+            objective, population, counts[:, left], linear[:, left], start
+        )
+    return theta
+
+
+def _secant_steps(
+    objective: Objective, population: Population, counts: Array, linear: Array, start: Array
+) -> tuple[Array, AnyArray]:
+    """Follow the method of Broyden, Fletcher, Goldfarb and Shanno; return who is left."""
+    loss, ridge = objective.loss, objective.ridge[:, None]
+    margin = population.features @ start
+    slope = loss.slope(margin, population.target)
+    curvature = loss.curvature_from_slope(slope, margin, population.target)
+    (hessian,) = population.grams((population.counts * curvature)[:, None])
+    whole = np.linalg.inv(hessian + np.diag(objective.ridge))
+    inverse = np.repeat(whole[None], counts.shape[1], axis=0)
+    before = (population.features * slope[:, None]).T @ counts
+    before += ridge * start[:, None] + linear
+    step = -(whole @ before)
+    theta = start[:, None] + step
+    left = np.arange(counts.shape[1])
+    for _ in range(SECANT_STEPS):
+        gradient = _gradients(objective, population, counts, theta, left)
+        gradient += ridge * theta[:, left] + linear[:, left]
+        far = np.linalg.norm(gradient, axis=0) > TOLERANCE * objective.strong_convexity
+        if not far.any():
+            return theta, left[:0]
+        left, gradient = left[far], gradient[:, far]
+        inverse = _updated(inverse[far], step[:, far].T, (gradient - before[:, far]).T)
+        step = -np.einsum("kij,jk->ik", inverse, gradient)
+        theta[:, left] += step
+        before = gradient
+    return theta, left
+
+
+def _gradients(
+    objective: Objective, population: Population, counts: Array, theta: Array, at: AnyArray
+) -> Array:
+    """Return the gradients of the loss, block by block."""
+    loss, here = objective.loss, theta[:, at]
+    total = np.zeros_like(here)
+    every = len(at) == counts.shape[1]
+    for part in population.blocks(len(at)):
+        features, target = population.features[part], population.target[part, None]
+        slope = loss.slope(features @ here, target)
+        slope *= counts[part] if every else counts[part][:, at]
+        total += features.T @ slope
+    return total
+
+
+def _updated(inverse: Array, step: Array, change: Array) -> Array:
+    """Return inverse curvatures that explain how the gradient changed with the step."""
+    along = np.einsum("ki,ki->k", step, change)
+    fit = along > 0
+    weight = np.where(fit, 1 / np.where(fit, along, 1.0), 0.0)
+    seen = np.einsum("kij,kj->ki", inverse, change)
+    size = weight + weight**2 * np.einsum("ki,ki->k", change, seen)
+    cross = weight[:, None, None] * step[:, :, None] * seen[:, None, :]
+    square = step[:, :, None] * step[:, None, :]
+    return np.asarray(
+        inverse - cross - cross.transpose(0, 2, 1) + size[:, None, None] * square
+    )
+
+
+def _newton_steps(
+    objective: Objective, population: Population, counts: Array, linear: Array, start: Array
+) -> Array:
     loss, ridge = objective.loss, objective.ridge[:, None]
     target = population.target[:, None]
     theta = np.repeat(start[:, None], counts.shape[1], axis=1)
-    open_ones = np.arange(counts.shape[1])
-    for _ in range(ITERATIONS):
-        here = theta[:, open_ones]
+    left = np.arange(counts.shape[1])
+    for _ in range(NEWTON_STEPS):
+        here = theta[:, left]
         margin = population.features @ here
         slope = loss.slope(margin, target)
-        gradient = population.features.T @ (counts[:, open_ones] * slope)
-        gradient += ridge * here + linear[:, open_ones]
+        gradient = population.features.T @ (counts[:, left] * slope)
+        gradient += ridge * here + linear[:, left]
         far = np.linalg.norm(gradient, axis=0) > TOLERANCE * objective.strong_convexity
         if not far.any():
             return theta
-        open_ones = open_ones[far]
+        left = left[far]
         curvature = loss.curvature_from_slope(slope[:, far], margin[:, far], target)
-        hessian = population.grams(counts[:, open_ones] * curvature) + np.diag(
-            objective.ridge
-        )
+        hessian = population.grams(counts[:, left] * curvature) + np.diag(objective.ridge)
         step = np.linalg.solve(hessian, gradient[:, far].T[:, :, None])[:, :, 0]
-        theta[:, open_ones] -= step.T
+        theta[:, left] -= step.T
     raise NotSolved("a replicate of the study was not solved")
 
 
@@ -102,11 +188,28 @@ def moment_sums(
     objective: Objective, population: Population, counts: Array, theta: Array
 ) -> tuple[Array, Array]:
     """Return curvature and scatter of every replicate at its own coefficients."""
-    loss, target = objective.loss, population.target[:, None]
-    margin = population.features @ theta
-    slope = loss.slope(margin, target)
-    curvature = loss.curvature_from_slope(slope, margin, target)
-    return population.grams(counts * curvature), population.grams(counts * slope**2)
+    loss, size = objective.loss, population.size
+    sums = np.zeros((2, size * (size + 1) // 2, counts.shape[1]))
+    for part in population.blocks(counts.shape[1]):
+        target, products = population.target[part, None], population.products[part]
+        margin = population.features[part] @ theta
+        slope = loss.slope(margin, target)
+        curvature = loss.curvature_from_slope(slope, margin, target)
+        curvature = curvature * counts[part]
+        slope **= 2
+        slope *= counts[part]
+        sums[0] += products.T @ curvature
+        sums[1] += products.T @ slope
+    return as_matrices(sums[0], size), as_matrices(sums[1], size)
+
+
+def as_matrices(sums: Array, size: int) -> Array:
+    """Return a symmetric matrix for every column of its upper entries."""
+    first, second = np.triu_indices(size)
+    stack = np.empty((sums.shape[1], size, size))
+    stack[:, first, second] = sums.T
+    stack[:, second, first] = sums.T
+    return stack
 
 
 NUMBERS_OF_ACS = ("AGEP", "SCHL", "WKHP", "JWMNP", "WKW")
@@ -116,8 +219,13 @@ CATEGORIES_OF_ACS = (
 )
 
 
-def draw_population(dataset: str, rows: int, columns: int, rng: Generator) -> Population:
-    """Draw records and columns of a dataset, and bound every record by 1."""
+@lru_cache(maxsize=2)
+def draw_population(dataset: str, rows: int, columns: int, draw: int) -> Population:
+    """Draw records and columns of a dataset, and bound every record by 1.
+
+    More records, or more columns, of the same draw have fewer of them among them.
+    """
+    rng = generator(draw)
     frame, target = _table(dataset)
     names = _attributes(dataset)
     chosen = [names[i] for i in rng.permutation(len(names))[:columns]]

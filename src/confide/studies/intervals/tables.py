@@ -12,53 +12,49 @@ from confide.studies.intervals.trial import trial
 
 SOURCE = "Wang, Kifer and Lee, Differentially private confidence intervals for ERM (2018)"
 STAND_IN = "; the American Community Survey 2018 stands in for the census extract"
-DRAWS = 20
-"""The paper does not name its columns: the mean over so many draws of them is shown."""
+REPLICATES, PARTS = 1000, 4
+"""Replicates of the paper, for one draw of columns, which it does not name; their parts."""
+GRID = "ci-coverage"
+BASE: Cell = {"columns": 10, "e1": 0.5, "e2": 0.25, "e3": 0.25}
 
 
-def grid(
-    printed: Printed, settings: Sequence[float], draws: int, sizes: dict[str, int]
-) -> list[Cell]:
-    """Return a cell for every value of what varies and every draw of columns.
-
-    ``sizes`` says how many replicates get intervals, and how many show variability.
-    """
-    base: dict[str, Any] = {
-        "dataset": printed.dataset,
-        "rows": printed.rows,
-        "columns": 10,
-        "e1": 0.5,
-        "e2": 0.25,
-        "e3": 0.25,
-        **sizes,
-        "schemes": "DP+zCDP obj+output published+tight",
-    }
+def grid(printed: Printed, settings: Sequence[float], parts: int) -> list[Cell]:
+    """Return cells for every value of what varies."""
     return [
-        {**base, printed.varied: setting, "draw": draw}
+        {
+            "dataset": printed.dataset,
+            "rows": printed.rows,
+            **BASE,
+            printed.varied: setting,
+            "variants": "published+tight",
+            "draw": 0,
+            "part": part,
+            "replicates": REPLICATES // PARTS,
+            "variability": 0,
+        }
         for setting in settings
-        for draw in range(draws)
+        for part in range(parts)
     ]
 
 
 def _cells(printed: Printed, quick: bool) -> list[Cell]:
     if quick:
-        ends = (printed.settings[0], printed.settings[-1])
-        return grid(printed, ends, 2, {"replicates": 50, "variability": 0})
-    sizes = {"replicates": 1000, "variability": 0}
-    return grid(printed, printed.settings, DRAWS, sizes)
+        return grid(printed, (printed.settings[0], printed.settings[-1]), 1)
+    return grid(printed, printed.settings, PARTS)
 
 
 def _table(printed: Printed, rows: pd.DataFrame) -> pd.DataFrame:
-    """Print the paper's coverage, ours as published, and ours tight, side by side."""
+    """Print the paper's coverage and ours, as published and tight."""
     keys = ["privacy", "method", "loss", printed.varied, "variant"]
     means = rows.groupby(keys)["coverage"].mean().to_dict()
     lines = []
     for key, coverage in printed.coverage.items():
         for setting, paper in zip(printed.settings, coverage, strict=True):
-            ours = [means.get((*key, setting, one)) for one in ("published", "tight")]
-            if None not in ours:
-                lines.append((*key, setting, paper, *ours))
-    return pd.DataFrame(lines, columns=[*keys[:-1], "paper", "published", "tight"]).round(4)
+            if (*key, setting, "published") in means:
+                ours, tight = (means[*key, setting, one] for one in ("published", "tight"))
+                lines.append((*key, setting, paper, ours, ours - paper, tight))
+    heads = ["paper", "published", "difference", "tight"]
+    return pd.DataFrame(lines, columns=[*keys[:-1], *heads]).round(4)
 
 
 def _register(printed: Printed) -> None:
@@ -72,6 +68,9 @@ def _register(printed: Printed) -> None:
             run=trial,
             table=partial(_table, printed),
             datasets=(printed.dataset,),
+            version=3,
+            grid=GRID,
+            repetition=("part",),
         )
     )
 
@@ -84,21 +83,22 @@ PLACES = (("adult", 30_162), ("bank", 45_211), ("kddcup99", 50_000), ("kddcup99"
 KEYS = ["dataset", "rows", "privacy", "method", "loss"]
 
 
+SUMMARY_DRAWS = 20
+
+
 def _summary_cells(quick: bool) -> list[Cell]:
-    base: dict[str, Any] = {
-        "columns": 10,
-        "e1": 0.5,
-        "e2": 0.25,
-        "e3": 0.25,
-        "replicates": 50 if quick else 300,
-        "variability": 0 if quick else 1000,
-        "schemes": "DP+zCDP obj+output published+tight+chosen+add-remove",
-    }
-    places = PLACES[:2] if quick else PLACES
     return [
-        {**base, "dataset": dataset, "rows": rows, "draw": draw}
-        for dataset, rows in places
-        for draw in range(2 if quick else DRAWS)
+        {
+            "dataset": dataset,
+            "rows": rows,
+            **BASE,
+            "variants": "published+tight+chosen+add-remove",
+            "draw": draw,
+            "replicates": 300,
+            "variability": 1000,
+        }
+        for dataset, rows in (PLACES[:2] if quick else PLACES)
+        for draw in range(2 if quick else SUMMARY_DRAWS)
     ]
 
 
@@ -149,5 +149,7 @@ register(
         run=trial,
         table=_summary_table,
         datasets=("adult", "bank", "kddcup99"),
+        version=3,
+        repetition=("draw",),
     )
 )

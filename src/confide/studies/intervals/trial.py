@@ -6,6 +6,7 @@ drawn with replacement are the samples. All schemes see the same replicates.
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import cast
 
 import numpy as np
 from scipy.special import ndtri
@@ -14,16 +15,12 @@ from confide._types import Array
 from confide.mechanisms import (
     IntervalCalibration,
     Intervals,
-    NoiseRecord,
     ObjectivePerturbation,
     OutputPerturbation,
     WithIntervals,
 )
 from confide.mechanisms.intervals.budget import Variant
-from confide.mechanisms.intervals.laws import published_uncertainty, uncertainty
-from confide.mechanisms.intervals.moments import Moments, add_noise
-from confide.mechanisms.release import Uncertainty, sampled_offsets
-from confide.noise import Entropy, Noise, generator
+from confide.noise import Entropy, Generator, Noise, RoundNoise, generator
 from confide.objectives import HuberizedHinge, Logistic, Loss, Objective
 from confide.privacy import Budget, Neighbours, Pure, Zcdp
 from confide.studies.engine.study import Cell, Row
@@ -33,10 +30,17 @@ from confide.studies.intervals.population import (
     minimisers,
     moment_sums,
 )
+from confide.studies.intervals.replicates import (
+    drawn_offsets,
+    half_lengths,
+    is_normal,
+    noisy_moments,
+    published_errors,
+    tight_errors,
+)
 
 RIDGE = 1e-3
 """c of the paper's mean objective; the ridge of the sum is 2cn."""
-SAMPLES = 10_000
 LEVEL = 0.95
 CELL_VALUES = 3_000_000
 LOSSES: dict[str, Loss] = {"LR": Logistic(), "SVM": HuberizedHinge(1.0)}
@@ -84,35 +88,38 @@ class Trial:
 
 
 def trial(cell: Cell, seed: int) -> list[Row]:
-    """Run all schemes of a cell on the same replicates."""
+    """Run all schemes of a cell on the same replicates.
+
+    ``replicates`` of them get intervals. How much estimates vary is seen in as many as
+    ``variability`` says; the population follows from ``draw``, not from the seed.
+    """
     rng, entropy = generator(seed), Entropy.seeded(seed)
     population = draw_population(
-        str(cell["dataset"]), int(cell["rows"]), int(cell["columns"]), rng
+        str(cell["dataset"]), int(cell["rows"]), int(cell["columns"]), int(cell["draw"])
     )
-    trials = [_calibrate(one, cell, population) for one in _wanted(cell)]
+    variants = str(cell["variants"]).split("+")
+    trials = [
+        _calibrate(one, cell, population) for one in SCHEMES if one.variant in variants
+    ]
     replicates = int(cell["replicates"])
     until = max(replicates, int(cell["variability"]))
-    batch = max(8, min(100, CELL_VALUES // len(population.counts)))
+    batch = max(8, min(200, CELL_VALUES // len(population.counts)))
     truths = {name: _truth(name, population) for name in LOSSES}
     for start in range(0, until, batch):
         counts = population.resample(min(batch, until - start), rng)
         watched = start < replicates
         for name in LOSSES:
             group = [one for one in trials if one.scheme.loss == name]
-            see(group, population, counts, truths[name], entropy, watched=watched)
-    return [_row(one, truths[one.scheme.loss], population) for one in trials]
-
-
-def _wanted(cell: Cell) -> list[Scheme]:
-    """Return the schemes that a cell asks for, such as "DP+zCDP obj published+tight"."""
-    privacies, methods, variants = (
-        words.split("+") for words in str(cell["schemes"]).split()
-    )
-    return [
-        one
-        for one in SCHEMES
-        if one.privacy in privacies and one.method in methods and one.variant in variants
-    ]
+            see(
+                group,
+                population,
+                counts,
+                truths[name],
+                entropy=entropy,
+                rng=rng,
+                watched=watched,
+            )
+    return [_row(one, cell, truths[one.scheme.loss], population) for one in trials]
 
 
 def _objective(name: str, population: Population) -> Objective:
@@ -158,8 +165,9 @@ def see(
     population: Population,
     counts: Array,
     truth: Array,
-    entropy: Entropy,
     *,
+    entropy: Entropy,
+    rng: Generator,
     watched: bool,
 ) -> None:
     """Solve each kind of noise once, and let every scheme that has it look."""
@@ -177,12 +185,12 @@ def see(
             if watched:
                 if sums is None or noise is None:
                     sums = moment_sums(objective, population, counts, theta)
-                _cover(one, theta, sums, truth, entropy)
+                _cover(one, theta, sums, truth, entropy=entropy, rng=rng)
 
 
 def _draw(noise: Noise, shape: tuple[int, int], entropy: Entropy) -> Array:
     size, count = shape
-    return np.column_stack([noise.draw(size, entropy) for _ in range(count)])
+    return cast("RoundNoise", noise).draw_many(count, size, entropy).T
 
 
 def _cover(
@@ -190,53 +198,56 @@ def _cover(
     estimates: Array,
     sums: tuple[Array, Array],
     truth: Array,
+    *,
     entropy: Entropy,
+    rng: Generator,
 ) -> None:
     """Make the intervals of every replicate and see whether they hold the truth."""
-    every = np.eye(len(truth))
+    objective = one.plan.main.objective
     added_to = "linear term" if one.on_term is not None else "coefficients"
     noise = one.plan.main.records(added_to)[0]
-    for theta, curvature, scatter in zip(estimates.T, *sums, strict=True):
-        moments = add_noise(one.plan.moments, theta, curvature, scatter, entropy)
-        law = _law(one, theta, noise, moments)
-        if one.scheme.variant == "published" and not law.is_normal:
-            low, high = sampled_offsets(law, every, LEVEL, SAMPLES)
-        else:
-            high = law.half_lengths(every, LEVEL)
-            low = -high
-        error = truth - theta
-        one.covered.append((low <= error) & (error <= high))
-        one.lengths.append(high - low)
-
-
-def _law(one: Trial, theta: Array, noise: NoiseRecord, moments: Moments) -> Uncertainty:
-    objective = one.plan.main.objective
+    moments = noisy_moments(one.plan.moments, estimates, sums, entropy)
     if one.scheme.variant == "published" and one.rows is not None:
-        return published_uncertainty(objective, theta, noise, moments, one.rows)
-    return uncertainty(objective, theta, noise, moments, one.rows)
+        errors = published_errors(objective, estimates, noise, moments, one.rows)
+    else:
+        errors = tight_errors(objective, estimates, noise, moments, one.rows)
+    if one.scheme.variant == "published" and not is_normal(noise.kind, len(truth)):
+        low, high = drawn_offsets(errors, noise.kind, LEVEL, rng)
+    else:
+        high = half_lengths(errors, noise.kind, LEVEL)
+        low = -high
+    gap = truth - estimates.T
+    one.covered.extend((low <= gap) & (gap <= high))
+    one.lengths.extend(high - low)
 
 
-def _row(one: Trial, truth: Array, population: Population) -> Row:
+def _row(one: Trial, cell: Cell, truth: Array, population: Population) -> Row:
     """Summarise: means over coefficients, and the first coefficient by itself."""
-    ends = np.quantile(np.hstack(one.estimates), [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=1)
-    variability = ends[1] - ends[0]
-    lengths = np.stack(one.lengths)
-    objective = one.plan.main.objective
-    plain = _without_privacy(objective, population, truth)
     scheme = one.scheme
+    found: dict[str, float] = {}
+    if one.lengths:
+        lengths = np.stack(one.lengths)
+        plain = _without_privacy(one.plan.main.objective, population, truth)
+        found |= {
+            "coverage": float(np.mean(one.covered)),
+            "length": float(lengths.mean()),
+            "deviation": float(lengths.mean(axis=1).std()),
+            "plain_length": float(plain.mean()),
+            "first_length": float(lengths[:, 0].mean()),
+            "first_deviation": float(lengths[:, 0].std()),
+        }
+    if cell["variability"]:
+        tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+        ends = np.quantile(np.hstack(one.estimates), tails, axis=1)
+        variability = ends[1] - ends[0]
+        found["variability_length"] = float(variability.mean())
+        found["first_variability"] = float(variability[0])
     return {
         "privacy": scheme.privacy,
         "method": scheme.method,
         "loss": scheme.loss,
         "variant": scheme.variant,
-        "coverage": float(np.mean(one.covered)),
-        "length": float(lengths.mean()),
-        "deviation": float(lengths.mean(axis=1).std()),
-        "variability_length": float(variability.mean()),
-        "plain_length": float(plain.mean()),
-        "first_length": float(lengths[:, 0].mean()),
-        "first_deviation": float(lengths[:, 0].std()),
-        "first_variability": float(variability[0]),
+        **found,
         "share": float(1 - one.plan.split[0]),
     }
 

@@ -25,6 +25,8 @@ COLUMNS = (5, 20)
 EPSILONS = (0.3, 1.0, 3.0)
 DELTA = "1e-6"
 BATCH = 20
+PARTS, REPLICATES = 4, 100
+"""Simulated populations of a setting, and replicates of each."""
 SIGNAL = 1.0
 """Spread of the log-odds over the rows."""
 COLOURS = ("#b2182b", "#2166ac", "#1b7837")
@@ -38,12 +40,14 @@ def _cells(quick: bool) -> list[Cell]:
             "columns": columns,
             "epsilon": epsilon,
             "kind": kind,
-            "replicates": 40 if quick else 400,
+            "part": part,
+            "replicates": REPLICATES,
         }
         for count in rows
         for columns in (COLUMNS[:1] if quick else COLUMNS)
         for epsilon in EPSILONS
         for kind in ("approx", "pure")
+        for part in range(1 if quick else PARTS)
     ]
 
 
@@ -63,7 +67,7 @@ def _run(cell: Cell, seed: int) -> list[Row]:
     free = _minimiser(plan.main.objective.with_l2(1e-3), population)
     for _ in range(int(cell["replicates"]) // BATCH):
         counts = population.resample(BATCH, rng)
-        see([one], population, counts, truth, entropy, watched=True)
+        see([one], population, counts, truth, entropy=entropy, rng=rng, watched=True)
     estimates = np.hstack(one.estimates).T
     half = np.stack(one.lengths) / 2
     return [
@@ -95,8 +99,15 @@ def _minimiser(objective: Objective, population: Population) -> Array:
     return minimisers(objective, population, counts, nothing, start)[:, 0]
 
 
+def _joined(rows: pd.DataFrame) -> pd.DataFrame:
+    """Average over the populations of every setting."""
+    keys = ["kind", "columns", "epsilon", "rows"]
+    return rows.groupby(keys, sort=False).mean(numeric_only=True).reset_index()
+
+
 def _table(rows: pd.DataFrame) -> pd.DataFrame:
     order = ["kind", "columns", "epsilon", "rows"]
+    rows = _joined(rows)
     shown = ["coverage", "coverage_without_ridge", "length", "share", "ridge"]
     return rows.sort_values(order, ignore_index=True)[[*order, *shown]].round(4)
 
@@ -104,6 +115,7 @@ def _table(rows: pd.DataFrame) -> pd.DataFrame:
 def _figure(rows: pd.DataFrame) -> Any:
     from matplotlib.figure import Figure
 
+    rows = _joined(rows)
     columns = sorted(rows["columns"].unique())
     figure = Figure(figsize=(10, 1 + 3.2 * len(columns)), layout="constrained")
     grid = figure.subplots(len(columns), 2, sharex=True, sharey=True, squeeze=False)
@@ -150,5 +162,7 @@ register(
         run=_run,
         table=_table,
         figure=_figure,
+        version=3,
+        repetition=("part",),
     )
 )

@@ -105,6 +105,8 @@ METHODS = ("gamma", "gaussian", "gaussian, least ridge")
 PURE, APPROX = Pure(1), Approx(1, "1e-6")
 COLOURS = ("#b2182b", "#2166ac", "#1b7837")
 KEYS = ["design", "rows", "columns"]
+PARTS, DRAWS = 5, 200
+"""Tables of a setting, and draws of noise for each."""
 
 
 def _cells(quick: bool) -> list[Cell]:
@@ -113,28 +115,26 @@ def _cells(quick: bool) -> list[Cell]:
             "design": design,
             "rows": rows,
             "columns": columns,
-            "tables": 2 if quick else 4,
-            "draws": 50 if quick else 250,
+            "part": part,
+            "draws": DRAWS,
         }
         for design in SPREADS
         for rows in (ROWS[:2] if quick else ROWS)
         for columns in (SIZES[:-2:2] if quick else SIZES)
+        for part in range(1 if quick else PARTS)
     ]
 
 
 def trial(cell: Cell, seed: int) -> list[Row]:
-    """Fit every method with fresh noise to a few tables; bounds beside the mean."""
+    """Fit every method with fresh noise to a table; bounds beside the mean."""
     rng, entropy = generator(seed), Entropy.seeded(seed)
     rows, size, draws = int(cell["rows"]), int(cell["columns"]), int(cell["draws"])
-    tables = [
-        Sums.of(*simulated(rows, size, str(cell["design"]), rng))
-        for _ in range(int(cell["tables"]))
-    ]
-    return [_one(name, tables, rows, draws, entropy) for name in METHODS]
+    sums = Sums.of(*simulated(rows, size, str(cell["design"]), rng))
+    return [_one(name, sums, rows, draws, entropy) for name in METHODS]
 
 
-def _one(name: str, tables: list[Sums], rows: int, draws: int, entropy: Entropy) -> Row:
-    size = len(tables[0].pull)
+def _one(name: str, sums: Sums, rows: int, draws: int, entropy: Entropy) -> Row:
+    size = len(sums.pull)
     radius = math.sqrt(size)
     objective, mechanism = linear_regression(size), ObjectivePerturbation("kst")
     budget = PURE if name == "gamma" else APPROX
@@ -144,29 +144,28 @@ def _one(name: str, tables: list[Sums], rows: int, draws: int, entropy: Entropy)
     else:
         ridge = balanced_ridge(objective, main, radius)
     plan = mechanism.calibrate(objective.with_l2(ridge), budget, Neighbours.ADD_REMOVE)
-    risks, exact, lengths = [], [], []
-    for sums in tables:
-        noise = np.stack([plan.noise.draw(size, entropy) for _ in range(draws)])
-        best = sums.fits(np.zeros((1, size)), 0.0, radius)[0]
-        found = sums.excess(sums.fits(noise @ sums.basis, ridge, radius), best)
-        risks.append(found / rows)
-        lengths.append(float(np.linalg.norm(best)))
-        exact.append(
-            quadratic_risk(sums.spectrum, best, objective, main, rows, ridge=ridge)
-        )
-    curvature = min(float(sums.spectrum[0]) for sums in tables)
-    norm = max(lengths)
+    noise = np.stack([plan.noise.draw(size, entropy) for _ in range(draws)])
+    best = sums.fits(np.zeros((1, size)), 0.0, radius)[0]
+    risks = sums.excess(sums.fits(noise @ sums.basis, ridge, radius), best) / rows
+    exact = quadratic_risk(sums.spectrum, best, objective, main, rows, ridge=ridge)
+    curvature, norm = float(sums.spectrum[0]), float(np.linalg.norm(best))
     return {
         "method": name,
         "risk": float(np.mean(risks)),
-        "error": float(np.std(risks) / math.sqrt(len(tables) * draws)),
-        "without_ball": float(np.mean(exact)),
+        "error": float(np.std(risks) / math.sqrt(draws)),
+        "without_ball": exact,
         "theorem4": perturbed_risk(objective, main, rows, norm=norm, ridge=ridge),
         "theorem5": perturbed_risk(
             objective, main, rows, norm=norm, ridge=ridge, curvature=curvature
         ),
         "ridge": ridge,
     }
+
+
+def _joined(rows: pd.DataFrame) -> pd.DataFrame:
+    """Average over the tables of every setting."""
+    keys = [*KEYS, "method"]
+    return rows.groupby(keys, sort=False).mean(numeric_only=True).reset_index()
 
 
 def _wide(rows: pd.DataFrame) -> pd.DataFrame:
@@ -182,6 +181,7 @@ def _wide(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _table(rows: pd.DataFrame) -> pd.DataFrame:
     """Excess risks, how many times larger the Gamma density's is, and how that grows."""
+    rows = _joined(rows)
     shown = _wide(rows)
     groups = shown.groupby(["design", "rows"], sort=False)
     for head in ("ratio", "ratio of bounds"):
@@ -203,6 +203,7 @@ def slope(part: pd.DataFrame, head: str) -> float:
 def _figure(rows: pd.DataFrame) -> Any:
     from matplotlib.figure import Figure
 
+    rows = _joined(rows)
     counts = sorted(rows["rows"].unique())
     designs = list(dict.fromkeys(rows["design"]))
     across = len(counts) + 1
@@ -270,5 +271,7 @@ register(
         run=trial,
         table=_table,
         figure=_figure,
+        version=2,
+        repetition=("part",),
     )
 )

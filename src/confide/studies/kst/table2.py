@@ -116,18 +116,24 @@ GRID: dict[str, dict[int, tuple[int, ...]]] = {
 }
 
 
+PARTS, TABLES = 3, 30
+"""Searches for a setting, and tables by which each judges a number of rows."""
+
+
 def _cells(quick: bool) -> list[Cell]:
     return [
         {
             "algorithm": name,
             "size": size,
             "columns": columns,
-            "tables": 3 if quick else 30,
+            "part": part,
+            "tables": TABLES,
         }
         for name, sizes in GRID.items()
         for size, widths in sizes.items()
         for columns in (widths[:3:2] if quick else widths)
         if not (quick and size > 3)
+        for part in range(1 if quick else PARTS)
     ]
 
 
@@ -194,9 +200,17 @@ def by_votes(rows: int, columns: int, size: int, rng: Generator) -> float:
     return float(np.mean((chosen == support).all(axis=1)))
 
 
+def _joined(rows: pd.DataFrame) -> pd.DataFrame:
+    """Take geometric means over the searches of every setting."""
+    values = ["needed", "sharp", "bound"]
+    logs = rows.assign(**{name: np.log(rows[name]) for name in values})
+    means = logs.groupby(["algorithm", "size", "columns"], sort=False)[values].mean()
+    return means.apply(np.exp).reset_index()
+
+
 def _table(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows needed in simulation and by theorem, and how both grow with s and log p."""
-    shown = rows[["algorithm", "size", "columns", "needed", "sharp", "bound"]].copy()
+    shown = _joined(rows)
     shown["needed / sharp"] = shown["needed"] / shown["sharp"]
     shown["needed / bound"] = shown["needed"] / shown["bound"]
     for by, other in (("size", "columns"), ("columns", "size")):
@@ -217,6 +231,7 @@ def _slopes(shown: pd.DataFrame, head: str, by: str, other: str) -> pd.Series:
 def _figure(rows: pd.DataFrame) -> Any:
     from matplotlib.figure import Figure
 
+    rows = _joined(rows)
     figure = Figure(figsize=(10, 4.6), layout="constrained")
     for axes, name in zip(figure.subplots(1, 2), GRID, strict=True):
         here = rows[rows["algorithm"] == name]
@@ -249,5 +264,7 @@ register(
         run=trial,
         table=_table,
         figure=_figure,
+        version=2,
+        repetition=("part",),
     )
 )

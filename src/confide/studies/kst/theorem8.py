@@ -21,7 +21,8 @@ ROWS_PER_COLUMN = {"ample": 20, "scarce": 5}
 SIZES = (2, 4, 8)
 BLOCKS = (10, 20, 40, 80, 160, 320)
 EPSILONS = (0.5, 1.0, 2.0)
-RUNS = 2000
+PARTS, TABLES, RUNS = 5, 8, 400
+"""Parts of a setting; tables of a part, and draws of noise for all of these."""
 
 
 def _cells(quick: bool) -> list[Cell]:
@@ -30,12 +31,14 @@ def _cells(quick: bool) -> list[Cell]:
             "blocks_have": having,
             "size": size,
             "blocks": blocks,
-            "tables": 5 if quick else 40,
+            "part": part,
+            "tables": TABLES,
             "runs": RUNS,
         }
         for having in ROWS_PER_COLUMN
         for size in (SIZES[:2] if quick else SIZES)
         for blocks in (BLOCKS[1:4] if quick else BLOCKS)
+        for part in range(1 if quick else PARTS)
     ]
 
 
@@ -75,13 +78,22 @@ def _mean(values: Any) -> float | None:
     return float(np.mean(values)) if len(values) else None
 
 
+def _joined(rows: pd.DataFrame) -> pd.DataFrame:
+    """Average over parts; tables whose blocks agree count alike in all of them."""
+    keys = ["blocks_have", "size", "epsilon", "blocks"]
+    failed = pd.to_numeric(rows["failed_agreed"]).fillna(0.0) * rows["agreed"]
+    groups = rows.assign(failed_agreed=failed).groupby(keys, sort=False)
+    means = groups.mean(numeric_only=True).reset_index()
+    return means.assign(failed_agreed=means["failed_agreed"] / means["agreed"])
+
+
 def _table(rows: pd.DataFrame) -> pd.DataFrame:
     """Observed chances of a wrong column beside the exact one and the bound."""
+    rows = _joined(rows)
     keys = ["blocks_have", "size", "epsilon", "blocks"]
     shown = rows[[*keys, "right_blocks", "agreed", "failed", "failed_agreed"]].copy()
     shown["exact"], shown["bound"] = rows["exact"], rows["bound"]
-    observed = pd.to_numeric(shown["failed_agreed"])
-    shown["observed / bound"] = observed / shown["bound"]
+    shown["observed / bound"] = shown["failed_agreed"] / shown["bound"]
     order = {name: place for place, name in enumerate(ROWS_PER_COLUMN)}
     shown = shown.sort_values(
         keys, key=lambda one: one.map(order) if one.name == "blocks_have" else one
@@ -92,6 +104,7 @@ def _table(rows: pd.DataFrame) -> pd.DataFrame:
 def _figure(rows: pd.DataFrame) -> Any:
     from matplotlib.figure import Figure
 
+    rows = _joined(rows)
     sizes = sorted(rows["size"].unique())
     names = [name for name in ROWS_PER_COLUMN if name in set(rows["blocks_have"])]
     figure = Figure(figsize=(3.6 * len(sizes), 3 * len(names) + 1.1), layout="constrained")
@@ -140,5 +153,7 @@ register(
         run=trial,
         table=_table,
         figure=_figure,
+        version=2,
+        repetition=("part",),
     )
 )

@@ -22,12 +22,11 @@ COLOURS = ("#08306b", "#2171b5", "#e6550d", "#a50f15")
 
 
 def _cells(quick: bool) -> list[Cell]:
-    parts, repeats = (1, 10) if quick else (PARTS, REPEATS // PARTS)
     return [
-        {"regression": name, "rows": rows, "part": part, "repeats": repeats}
+        {"regression": name, "rows": rows, "part": part, "repeats": REPEATS // PARTS}
         for name, setting in SETTINGS.items()
         for rows in (setting.sizes[1:] if quick else setting.sizes)
-        for part in range(parts)
+        for part in range(1 if quick else PARTS)
     ]
 
 
@@ -123,5 +122,6 @@ register(
         run=trial,
         table=_table,
         figure=_figure,
+        repetition=("part",),
     )
 )

@@ -97,5 +97,7 @@ for _name, _delta in (("8", DELTA), ("s4", 0)):
             run=trial,
             table=_table,
             figure=_figure,
+            version=2,
+            repetition=("part",),
         )
     )

@@ -24,14 +24,22 @@ from confide.studies.napp.panels import (
     panels,
 )
 from confide.studies.napp.population import DELTA
-from confide.studies.napp.trial import budgeted_trial, trial
+from confide.studies.napp.trial import trial
 
 STRENGTH = "Λ (penalty 2Λ|θ|)"
 
 
-def _areas(rows: pd.DataFrame) -> pd.DataFrame:
-    """Areas under the curves of figure 4."""
-    return by_method(rows, area).round(3)
+AREA = "area under the ROC"
+FALSE = "false positives at {:.3g} L"
+
+
+def _selected(rows: pd.DataFrame) -> pd.DataFrame:
+    """Areas under the curves of figure 4, and false positives for every multiple of L."""
+    areas = by_method(rows, area)
+    areas.insert(0, "measure", AREA)
+    rates = by_method(rows, lambda line: float(line["fpr"].mean()), "multiple")
+    rates.insert(0, "measure", [FALSE.format(one) for one in rates.pop("multiple")])
+    return pd.concat([areas, rates], ignore_index=True).round(3)
 
 
 def _rocs(rows: pd.DataFrame) -> Any:
@@ -94,28 +102,25 @@ def _retrieved(rows: pd.DataFrame) -> Any:
 
 
 WHAT = {
-    4: ("all", "Selected columns of NAPP variants, by Λ, n and ε", trial, _areas, _rocs),
-    5: ("all", "Test errors of NAPP variants, by Λ, n and ε", trial, _least, _errors),
-    7: (
-        "published",
-        "Retrieved privacy budget, by Λ, n and ε",
-        budgeted_trial,
-        _shares,
-        _retrieved,
-    ),
+    4: ("Selected columns of NAPP variants, by Λ, n and ε", _selected, _rocs),
+    5: ("Test errors of NAPP variants, by Λ, n and ε", _least, _errors),
+    7: ("Retrieved privacy budget, by Λ, n and ε", _shares, _retrieved),
 }
 SUPPLEMENT = {4: "s1", 5: "s2", 7: "s3"}
 
-for _number, (_methods, _title, _run, _table, _figure) in WHAT.items():
+for _number, (_title, _table, _figure) in WHAT.items():
     for _name, _delta in ((str(_number), DELTA), (SUPPLEMENT[_number], 0)):
         register(
             Study(
                 name=f"napp-figure{_name}",
                 title=f"{_title}, {'δ = 0' if not _delta else f'δ = {_delta:g}'}",
                 source=f"{SOURCE}, figure {_name.upper().replace('S', 'S.')}",
-                cells=partial(cells, _methods, _delta),
-                run=_run,
+                cells=partial(cells, "all", _delta),
+                run=trial,
                 table=_table,
                 figure=_figure,
+                version=2,
+                grid="napp-panels-pure" if not _delta else "napp-panels",
+                repetition=("part",),
             )
         )

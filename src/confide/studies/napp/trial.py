@@ -81,7 +81,8 @@ def trial(cell: Cell, seed: int) -> list[Row]:
     """Measure the methods of a cell over so many simulated tables.
 
     ``methods`` of a cell is "all", "published" or "recycled" (those with MOOR, once more
-    after a round of recycling).
+    after a round of recycling). Of the sound methods it is told which share of the budget
+    they never set aside.
     """
     setting, budget = SETTINGS[str(cell["regression"])], budget_of(cell)
     rng, entropy = generator(seed), Entropy.seeded(seed)
@@ -102,11 +103,19 @@ def trial(cell: Cell, seed: int) -> list[Row]:
             found |= private(objective, budget, rows, strengths, (seed, repeat))
         for name, (thetas, shares) in found.items():
             _measure(seen.setdefault(name, {}), setting, thetas, shares, test)
+    spared = {} if methods == "published" else _spared(setting.objective, budget)
     return [
-        _row(name, strength, measured, k)
+        {**_row(name, strength, measured, k), **spared.get(name, {})}
         for name, measured in seen.items()
         for k, strength in enumerate(strengths)
     ]
+
+
+def _spared(objective: Objective, budget: Budget) -> dict[str, dict[str, float]]:
+    return {
+        SOUND: {"retrieved": sound_retrieved(objective, budget)},
+        LOOKS: {"retrieved": two_looks_retrieved(objective, budget)},
+    }
 
 
 def published(
@@ -226,18 +235,3 @@ def _row(method: str, strength: float, seen: Measured, k: int) -> Row:
         "error_deviation": spread,
         **lost,
     }
-
-
-def budgeted_trial(cell: Cell, seed: int) -> list[Row]:
-    """Measure the published variants, and say what the sound methods never set aside."""
-    rows = trial(cell, seed)
-    setting, budget = SETTINGS[str(cell["regression"])], budget_of(cell)
-    for name, share in (
-        (SOUND, sound_retrieved(setting.objective, budget)),
-        (LOOKS, two_looks_retrieved(setting.objective, budget)),
-    ):
-        rows += [
-            {"method": name, "strength": float(strength), "retrieved": share}
-            for strength in setting.strengths
-        ]
-    return rows

@@ -152,20 +152,17 @@ PLANS: Final = {
 
 
 def trial(cell: Cell, seed: int) -> list[Row]:
-    """Fit every method to every division and measure it on those held out."""
-    epsilon = Fraction(repr(cell["epsilon"]))
+    """Fit one method to every division and measure it on those held out."""
+    name, epsilon = str(cell["method"]), Fraction(repr(cell["epsilon"]))
     first = int(cell["first"])
-    numbers = {name: number for number, name in enumerate(METHODS)}
     rows: list[Row] = []
     for repeat in range(first, first + int(cell["repeats"])):
         people, held_out = division(repeat, float(cell["share"]))
-        for name in PLANS[int(cell["figure"])].methods:
-            entropy = Entropy.seeded((seed, numbers[name], repeat))
-            with warnings.catch_warnings():
-                # Published baselines are what is compared here.
-                warnings.simplefilter("ignore", ClaimedGuarantee)
-                model = METHODS[name].fit(people, epsilon, entropy)
-            rows.append({"method": name, "repeat": repeat, **measures(model, held_out)})
+        with warnings.catch_warnings():
+            # Published baselines are what is compared here.
+            warnings.simplefilter("ignore", ClaimedGuarantee)
+            model = METHODS[name].fit(people, epsilon, Entropy.seeded((seed, repeat)))
+        rows.append({"repeat": repeat, **measures(model, held_out)})
     return rows
 
 
@@ -177,12 +174,11 @@ EPSILONS: Final = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0, 10.0)
 QUICK_EPSILONS: Final = (0.2, 1.0, 5.0)
 SHARES: Final = tuple(k / 10 for k in range(1, 11))
 QUICK_SHARES: Final = (0.1, 0.5, 1.0)
-REPEATS, PARTS, QUICK_REPEATS = 100, 5, 4
+REPEATS, PARTS = 100, 20
 
 
 def _cells(number: int, quick: bool) -> list[Cell]:
     plan = PLANS[number]
-    parts, repeats = (1, QUICK_REPEATS) if quick else (PARTS, REPEATS // PARTS)
     if plan.against == "share":
         shares = QUICK_SHARES if quick else SHARES
         places = [(GROWING_EPSILON, share) for share in shares]
@@ -190,14 +186,15 @@ def _cells(number: int, quick: bool) -> list[Cell]:
         places = [(epsilon, 1.0) for epsilon in (QUICK_EPSILONS if quick else EPSILONS)]
     return [
         {
-            "figure": number,
+            "method": method,
             "epsilon": epsilon,
             "share": share,
-            "first": part * repeats,
-            "repeats": repeats,
+            "first": part * (REPEATS // PARTS),
+            "repeats": REPEATS // PARTS,
         }
+        for method in plan.methods
         for epsilon, share in places
-        for part in range(parts)
+        for part in range(1 if quick else PARTS)
     ]
 
 
@@ -247,5 +244,8 @@ for _number, _plan in PLANS.items():
             table=partial(_table, _plan),
             figure=partial(_figure, _plan),
             datasets=("warfarin",),
+            version=2,
+            grid="reg-doses",
+            repetition=("first",),
         )
     )

@@ -120,6 +120,7 @@ def on_paper_columns(mechanism: Any, budget: Pure | None, entropy: Entropy | Non
         fit_intercept=False,
         target_bound=MOST,
         random_state=entropy,
+        row_norm=1.0,
     )
 
 

@@ -107,12 +107,18 @@ def all_patients() -> Patients:
     return Patients(frame, features, frame[DOSE].to_numpy(np.float64))
 
 
+def division_places(repeat: int) -> tuple[AnyArray, AnyArray]:
+    """Return the places of patients to learn from, and of those to measure on."""
+    count = len(all_patients())
+    order = generator(_DIVISIONS + repeat).permutation(count)
+    return order[: 4 * count // 5], order[4 * count // 5 :]
+
+
 def division(repeat: int, share: float = 1.0) -> tuple[Patients, Patients]:
     """Return patients to learn from, or a share of them, and patients to measure on."""
     people = all_patients()
-    order = generator(_DIVISIONS + repeat).permutation(len(people))
-    cut = 4 * len(people) // 5
-    return people.take(order[: round(share * cut)]), people.take(order[cut:])
+    learn, held_out = division_places(repeat)
+    return people.take(learn[: round(share * len(learn))]), people.take(held_out)
 
 
 def measures(model: Any, held_out: Patients) -> dict[str, float]:

@@ -5,7 +5,6 @@ from confide.data.schema.columns.column import (
     Column,
     Faults,
     LevelColumn,
-    Lines,
     Part,
     RangeColumn,
     check_name,
@@ -13,6 +12,7 @@ from confide.data.schema.columns.column import (
     refuse_missing,
 )
 from confide.data.schema.columns.kinds import Boolean, Category, Date, Number
+from confide.data.schema.columns.lines import Lines
 
 __all__ = [
     "COLUMNS",

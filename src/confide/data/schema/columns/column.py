@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+from scipy import sparse
 
 from confide._registry import Registry
 from confide._types import AnyArray, Array
+from confide.data.schema.columns.lines import Lines
 from confide.data.schema.parse_values import level_codes, read_each
 from confide.data.schema.range_grid import RangeGrid
 from confide.errors import InvalidData, InvalidParameter, did_you_mean
@@ -51,18 +53,6 @@ class Faults:
             return cls(none, none, level_codes(values, levels, what) < 0)
         except InvalidData:
             return cls(none, none, ~none)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Lines:
-    """The lines of a summary for one column, as linear functions of its coefficients.
-
-    ``matrix`` has a row for every name; ``intercept`` is what the intercept takes over.
-    """
-
-    names: tuple[str, ...]
-    matrix: Array
-    intercept: Array
 
 
 class Part(Protocol):
@@ -144,6 +134,16 @@ class Column(Part, Protocol):
         ...
 
     @property
+    def baseline(self) -> Array:
+        """What levels are compared with: a weight for each; nothing for a range."""
+        ...
+
+    @property
+    def against(self) -> str:
+        """What levels are compared with, in words; empty for a range."""
+        ...
+
+    @property
     def typical_ends(self) -> tuple[float, float] | None:
         """Between which numbers four in five lie, as far as that is public."""
         ...
@@ -155,6 +155,10 @@ class Column(Part, Protocol):
 
     def moments(self) -> tuple[Array, Array]:
         """Return mean and covariance of the features, for values spread evenly."""
+        ...
+
+    def mean_squares(self) -> Array:
+        """Return the mean squares that `moments` imply, without their covariance."""
         ...
 
     def centres(self, height: float, parts: int) -> Array:
@@ -176,6 +180,8 @@ class RangeColumn:
     possible: ClassVar[tuple[Any, ...]] = ()
     deviation: ClassVar[float] = 1 / math.sqrt(3)
     """That of values spread evenly from −1 to 1."""
+    finest: ClassVar[float] = 0.0
+    """No two values are closer to each other, as far as the kind says."""
     hint: ClassVar[str] = ""
     examples: ClassVar[Mapping[str, str]] = {}
 
@@ -208,18 +214,53 @@ class RangeColumn:
         """Say which of some known values cannot be read or lie beyond the ends."""
         return Faults.of_numbers(read_each(self.read, values), self.ends)
 
+    @property
+    def whole(self) -> bool:
+        """Whether limits are declared as whole numbers."""
+        return False
+
+    def original(self, numbers: Any) -> Any:
+        """Return numbers as a table has them, from those that were read."""
+        return numbers
+
+    def shown(self, number: float) -> str:
+        """Return a number as a table has it, for readers."""
+        return f"{number:.6g}"
+
     def units(self: Column) -> tuple[Array, float]:
         """Return 2/width, and the middle as origin."""
         lower, upper = self.ends
         return np.array([2 / (upper - lower)]), lower / 2 + upper / 2
 
+    @property
+    def baseline(self) -> Array:
+        """Nothing: a range has no levels."""
+        return np.zeros(0)
+
+    @property
+    def against(self) -> str:
+        """Nothing: a range has no levels."""
+        return ""
+
     def lines(self: Column) -> Lines:
         """Return a line for the feature."""
         return Lines(self.features, np.eye(1), np.zeros(1))
 
+    def place_of(self: Column, value: float) -> float | None:
+        """Return where a number lies in the range, as −1 to 1; None if that is unknown."""
+        return None
+
+    def shown_place(self, place: float) -> str:
+        """Say where in the range a place from −1 to 1 is."""
+        return f"at {50 * (place + 1):.3g} % of its range"
+
     def moments(self) -> tuple[Array, Array]:
         """Return mean and variance of values spread evenly."""
         return np.zeros(1), np.eye(1) * self.deviation**2
+
+    def mean_squares(self) -> Array:
+        """Return the variance: the mean is 0."""
+        return np.full(1, self.deviation**2)
 
     def centres(self, height: float, parts: int) -> Array:
         """Return the middles of equal parts of the range."""
@@ -295,19 +336,33 @@ class LevelColumn:
         """Return ones: an indicator has no unit."""
         return np.ones(len(self.features)), 0.0
 
+    @property
+    def baseline(self: Column) -> Array:
+        """What levels are compared with: a weight for each, which add up to 1."""
+        count = len(self.features)
+        return np.full(count, 1 / count)
+
+    @property
+    def against(self) -> str:
+        """What levels are compared with, in words."""
+        return "the average of the levels of its column"
+
     def lines(self: Column) -> Lines:
-        """Return levels against their average, and a line for rows without a level."""
+        """Return levels against the baseline, and a line for rows without a level."""
         count = len(self.features)
         if count == 1:
             return Lines(self.features, np.eye(1), np.zeros(1))
-        average = np.full(count, 1 / count)
-        block = np.eye(count) - average
+        base = self.baseline
+        shown = [place for place in range(count) if base[place] != 1]
+        names = tuple(self.features[place] for place in shown)
+        block: Any = sparse.eye_array(count, format="csr")[shown]
         kinds = [] if self.missing == "refuse" else ["missing"]
         kinds += ["undeclared"] if count == len(self.levels) else []
         if not kinds:
-            return Lines(self.features, block, average)
-        names = (*self.features, f"{self.name} ({' or '.join(kinds)})")
-        return Lines(names, np.vstack([block, -average]), average)
+            return Lines(names, block, base, base)
+        names = (*names, f"{self.name} ({' or '.join(kinds)})")
+        block = sparse.vstack([block, sparse.csr_array((1, count))], format="csr")
+        return Lines(names, block, base, base)
 
     def moments(self: Column) -> tuple[Array, Array]:
         """Return both for levels that are equally frequent."""
@@ -316,6 +371,11 @@ class LevelColumn:
             return np.full(1, 0.5), np.full((1, 1), 0.25)
         even = np.full(count, 1 / count)
         return even, np.diag(even) - np.outer(even, even)
+
+    def mean_squares(self: Column) -> Array:
+        """Return how often each indicator is 1."""
+        count = len(self.features)
+        return np.full(count, 0.5 if count == 1 else 1 / count)
 
     def centres(self: Column, height: float, parts: int) -> Array:
         """Return a cell for every indicator."""

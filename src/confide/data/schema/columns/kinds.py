@@ -17,7 +17,7 @@ category   an indicator per level             all zeros, or the   all zeros (a c
 
 import math
 import numbers
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any, ClassVar, Literal, get_args
@@ -37,6 +37,11 @@ from confide.data.schema.columns.column import (
     plain_shares,
     plain_typical,
 )
+from confide.data.schema.columns.transforms import (
+    TRANSFORMS,
+    TransformName,
+    transformed,
+)
 from confide.data.schema.parse_values import (
     as_booleans,
     as_days,
@@ -45,13 +50,11 @@ from confide.data.schema.parse_values import (
     plain_levels,
 )
 from confide.data.schema.range_grid import (
-    LARGEST_DOUBLE,
     SMALLEST_PART,
-    USUAL_SPAN,
     RangeGrid,
     is_divisible,
 )
-from confide.errors import InvalidParameter
+from confide.errors import InvalidParameter, did_you_mean
 
 DAYS_PER_YEAR = 365.25
 MIDDLE_DAY = float(date(2000, 1, 1).toordinal())
@@ -62,48 +65,7 @@ OTHER = "other"
 
 Middle = Literal["midpoint", "refuse"]
 RangeSource = Literal["auto", "private", "public"]
-TransformName = Literal["none", "log", "signed-log", "sqrt"]
 Apart = Literal["category", "refuse"]
-
-
-@dataclass(frozen=True, slots=True)
-class Transform:
-    """An increasing function of numbers from ``least`` on, and its inverse.
-
-    ``span`` is where ranges are looked for without limits, in the function's values.
-    """
-
-    apply: Callable[[Any], Any]
-    invert: Callable[[Any], Any]
-    least: float = -LARGEST_DOUBLE
-    span: tuple[float, float] = USUAL_SPAN
-
-    @property
-    def reach(self) -> tuple[float, float]:
-        """The lowest and the highest value that has an inverse among doubles."""
-        ends = np.float64(self.least), np.float64(LARGEST_DOUBLE)
-        lower, upper = (float(self.apply(end)) for end in ends)
-        return lower, upper
-
-
-TRANSFORMS: Mapping[TransformName, Transform] = {
-    "none": Transform(lambda x: x, lambda x: x),
-    "log": Transform(np.log, np.exp, math.ulp(0.0), (-64.0, 64.0)),
-    "signed-log": Transform(
-        lambda x: np.sign(x) * np.log1p(np.abs(x)),
-        lambda x: np.sign(x) * np.expm1(np.abs(x)),
-        span=(-64.0, 64.0),
-    ),
-    "sqrt": Transform(np.sqrt, np.square, 0.0, (0.0, USUAL_SPAN[1])),
-}
-
-
-def _transformed(numbers: AnyArray, name: TransformName) -> AnyArray:
-    """Apply a transform number by number; below its least it has its lowest value."""
-    known = TRANSFORMS[name]
-    with np.errstate(over="ignore"):
-        doubles = np.asarray(numbers, dtype=np.float64)
-        return np.asarray(known.apply(np.maximum(doubles, known.least)))
 
 
 @COLUMNS.register("number")
@@ -257,6 +219,32 @@ class Number(RangeColumn):
             return np.ones(1), 0.0
         return RangeColumn.units(self)
 
+    @property
+    def whole(self) -> bool:
+        """Whether both limits are whole numbers, and nothing transforms them."""
+        ends = (self.lower, self.upper)
+        return self.transform == "none" and all(isinstance(end, int) for end in ends)
+
+    def original(self, numbers: Any) -> Any:
+        """Return numbers as a table has them: the transform is undone."""
+        return TRANSFORMS[self.transform].invert(numbers)
+
+    def place_of(self, value: float) -> float | None:
+        """Return where a number lies in the range, as −1 to 1; None without limits."""
+        lower, upper = self._ends
+        if not self.has_limits or not self.lower < value < self.upper:  # type: ignore[operator]
+            return None
+        own = float(TRANSFORMS[self.transform].apply(np.float64(value)))
+        return (own - (lower / 2 + upper / 2)) / (upper / 2 - lower / 2)
+
+    def shown_place(self, place: float) -> str:
+        """Say which number is at a place; which share of the range, without limits."""
+        if not self.has_limits:
+            return RangeColumn.shown_place(self, place)
+        lower, upper = self._ends
+        found = TRANSFORMS[self.transform].invert(lower + (upper - lower) * (place + 1) / 2)
+        return f"at {float(found):.4g}"
+
     def within(self, lower: float, upper: float) -> "Number":
         """Return the column with a range that was bought, in the model's own terms."""
         invert = TRANSFORMS[self.transform].invert
@@ -267,7 +255,7 @@ class Number(RangeColumn):
     def read(self, values: Any) -> AnyArray:
         """Return numbers, transformed, NaN for what is missing."""
         found = as_numbers(values, self.name)
-        return found if self.transform == "none" else _transformed(found, self.transform)
+        return found if self.transform == "none" else transformed(found, self.transform)
 
     def faults(self, values: Any) -> Faults:
         """Say which of some known values are no numbers or beyond the limits."""
@@ -285,7 +273,9 @@ class Category(LevelColumn):
     is all zeros. A missing value is all zeros too: the category against which the
     coefficients of the others are read. ``missing="refuse"`` refuses it instead.
     ``share`` says how often levels occur, if that is publicly known: in their order, or by
-    name for some of them. Plans use it, fits do not.
+    name for some of them. Plans use it, and levels are shown against the average with
+    these weights; coefficients do not depend on it. ``reference`` is the level that the
+    others are shown against, instead of an average.
     """
 
     name: str
@@ -293,6 +283,7 @@ class Category(LevelColumn):
     other: bool = False
     missing: Apart = "category"
     share: Any = None
+    reference: Any = None
     kind: ClassVar[str] = "category"
     hint: ClassVar[str] = (
         'levels = ["a", "b"], and if you like other = true for undeclared values'
@@ -316,6 +307,34 @@ class Category(LevelColumn):
         check_rule(self.name, self.missing, ("category", "refuse"))
         found = plain_shares(f"column {self.name!r}", self.share, self._set_levels)
         object.__setattr__(self, "share", found)
+        known = self._set_levels
+        if self.reference is not None and self.reference not in known:
+            raise InvalidParameter(
+                f"reference of column {self.name!r}",
+                f"one of its levels {list(known)}",
+                self.reference,
+                did_you_mean(str(self.reference), list(map(str, known))),
+            )
+
+    @property
+    def baseline(self) -> Array:
+        """The reference, else the public shares of the levels, else all alike."""
+        count = len(self.features)
+        if self.reference is not None:
+            return np.eye(count)[self._set_levels.index(self.reference)]
+        shares = np.array(self.share or (), dtype=float)
+        if not shares.sum() > 0:
+            return np.full(count, 1 / count)
+        return np.asarray(shares / shares.sum())
+
+    @property
+    def against(self) -> str:
+        """What levels are compared with, in words."""
+        if self.reference is not None:
+            return str(self.reference)
+        if self.share is not None and sum(self.share) > 0:
+            return "the average of its column by public shares"
+        return "the average of the levels of its column"
 
     @property
     def _set_levels(self) -> tuple[Any, ...]:
@@ -384,6 +403,8 @@ class Date(RangeColumn):
     range: RangeSource = "auto"
     kind: ClassVar[str] = "date"
     has_limits: ClassVar[bool] = True
+    whole: ClassVar[bool] = True
+    finest: ClassVar[float] = 1.0
     per: ClassVar[str] = "year"
     hint: ClassVar[str] = "lower = 2010-01-01, upper = 2024-12-31, or wider"
     examples: ClassVar[Mapping[str, str]] = {"lower": "2010-01-01", "upper": "2024-12-31"}
@@ -427,6 +448,17 @@ class Date(RangeColumn):
     def read(self, values: Any) -> AnyArray:
         """Return day numbers, NaN for what is missing."""
         return as_days(values, self.name)
+
+    def shown(self, number: float) -> str:
+        """Return a day."""
+        ends = date.min.toordinal(), date.max.toordinal()
+        return date.fromordinal(min(max(round(number), ends[0]), ends[1])).isoformat()
+
+    def shown_place(self, place: float) -> str:
+        """Say which day is at a place."""
+        first, last = self.ends
+        day = date.fromordinal(round(first + (last - first) * (place + 1) / 2))
+        return f"at {day.isoformat()}"
 
     def units(self) -> tuple[Array, float]:
         """Return what a year is of half the range, and that half as origin, in years."""

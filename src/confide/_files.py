@@ -1,0 +1,258 @@
+"""Files: written whole or not at all and for their owner alone, read within limits.
+
+A file that is to be written has its place and its room on the disk before anything is
+paid for. Until it is whole it has no name, so that nothing is left of it if the process
+is killed; where a system has no such files it has a random one.
+"""
+
+import errno
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from confide.errors import InvalidParameter
+
+MODE_VARIABLE = "CONFIDE_FILE_MODE"
+SIZE_VARIABLE = "CONFIDE_MOST_BYTES"
+USUAL_MODE = 0o600
+MOST_BYTES = 2**28
+"""Largest schema or model file that is read, unless `SIZE_VARIABLE` says otherwise."""
+MOST_UNPACKED = 2**30
+"""Bytes that packed content may always become, unless `SIZE_VARIABLE` says otherwise."""
+MOST_RATIO = 100
+"""So many times its own length a larger packed file may become."""
+MOST_IN_MEMORY = 2**35
+"""Bytes that a table may take in memory when it is read whole."""
+
+
+def file_mode() -> int:
+    """Return who may read and write new files: their owner, unless asked otherwise."""
+    text = os.environ.get(MODE_VARIABLE)
+    if not text:
+        return USUAL_MODE
+    try:
+        mode = int(text, 8)
+    except ValueError:
+        mode = -1
+    if not 0 <= mode <= 0o777 or not mode & stat.S_IWUSR:
+        must = "the permissions of new files, like 600 or 640"
+        raise InvalidParameter(MODE_VARIABLE, must, text)
+    return mode
+
+
+def size_limit(usual: int) -> int:
+    """Return how many bytes may be read, by default or as the user says."""
+    text = os.environ.get(SIZE_VARIABLE)
+    if not text:
+        return usual
+    if not (text.isascii() and text.isdigit() and len(text) < 20):
+        raise InvalidParameter(SIZE_VARIABLE, "a whole number of bytes", text)
+    return int(text)
+
+
+def unpacked_limit(path: Path) -> int:
+    """Return how many bytes a packed file may become."""
+    return size_limit(max(MOST_UNPACKED, MOST_RATIO * path.stat().st_size))
+
+
+def too_large(path: Path, most: int) -> InvalidParameter:
+    """Return what to raise where a file is larger than is read."""
+    return InvalidParameter(
+        "file",
+        f"at most {most:,} bytes long, unpacked",
+        f"{path}, which is longer",
+        f"If that is right, raise the limit: {SIZE_VARIABLE}={16 * most} confide ...",
+    )
+
+
+def check_regular(path: Path, name: str) -> None:
+    """Refuse devices, pipes and sockets, which have no end or wait for ever."""
+    try:
+        kind = path.stat().st_mode
+    except OSError as error:
+        reason = f"{path} ({error.strerror})"
+        raise InvalidParameter(name, "a file to be read", reason) from None
+    if not stat.S_ISREG(kind):
+        raise InvalidParameter(
+            name, "an ordinary file", str(path), "It is a folder, a pipe or a device."
+        )
+
+
+def read_limited(path: Path, name: str) -> bytes:
+    """Return the content of an ordinary file of a sensible size."""
+    check_regular(path, name)
+    most = size_limit(MOST_BYTES)
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(most + 1)
+    except OSError as error:
+        reason = f"{path} ({error.strerror})"
+        raise InvalidParameter(name, "a file to be read", reason) from None
+    if len(content) > most:
+        raise too_large(path, most)
+    return content
+
+
+class ReservedFile:
+    """A place on a disk that is taken before it is known what will stand there.
+
+    Parameters
+    ----------
+    path
+        Where the file will be.
+    room
+        How many bytes to reserve; more may be written, if the disk has them.
+    replaces
+        Whether an older file of that name may be replaced. It keeps its permissions.
+    """
+
+    def __init__(
+        self, path: Path, *, name: str, room: int = 0, replaces: bool = False
+    ) -> None:
+        self.path, self.replaces, self._name = path, replaces, name
+        self._temporary: Path | None = None
+        mode = self._checked_mode()
+        try:
+            self._handle = self._opened()
+        except OSError as error:
+            raise self._cannot("in a folder that can be written to", error) from None
+        try:
+            os.fchmod(self._handle, mode)
+            if room:
+                _reserve(self._handle, room)
+        except OSError as error:
+            self.discard()
+            raise self._cannot(f"on a disk with {room:,} bytes left", error) from None
+
+    def _checked_mode(self) -> int:
+        """Look at what is there already, and return the permissions to write with."""
+        try:
+            found = os.lstat(self.path)
+        except FileNotFoundError:
+            return file_mode()
+        except (OSError, ValueError) as error:
+            raise self._cannot("a name that the disk takes", error) from None
+        if not self.replaces:
+            raise InvalidParameter(
+                self._name, "a new file", str(self.path), "It exists; remove it first."
+            )
+        if not stat.S_ISREG(found.st_mode):
+            kind = "a link" if stat.S_ISLNK(found.st_mode) else "no ordinary file"
+            raise InvalidParameter(
+                self._name,
+                "a new name, or that of an ordinary file",
+                str(self.path),
+                f"It is {kind}: name the file itself.",
+            )
+        return stat.S_IMODE(found.st_mode)
+
+    def _opened(self) -> int:
+        folder = self.path.parent
+        if hasattr(os, "O_TMPFILE"):
+            with suppress(OSError):
+                return os.open(folder, os.O_TMPFILE | os.O_RDWR, USUAL_MODE)
+        handle, name = tempfile.mkstemp(dir=folder, prefix=".confide-")
+        self._temporary = Path(name)
+        return handle
+
+    def write(self, content: bytes) -> None:
+        """Write the file, have it on the disk, and only then give it its name."""
+        with self.stream() as stream:
+            stream.write(content)
+
+    @contextmanager
+    def stream(self) -> Iterator[IO[bytes]]:
+        """Give a stream to write to; at the end the file is on the disk and has its name.
+
+        If the block fails there is no file.
+        """
+        try:
+            with os.fdopen(os.dup(self._handle), "wb") as stream:
+                yield stream
+                stream.flush()
+                os.ftruncate(self._handle, stream.tell())
+            os.fsync(self._handle)
+            self._publish()
+            _flush_folder(self.path.parent)
+        except OSError as error:
+            raise self._cannot("a file to be written", error) from None
+        finally:
+            self.discard()
+
+    def discard(self) -> None:
+        """Give the place back; after `write` there is nothing left to give back."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+        if self._temporary is not None:
+            self._temporary.unlink(missing_ok=True)
+            self._temporary = None
+
+    def _publish(self) -> None:
+        if self._temporary is None and not self.replaces:
+            _link(self._handle, self.path)
+            return
+        if self._temporary is None:
+            name = Path(tempfile.mktemp(dir=self.path.parent, prefix=".confide-"))  # noqa: S306 - linking never replaces
+            _link(self._handle, name)
+            self._temporary = name
+        if self.replaces:
+            self._temporary.replace(self.path)
+        else:
+            os.link(self._temporary, self.path)
+
+    def _cannot(self, must: str, error: Exception) -> InvalidParameter:
+        reason = getattr(error, "strerror", None) or str(error)
+        return InvalidParameter(self._name, must, f"{self.path} ({reason})")
+
+
+def write_file(path: Path, content: bytes, name: str) -> None:
+    """Write a file at once, in place of an older one."""
+    ReservedFile(path, name=name, replaces=True).write(content)
+
+
+def same_place(one: Path, other: Path) -> bool:
+    """Say whether two names of files that need not exist are one."""
+    folders = [os.path.realpath(path.parent) for path in (one, other)]
+    names = [path.name.casefold() for path in (one, other)]
+    return folders[0] == folders[1] and names[0] == names[1]
+
+
+def _reserve(handle: int, room: int) -> None:
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(handle, 0, room)
+        return
+    for _ in range(0, room, 2**20):
+        _write_all(handle, bytes(2**20))
+    os.lseek(handle, 0, os.SEEK_SET)
+
+
+def _write_all(handle: int, content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        written = os.write(handle, rest)
+        if not written:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        rest = rest[written:]
+
+
+def _link(handle: int, path: Path) -> None:
+    """Give an open file without a name its name; one that is taken is refused."""
+    folder = os.open("/proc/self/fd", os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.link(str(handle), path, src_dir_fd=folder, follow_symlinks=True)
+    finally:
+        os.close(folder)
+
+
+def _flush_folder(folder: Path) -> None:
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

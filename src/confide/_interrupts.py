@@ -1,0 +1,47 @@
+"""Signals that wait while something is done that must not be left half done."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+SIGNALS = tuple(
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP")
+    if hasattr(signal, name)
+)
+_waiting: list[int] | None = None
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let interruptions wait until the end of the block; they are delivered then.
+
+    Python delivers signals to the main thread alone: elsewhere there is nothing to hold.
+    Blocks may stand within blocks.
+    """
+    global _waiting  # noqa: PLW0603 - signals belong to the process
+    if _waiting is not None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    caught: list[int] = []
+    before: dict[int, Any] = {}
+    try:
+        _waiting = caught
+        for number in SIGNALS:
+            if signal.getsignal(number) is not None:
+                before[number] = signal.signal(number, lambda seen, _: caught.append(seen))
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        _waiting = None
+        if caught:
+            signal.raise_signal(caught[0])
+
+
+def stop_if_interrupted() -> None:
+    """Give up where an interruption waits and nothing has been done yet."""
+    if _waiting:
+        raise KeyboardInterrupt

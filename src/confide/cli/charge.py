@@ -1,0 +1,41 @@
+"""What is said before a ledger is charged, and for which neighbours it is."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+import confide
+from confide.cli.output import err_console
+from confide.errors import ConfideError
+
+
+def relation_for(
+    book: confide.Ledger | None, dataset: str, asked: str | None
+) -> str | None:
+    """Return the neighbours that were asked for, or those that the book is kept for.
+
+    A charge for other neighbours would count double, or not at all.
+    """
+    if asked is not None or book is None:
+        return asked
+    kept = book.account(dataset).neighbours
+    return None if kept is None else kept.value
+
+
+def announce_charge(
+    book: confide.Ledger | None,
+    dataset: str,
+    budget: confide.privacy.Budget,
+    neighbours: str | None,
+) -> None:
+    """Say on standard error what is going to be charged, and what will be left."""
+    if book is None:
+        return
+    relation = "add-remove" if neighbours is None else neighbours
+    try:
+        left = book.forecast(dataset, budget, neighbours=relation)
+    except ConfideError:
+        # the charge itself says why it is refused
+        return
+    text = f"About to charge {budget} to {dataset}, {relation} neighbours; {left} will be "
+    err_console.print(Text(text + "left.", style="dim"), soft_wrap=True)

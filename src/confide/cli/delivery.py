@@ -1,0 +1,237 @@
+"""What a command pays for reaches its owner: reserved, written, or rescued.
+
+A place for every file is taken before the ledger is charged. From then on whatever ends
+the command, a signal, a full disk or a defect, ends in a true word on what was charged
+and where the release is.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import typer
+from rich.text import Text
+
+import confide
+from confide._files import ReservedFile, same_place
+from confide._interrupts import SIGNALS
+from confide.cli.output import err_console, shown_place
+from confide.cli.screen import visible
+from confide.errors import ConfideError, InvalidParameter
+
+ELSEWHERE = 4
+"""Exit code: a release was paid for, and is not where it was to be written."""
+LONGEST_NOTE = 500
+BESIDE_A_LEDGER = ("-wal", "-shm", "-journal")
+"""What SQLite adds to the name of a file for files of its own."""
+
+
+class Delivery:
+    """One payment, the files that come of it, and what can be said if it goes wrong."""
+
+    def __init__(self, ledger: str | None, book: confide.Ledger | None) -> None:
+        self.receipts: list[confide.ledger.Charge] = []
+        self.place = ledger
+        self.book = None if book is None else book.with_receipts(self.receipts)
+        self.lost = False
+        self._files: dict[str, ReservedFile] = {}
+        self._signal: int | None = None
+        self._failure: Exception | None = None
+
+    def noted(self, out: Path | None) -> confide.Ledger | None:
+        """Return the book to charge, whose charges say which file they are for."""
+        if self.book is None or out is None:
+            return self.book
+        return self.book.with_note(_in_one_line(str(out)))
+
+    def reserve(self, option: str, path: Path, room: int) -> None:
+        """Take the place of a file, with room on the disk; nothing is replaced."""
+        others = {name: file.path for name, file in self._files.items()}
+        if self.place is not None and "://" not in self.place:
+            ends = ("", *BESIDE_A_LEDGER)
+            others |= {f"the ledger{end}": Path(self.place + end) for end in ends}
+        for name, other in others.items():
+            if same_place(path, other):
+                raise InvalidParameter(option, f"another file than {name}", str(path))
+        self._files[option] = ReservedFile(path, name=option, room=room)
+
+    def release_places(self) -> None:
+        """Give back every place that was not used."""
+        for file in self._files.values():
+            file.discard()
+
+    @contextmanager
+    def guarded(self, released: Callable[[], bool]) -> Iterator[None]:
+        """Say truly, whatever ends the block, what was charged and released.
+
+        Signals end the work as long as nothing is released. What is released is delivered
+        first: they are taken note of.
+        """
+
+        def stop(number: int, _frame: FrameType | None) -> None:
+            self._signal = number
+            if not released():
+                raise KeyboardInterrupt
+
+        try:
+            with _handling(stop):
+                yield
+                self._end()
+        except KeyboardInterrupt:
+            _say(f"Stopped. {self._standing()}")
+            raise typer.Exit(self._exit_code()) from None
+        except typer.Exit:
+            raise
+        except BaseException:
+            if self.receipts:
+                _say(self._standing())
+            raise
+        finally:
+            self.release_places()
+
+    def _end(self) -> None:
+        """Leave with the code of what happened on the way."""
+        if self._failure is not None:
+            raise self._failure
+        if self._signal is not None:
+            _say("Stopped, after all was done that was paid for.")
+            raise typer.Exit(self._exit_code())
+        if self.lost:
+            raise typer.Exit(ELSEWHERE)
+
+    @contextmanager
+    def fitting(self, released: Callable[[], bool]) -> Iterator[None]:
+        """Let an error wait that comes when all is released: a file is written first."""
+        try:
+            yield
+        except Exception as error:
+            if not released():
+                raise
+            self._failure = error
+
+    def _exit_code(self) -> int:
+        return 128 + (self._signal or signal.SIGINT)
+
+    def _standing(self) -> str:
+        """Say what was charged, and whether its release is to be had."""
+        if not self.receipts:
+            nothing = "Nothing was charged, and nothing was released."
+            return "Nothing was released." if self.place is None else nothing
+        paid = self.receipts[-1]
+        stands = f"Charge {paid.number} stands: {paid.budget} of {paid.dataset}."
+        if self._is_on_record(paid.number):
+            return f"{stands} {self._way_back(paid.number)}"
+        return f"{stands} Nothing was released for it."
+
+    def _is_on_record(self, charge: int) -> bool:
+        if self.book is None:
+            return False
+        try:
+            self.book.content(charge)
+        except ConfideError:
+            return False
+        return True
+
+    def _way_back(self, charge: int) -> str:
+        words = f"confide recover {shlex.quote(shown_place(self.place))} --charge {charge}"
+        return f"Its release is in the ledger: {words} --out FILE"
+
+    def write(self, option: str, content: bytes) -> Path | None:
+        """Write a file to its place, or save it elsewhere and say so."""
+        file = self._files[option]
+        try:
+            file.write(content)
+        except ConfideError as error:
+            self._say_where(f"{error}", self.rescue(content, file.path.suffix))
+            return None
+        return file.path
+
+    def rescue(self, content: bytes, suffix: str) -> str:
+        """Save what must not be lost: in the first folder that takes it, or printed."""
+        self.lost = True
+        stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+        for folder in (Path.cwd, Path.home, lambda: Path(tempfile.gettempdir())):
+            with suppress(ConfideError, OSError, RuntimeError):
+                path = folder() / f"confide-rescue-{stamp}-{os.getpid()}{suffix}"
+                ReservedFile(path, name="rescue").write(content)
+                return str(path)
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stdout.buffer.write(content)
+            sys.stdout.flush()
+            return "what was printed on standard output"
+        return ""
+
+    def _say_where(self, reason: str, where: str) -> None:
+        words = [reason]
+        if self.receipts:
+            paid = self.receipts[-1]
+            words.append(f"Charge {paid.number} stands: {paid.budget} of {paid.dataset}.")
+        words.append(f"The release is in {where}." if where else "The release is lost.")
+        if self.receipts and self._is_on_record(self.receipts[-1].number):
+            words.append(self._way_back(self.receipts[-1].number))
+        _say(" ".join(words))
+
+    @contextmanager
+    def printed(self, content: Callable[[], bytes], written: Path | None) -> Iterator[None]:
+        """Print what was released; a screen that cannot take it loses nothing."""
+        try:
+            yield
+            sys.stdout.flush()
+        except Exception as error:
+            reason = getattr(error, "strerror", None) or type(error).__name__
+            cannot_print = isinstance(error, OSError | ValueError)
+            self.lost = True
+            if cannot_print:
+                _silence_stdout()
+            where = str(written) if written else self.rescue(content(), ".json")
+            self._say_where(f"The summary could not be printed ({reason}).", where)
+            if not cannot_print or isinstance(error, ConfideError):
+                raise
+
+
+def _in_one_line(text: str) -> str:
+    """Return a name as an entry of a ledger takes it."""
+    shown = visible(text)
+    return shown if len(shown) <= LONGEST_NOTE else f"...{shown[-LONGEST_NOTE:]}"
+
+
+def _silence_stdout() -> None:
+    """Keep Python from trying once more, when it ends, to print what cannot be printed."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+@contextmanager
+def _handling(stop: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Let a function decide what interruptions do."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before: dict[int, Any] = {}
+    try:
+        for number in SIGNALS:
+            if signal.getsignal(number) not in (None, signal.SIG_IGN):
+                before[number] = signal.signal(number, stop)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _say(text: str) -> None:
+    with suppress(OSError, ValueError):
+        err_console.print(Text(text, style="yellow"), soft_wrap=True)

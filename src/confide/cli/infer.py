@@ -1,0 +1,278 @@
+"""`confide infer`: tests, contrasts, ratios and effects of a released model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import confide
+from confide.cli.output import AsJson, Level, ModelFile, print_json, wide_console
+from confide.cli.tables import check_table
+from confide.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from confide.inference import Inference, IntervalTable, MeanTable, WaldTest
+
+
+def infer(
+    model: ModelFile,
+    test: Annotated[
+        list[str] | None,
+        typer.Option(help="Column to test, or several: region, or age,region."),
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(help="Compare with the model without these columns: age,region."),
+    ] = None,
+    contrast: Annotated[
+        list[str] | None,
+        typer.Option(help='Sum of coefficients: "region=north - region=south".'),
+    ] = None,
+    ratios: Annotated[
+        bool,
+        typer.Option("--ratios", "--odds-ratios", "--rate-ratios", help="Odds or rates."),
+    ] = False,
+    effects: Annotated[
+        bool, typer.Option("--effects", help="Effects of comparable amounts (see --per).")
+    ] = False,
+    per: Annotated[
+        str,
+        typer.Option(
+            help="Of a number: unit, range, deviation, or amounts as age=10,income=1000; "
+            "the range for effects, the unit for ratios if absent."
+        ),
+    ] = "",
+    marginal: Annotated[
+        bool,
+        typer.Option("--marginal", help="Marginal effects on the mean or probability."),
+    ] = False,
+    means: Annotated[
+        str | None, typer.Option(help="Table: the expected target of its rows.")
+    ] = None,
+    predictions: Annotated[
+        str | None, typer.Option(help="Table: where new targets of its rows would lie.")
+    ] = None,
+    covariance: Annotated[
+        bool, typer.Option("--covariance", help="Covariance of the coefficients.")
+    ] = False,
+    simultaneous: Annotated[
+        bool, typer.Option("--simultaneous", help="Intervals that hold all at once.")
+    ] = False,
+    reference: Annotated[
+        list[str] | None,
+        typer.Option(help="Level that others are shown against: region=north."),
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option(help="Which class, where there are three or more.")
+    ] = None,
+    level: Level = None,
+    as_json: AsJson = False,
+) -> None:
+    """Answer questions about a released model, with standard errors and p values.
+
+    All of it is computed from the model file: it costs no budget and reads no table.
+    Without a question the coefficients and a test of every column are shown.
+
+    Example: [bold]confide infer model.json --test region --contrast "region=north -
+    region=south" --odds-ratios[/bold]
+    """
+    estimator = confide.load_model(model)
+    if reference:
+        estimator = estimator.with_reference(**_references(reference))
+    asked = Questions(estimator, _label(estimator, label), level, simultaneous)
+    tests = asked.tests(test or (), without or ())
+    tables = asked.tables(contrast or (), _amounts(per), ratios, effects, marginal)
+    rows = asked.rows(means, predictions)
+    matrix = estimator.covariance(label=asked.label) if covariance else None
+    if not (tests or tables or rows or covariance):
+        tables, tests = asked.coefficients(), asked.every_test()
+    if as_json:
+        _print_as_json(tests, tables, rows, matrix)
+        return
+    print_scale(asked.inference)
+    for name, table in tables.items():
+        print_estimates(name, table)
+    if tests:
+        print_tests(tests)
+    for name, found in rows.items():
+        print_rows(name, found)
+    if matrix is not None:
+        _print_lines("Covariance", matrix.to_string(float_format=lambda x: f"{x:.4g}"))
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """A released model, and what all questions have in common."""
+
+    estimator: Any
+    label: Any
+    level: float | None
+    simultaneous: bool
+
+    @property
+    def inference(self) -> Inference:
+        """The model, ready to be asked."""
+        found: Inference = self.estimator.inference(self.label)
+        return found
+
+    def tests(self, columns: Sequence[str], without: Sequence[str]) -> list[WaldTest]:
+        """Test columns, or contrasts, and columns that a smaller model is without."""
+        ask = self.estimator
+        found = [ask.wald_test(_names(one), label=self.label) for one in columns]
+        return found + [
+            ask.compare(without=_names(one), label=self.label) for one in without
+        ]
+
+    def every_test(self) -> list[WaldTest]:
+        """Test every column."""
+        return list(self.inference.tests())
+
+    def coefficients(self) -> dict[str, IntervalTable]:
+        """Return the coefficients."""
+        asked = self.inference
+        table = asked.coefficients(self.level, simultaneous=self.simultaneous)
+        return {"coefficients": table}
+
+    def tables(
+        self,
+        contrasts: Sequence[str],
+        per: Any,
+        ratios: bool,
+        effects: bool,
+        marginal: bool,
+    ) -> dict[str, IntervalTable]:
+        """Return the tables that were asked for, by name."""
+        asked, found = self.inference, {}
+        whole: dict[str, Any] = {"level": self.level, "simultaneous": self.simultaneous}
+        if contrasts:
+            found["contrasts"] = asked.contrast(contrasts, self.level)
+        if ratios:
+            table = asked.ratios(per or "unit", **whole)
+            found[f"{asked.scale.ratio}s"] = table
+        if effects:
+            found["effects"] = asked.effects(per or "range", **whole)
+        if marginal:
+            ask = self.estimator.marginal_effects
+            found["marginal effects"] = ask(None, self.level, label=self.label)
+        return found
+
+    def rows(self, means: str | None, predictions: str | None) -> dict[str, MeanTable]:
+        """Return what is expected of the rows of tables."""
+        found = {}
+        if means is not None:
+            ask = self.estimator.mean_intervals
+            found["means"] = ask(_table(means), self.level, label=self.label)
+        if predictions is not None:
+            ask = self.estimator.prediction_intervals
+            found["predictions"] = ask(_table(predictions), self.level)
+        return found
+
+
+def _print_as_json(
+    tests: Sequence[WaldTest],
+    tables: dict[str, IntervalTable],
+    rows: dict[str, MeanTable],
+    matrix: Any,
+) -> None:
+    found: dict[str, Any] = {
+        name.replace(" ", "_"): table.records() for name, table in tables.items()
+    }
+    found["tests"] = [one.record() for one in tests]
+    for name, one in rows.items():
+        frame: Any = one.to_frame()
+        found[name] = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    if matrix is not None:
+        names = list(matrix.index)
+        values = matrix.astype(object).where(matrix.notna(), None).to_numpy().tolist()
+        found["covariance"] = {"names": names, "values": values}
+    print_json(found)
+
+
+def print_scale(asked: Inference) -> None:
+    """Say what effects are measured in."""
+    about = {"plain": "without the ridge", "penalised": "of the penalised model"}[asked.of]
+    console = wide_console()
+    console.print(
+        f"[dim]{asked.scale.meaning} Coefficients {about}; no budget spent.[/dim]"
+    )
+
+
+def print_estimates(name: str, table: IntervalTable) -> None:
+    """Print a table of estimates under its name."""
+    console = wide_console()
+    console.print(f"\n[bold]{name.capitalize()}[/bold], {100 * (table.level or 0):g} %")
+    console.print(confide.reporting.terminal.coefficient_table(table))
+    if not all(row.identified for row in table.rows):
+        console.print("[dim]Not identified: this budget cannot tell.[/dim]")
+
+
+def print_tests(tests: Sequence[WaldTest]) -> None:
+    """Print tests, a line each."""
+    console = wide_console()
+    console.print("\n[bold]Wald tests[/bold] that all coefficients are 0")
+    heads = ("column", "chi-square", "df", "p", "")
+    lines = [
+        (
+            one.name,
+            "" if one.statistic is None else f"{one.statistic:.4g}",
+            str(one.degrees),
+            one.p_text,
+            one.remark,
+        )
+        for one in tests
+    ]
+    console.print(confide.reporting.terminal.plain_table(heads, lines))
+
+
+def print_rows(name: str, found: MeanTable) -> None:
+    """Print what is expected of rows."""
+    frame: Any = found.to_frame()
+    heading = f"{name.capitalize()} ({found.what}), {100 * found.level:g} %"
+    _print_lines(heading, frame.to_string(float_format=lambda x: f"{x:.4g}"))
+
+
+def _print_lines(heading: str, text: str) -> None:
+    console = wide_console()
+    console.print(f"\n[bold]{heading}[/bold]")
+    console.print(text, markup=False)
+
+
+def _table(path: str) -> Path:
+    check_table(path)
+    return Path(path)
+
+
+def _names(text: str) -> str | list[str]:
+    """Return columns that are separated by commas; a contrast stays as it is."""
+    return text if "," not in text else [one.strip() for one in text.split(",")]
+
+
+def _references(given: Sequence[str]) -> dict[str, str]:
+    pairs = [one.partition("=") for one in given]
+    if not all(name and level for name, _, level in pairs):
+        raise InvalidParameter("--reference", "as region=north", list(given))
+    return {name.strip(): level.strip() for name, _, level in pairs}
+
+
+def _amounts(text: str) -> Any:
+    """Return a name of amounts, or amounts by column."""
+    if "=" not in text:
+        return text
+    try:
+        pairs = [one.rpartition("=") for one in text.split(",")]
+        return {name.strip(): float(amount) for name, _, amount in pairs}
+    except ValueError:
+        must = "unit, range, deviation, or amounts as age=10"
+        raise InvalidParameter("--per", must, text) from None
+
+
+def _label(estimator: Any, text: str | None) -> Any:
+    """Return a label of the model as it is there."""
+    if text is None:
+        return None
+    known = {str(one): one for one in getattr(estimator, "classes_", ())}
+    return known.get(text, text)

@@ -1,0 +1,76 @@
+"""`confide recover`: a release whose file was lost, from the ledger that paid for it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import confide
+from confide._files import ReservedFile
+from confide.cli.output import AsJson, console, open_ledger, print_json, print_table
+from confide.errors import InvalidParameter
+
+RANGES_FORMAT = "confide-ranges"
+
+
+def recover(
+    ledger: Annotated[str, typer.Argument(help="Budget book: a file or a database.")],
+    charge: Annotated[
+        int | None, typer.Option(help="Number of the charge; all are listed if absent.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write it; printed if absent.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring back a model, or bought ranges, whose file was lost after it was paid for.
+
+    A ledger keeps what was released, and its hash. Nothing is drawn or spent.
+
+    Example: [bold]confide recover budget.db --charge 12 --out model.json[/bold]
+    """
+    book = open_ledger(ledger)
+    if charge is None:
+        _list(book, as_json=as_json)
+        return
+    content = _file_of(book.content(charge))
+    if out is None:
+        typer.echo(content, nl=False)
+        return
+    ReservedFile(out, name="--out").write(content)
+    if as_json:
+        print_json({"charge": charge, "out": str(out)})
+    else:
+        console.print(f"Written to {out}.", markup=False, soft_wrap=True)
+
+
+def _file_of(content: str) -> bytes:
+    """Return the file that a release was, or was to be, written to."""
+    try:
+        record: Any = json.loads(content)
+        if record["format"] == RANGES_FORMAT:
+            return str(record["schema"]).encode()
+    except (ValueError, TypeError, KeyError, RecursionError):
+        must = "one whose release is a model or ranges"
+        raise InvalidParameter("--charge", must, "another one") from None
+    return confide.estimators.file_content(record)
+
+
+def _list(book: confide.Ledger, *, as_json: bool) -> None:
+    kept = set(book.kept())
+    found = [entry for entry in book.entries() if entry.number in kept]
+    if as_json:
+        print_json(
+            [{"charge": e.number, "dataset": e.dataset, "what": e.what} for e in found]
+        )
+        return
+    if not found:
+        console.print("This ledger keeps no release.")
+        return
+    print_table(
+        ("charge", "dataset", "when", "what"),
+        [(str(e.number), e.dataset, e.at[:16].replace("T", " "), e.what) for e in found],
+    )

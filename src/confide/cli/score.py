@@ -1,0 +1,168 @@
+"""`confide score`: how good a released model is on a table, for a price."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import confide
+from confide.cli.charge import announce_charge, relation_for
+from confide.cli.delivery import Delivery
+from confide.cli.fit import SCORE_ROOM, open_to_pay
+from confide.cli.output import (
+    AsJson,
+    Delta,
+    Epsilon,
+    ModelFile,
+    Rho,
+    console,
+    print_charge,
+    print_guarantee,
+    print_json,
+    print_score,
+    read_budget,
+    warn_of_claims,
+)
+from confide.cli.tables import (
+    ClusterAddress,
+    ReadMode,
+    Streamed,
+    TableName,
+    Workers,
+    check_table,
+    open_for_fit,
+)
+from confide.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from confide.evaluation import ModelScore
+
+
+def score(
+    model: ModelFile,
+    table: TableName,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(help="Another model file: release how far apart both are."),
+    ] = None,
+    neighbours: Annotated[
+        str | None,
+        typer.Option(
+            help="add-remove or replace-one; as the book is kept, or the model's."
+        ),
+    ] = None,
+    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
+    ledger: Annotated[
+        str | None, typer.Option(help="Budget book to charge: a file or a database.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write the score (JSON).")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Page to write, with plots.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Repeatable, and not private.")] = None,
+    stream: Streamed = None,
+    workers: Workers = None,
+    cluster: ClusterAddress = None,
+    as_json: AsJson = False,
+) -> None:
+    """Release how good a model is on rows that it was not fitted on.
+
+    Accuracy, ROC curve, calibration and losses of a classifier, R² and
+    residuals of a regression, deviance and dispersion of counts, each with
+    an interval. Rows that the model was fitted on make it look too good: fit
+    with --holdout to have scores for the same budget.
+
+    Example: [bold]confide score model.json test.csv --epsilon 0.2 --ledger book.db
+    --out score.json[/bold]
+    """
+    check_table(table)
+    way = ReadMode(stream, workers, cluster)
+    budget = read_budget(epsilon, delta, rho)
+    estimator = confide.load_model(model)
+    public = schema_of(estimator, model)
+    other = None if against is None else confide.load_model(against)
+    book = None if ledger is None else open_to_pay(ledger, public, model)
+    goods = Delivery(ledger, book)
+    usual = str(estimator.release_.guarantee.neighbours)
+    relation = relation_for(book, public.name, neighbours) or usual
+    settings: dict[str, Any] = {
+        "neighbours": relation,
+        "ledger": goods.noted(out),
+        "random_state": seed,
+        "level": level,
+    }
+    released: list[ModelScore] = []
+    with goods.guarded(lambda: bool(released)):
+        for option, path in (("--out", out), ("--html", html)):
+            if path is not None:
+                goods.reserve(option, path, SCORE_ROOM)
+        announce_charge(book, public.name, budget, relation)
+        with open_for_fit(table, public, way) as rows, warn_of_claims():
+            if other is None:
+                found = estimator.private_score(rows, budget, **settings)
+            else:
+                found = confide.estimators.compare_models(
+                    estimator, other, rows, budget, **settings
+                )
+        released.append(found)
+        content = confide.evaluation.score_content(found)
+        if out is not None:
+            out = goods.write("--out", content)
+        if html is not None:
+            html = goods.write("--html", _page(found, public.name))
+        with goods.printed(lambda: content, out):
+            _print_released(
+                found, goods, model, {"out": out, "html": html}, as_json=as_json
+            )
+
+
+def _print_released(
+    found: ModelScore,
+    goods: Delivery,
+    model: Path,
+    files: dict[str, Path | None],
+    *,
+    as_json: bool,
+) -> None:
+    """Print the promise, the score, and where it is."""
+    if as_json:
+        written = {name: None if at is None else str(at) for name, at in files.items()}
+        print_json({**confide.evaluation.score_record(found), **written})
+        return
+    print_guarantee(found.guarantee)
+    print_score(found)
+    if goods.book is None:
+        console.print("[dim]No ledger was given: this spending is booked nowhere.[/dim]")
+    else:
+        paid = goods.receipts[-1]
+        print_charge(found.guarantee, goods.book.account(paid.dataset), paid.anchor)
+    out = files["out"]
+    if out is not None:
+        told = f"Written to {out}. Next: confide report {model} --score {out}"
+        console.print(told, markup=False, soft_wrap=True)
+
+
+def schema_of(estimator: Any, model: Path) -> confide.Schema:
+    """Return the schema of a model; a table in a file cannot be read without one."""
+    if estimator.schema_ is None:
+        raise InvalidParameter(
+            "the model",
+            "fitted with a schema, which says how a table is read",
+            f"{model}, which has none",
+            "In Python: model.private_score(X, budget, y=y).",
+        )
+    public: confide.Schema = estimator.schema_
+    return public
+
+
+def _page(found: ModelScore, dataset: str) -> bytes:
+    """Return a score as a page."""
+    page = confide.reporting.score_page(
+        confide.evaluation.section_of(found), dataset=dataset, version=confide.__version__
+    )
+    return page.encode()

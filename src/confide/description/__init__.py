@@ -1,0 +1,7 @@
+"""The first table of a paper: noisy counts, and the figures that follow from them."""
+
+from confide.description import text
+from confide.description.release import describe
+from confide.description.value import Description
+
+__all__ = ["Description", "describe", "text"]

@@ -1,0 +1,237 @@
+"""Public cells that a record is counted in: one for every table, whatever it holds.
+
+A value is placed by itself. What is missing, undeclared or out of range has a cell of its
+own, so that every record is in exactly one cell of every table.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from confide._types import AnyArray, Array
+from confide.data import Number, Schema
+from confide.data.schema.parse_values import level_codes
+from confide.errors import InvalidParameter
+
+MISSING, UNDECLARED, BELOW, ABOVE = "missing", "undeclared", "below", "above"
+WORDS = {False: "no", True: "yes"}
+NICE = (1, 2, 5, 10)
+"""A bin is as wide as one of these times a power of ten."""
+
+
+@dataclass(frozen=True, slots=True)
+class LevelCells:
+    """A cell for every level, one for undeclared values and one for missing ones."""
+
+    name: str
+    levels: tuple[Any, ...]
+    kind: ClassVar[str] = "levels"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What each cell holds."""
+        return (*map(str, self.levels), UNDECLARED, MISSING)
+
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        return len(self.levels) + 2
+
+    def place(self, values: Any) -> AnyArray:
+        """Return the cell of every value."""
+        other = len(self.levels)
+        codes = level_codes(values, self.levels, f"column {self.name!r}", other=other)
+        return np.where(codes < 0, other + 1, codes).astype(np.intp)
+
+
+@dataclass(frozen=True, slots=True)
+class TruthCells:
+    """A cell for every value of a column that lists all of them, and one for none."""
+
+    column: Any
+    kind: ClassVar[str] = "levels"
+
+    @property
+    def name(self) -> str:
+        """The name of the column."""
+        name: str = self.column.name
+        return name
+
+    @property
+    def levels(self) -> tuple[Any, ...]:
+        """The values, in the order of the numbers that they are read as."""
+        values: tuple[Any, ...] = self.column.possible
+        return values
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What each cell holds."""
+        return (*(WORDS.get(value, str(value)) for value in self.levels), MISSING)
+
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        return len(self.levels) + 1
+
+    def place(self, values: Any) -> AnyArray:
+        """Return the cell of every value."""
+        read = self.column.read(values)
+        return np.where(np.isnan(read), len(self.levels), read).astype(np.intp)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NumberCells:
+    """Bins side by side, a cell below them, one above and one for what is missing.
+
+    ``edges`` are where the column is read: of a transformed one the transformed numbers.
+    ``whole`` says that the declared limits are whole numbers: bins then lie around them.
+    """
+
+    column: Any
+    edges: Array
+    whole: bool
+    kind: ClassVar[str] = "number"
+
+    @property
+    def name(self) -> str:
+        """The name of the column."""
+        name: str = self.column.name
+        return name
+
+    @property
+    def bins(self) -> int:
+        """How many bins there are."""
+        return len(self.edges) - 1
+
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        return self.bins + 3
+
+    @property
+    def shown_edges(self) -> Array:
+        """The edges in the units of the table."""
+        edges = np.where(self.edges == math.ulp(0.0), 0.0, self.edges)
+        return np.asarray(self.column.original(edges), dtype=np.float64)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What each cell holds."""
+        ends = [bin_label(self, low, high) for low, high in pairwise(self.shown_edges)]
+        return (BELOW, *ends, ABOVE, MISSING)
+
+    def show(self, value: float) -> str:
+        """Return a number of the column for readers."""
+        text: str = self.column.shown(value)
+        return text
+
+    def place(self, values: Any) -> AnyArray:
+        """Return the cell of every value; the last bin has both of its ends."""
+        read = np.asarray(self.column.read(values), dtype=np.float64)
+        cell = np.searchsorted(self.edges, read, side="right")
+        cell = np.where(read == self.edges[-1], self.bins, cell)
+        return np.where(np.isnan(read), self.bins + 2, cell).astype(np.intp)
+
+
+Cells: TypeAlias = LevelCells | TruthCells | NumberCells
+
+
+def bin_label(cells: NumberCells, low: float, high: float) -> str:
+    """Return what a bin holds; of whole numbers the first and the last."""
+    if cells.whole and high - low >= 1:
+        low, high = math.ceil(low), math.floor(high)
+        if low == high:
+            return cells.show(low)
+    return cells.show(low) if low == high else f"{cells.show(low)} to {cells.show(high)}"
+
+
+def is_number(part: Any) -> bool:
+    """Whether a part of a schema is counted in bins: its values are not listed."""
+    return not part.levels and not getattr(part, "possible", ())
+
+
+def level_cells(part: Any) -> LevelCells | TruthCells:
+    """Return the cells of a part whose values are listed."""
+    if part.levels:
+        return LevelCells(part.name, tuple(part.levels))
+    return TruthCells(part)
+
+
+def number_column(part: Any) -> Any:
+    """Return a part that is read as a number; of a target the column that it is."""
+    if hasattr(part, "read"):
+        return part
+    return Number(part.name, *part.ends)
+
+
+def number_cells(part: Any, declared: Any, bins: int) -> NumberCells:
+    """Return about so many bins over the range of a part.
+
+    ``declared`` is the part as the schema declares it, before a range was bought.
+    """
+    column = number_column(part)
+    lower, upper = column.ends
+    whole = declared.whole
+    width = max(nice_width((upper - lower) / bins), column.finest)
+    shift = min(width, 1.0) / 2 if whole else 0.0
+    first = math.floor((lower + shift) / width) * width - shift
+    count = max(1, math.ceil((upper - first) / width * (1 - 1e-12)))
+    edges = first + width * np.arange(count + 1.0)
+    if lower <= 0 <= upper:
+        # many a column is 0 for most of the rows: 0 has a bin of its own
+        around = (-shift, shift) if whole else (0.0, math.ulp(0.0))
+        inside = [edge for edge in around if edges[0] <= edge <= edges[-1]]
+        edges = np.union1d(edges, inside)
+    return NumberCells(column, edges, whole)
+
+
+def nice_width(least: float) -> float:
+    """Return 1, 2 or 5 times a power of ten, no less than a width."""
+    power = 10.0 ** math.floor(math.log10(least))
+    if power >= 1:
+        power = round(power)
+    return float(next(one * power for one in NICE if one * power >= least * (1 - 1e-9)))
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The cells of one part, or all pairs of cells of two."""
+
+    parts: tuple[Cells, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that are counted together."""
+        return tuple(cells.name for cells in self.parts)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many cells there are, by column."""
+        return tuple(cells.size for cells in self.parts)
+
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        return math.prod(self.shape)
+
+
+def chosen_pairs(schema: Schema, pairs: Sequence[Sequence[str]]) -> tuple[Any, ...]:
+    """Return pairs of parts by their names; refuse what names none, or one twice."""
+    parts, found = schema.parts, []
+    for pair in pairs:
+        names = [pair] if isinstance(pair, str) else list(pair)
+        if len(names) != 2 or len({*names}) != 2 or not {*names} <= {*parts}:
+            raise InvalidParameter(
+                "pairs",
+                f"two different columns of the schema each, of {list(parts)}",
+                names,
+                'Write pairs=[("age", "region")].',
+            )
+        found.append((parts[names[0]], parts[names[1]]))
+    if len({frozenset(names) for names in pairs}) != len(found):
+        raise InvalidParameter("pairs", "named once each", [list(pair) for pair in pairs])
+    return tuple(found)

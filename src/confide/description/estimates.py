@@ -1,0 +1,319 @@
+"""From noisy counts to the figures of a description: post-processing, no data.
+
+Counts are about the rows of the table, so their intervals are about noise alone. Shares,
+means, deviations and quantiles are about the population that the rows were drawn from:
+their intervals count noise and sampling.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.isotonic import isotonic_regression
+
+from confide._types import Array
+from confide.description.cells import (
+    LevelCells,
+    NumberCells,
+    Table,
+    TruthCells,
+    bin_label,
+)
+from confide.description.intervals import IntervalEstimate, Spread
+
+QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+MOST_SHOWN_BINS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class RowCount:
+    """How many rows there are: an estimate, its variance, and what each table adds to it.
+
+    ``part`` is by how much the total of each table counts; none does where the number of
+    rows is public.
+    """
+
+    value: float
+    variance: float
+    part: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LevelLine:
+    """A level with the number of its rows and their share."""
+
+    label: str
+    count: IntervalEstimate
+    share: IntervalEstimate
+
+
+@dataclass(frozen=True, slots=True)
+class LevelFigures:
+    """The levels of a column, so many, then what is undeclared or missing."""
+
+    name: str
+    levels: int
+    lines: tuple[LevelLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NumberFigures:
+    """What is told of a column of numbers, clamped to the range of its bins.
+
+    ``beyond`` is the share of known values that lie below the bins, or above.
+    """
+
+    name: str
+    cells: NumberCells
+    missing: IntervalEstimate
+    beyond: IntervalEstimate
+    mean: IntervalEstimate
+    deviation: IntervalEstimate
+    quantiles: tuple[tuple[float, IntervalEstimate], ...]
+    histogram: tuple[LevelLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PairFigures:
+    """A table of two columns: a line for every cell, row by row."""
+
+    names: tuple[str, str]
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    lines: tuple[tuple[LevelLine, ...], ...]
+
+
+def row_count(
+    tables: Sequence[Table], counts: Sequence[Array], spread: Spread, public: int | None
+) -> RowCount:
+    """Return the number of rows: every table adds up to it, the smaller ones more closely.
+
+    ``public`` is that number where it is a public fact.
+    """
+    if public is not None:
+        return RowCount(float(public), 0.0, (0.0,) * len(tables))
+    weights = np.array([1 / table.size for table in tables])
+    part = weights / weights.sum()
+    total = float(part @ [float(found.sum()) for found in counts])
+    variance = spread.variance / weights.sum()
+    return RowCount(total, float(variance), tuple(part.tolist()))
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What the counts of one table are measured by: the rows, and the noise.
+
+    ``part`` is by how much the total of this table counts in the number of rows.
+    """
+
+    rows: RowCount
+    part: float
+    spread: Spread
+
+    def share(self, count: float, cells: int = 1) -> IntervalEstimate:
+        """Return the share of the rows that some cells of the table hold."""
+        rows, spread = self.rows, self.spread
+        n = max(rows.value, 1.0)
+        share = min(max(count / n, 0.0), 1.0)
+        shrunk = (share * n + 2) / (n + 4)
+        sampling = shrunk * (1 - shrunk) / (n + 4)
+        kept = max(1 - 2 * share * self.part, 0.0)
+        other = sampling + share**2 * rows.variance / n**2
+        if cells == 1:
+            reach = spread.reach_of_one(math.sqrt(kept) / n, other)
+        else:
+            reach = spread.reach(other + cells * spread.variance * kept / n**2)
+        return IntervalEstimate.around(count / n, reach, 0.0, 1.0)
+
+    def line(self, label: str, count: float, cells: int = 1) -> LevelLine:
+        """Return how many rows some cells of the table hold, and their share."""
+        if cells == 1:
+            reach = self.spread.reach_of_one(1.0, 0.0)
+        else:
+            reach = self.spread.reach(cells * self.spread.variance)
+        found = IntervalEstimate.around(count, reach, 0.0)
+        return LevelLine(label, found, self.share(count, cells))
+
+
+def level_figures(
+    cells: LevelCells | TruthCells, counts: Array, basis: Basis
+) -> LevelFigures:
+    """Return a line for every level of a column."""
+    lines = (
+        basis.line(label, float(count))
+        for label, count in zip(cells.labels, counts, strict=True)
+    )
+    return LevelFigures(cells.name, len(cells.levels), tuple(lines))
+
+
+def pair_figures(table: Table, counts: Array, basis: Basis) -> PairFigures:
+    """Return a line for every pair of cells."""
+    first, second = table.parts
+    grid = counts.reshape(table.shape)
+    lines = tuple(
+        tuple(
+            basis.line(f"{row}, {column}", float(grid[i, j]))
+            for j, column in enumerate(second.labels)
+        )
+        for i, row in enumerate(first.labels)
+    )
+    return PairFigures((first.name, second.name), first.labels, second.labels, lines)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownCounts:
+    """Counts of known values, in cells from below the bins to above them.
+
+    They are adjusted so that they add up to how many values are known, which all tables
+    together tell more closely. ``variance`` is that of a count before, ``of_total`` that
+    of their number.
+    """
+
+    counts: Array
+    middles: Array
+    variance: float
+    total: float
+    of_total: float
+
+    @classmethod
+    def of(cls, cells: NumberCells, counts: Array, basis: Basis) -> "KnownCounts":
+        """Take the missing ones away from the number of rows, and adjust."""
+        known, missing = counts[:-1], float(counts[-1])
+        rows, variance = basis.rows, basis.spread.variance
+        total = max(rows.value - max(missing, 0.0), 1.0)
+        of_total = max(rows.variance + variance * (1 - 2 * basis.part), 0.0)
+        edges = cells.shown_edges
+        middles = np.concatenate([edges[:1], (edges[1:] + edges[:-1]) / 2, edges[-1:]])
+        adjusted = known + (total - known.sum()) / len(known)
+        return cls(adjusted, middles, variance, total, of_total)
+
+    def variance_of_mean(self, values: Array) -> float:
+        """Return what noise adds to the variance of a mean of values, one per cell.
+
+        The values are deviations from that mean.
+        """
+        middle = float(values.mean())
+        own = self.variance * float(((values - middle) ** 2).sum())
+        return (own + middle**2 * self.of_total) / self.total**2
+
+    def mean(self, values: Array) -> float:
+        """Return the mean of values, one per cell."""
+        return float(self.counts @ values) / self.total
+
+    def variance_up_to(self, cells: int) -> float:
+        """Return what noise adds to the variance of the share in the first cells."""
+        part = cells / len(self.counts)
+        own = self.variance * cells * (1 - part)
+        return (own + part**2 * self.of_total) / self.total**2
+
+
+def number_figures(cells: NumberCells, counts: Array, basis: Basis) -> NumberFigures:
+    """Return what the bins of a column tell of it."""
+    known = KnownCounts.of(cells, counts, basis)
+    spread, of_known = basis.spread, RowCount(known.total, known.of_total, ())
+    beyond = Basis(of_known, 0.0, spread).share(float(counts[0] + counts[-2]), 2)
+    mean, deviation = moments(known, cells.shown_edges, spread)
+    return NumberFigures(
+        cells.name,
+        cells,
+        basis.share(float(counts[-1])),
+        beyond,
+        mean,
+        deviation,
+        quantiles(known, cells, spread),
+        histogram(cells, counts, basis),
+    )
+
+
+def moments(
+    known: KnownCounts, edges: Array, spread: Spread
+) -> tuple[IntervalEstimate, IntervalEstimate]:
+    """Return mean and standard deviation of values clamped to the bins.
+
+    No value is farther from the middle of its bin than half its width: neither is the mean,
+    and by the triangle inequality neither is the deviation. Ends are that much wider.
+    """
+    low, high = float(edges[0]), float(edges[-1])
+    half = np.concatenate([[0.0], np.diff(edges) / 2, [0.0]])
+    blur = min(max(known.mean(half), 0.0), float(half.max()))
+    blur_square = math.sqrt(min(max(known.mean(half**2), 0.0), float(half.max()) ** 2))
+    mean = min(max(known.mean(known.middles), low), high)
+    away = known.middles - mean
+    variance = min(max(known.mean(away**2), 0.0), ((high - low) / 2) ** 2)
+    noise = known.variance_of_mean(away)
+    reach = spread.reach(variance / known.total + noise) + blur
+    deviation = math.sqrt(variance)
+    around = away**2 - variance
+    fourth = max(known.mean(around**2), 0.0)
+    slope = 2 * max(deviation, (high - low) / 1000)
+    of_square = fourth / known.total + known.variance_of_mean(around)
+    further = spread.reach(of_square) / slope + blur_square
+    return (
+        IntervalEstimate.around(mean, reach, low, high),
+        IntervalEstimate.around(deviation, further, 0.0, (high - low) / 2),
+    )
+
+
+def quantiles(
+    known: KnownCounts, cells: NumberCells, spread: Spread
+) -> tuple[tuple[float, IntervalEstimate], ...]:
+    """Return quantiles with intervals that are read off the distribution function."""
+    raw = np.cumsum(known.counts) / known.total
+    rising = np.asarray(isotonic_regression(raw[:-1], y_min=0.0, y_max=1.0))
+    found = []
+    for share in QUANTILES:
+        cell = int(np.searchsorted(rising, share)) + 1
+        sampling = share * (1 - share) / known.total
+        reach = spread.reach(sampling + known.variance_up_to(cell))
+        low, _ = bin_at(cells, rising, share - reach)
+        _, high = bin_at(cells, rising, share + reach)
+        value = quantile_at(cells, rising, share)
+        found.append((share, IntervalEstimate(value, min(low, value), max(high, value))))
+    return tuple(found)
+
+
+def bin_at(cells: NumberCells, rising: Array, share: float) -> tuple[float, float]:
+    """Return the ends of the bin in which a share of the values is reached."""
+    edges = cells.shown_edges
+    place = int(np.searchsorted(rising, min(max(share, 0.0), 1.0)))
+    if place == 0:
+        return float(edges[0]), float(edges[0])
+    if place > cells.bins:
+        return float(edges[-1]), float(edges[-1])
+    low, high = float(edges[place - 1]), float(edges[place])
+    if cells.whole and high - low >= 1:
+        return math.ceil(low), math.floor(high)
+    return low, high
+
+
+def quantile_at(cells: NumberCells, rising: Array, share: float) -> float:
+    """Return where a share of the values is reached, inside of its bin.
+
+    Of whole numbers it is one: the middle of a bin that holds one, and otherwise the next.
+    """
+    edges = cells.shown_edges
+    place = int(np.searchsorted(rising, share))
+    if place == 0 or place > cells.bins:
+        return bin_at(cells, rising, share)[0]
+    low, high = float(edges[place - 1]), float(edges[place])
+    if cells.whole and high - low <= 1:
+        return (low + high) / 2
+    before, upto = float(rising[place - 1]), float(rising[place])
+    inside = low + (high - low) * (share - before) / max(upto - before, 1e-12)
+    if not cells.whole:
+        return inside
+    return float(min(max(round(inside), math.ceil(low)), math.floor(high)))
+
+
+def histogram(cells: NumberCells, counts: Array, basis: Basis) -> tuple[LevelLine, ...]:
+    """Return bins side by side taken together, so that few are shown."""
+    edges, inner = cells.shown_edges, counts[1:-2]
+    step = next(k for k in (1, 2, 4, 5, 10, 20) if cells.bins <= k * MOST_SHOWN_BINS)
+    lines = []
+    for start in range(0, cells.bins, step):
+        stop = min(start + step, cells.bins)
+        label = bin_label(cells, float(edges[start]), float(edges[stop]))
+        total = float(inner[start:stop].sum())
+        lines.append(basis.line(label, total, stop - start))
+    return tuple(lines)

@@ -1,0 +1,82 @@
+"""How far an estimate from noisy counts may be off, by noise and by sampling together."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import log_ndtr, ndtri
+
+from confide.mechanisms.ranges.mechanism import CountNoise
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalEstimate:
+    """A number with an interval around it."""
+
+    value: float
+    lower: float
+    upper: float
+
+    @classmethod
+    def around(
+        cls, value: float, reach: float, least: float = -math.inf, most: float = math.inf
+    ) -> "IntervalEstimate":
+        """Return an estimate within public bounds, with ends so far away inside of them."""
+        mid = float(min(max(value, least), most))
+        return cls(mid, max(mid - reach, least), min(mid + reach, most))
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The noise on every count, and how often intervals are to hold.
+
+    ``sharp`` noise is Laplace's: one of it has longer tails than a normal error.
+    """
+
+    noise: CountNoise
+    level: float
+    sharp: bool
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise on a count."""
+        return self.noise.deviation(1) ** 2
+
+    @property
+    def normal(self) -> float:
+        """How many deviations a normal variable is within, with the chance asked for."""
+        return -float(ndtri((1 - self.level) / 2))
+
+    def reach(self, variance: float) -> float:
+        """Return how far a sum of many errors of some variance goes."""
+        return self.normal * math.sqrt(max(variance, 0.0))
+
+    def reach_of_one(self, factor: float, variance: float) -> float:
+        """Return how far one noise times a factor and a normal error go together."""
+        if not self.sharp:
+            return self.reach(variance + factor**2 * self.variance)
+        scale = factor * self.noise.scale
+        if scale <= 1e-6 * math.sqrt(max(variance, 0.0)):
+            return self.reach(variance)
+        return laplace_and_normal(1 - self.level, scale, math.sqrt(max(variance, 0.0)))
+
+
+def laplace_and_normal(chance: float, scale: float, deviation: float) -> float:
+    """Return what a sum of Laplace and normal noise exceeds in size with this chance."""
+    if deviation <= 1e-6 * scale:
+        return scale * math.log(1 / chance)
+    ratio = deviation / scale
+
+    def excess(t: float) -> float:
+        steps = t / deviation
+        parts = (
+            log_ndtr(-steps),
+            ratio**2 / 2 - t / scale + log_ndtr(steps - ratio) - math.log(2),
+            ratio**2 / 2 + t / scale + log_ndtr(-steps - ratio) - math.log(2),
+        )
+        above = np.exp(parts[0]) + np.exp(parts[1]) - np.exp(parts[2])
+        return 2 * float(above) - chance
+
+    far = 40 * (deviation + scale)
+    return float(brentq(excess, 0.0, far, xtol=1e-9 * far))

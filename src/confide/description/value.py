@@ -1,0 +1,126 @@
+"""A description: figures with intervals, their guarantee, a schema for later fits."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from confide.accounting import Event
+from confide.data import Schema
+from confide.description.estimates import LevelFigures, NumberFigures, PairFigures
+from confide.description.intervals import IntervalEstimate
+from confide.description.page import description_page, notebook_table
+from confide.description.text import description_text
+from confide.mechanisms.release import NoiseRecord
+from confide.privacy import Guarantee
+from confide.reporting import guarantee_record
+
+FRAME_COLUMNS = ("column", "statistic", "of", "estimate", "lower", "upper")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One figure of a description; ``of`` is its level, bin or quantile."""
+
+    column: str
+    statistic: str
+    of: str
+    estimate: IntervalEstimate
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """The first table of a paper, as a private release; it holds no data.
+
+    ``schema`` has the ranges that were bought, and for plans what is typical: later fits
+    and plans use it for free. ``hidden`` columns have values that noise hides. ``level`` is
+    how often each interval holds.
+    """
+
+    schema: Schema
+    guarantee: Guarantee
+    events: tuple[Event, ...]
+    noise: NoiseRecord
+    level: float
+    rows: IntervalEstimate
+    figures: tuple[LevelFigures | NumberFigures, ...]
+    pairs: tuple[PairFigures, ...] = ()
+    ranges: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+
+    def lines(self) -> Iterator[Line]:
+        """Yield every figure in the order of the schema, pairs last."""
+        yield Line("", "rows", "", self.rows)
+        for one in self.figures:
+            if isinstance(one, LevelFigures):
+                for line in one.lines:
+                    yield Line(one.name, "count", line.label, line.count)
+                    yield Line(one.name, "share", line.label, line.share)
+            else:
+                yield from _number_lines(one)
+        for pair in self.pairs:
+            name = " × ".join(pair.names)
+            for row in pair.lines:
+                for line in row:
+                    yield Line(name, "count", line.label, line.count)
+                    yield Line(name, "share", line.label, line.share)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a line for every figure: column, statistic, of what, and the interval."""
+        lines = [
+            (line.column, line.statistic, line.of, *_numbers(line.estimate))
+            for line in self.lines()
+        ]
+        return pd.DataFrame(lines, columns=list(FRAME_COLUMNS))
+
+    def record(self) -> dict[str, Any]:
+        """Return plain values, as for JSON."""
+        lines = [
+            dict(
+                zip(
+                    FRAME_COLUMNS,
+                    (line.column, line.statistic, line.of, *_numbers(line.estimate)),
+                    strict=True,
+                )
+            )
+            for line in self.lines()
+        ]
+        return {
+            "dataset": self.schema.name,
+            "guarantee": guarantee_record(self.guarantee, str),
+            "noise": {"kind": self.noise.kind, "scale": self.noise.scale},
+            "level": self.level,
+            "hidden": list(self.hidden),
+            "lines": lines,
+        }
+
+    def summary(self) -> str:
+        """Return guarantee and figures as text."""
+        return description_text(self)
+
+    def to_html(self) -> str:
+        """Return a page that needs nothing but itself."""
+        return description_page(self)
+
+    def _repr_html_(self) -> str:
+        return notebook_table(self)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+def _number_lines(one: NumberFigures) -> Iterator[Line]:
+    yield Line(one.name, "missing", "", one.missing)
+    yield Line(one.name, "beyond the range", "", one.beyond)
+    yield Line(one.name, "mean", "", one.mean)
+    yield Line(one.name, "deviation", "", one.deviation)
+    for share, found in one.quantiles:
+        yield Line(one.name, "quantile", f"{share:g}", found)
+    for line in one.histogram:
+        yield Line(one.name, "histogram count", line.label, line.count)
+        yield Line(one.name, "histogram share", line.label, line.share)
+
+
+def _numbers(estimate: IntervalEstimate) -> tuple[float, float, float]:
+    return estimate.value, estimate.lower, estimate.upper

@@ -1,0 +1,37 @@
+"""Weights and offsets, as far as a model has a say in them."""
+
+from typing import Any
+
+from confide.data import Column, Schema
+from confide.data.schema.case_weights import check_cap
+from confide.errors import InvalidParameter, MissingPublicBound
+from confide.estimators._target import TargetRule
+
+
+def check_offset_of(rule: TargetRule, offset: Column) -> None:
+    """Refuse an offset for a model that has none."""
+    if not rule.takes_offset:
+        raise InvalidParameter(
+            "[offset]",
+            "absent but for counts and for logistic regression with two labels",
+            offset.name,
+            "Of a number that is predicted itself, subtract it from the target.",
+        )
+
+
+def read_weight_cap(model: Any, schema: Schema | None) -> float:
+    """Return the public cap on weights that are passed beside the table."""
+    if schema is not None:
+        raise InvalidParameter(
+            "sample_weight",
+            "absent next to a schema, which names the column of weights",
+            "given",
+            "Declare [case_weights] with column and cap.",
+        )
+    cap = model.weight_cap
+    if cap is None:
+        raise MissingPublicBound(
+            "sample_weight needs a public cap, for the noise grows with the largest weight "
+            "that anybody may have: set weight_cap. Larger weights are clamped to it."
+        )
+    return check_cap("weight_cap", cap)

@@ -1,0 +1,97 @@
+"""What users of scikit-learn do by habit: copy models, show them, ask for names."""
+
+import os
+import warnings
+from collections import Counter
+from itertools import count
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from confide._types import AnyArray
+from confide.data import Schema
+from confide.errors import RepeatedSpending
+from confide.ledger.amounts import Amount
+from confide.privacy import Budget, Guarantee
+from confide.privacy.guarantee import ROW_BY_ROW
+
+USUAL_FITS = 6
+"""Five folds and a refit."""
+_numbers = count()
+_unbooked: Counter[str] = Counter()
+"""How many fits that no ledger knows each family of copies made in this process."""
+
+
+class SklearnHabits(BaseEstimator):  # type: ignore[misc]
+    """Copies that know that they are copies; names; what a notebook shows."""
+
+    schema: Schema | None
+    n_features_in_: int
+
+    def __sklearn_clone__(self) -> Any:
+        """Return an unfitted copy of the same family: what it spends is added up."""
+        copy = super().__sklearn_clone__()
+        if not hasattr(self, "_family"):
+            self._family = f"{os.getpid()}-{next(_numbers)}"
+        copy._family = self._family  # noqa: SLF001
+        return copy
+
+    def _count_unbooked(self, budget: Budget, callers: int) -> None:
+        """Warn, once for all copies of a model, that each of them spends."""
+        family = getattr(self, "_family", None)
+        if family is None:
+            return
+        _unbooked[family] += 1
+        if _unbooked[family] == 2:
+            total = Amount.of(budget).scaled(USUAL_FITS)
+            text = (
+                "copies of this model are fitted one after the other, as cross-validation "
+                f"and grid searches do. Every fit spends {budget} of its own, and in total "
+                "they spend that as many times as there are fits (folds times candidates, "
+                f"and one for a refit): five folds and a refit {total}. Nobody adds it up: "
+                "pass a ledger, which stops before a limit, or tune by PrivateSearch, "
+                "which pays once."
+            )
+            warnings.warn(text, RepeatedSpending, stacklevel=callers + 1)
+
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
+        """Return the names of the columns of ``coef_``, in their order."""
+        names: Any = self._feature_names()
+        return np.asarray(names, dtype=object)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: of a fitted model its summary."""
+        if hasattr(self, "release_"):
+            text: str = self.summary()._repr_html_()
+            return text
+        shown: str = super()._repr_html_()
+        return shown
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """Return what a notebook shows, by the kind of text."""
+        try:
+            return {"text/plain": repr(self), "text/html": self._repr_html_()}
+        except AttributeError:
+            # scikit-learn is set to show text
+            return {"text/plain": repr(self)}
+
+    def _feature_names(self) -> tuple[str, ...]:
+        if self.schema is not None:
+            return self.schema.features
+        names: AnyArray | None = getattr(self, "feature_names_in_", None)
+        if names is not None:
+            return tuple(str(name) for name in names)
+        return tuple(f"x{j}" for j in range(self.n_features_in_))
+
+    def _assuming(self, guarantee: Guarantee) -> Guarantee:
+        """Add what is assumed of features: how arrays were made, or what was bought."""
+        schema = self.schema
+        for line in (ROW_BY_ROW,) if schema is None else schema.assumptions:
+            guarantee = guarantee.assuming(line)
+        return guarantee
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,242 @@
+"""Held-out rows: fit on some rows and score on the others, for one charge.
+
+docs/proofs/evaluation.md#holdout-exact. Every raw row has a secret coin of its own, before
+any row is dropped, so no row can move both the fit and the score.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from sklearn.base import is_classifier
+
+from confide._types import AnyArray
+from confide.accounting import Event, group_events
+from confide.accounting.events import larger_events
+from confide.data import Schema, read_table
+from confide.data.matrix.sums import Partial, pairwise_sum
+from confide.data.partitioned.division import Division, row_count, take_rows
+from confide.data.schema.parse_values import as_cells
+from confide.data.tables.files import FileTable, open_table
+from confide.errors import InvalidData, InvalidParameter
+from confide.estimators._predict_chunks import check_width
+from confide.estimators._prepare import PreparedFit
+from confide.estimators._readings import PartedTable, SplitChunk, parted_table
+from confide.estimators._score import (
+    ScoreChunk,
+    ScoredRows,
+    ScorePrice,
+    check_length,
+    chunk_of,
+)
+from confide.estimators._spec import FitSpec
+from confide.estimators._target import ReadTarget
+from confide.evaluation import ModelScore, ScoreRule, noises_for
+from confide.evaluation.noises import Look
+from confide.mechanisms import Release
+from confide.noise import Entropy, PlaceCoins
+from confide.privacy import Guarantee, Neighbours, row_budget
+
+THEOREM = "evaluation.md#holdout-exact"
+SHARED = "this budget covers the fit and the score of the rows that were held out together"
+COINS = "coins of SHAKE-256 with a secret key cannot be told from fair ones"
+OPTIMISTIC = (
+    "Rows of one person may lie on both sides of the division: the scores are optimistic. "
+    "Name the column that tells persons apart by Holdout(share, person=...)."
+)
+LEVEL = 0.95
+RawRows: TypeAlias = tuple[Any, Any, Any]
+"""What a fit takes: a table, its target and the weights of its records, or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holdout:
+    """Which share of the rows is held out, each by a coin of its own.
+
+    ``person`` names a column whose equal values stay on one side: for data frames, and for
+    add-remove neighbours alone.
+    """
+
+    share: float
+    person: str | None = None
+
+    def __post_init__(self) -> None:
+        real = isinstance(self.share, float | np.floating)
+        if not real or not 0.01 <= self.share <= 0.99:
+            must = "a share of the rows from 0.01 to 0.99, such as 0.2"
+            raise InvalidParameter("holdout", must, self.share)
+
+    @classmethod
+    def of(cls, value: Any, neighbours: Neighbours) -> "Holdout":
+        """Read what a fit was given: a share, or settings.
+
+        Coins of persons are refused where rows are replaced: a row could change sides.
+        """
+        found = value if isinstance(value, Holdout) else cls(value)
+        if found.person is not None and neighbours is Neighbours.REPLACE_ONE:
+            raise InvalidParameter(
+                "person of the holdout",
+                "left out under replace-one neighbours: a replaced row may belong to "
+                "another person and change sides, and then moves the fit and the score",
+                found.person,
+                "Fit with neighbours='add-remove'.",
+            )
+        return found
+
+
+def divide(
+    schema: Schema | None, rows: RawRows, held: Holdout, entropy: Entropy
+) -> tuple[RawRows, RawRows]:
+    """Return the rows to fit on and those held out, with their targets and weights."""
+    X, y, weights = rows
+    coins = PlaceCoins.drawn(float(held.share), entropy)
+    table = parted_table(X, None if isinstance(y, str) else y)
+    if table is None and schema is None and isinstance(X, str | Path):
+        table = open_table(X)
+    if table is not None:
+        return _divide_parts(table, (y, weights), held, coins)
+    beside = None if isinstance(y, str) else y
+    if schema is not None and held.person is None:
+        X = read_table(X, schema, target=beside is None)
+    count = row_count(X)
+    heads = coins.heads(0, 0, count)
+    if held.person is not None:
+        heads = coins.heads_of(_persons(X, held.person))
+    for column in (beside, weights):
+        if column is not None and row_count(column) != count:
+            raise InvalidData(
+                "X, the target y and sample_weight must have the same number of rows."
+            )
+    first, second = (
+        (
+            take_rows(X, mask),
+            y if beside is None else take_rows(beside, mask),
+            None if weights is None else take_rows(weights, mask),
+        )
+        for mask in (~heads, heads)
+    )
+    return first, second
+
+
+def _divide_parts(
+    table: PartedTable, beside: tuple[Any, Any], held: Holdout, coins: PlaceCoins
+) -> tuple[RawRows, RawRows]:
+    if held.person is not None:
+        raise InvalidParameter(
+            "person of the holdout", "left out for tables that are not in memory", held
+        )
+    if isinstance(table, FileTable):
+        table = table.keep_parsed()
+    first, second = (
+        (replace(table, division=Division(coins.heads, heads)), *beside)
+        for heads in (False, True)
+    )
+    return first, second
+
+
+def _persons(X: Any, person: str) -> list[str]:
+    """Return who each row belongs to; a missing name is a person of its own."""
+    if not isinstance(X, pd.DataFrame) or person not in X.columns:
+        must = f"a data frame with the column {person!r}, which names persons"
+        raise InvalidParameter("X", must, type(X).__name__)
+    cells: AnyArray = np.asarray(as_cells(X[person]), dtype=object)
+    return [f"{type(cell).__name__}:{cell}" for cell in cells]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PreparedScore:
+    """A score that costs nothing beside a fit; its rows are read already once."""
+
+    rows: ScoredRows
+    events: tuple[Event, ...]
+    optimistic: bool
+
+    @classmethod
+    def of(
+        cls, model: Any, ready: PreparedFit, others: RawRows, held: Holdout
+    ) -> "PreparedScore":
+        """Read the held-out rows: whatever can be refused is refused here."""
+        spec, task = ready.spec, ready.task
+        X, y, _ = others
+        named = isinstance(y, str) and spec.schema is not None
+        rows = ScoredRows.of(
+            spec.schema, X, None if named else y, classifies=is_classifier(model)
+        )
+        check = CheckChunk(rows.split, task.read, ready.reading.width)
+        (listed,) = pairwise_sum(rows.each(check))
+        check_length(int(listed), Neighbours.ADD_REMOVE)
+        classes = 0 if task.classes is None else len(task.classes)
+        looks = model.score_looks(classes, spec.neighbours)
+        optimistic = spec.rows_per_person > 1 and held.person is None
+        return cls(rows, joint_events(spec, ready, looks), optimistic)
+
+    def joint(self, release: Release) -> Release:
+        """Return the release of the fit, which shares its budget with the score."""
+        guarantee = release.guarantee.assuming(COINS).assuming(SHARED)
+        return replace(release, guarantee=guarantee, events=self.events)
+
+    def release(self, model: Any, spec: FitSpec, entropy: Entropy) -> ModelScore:
+        """Count and release; rows were checked before anything was paid for."""
+        rule: ScoreRule = model.score_rule()
+        split = replace(self.rows.split, schema=model.schema_)
+        chunk: ScoreChunk = chunk_of(model, split, rule)
+        *sums, _ = pairwise_sum(replace(self.rows, split=split).each(chunk))
+        price = ScorePrice.of(rule, spec.budget, spec.neighbours, spec.schema, LEVEL)
+        found = price.release(tuple(sums), entropy)
+        guarantee = joint_guarantee(model.release_.guarantee, found.guarantee)
+        notes = (*found.notes, *((OPTIMISTIC,) if self.optimistic else ()))
+        return replace(found, guarantee=guarantee, events=self.events, notes=notes)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckChunk:
+    """Read a piece of held-out rows as a score will: it can travel."""
+
+    split: SplitChunk
+    read: ReadTarget
+    width: int
+
+    def __call__(self, piece: Any) -> Partial:
+        """Return how many rows there are, or refuse what cannot be read."""
+        features, target, listed, table = self.split(piece)
+        check_width(features.shape[1], self.width)
+        self.read(target, features.shape[0])
+        if self.split.schema is not None:
+            self.split.schema.cases(table)
+        return (np.array(listed),)
+
+
+def joint_events(
+    spec: FitSpec, ready: PreparedFit, looks: tuple[Look, ...]
+) -> tuple[Event, ...]:
+    """Return what a row that is in one of both parts is no easier to find by."""
+    budget = row_budget(spec.budget, spec.rows_per_person)
+    score = noises_for(budget, looks).events
+    joint = larger_events(ready.calibration.events, score, budget)
+    return group_events(joint, spec.rows_per_person)
+
+
+def joint_guarantee(fit: Guarantee, score: Guarantee) -> Guarantee:
+    """Return what fit and score promise together: no more than the fit alone."""
+    budget = None if fit.budget is None else score.budget
+    found = replace(
+        score, budget=budget, theorem=THEOREM, status=fit.status, reason=fit.reason
+    )
+    for line in (*fit.assumptions, COINS, SHARED):
+        found = found.assuming(line)
+    return found
+
+
+def prepare_both(
+    model: Any, rows: RawRows, holdout: Any, coins: Entropy | None
+) -> tuple[PreparedFit, PreparedScore | None]:
+    """Prepare a fit, and where ``coins`` hold rows out the score that goes with it."""
+    if coins is None:
+        return model._prepare(*rows), None  # noqa: SLF001
+    spec: FitSpec = model._spec()  # noqa: SLF001
+    held = Holdout.of(holdout, spec.neighbours)
+    first, second = divide(spec.schema, rows, held, coins)
+    ready = model._prepare(*first)  # noqa: SLF001
+    return ready, PreparedScore.of(model, ready, second, held)

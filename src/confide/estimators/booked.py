@@ -1,0 +1,72 @@
+"""Whether a model file holds what a ledger booked."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from confide.errors import ConfideError, InvalidParameter
+from confide.estimators._load import read_record
+from confide.estimators._model_file import canonical, kept_text
+from confide.ledger import Entry, Ledger
+from confide.ledger.chain import read_anchor
+
+
+def check_booked(path: str | Path, ledger: Ledger) -> Entry:
+    """Return the entry of a model's release; refuse a file that says anything else.
+
+    A file that was changed after its fit, be it in its budget or its units, has another
+    hash than the one on record.
+
+    Raises
+    ------
+    InvalidParameter
+        The ledger knows nothing of the model, or the file was changed.
+    """
+    record = read_record(Path(path))
+    entry = _entry(record, ledger)
+    if entry is None:
+        raise InvalidParameter(
+            "model file",
+            "on record in this ledger",
+            str(path),
+            "It was fitted without this ledger, or changed afterwards: nothing that it "
+            "says of its guarantee is confirmed.",
+        )
+    if entry.content_hash is not None and entry.content_hash != _kept_hash(record):
+        raise InvalidParameter(
+            "model file",
+            f"as entry {entry.number} of this ledger booked it",
+            str(path),
+            "It was changed since it was fitted. What was booked comes back by: confide "
+            f"recover LEDGER --charge {entry.charge} --out FILE",
+        )
+    return entry
+
+
+def _entry(record: dict[str, Any], ledger: Ledger) -> Entry | None:
+    """Return the release that a file names, or one whose release is the same."""
+    if record.get("anchor") is not None:
+        try:
+            number, digest = read_anchor(record["anchor"])
+            found = ledger.release(number)
+        except ConfideError:
+            return None
+        return found if ledger.entry(number).digest.startswith(digest) else None
+    try:
+        own = _sha256(canonical(record["release"]))
+    except (KeyError, ValueError, RecursionError):
+        return None
+    same = (entry for entry in ledger.entries() if entry.release_hash == own)
+    return next(same, None)
+
+
+def _kept_hash(record: dict[str, Any]) -> str:
+    """Return the hash of a file; of one with numbers that no release has, none."""
+    try:
+        return _sha256(kept_text(record))
+    except (ValueError, RecursionError):
+        return ""
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("ascii")).hexdigest()

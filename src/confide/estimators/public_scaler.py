@@ -1,0 +1,92 @@
+"""Scale columns of an array by public limits: the first step of a pipeline."""
+
+import math
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from confide._types import AnyArray, Array
+from confide.errors import InvalidParameter
+
+
+class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Bring every column of an array to [−1, 1] by limits that are publicly known.
+
+    What scikit-learn's StandardScaler does is not private: it takes means and deviations
+    from all rows, so that every scaled row tells about all others. This one looks at each
+    row by itself; ``fit`` learns nothing but how many columns there are.
+
+    Parameters
+    ----------
+    lower, upper : float or sequence of floats
+        Public limits, one for all columns or one for each. Values beyond are clamped.
+
+    A missing value becomes 0, the middle. Scaled rows are no longer than the root of the
+    number of columns, which is the ``row_norm`` to declare next.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from confide import LogisticRegression, Pure, PublicScaler
+    >>> scaler = PublicScaler(lower=[18, 0], upper=[90, 200_000])
+    >>> model = make_pipeline(scaler, LogisticRegression(Pure(1), row_norm=2**0.5))
+    """
+
+    def __init__(self, lower: Any = -1.0, upper: Any = 1.0) -> None:
+        self.lower = lower
+        self.upper = upper
+
+    def fit(self, X: Any, y: Any = None) -> "PublicScaler":
+        """Check the limits; of the rows only the number of columns is looked at."""
+        validate_data(self, X, dtype=np.float64, ensure_all_finite=False)
+        self._limits()
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Return every value as its place between the limits."""
+        check_is_fitted(self)
+        values = validate_data(
+            self, X, reset=False, dtype=np.float64, ensure_all_finite=False
+        )
+        lower, upper = self._limits()
+        middle, half = lower / 2 + upper / 2, upper / 2 - lower / 2
+        with np.errstate(over="ignore"):
+            scaled = (np.clip(values, lower, upper) - middle) / half
+        return np.asarray(np.clip(np.nan_to_num(scaled, nan=0.0), -1.0, 1.0))
+
+    @property
+    def row_norm(self) -> float:
+        """How long a scaled row can be, once the number of columns is known."""
+        check_is_fitted(self)
+        return math.sqrt(self.n_features_in_)
+
+    def _limits(self) -> tuple[AnyArray, AnyArray]:
+        """Return the limits of every column."""
+        width = self.n_features_in_
+        try:
+            pair = [
+                np.broadcast_to(np.asarray(limit, dtype=np.float64), width)
+                for limit in (self.lower, self.upper)
+            ]
+        except (TypeError, ValueError):
+            pair = [np.full(width, np.nan)] * 2
+        lower, upper = pair
+        if not (np.isfinite(upper - lower).all() and (lower < upper).all()):
+            raise InvalidParameter(
+                "lower and upper",
+                f"finite numbers, lower below upper: one pair, or one for each of {width} "
+                "columns",
+                (self.lower, self.upper),
+                "Take what is known without looking at the table.",
+            )
+        return lower, upper
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_features_in_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

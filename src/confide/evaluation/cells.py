@@ -1,0 +1,27 @@
+"""In which cell of a grid numbers lie: by comparisons, so each by itself."""
+
+import numpy as np
+
+from confide._types import AnyArray, Array
+
+FEW = 16
+
+
+def cells_of(values: Array, edges: Array) -> AnyArray:
+    """Return what `numpy.searchsorted` does, quickly where edges are about evenly spaced.
+
+    A guess is held against the edges on both sides; where it fails they are searched.
+    """
+    if len(edges) < FEW:
+        return np.searchsorted(edges, values)
+    padded = np.concatenate([[-np.inf], edges, [np.inf]])
+    with np.errstate(over="ignore", invalid="ignore"):
+        guess = (values - edges[0]) * ((len(edges) - 1) / (edges[-1] - edges[0]))
+        guess += 1
+    place = np.clip(guess, 0, len(edges)).astype(np.intp)
+    place += values > padded[place + 1]
+    place -= values <= padded[place]
+    missed = ~((values > padded[place]) & (values <= padded[place + 1]))
+    if missed.any():
+        place[missed] = np.searchsorted(edges, values[missed])
+    return place

@@ -1,0 +1,240 @@
+"""Counts: deviance and dispersion from bounded sums, a rootogram from a table."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from scipy.special import expm1, gammaincc, kl_div
+
+from confide._types import AnyArray, Array
+from confide.data.matrix.sums import MAX_ROWS, Partial
+from confide.evaluation.cells import cells_of
+from confide.evaluation.estimates import VISIBLE, ScoreEstimate, between, hidden, quantile
+from confide.evaluation.noises import (
+    BoundedSums,
+    Look,
+    LookNoise,
+    NoisySums,
+    sums_look,
+    table_look,
+)
+from confide.evaluation.numbers import merged, nearest
+from confide.evaluation.score import Curve, CurvePoint, ScoreParts
+from confide.mechanisms.base import publish
+from confide.noise import Entropy
+from confide.privacy import Neighbours
+
+MOST_DEVIANCE = 16.0
+"""Deviances and squared Pearson residuals of a row count up to this: four deviations."""
+SUMS = BoundedSums(
+    ("rows", "count", "deviance", "pearson", "|residual|", "residual"),
+    (0.0, 0.0, 0.0, 0.0, 0.0, -1.0),
+    (1.0, 1.0, 1.0, 1.0, 1.0, 1.0),
+    (0.5, 0.5, 1.0, 1.0, 0.5, 0.5),
+)
+SUM_SHARE = Fraction(3, 5)
+SMALL_COUNTS = 32
+"""Counts up to this have a cell each; larger ones share cells of a quarter octave."""
+MEAN_CELLS = 64
+FEWEST_SHOWN, MOST_SHOWN = 4, 16
+LOWEST_LOG = -30.0
+
+
+def count_edges(most: float) -> Array:
+    """Return where counts are cut: half-way between small ones."""
+    small = np.arange(min(SMALL_COUNTS, math.ceil(most))) + 0.5
+    if most <= SMALL_COUNTS:
+        return np.asarray(small)
+    octaves = math.ceil(4 * math.log2(most / SMALL_COUNTS))
+    large = np.floor(SMALL_COUNTS * 2.0 ** (np.arange(1, octaves) / 4)) + 0.5
+    return np.unique(np.concatenate([small, large]))
+
+
+@dataclass(frozen=True, slots=True)
+class CountErrors:
+    """A Poisson regression of counts up to ``most``, which are kept in ``unit``s.
+
+    Its log means lie between ``lowest`` and ``highest``.
+    """
+
+    most: float
+    unit: float
+    lowest: float
+    highest: float
+    title: str = "Score of a Poisson regression"
+
+    def means(self, margins: Array) -> Array:
+        """Return the predicted mean of every row.
+
+        Functions of SciPy take numbers one by one: that of a row depends on no other.
+        """
+        log = np.clip(margins[:, 0], LOWEST_LOG, math.log(self.most))
+        return np.minimum(expm1(log) + 1.0, self.most)
+
+    def errors(self, margins: Array, target: AnyArray) -> tuple[Array, Array]:
+        """Return counts and predicted means."""
+        known = np.minimum(np.asarray(target, dtype=np.float64) * self.unit, self.most)
+        return known, self.means(margins)
+
+    def losses(self, known: Array, mean: Array) -> tuple[Array, Array]:
+        """Return deviances and squared Pearson residuals, in parts of their largest."""
+        with np.errstate(over="ignore"):
+            deviance = 2 * kl_div(known, mean)
+            pearson = (known - mean) ** 2 / mean
+        return (
+            np.minimum(deviance, MOST_DEVIANCE) / MOST_DEVIANCE,
+            np.minimum(pearson, MOST_DEVIANCE) / MOST_DEVIANCE,
+        )
+
+    @property
+    def mean_edges(self) -> Array:
+        """Where log means are cut on the fine grid."""
+        return np.linspace(self.lowest, self.highest, MEAN_CELLS + 1)[1:-1]
+
+    def tally(self, margins: Array, target: AnyArray) -> Partial:
+        """Return bounded sums, and counts by predicted mean and count."""
+        known, mean = self.errors(margins, target)
+        error = (known - mean) / self.most
+        one = np.ones(len(known))
+        losses = self.losses(known, mean)
+        sums = SUMS.add([one, known / self.most, *losses, np.abs(error), error])
+        edges = count_edges(self.most)
+        places = cells_of(margins[:, 0], self.mean_edges) * (len(edges) + 1)
+        places += np.searchsorted(edges, known)
+        cells = MEAN_CELLS * (len(edges) + 1)
+        counts = np.bincount(places, minlength=cells).astype(np.float64)
+        return sums, counts.reshape(MEAN_CELLS, -1)
+
+    def looks(self, neighbours: Neighbours) -> tuple[Look, ...]:
+        """Return the sums, and the table."""
+        return (
+            sums_look(SUMS, neighbours, SUM_SHARE),
+            table_look(neighbours, 1 - SUM_SHARE),
+        )
+
+    def release(
+        self,
+        sums: Partial,
+        noises: tuple[LookNoise, ...],
+        entropy: Entropy,
+        level: float,
+    ) -> ScoreParts:
+        """Release sums, and a table whose cells follow from them."""
+        totals, counts = sums
+        seen = SUMS.publish(totals, noises[0], entropy)
+        rows = max(seen["rows"], 1.0)
+        mean = min(max(seen["count"] / rows * self.most, 0.1), self.most)
+        edges = count_edges(self.most)
+        shown = min(max(FEWEST_SHOWN, math.ceil(mean + 4 * math.sqrt(mean))), MOST_SHOWN)
+        wanted = np.concatenate([edges[:shown], shown * 2.0 ** np.arange(1, 4)])
+        logs = math.log(mean) + np.arange(-3, 4) / 2
+        cuts = (nearest(self.mean_edges, logs), nearest(edges, wanted))
+        table = publish(merged(counts, *cuts), noises[1], entropy, MAX_ROWS)
+        cells = CountTable(
+            table,
+            np.concatenate([[self.lowest], self.mean_edges, [self.highest]])[cuts[0]],
+            np.concatenate([[-0.5], edges, [max(self.most, edges[-1])]])[cuts[1]],
+            noises[1].deviation(1) ** 2,
+        )
+        root = cells.rootogram(level)
+        return ScoreParts(
+            self._estimates(seen, cells, level),
+            (root,) if root.points else (),
+            ("Deviance and dispersion count up to 16 for a row.",),
+        )
+
+    def _estimates(
+        self, seen: NoisySums, cells: "CountTable", level: float
+    ) -> tuple[ScoreEstimate, ...]:
+        losses = self.losses(
+            *np.broadcast_arrays(cells.counts[None, :], cells.means[:, None])
+        )
+        error = (cells.counts[None, :] - cells.means[:, None]) / self.most
+        lines = (
+            ("mean deviance", "deviance", losses[0], MOST_DEVIANCE),
+            ("dispersion", "pearson", losses[1], MOST_DEVIANCE),
+            ("mean absolute error", "|residual|", np.abs(error), self.most),
+            ("mean residual", "residual", error, self.most),
+            ("mean count", "count", cells.counts[None, :] / self.most, self.most),
+        )
+        return tuple(
+            mean_estimate(name, seen, of, cells.variance_of(values), level).scaled(unit)
+            for name, of, values, unit in lines
+        )
+
+
+def mean_estimate(
+    name: str, seen: NoisySums, of: str, variance: float, level: float
+) -> ScoreEstimate:
+    """Return the mean of a bounded number: ``variance`` is that of one row."""
+    lowest = -1.0 if of == "residual" else 0.0
+    if seen["rows"] <= VISIBLE * math.sqrt(seen.variance("rows")):
+        return hidden(name, lowest, 1.0)
+    rows = seen["rows"]
+    mean = seen[of] / rows
+    noise = seen.variance(of) + mean**2 * seen.variance("rows")
+    half = seen.half_length(level, variance * rows, noise) / rows
+    return between(name, mean, half, lowest, 1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountTable:
+    """A noisy table of predicted means by counts, with the ends of both kinds of cells."""
+
+    table: Array
+    log_ends: Array
+    count_ends: Array
+    variance: float
+
+    @property
+    def means(self) -> Array:
+        """A predicted mean that stands for every cell."""
+        return np.asarray(np.exp((self.log_ends[1:] + self.log_ends[:-1]) / 2))
+
+    @property
+    def counts(self) -> Array:
+        """A count that stands for every cell."""
+        return (self.count_ends[1:] + self.count_ends[:-1]) / 2
+
+    def variance_of(self, values: Array) -> float:
+        """Return the variance over the rows of a number per cell."""
+        kept = np.maximum(self.table, 0.0)
+        total = max(float(kept.sum()), 1.0)
+        mean = float((kept * values).sum() / total)
+        # Noise does not only add: cells that it makes negative count as they are.
+        found = float((self.table * (values - mean) ** 2).sum())
+        return max(found / max(float(self.table.sum()), 1.0), mean**2 / 10)
+
+    def rootogram(self, level: float) -> Curve:
+        """Return roots of how often counts occur, and how far they are from expected."""
+        observed = self.table.sum(axis=0)
+        total = float(observed.sum())
+        if total <= VISIBLE * math.sqrt(self.variance * self.table.size):
+            return Curve("Rootogram", "", "", ())
+        weights = np.maximum(self.table.sum(axis=1), 0.0)
+        floors = np.floor(self.count_ends[1:])[None, :]
+        below = gammaincc(floors + 1, self.means[:, None])
+        chance = np.diff(np.column_stack([np.zeros(len(below)), below]), axis=1)
+        chance[:, -1] += 1 - below[:, -1]
+        expected = weights @ chance / max(float(weights.sum()), 1.0)
+        half = quantile(level) * np.sqrt(
+            np.maximum(observed, 0.0) + self.variance * len(self.table)
+        )
+        points = []
+        for place, (count, wide) in enumerate(zip(observed, half, strict=True)):
+            value, low, high = (
+                math.sqrt(max(float(x) / total, 0.0)) - math.sqrt(float(expected[place]))
+                for x in (count, count - wide, count + wide)
+            )
+            start, end = self.count_ends[place : place + 2] + 0.5
+            middle = float(np.ceil(self.counts[place]))
+            points.append(CurvePoint(middle, value, low, high, float(start), float(end)))
+        return Curve(
+            "Rootogram",
+            "count",
+            "√observed − √expected share",
+            tuple(points),
+            joined=False,
+            guide="zero",
+        )

@@ -1,0 +1,122 @@
+"""Estimates from noisy counts, with intervals that count sampling and privacy noise.
+
+Records are taken for a sample: a count varies as much as it is large. Noise adds its own
+variance. Both are known, so ratios and curves have intervals by the delta method, and
+proportions by inverting a test, which holds near 0 and 1 too.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from confide._types import Array
+
+VISIBLE = 4.0
+"""A total that is not so many deviations of its noise from 0 is taken to be hidden."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreEstimate:
+    """A number with an interval; None where noise hides it, or where nothing bounds it."""
+
+    name: str
+    value: float | None
+    lower: float | None
+    upper: float | None
+
+    def scaled(self, factor: float) -> "ScoreEstimate":
+        """Return the estimate in another unit."""
+        ends = (self.value, self.lower, self.upper)
+        return ScoreEstimate(self.name, *(x if x is None else factor * x for x in ends))
+
+
+def quantile(level: float) -> float:
+    """Return how many deviations an interval reaches to either side."""
+    return float(ndtri((1 + level) / 2))
+
+
+def hidden(name: str, lowest: float | None, highest: float | None) -> ScoreEstimate:
+    """Return what is known where noise hides everything: the ends of what is possible."""
+    return ScoreEstimate(name, None, lowest, highest)
+
+
+def between(
+    name: str,
+    value: float,
+    half: float,
+    lowest: float = -math.inf,
+    highest: float = math.inf,
+) -> ScoreEstimate:
+    """Return an estimate with an interval around it, within what is possible."""
+    ends = (value, value - half, value + half)
+    if not all(map(math.isfinite, ends)):
+        ends_known = (None if math.isinf(end) else end for end in (lowest, highest))
+        return hidden(name, *ends_known)
+    return ScoreEstimate(name, *(min(max(end, lowest), highest) for end in ends))
+
+
+def proportion(
+    name: str, inside: Array, outside: Array, variance: float, level: float
+) -> ScoreEstimate:
+    """Return which part of two kinds of noisy cells is inside.
+
+    The interval holds every share p at which the difference (1 − p)·inside − p·outside is
+    no further from 0 than noise of this ``variance`` in every cell and sampling make it.
+    """
+    first, second = float(inside.sum()), float(outside.sum())
+    total = first + second
+    of_first, of_second = variance * inside.size, variance * outside.size
+    if total <= VISIBLE * math.sqrt(of_first + of_second) or total <= 0:
+        return hidden(name, 0.0, 1.0)
+    z = quantile(level) ** 2
+    # (first − p·total)² <= z·[of_first·(1 − p)² + of_second·p² + total·p·(1 − p)]
+    square = total**2 - z * (of_first + of_second - total)
+    slope = -2 * first * total - z * (total - 2 * of_first)
+    level_term = first**2 - z * of_first
+    root = slope**2 - 4 * square * level_term
+    share = min(max(first / total, 0.0), 1.0)
+    if square <= 0 or root < 0:
+        return ScoreEstimate(name, share, 0.0, 1.0)
+    low, high = ((-slope + sign * math.sqrt(root)) / (2 * square) for sign in (-1, 1))
+    return ScoreEstimate(name, share, min(max(low, 0.0), share), max(min(high, 1.0), share))
+
+
+def smooth(
+    name: str,
+    function: Callable[[Array], float],
+    counts: Array,
+    variance: float,
+    level: float,
+    *,
+    lowest: float = 0.0,
+    highest: float = 1.0,
+) -> ScoreEstimate:
+    """Return a smooth function of noisy counts, by the delta method."""
+    value, gradient = function(counts), slopes_of(function, counts)
+    sampling = float((gradient**2 * counts).sum())
+    noise = variance * float((gradient**2).sum())
+    half = quantile(level) * math.sqrt(max(sampling, 0.0) + noise)
+    return between(name, value, half, lowest, highest)
+
+
+def slopes_of(function: Callable[[Array], float], counts: Array) -> Array:
+    """Return the slopes of a function of counts, by central differences."""
+    flat = counts.astype(np.float64).ravel()
+    found = np.empty(flat.size)
+    for place, count in enumerate(flat):
+        step = 1e-4 * (abs(count) + 1.0)
+        ends = []
+        for sign in (1.0, -1.0):
+            flat[place] = count + sign * step
+            ends.append(function(flat.reshape(counts.shape)))
+        flat[place] = count
+        found[place] = (ends[0] - ends[1]) / (2 * step)
+    return found.reshape(counts.shape)
+
+
+def stands_out(cells: Array, variance: float) -> bool:
+    """Whether the sum of noisy cells is beyond what their noise explains."""
+    return bool(cells.sum() > VISIBLE * math.sqrt(variance * cells.size))

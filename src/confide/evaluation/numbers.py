@@ -1,0 +1,417 @@
+"""Numbers: how large residuals are, then sums of squares, then a table of residuals.
+
+Everything is in parts of the width of the target's range, to which predictions and
+targets are clamped, as they are when a model is fitted. The first look finds an octave
+beyond which hardly a residual lies: sums count residuals up to twice that, which takes
+much of their noise away.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from confide._types import AnyArray, Array
+from confide.data.matrix.sums import MAX_ROWS, Partial
+from confide.evaluation.cells import cells_of
+from confide.evaluation.estimates import (
+    VISIBLE,
+    ScoreEstimate,
+    between,
+    hidden,
+    quantile,
+)
+from confide.evaluation.noises import (
+    UNIT,
+    BoundedSums,
+    Look,
+    LookNoise,
+    NoisySums,
+    sums_look,
+    table_look,
+)
+from confide.evaluation.score import Curve, CurvePoint, ScoreParts
+from confide.mechanisms.base import publish
+from confide.noise import Entropy
+from confide.privacy import Neighbours
+
+SUMS = BoundedSums(
+    ("rows", "target", "target²", "residual²", "|residual|", "residual"),
+    (0.0, -0.5, 0.0, 0.0, 0.0, -1.0),
+    (1.0, 0.5, 0.25, 1.0, 1.0, 1.0),
+    (0.25, 0.25, 1.0, 1.0, 0.25, 0.25),
+)
+"""Residuals are in parts of where they are cut off."""
+SIZE_SHARE, SUM_SHARE = Fraction(1, 10), Fraction(1, 2)
+CLEAR = 2.0
+"""Octaves that hold no more than so many deviations of noise are taken to be empty."""
+PREDICTION_CELLS = 64
+STEPS, OCTAVES = 4, 12
+"""Residuals are counted in cells of a quarter of an octave, down to 2⁻¹² of the width."""
+MULTIPLES = (0.25, 0.75, 1.5, 2.5, 4.0)
+"""Where residuals are cut, in root mean squares."""
+DEVIATIONS = (-1.5, -0.9, -0.4, 0.0, 0.4, 0.9, 1.5)
+"""Where predictions are cut, in their deviations."""
+BEYOND = 1.2
+"""Residuals in the outermost cells are taken to be so many times where these begin."""
+
+
+QUARTERS = 2.0 ** (-np.arange(1, STEPS + 1) / STEPS)
+
+
+def residual_edges() -> Array:
+    """Return where residuals are cut on the fine grid."""
+    sizes = np.ldexp(QUARTERS[None, :], -np.arange(OCTAVES)[:, None]).ravel()
+    return np.concatenate([-sizes, [0.0], sizes[::-1]])
+
+
+def residual_cells(error: Array, octave: AnyArray, size: Array) -> AnyArray:
+    """Return the fine cell of every residual, by its octave and its size in parts of it.
+
+    It is what a search among the edges finds; a negative residual is counted from 0 down.
+    """
+    above = error > 0
+    passed = STEPS * (OCTAVES - 1 - octave).astype(np.intp)
+    for quarter in QUARTERS:
+        passed += np.where(above, size > quarter, size >= quarter)
+    passed[octave == OCTAVES] = 0
+    middle = OCTAVES * STEPS
+    found = np.where(above, middle + 1 + passed, middle - passed)
+    return np.asarray(found)
+
+
+def prediction_edges() -> Array:
+    """Return where predictions are cut on the fine grid."""
+    return np.linspace(-0.5, 0.5, PREDICTION_CELLS + 1)[1:-1]
+
+
+def nearest(edges: Array, wanted: Array) -> AnyArray:
+    """Return the edges next to some places, as cuts of the grid with both ends."""
+    at = np.abs(edges[None, :] - np.asarray(wanted)[:, None]).argmin(axis=1)
+    return np.array([0, *np.unique(at + 1).tolist(), len(edges) + 1])
+
+
+def merged(counts: Array, first: AnyArray, second: AnyArray) -> Array:
+    """Return a table whose cells are put together between cuts, in both directions."""
+    rows = np.add.reduceat(counts, first[:-1], axis=0)
+    return np.asarray(np.add.reduceat(rows, second[:-1], axis=1))
+
+
+def octaves_of(error: Array) -> tuple[AnyArray, Array, Array]:
+    """Return the octave of every residual, the residual in parts of its end, and its size.
+
+    The octave k holds sizes from 2⁻ᵏ⁻¹ to 2⁻ᵏ, the last one all that are smaller.
+    """
+    size = np.abs(error)
+    _, power = np.frexp(np.maximum(size, 2.0 ** (-OCTAVES - 1)))
+    octave = np.minimum(np.maximum(-power, 0), OCTAVES)
+    return octave, np.ldexp(error, octave), np.ldexp(size, octave)
+
+
+def octave_sums(error: Array, octave: AnyArray, scaled: Array, size: Array) -> Array:
+    """Return counts and sums of residuals by their octave, in units of its end.
+
+    Sums are of multiples of 2⁻²⁰, so that they are exact: of squares, sizes, residuals and
+    signs.
+    """
+    found: list[AnyArray] = [np.bincount(octave, minlength=OCTAVES + 1).astype(np.float64)]
+    for values in (size**2, size, scaled):
+        units = np.rint(values / UNIT)
+        found.append(np.bincount(octave, units, minlength=OCTAVES + 1) * UNIT)
+    above = np.bincount(octave, error > 0, minlength=OCTAVES + 1)
+    below = np.bincount(octave, error < 0, minlength=OCTAVES + 1)
+    return np.column_stack([*found, above - below])
+
+
+def last_octave(sizes: Array, deviation: float) -> int:
+    """Return the octave at whose end residuals are cut off: one above those that hold any.
+
+    ``sizes`` are noisy counts of octaves, from large residuals to small ones.
+    """
+    beyond = np.cumsum(sizes)
+    spread = deviation * np.sqrt(np.arange(1, len(sizes) + 1))
+    full = np.flatnonzero(beyond > CLEAR * spread)
+    first = int(full[0]) if len(full) else 0
+    return min(max(first - 1, 0), OCTAVES - 4)
+
+
+def cut_sums(octaves: Array, last: int) -> Array:
+    """Return sums of residuals that are cut off at the end of an octave, in parts of it."""
+    found = np.zeros(len(SUMS.names))
+    beyond = float(octaves[:last, 0].sum())
+    signs = float(octaves[:last, 4].sum())
+    shrink = 2.0 ** -np.arange(len(octaves) - last)
+    square, size, plain = octaves[last:, 1:4].T
+    found[3] = beyond + float(square @ shrink**2)
+    found[4] = beyond + float(size @ shrink)
+    found[5] = float(plain @ shrink) + signs
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class NumberErrors:
+    """A regression whose target has a public range around ``origin``, ±``unit``."""
+
+    origin: float
+    unit: float
+    title: str = "Score of a regression"
+
+    @property
+    def width(self) -> float:
+        """The width of the range, in the target's own unit."""
+        return 2 * self.unit
+
+    def errors(self, margins: Array, target: AnyArray) -> tuple[Array, Array, Array]:
+        """Return target, prediction and residual of every row, in parts of the width."""
+        known = np.asarray(target, dtype=np.float64) / 2
+        said = np.clip((margins[:, 0] - self.origin) / self.unit, -1.0, 1.0) / 2
+        return known, said, known - said
+
+    def tally(self, margins: Array, target: AnyArray) -> Partial:
+        """Return sums by the size of residuals, and counts by prediction and residual."""
+        known, said, error = self.errors(margins, target)
+        sums = SUMS.add([np.ones(len(known)), known, known**2])
+        edges = residual_edges()
+        places = cells_of(said, prediction_edges()) * (len(edges) + 1)
+        octave, scaled, size = octaves_of(error)
+        places += residual_cells(error, octave, size)
+        cells = PREDICTION_CELLS * (len(edges) + 1)
+        counts = np.bincount(places, minlength=cells).astype(np.float64)
+        sizes = octave_sums(error, octave, scaled, size)
+        return sums, sizes, counts.reshape(PREDICTION_CELLS, -1)
+
+    def looks(self, neighbours: Neighbours) -> tuple[Look, ...]:
+        """Return counts of octaves, the sums, and the table."""
+        return (
+            table_look(neighbours, SIZE_SHARE),
+            sums_look(SUMS, neighbours, SUM_SHARE),
+            table_look(neighbours, 1 - SIZE_SHARE - SUM_SHARE),
+        )
+
+    def release(
+        self,
+        sums: Partial,
+        noises: tuple[LookNoise, ...],
+        entropy: Entropy,
+        level: float,
+    ) -> ScoreParts:
+        """Release where residuals end, sums, and a table whose cells follow from them."""
+        totals, octaves, counts = sums
+        sizes = publish(octaves[:, 0], noises[0], entropy, MAX_ROWS)
+        last = last_octave(sizes, noises[0].deviation(1))
+        seen = SUMS.publish(totals + cut_sums(octaves, last), noises[1], entropy)
+        moments = ErrorMoments.of(seen, 2.0**-last)
+        residuals, predictions = residual_edges(), prediction_edges()
+        ends = np.array(MULTIPLES) * moments.spread
+        cuts = (
+            nearest(predictions, moments.said + moments.said_spread * np.array(DEVIATIONS)),
+            nearest(residuals, np.concatenate([-ends[::-1], ends])),
+        )
+        table = publish(merged(counts, *cuts), noises[2], entropy, MAX_ROWS)
+        variance = noises[2].deviation(1) ** 2
+        cells = ErrorTable(
+            table,
+            np.concatenate([[-0.5], predictions, [0.5]])[cuts[0]],
+            np.concatenate([[-1.0], residuals, [1.0]])[cuts[1]],
+            variance,
+        )
+        lines = moments.estimates(cells, level, self.width)
+        curves = (
+            cells.histogram(self.width, level),
+            cells.against_predictions(self.width, self.origin, level),
+        )
+        notes: tuple[str, ...] = ()
+        if last:
+            most = self.width * 2.0**-last
+            notes = (f"Residuals beyond ±{most:.3g} count as that.",)
+        return ScoreParts(lines, tuple(curve for curve in curves if curve.points), notes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ErrorTable:
+    """A noisy table of predictions by residuals, with the ends of both kinds of cells."""
+
+    table: Array
+    prediction_ends: Array
+    residual_ends: Array
+    variance: float
+
+    @property
+    def predictions(self) -> Array:
+        """The middle of every cell of predictions."""
+        return (self.prediction_ends[1:] + self.prediction_ends[:-1]) / 2
+
+    @property
+    def residuals(self) -> Array:
+        """A residual that stands for every cell; the outermost are mostly empty."""
+        found = (self.residual_ends[1:] + self.residual_ends[:-1]) / 2
+        if len(found) > 2:
+            found[0] = max(BEYOND * self.residual_ends[1], -1.0)
+            found[-1] = min(BEYOND * self.residual_ends[-2], 1.0)
+        return found
+
+    def mean(self, values: Array) -> float:
+        """Return the mean over all rows of a number per cell; it may be negative."""
+        return float((self.table * values).sum() / max(float(self.table.sum()), 1.0))
+
+    def histogram(self, width: float, level: float) -> Curve:
+        """Return how dense residuals are in every cell."""
+        counts = self.table.sum(axis=0)
+        total = float(counts.sum())
+        if total <= VISIBLE * math.sqrt(self.variance * self.table.size):
+            return Curve("Residuals", "", "", ())
+        wide = np.diff(self.residual_ends) * width
+        half = quantile(level) * np.sqrt(
+            np.maximum(counts, 0.0) + self.variance * len(self.table)
+        )
+        points = [
+            CurvePoint(
+                float(middle * width),
+                max(float(count / total / w), 0.0),
+                max(float((count - h) / total / w), 0.0),
+                max(float((count + h) / total / w), 0.0),
+                float(start * width),
+                float(end * width),
+            )
+            for middle, count, w, h, start, end in zip(
+                self.residuals,
+                counts,
+                wide,
+                half,
+                self.residual_ends[:-1],
+                self.residual_ends[1:],
+                strict=True,
+            )
+        ]
+        return Curve("Residuals", "residual", "density", tuple(points[1:-1] or points))
+
+    def against_predictions(self, width: float, origin: float, level: float) -> Curve:
+        """Return the mean residual where predictions are in a cell."""
+        points = []
+        for row, said, start, end in zip(
+            self.table,
+            self.predictions,
+            self.prediction_ends[:-1],
+            self.prediction_ends[1:],
+            strict=True,
+        ):
+            count = float(row.sum())
+            if count <= VISIBLE * math.sqrt(self.variance * row.size):
+                continue
+            mean = float(row @ self.residuals) / count
+            apart = (self.residuals - mean) ** 2
+            variance = float(row @ apart) + self.variance * float(apart.sum())
+            half = quantile(level) * math.sqrt(max(variance, 0.0)) / count
+            x, ends = origin + said * width, (start * width, end * width)
+            points.append(
+                CurvePoint(
+                    x,
+                    mean * width,
+                    (mean - half) * width,
+                    (mean + half) * width,
+                    origin + float(ends[0]),
+                    origin + float(ends[1]),
+                )
+            )
+        return Curve(
+            "Residuals against predictions",
+            "prediction",
+            "mean residual",
+            tuple(points),
+            joined=False,
+            guide="zero",
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ErrorMoments:
+    """What the released sums say of errors, and how spread out the target is.
+
+    ``cut`` is where residuals are cut off; ``square`` is a sum in parts of the width.
+    """
+
+    seen: NoisySums
+    cut: float
+    rows: float
+    level: float
+    total: float
+    square: float
+
+    @classmethod
+    def of(cls, seen: NoisySums, cut: float) -> "ErrorMoments":
+        """Read means off the sums; at least one row is supposed."""
+        rows = max(seen["rows"], 1.0)
+        middle = seen["target"] / rows
+        total = max(seen["target²"] - rows * middle**2, 0.0)
+        return cls(seen, cut, rows, middle, total, cut**2 * max(seen["residual²"], 0.0))
+
+    @property
+    def spread(self) -> float:
+        """The root mean square of residuals, as far as the grid can tell."""
+        return min(max(math.sqrt(self.square / self.rows), 2.0 ** (1 - OCTAVES)), 0.5)
+
+    @property
+    def said(self) -> float:
+        """The mean prediction."""
+        mean = (self.seen["target"] - self.cut * self.seen["residual"]) / self.rows
+        return min(max(mean, -0.5), 0.5)
+
+    @property
+    def said_spread(self) -> float:
+        """About the deviation of predictions: what residuals leave of the target's."""
+        left = max(self.total - self.square, 0.1 * self.total) / self.rows
+        return min(max(math.sqrt(left), 1 / PREDICTION_CELLS), 0.5)
+
+    def estimates(
+        self, cells: ErrorTable, level: float, width: float
+    ) -> tuple[ScoreEstimate, ...]:
+        """Return R², mean errors and their intervals, in the target's own unit."""
+        names = ("R²", "mean squared error", "mean absolute error", "mean residual")
+        if self.seen["rows"] <= VISIBLE * math.sqrt(self.seen.variance("rows")):
+            limits = ((None, 1.0), (0.0, width**2), (0.0, width), (-width, width))
+            return tuple(
+                hidden(name, *ends) for name, ends in zip(names, limits, strict=True)
+            )
+        unit, square = self.cut * width, self.square / self.rows / self.cut**2
+        errors = np.minimum(np.abs(cells.residuals) / self.cut, 1.0)[None, :] ** 2
+        quartic = max(cells.mean((errors - square) ** 2), 2 * square**2)
+        size, shift = (self.seen[of] / self.rows for of in ("|residual|", "residual"))
+        spread = (square - min(size**2, square), square - min(shift**2, square))
+        return (
+            self._r_squared(cells, level),
+            self._mean(names[1], "residual²", quartic, level, 0.0).scaled(unit**2),
+            self._mean(names[2], "|residual|", spread[0], level, 0.0).scaled(unit),
+            self._mean(names[3], "residual", spread[1], level, -1.0).scaled(unit),
+        )
+
+    def _mean(
+        self, name: str, of: str, variance: float, level: float, lowest: float
+    ) -> ScoreEstimate:
+        """Return a mean: ``variance`` is that of one row."""
+        mean = self.seen[of] / self.rows
+        noise = self.seen.variance(of) + mean**2 * self.seen.variance("rows")
+        half = self.seen.half_length(level, variance * self.rows, noise) / self.rows
+        return between(name, mean, half, lowest, 1.0)
+
+    def _r_squared(self, cells: ErrorTable, level: float) -> ScoreEstimate:
+        """Return the share of the target's variance that predictions explain."""
+        seen = self.seen
+        slack = VISIBLE * math.sqrt(seen.variance("target²"))
+        if self.total <= slack:
+            return hidden("R²", None, 1.0)
+        left = self.square / self.total
+        target = cells.predictions[:, None] + cells.residuals[None, :]
+        errors = np.minimum(np.abs(cells.residuals), self.cut)[None, :] ** 2
+        lack = left * (target - self.level) ** 2 - errors
+        per_row = cells.mean(lack**2)
+        normal = 4 * max(1 - left, 0.0) * left**2 * (self.total / self.rows) ** 2
+        noise = (
+            self.cut**4 * seen.variance("residual²")
+            + left**2 * seen.variance("target²")
+            + (2 * left * self.level) ** 2 * seen.variance("target")
+            + (left * self.level**2) ** 2 * seen.variance("rows")
+        )
+        sampling = max(per_row, normal) * self.rows
+        half = seen.half_length(level, sampling, noise) / self.total
+        return between("R²", 1 - left, half, highest=1.0)

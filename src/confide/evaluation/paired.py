@@ -1,0 +1,258 @@
+"""Two models on the same rows: how far apart their scores are.
+
+Differences are taken row by row, so what both models find hard cancels out.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, log_expit
+
+from confide._types import AnyArray, Array
+from confide.data.matrix.sums import MAX_ROWS, Partial
+from confide.errors import InvalidParameter
+from confide.evaluation.counts import MOST_DEVIANCE, CountErrors
+from confide.evaluation.estimates import (
+    VISIBLE,
+    ScoreEstimate,
+    between,
+    hidden,
+    smooth,
+    stands_out,
+)
+from confide.evaluation.noises import (
+    BoundedSums,
+    Look,
+    LookNoise,
+    NoisySums,
+    sums_look,
+    table_look,
+)
+from confide.evaluation.numbers import NumberErrors
+from confide.evaluation.score import ScoreParts, ScoreRule
+from confide.evaluation.several_classes import SeveralClasses
+from confide.evaluation.two_classes import MOST_LOG_LOSS, TwoClasses, roc_area
+from confide.mechanisms.base import publish
+from confide.noise import Entropy
+from confide.privacy import Neighbours
+
+AREA_CELLS = 128
+AREA_BINS = 12
+FIRST_SHARE, AREA_SHARE = Fraction(1, 10), Fraction(1, 2)
+FAVOUR = "Losses below 0, and areas above 0, are in favour of the first model."
+CUT = 4.0
+"""Residuals count up to such a part of the width of the target's range, as in a fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossLine:
+    """A loss of a row between 0 and 1: its name, and what 1 stands for."""
+
+    name: str
+    unit: float
+
+
+def loss_lines(rule: ScoreRule) -> tuple[LossLine, ...]:
+    """Return the losses by which two models of this kind are compared."""
+    match rule:
+        case TwoClasses() | SeveralClasses():
+            lines: tuple[LossLine, ...] = (LossLine("error rate", 1.0),)
+            if rule.chances:
+                brier = 1.0 if isinstance(rule, TwoClasses) else 2.0
+                lines += (
+                    LossLine("Brier score", brier),
+                    LossLine("log loss, cut off at 4", MOST_LOG_LOSS),
+                )
+            return lines
+        case NumberErrors():
+            most = rule.width / CUT
+            return (
+                LossLine(f"squared error, residuals up to {most:.3g}", most**2),
+                LossLine(f"absolute error, residuals up to {most:.3g}", most),
+            )
+        case CountErrors():
+            return (
+                LossLine("deviance, up to 16", MOST_DEVIANCE),
+                LossLine("absolute error", rule.most),
+            )
+    raise InvalidParameter("model", "one that has a private score", rule.title)
+
+
+def row_losses(rule: Any, margins: Array, target: AnyArray) -> list[Array]:
+    """Return the losses of every row, each computed by itself."""
+    match rule:
+        case TwoClasses():
+            positive = np.asarray(target) == 1
+            score = margins[:, 0]
+            found = [((score > 0) != positive).astype(np.float64)]
+            if rule.chances:
+                sign = np.where(positive, score, -score)
+                found += [
+                    np.asarray(expit(-sign)) ** 2,
+                    np.minimum(-log_expit(sign) / MOST_LOG_LOSS, 1.0),
+                ]
+            return found
+        case SeveralClasses():
+            wrong = margins.argmax(axis=1) != np.asarray(target).astype(np.intp)
+            losses = rule.losses(margins, target) if rule.chances else ()
+            return [wrong.astype(np.float64), *losses]
+        case NumberErrors():
+            error = np.minimum(np.abs(rule.errors(margins, target)[2]) * CUT, 1.0)
+            return [error**2, error]
+        case _:
+            known, mean = rule.errors(margins, target)
+            return [rule.losses(known, mean)[0], np.abs(known - mean) / rule.most]
+
+
+@dataclass(frozen=True, slots=True)
+class PairedLosses:
+    """Two rules of one kind, for models with the same target.
+
+    Rows come with the margins of the first model, then those of the second, and with the
+    target as the first reads it: a range that the second bought for itself is not used.
+    """
+
+    first: Any
+    second: Any
+    width: int
+    title: str = "Difference of two models: the first minus the second"
+
+    def __post_init__(self) -> None:
+        if type(self.first) is not type(self.second):
+            raise InvalidParameter(
+                "models",
+                "of one kind, to be compared",
+                f"{self.first.title} and {self.second.title}",
+            )
+        if self._facts(self.first) != self._facts(self.second):
+            raise InvalidParameter("models", "with the same labels", "others")
+
+    @staticmethod
+    def _facts(rule: Any) -> tuple[Any, ...]:
+        names = ("positive", "labels", "chances")
+        return tuple(getattr(rule, name, None) for name in names)
+
+    @property
+    def lines(self) -> tuple[LossLine, ...]:
+        """The losses that are compared."""
+        return loss_lines(self.first)
+
+    @property
+    def sums(self) -> BoundedSums:
+        """Differences of losses, and their squares."""
+        names = [line.name for line in self.lines]
+        count = len(names)
+        return BoundedSums(
+            ("rows", *names, *(f"{name}²" for name in names)),
+            (0.0, *(-1.0,) * count, *(0.0,) * count),
+            (1.0,) * (1 + 2 * count),
+            (0.25, *(1.0,) * count, *(0.5,) * count),
+        )
+
+    @property
+    def ranks(self) -> bool:
+        """Whether areas under the ROC are compared too."""
+        return isinstance(self.first, TwoClasses)
+
+    def tally(self, margins: Array, target: AnyArray) -> Partial:
+        """Return sums of differences, and a table of both scores by label."""
+        own = (margins[:, : self.width], margins[:, self.width :])
+        rules = (self.first, self.second)
+        losses = [row_losses(self.first, part, target) for part in own]
+        apart = [a - b for a, b in zip(*losses, strict=True)]
+        one = np.ones(len(margins))
+        sums = self.sums.add([one, *apart, *(d**2 for d in apart)])
+        if not self.ranks:
+            return (sums,)
+        places = [
+            np.searchsorted(area_edges(rule), m[:, 0])
+            for rule, m in zip(rules, own, strict=True)
+        ]
+        flat = (places[0] * AREA_CELLS + places[1]) * 2 + (np.asarray(target) == 1)
+        counts = np.bincount(flat, minlength=2 * AREA_CELLS**2).astype(np.float64)
+        return sums, counts.reshape(AREA_CELLS, AREA_CELLS, 2)
+
+    def looks(self, neighbours: Neighbours) -> tuple[Look, ...]:
+        """Return the sums, and two looks at the table where areas are compared."""
+        if not self.ranks:
+            return (sums_look(self.sums, neighbours, Fraction(1)),)
+        scores = table_look(neighbours, FIRST_SHARE)
+        return (
+            sums_look(self.sums, neighbours, 1 - FIRST_SHARE - AREA_SHARE),
+            # Every row is in a cell of the first model's scores and in one of the second's.
+            Look(
+                2 * scores.most, math.sqrt(2) * scores.length * (1 + 2.0**-50), FIRST_SHARE
+            ),
+            table_look(neighbours, AREA_SHARE),
+        )
+
+    def release(
+        self,
+        sums: Partial,
+        noises: tuple[LookNoise, ...],
+        entropy: Entropy,
+        level: float,
+    ) -> ScoreParts:
+        """Release the sums, and the area where there is one."""
+        seen = self.sums.publish(sums[0], noises[0], entropy)
+        lines = [difference(line, seen, level) for line in self.lines]
+        if self.ranks:
+            lines.append(_area(sums[1], noises[1:], entropy, level))
+        return ScoreParts(tuple(lines), (), (FAVOUR,))
+
+
+def difference(line: LossLine, seen: NoisySums, level: float) -> ScoreEstimate:
+    """Return the mean difference of a loss."""
+    rows = seen["rows"]
+    if rows <= VISIBLE * math.sqrt(seen.variance("rows")):
+        return hidden(line.name, -line.unit, line.unit)
+    mean = seen[line.name] / rows
+    variance = max(seen[f"{line.name}²"] / rows - mean**2, 0.0)
+    noise = seen.variance(line.name) + mean**2 * seen.variance("rows")
+    half = seen.half_length(level, variance * rows, noise) / rows
+    return between(line.name, mean, half, -1.0, 1.0).scaled(line.unit)
+
+
+def area_edges(rule: TwoClasses) -> Array:
+    """Return every fourth or so of a rule's edges: one less than the cells of a table."""
+    places = np.linspace(0, len(rule.edges) - 1, AREA_CELLS - 1).round().astype(np.intp)
+    return np.array(rule.edges)[places]
+
+
+def _area(
+    counts: Array, noises: Sequence[LookNoise], entropy: Entropy, level: float
+) -> ScoreEstimate:
+    """Release how far apart both areas are: cells of alike many rows, then the table."""
+    name = "area under the ROC"
+    both = counts.sum(axis=2)
+    margins = np.concatenate([both.sum(axis=1), both.sum(axis=0)])
+    seen = publish(margins, noises[0], entropy, MAX_ROWS)
+    deviation = noises[0].deviation(1)
+    cuts = [_bins(part, deviation) for part in (seen[:AREA_CELLS], seen[AREA_CELLS:])]
+    whole = np.add.reduceat(np.add.reduceat(counts, cuts[0], axis=0), cuts[1], axis=1)
+    table = publish(whole, noises[1], entropy, MAX_ROWS)
+    variance = noises[1].deviation(1) ** 2
+    if not all(stands_out(table[:, :, k], variance) for k in (0, 1)):
+        return hidden(name, -1.0, 1.0)
+    return smooth(name, area_difference, table, variance, level, lowest=-1.0)
+
+
+def area_difference(table: Array) -> float:
+    """Return how far apart the areas of both models are."""
+    return roc_area(table.sum(axis=1)) - roc_area(table.sum(axis=0))
+
+
+def _bins(fine: Array, deviation: float) -> AnyArray:
+    """Return where cells begin that hold about alike many rows."""
+    total = max(float(fine.sum()), 1.0)
+    found, held, wide = [0], 0.0, 0
+    for place, count in enumerate(fine[:-1]):
+        held, wide = held + float(count), wide + 1
+        if held >= max(total / AREA_BINS, 2 * deviation * math.sqrt(wide)):
+            found.append(place + 1)
+            held, wide = 0.0, 0
+    return np.array(found)

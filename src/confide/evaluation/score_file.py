@@ -1,0 +1,145 @@
+"""Score files: what was released, with its guarantee, as JSON without any data."""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from confide._files import write_file
+from confide.accounting.events import EVENTS, event_fields, event_from
+from confide.errors import InvalidParameter
+from confide.evaluation.estimates import ScoreEstimate
+from confide.evaluation.score import Curve, CurvePoint, ModelScore
+from confide.mechanisms.release import NoiseRecord
+from confide.privacy import Approx, Budget, Guarantee, Neighbours, Pure, Status, Zcdp
+from confide.reporting import guarantee_record
+
+FORMAT = "confide-score"
+FORMAT_VERSION = 1
+BUDGETS: dict[str, Any] = {"pure": Pure, "approx": Approx, "zcdp": Zcdp}
+MALFORMED = (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError)
+
+
+def score_record(score: ModelScore) -> dict[str, Any]:
+    """Return a score as plain values; budgets and events are exact, as text."""
+    names = {kind: name for name, kind in EVENTS.items()}
+    return {
+        "title": score.title,
+        "level": score.level,
+        "estimates": [asdict(one) for one in score.estimates],
+        "curves": [asdict(curve) for curve in score.curves],
+        "notes": list(score.notes),
+        "guarantee": guarantee_record(score.guarantee, _budget_record),
+        "noise": [asdict(one) for one in score.noise],
+        "events": [
+            {"kind": names[type(one)], **event_fields(one, str)} for one in score.events
+        ],
+    }
+
+
+def score_hash(score: ModelScore) -> str:
+    """Return the SHA-256 of a score: of its canonical JSON, in hexadecimal."""
+    text = json.dumps(score_record(score), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def file_record(score: ModelScore) -> dict[str, Any]:
+    """Return everything that a score file holds."""
+    return {"format": FORMAT, "format_version": FORMAT_VERSION, **score_record(score)}
+
+
+def score_content(score: ModelScore) -> bytes:
+    """Return a score file as it stands on a disk."""
+    return (json.dumps(file_record(score), indent=1, allow_nan=False) + "\n").encode()
+
+
+def save_score(score: ModelScore, path: str | Path) -> None:
+    """Write a score as JSON, for `load_score`."""
+    write_file(Path(path), score_content(score), "score file")
+
+
+def load_score(path: str | Path) -> ModelScore:
+    """Return the score that `save_score` wrote."""
+    try:
+        record = json.loads(Path(path).read_text("utf-8"))
+    except OSError as error:
+        reason = f"{path} ({error.strerror})"
+        raise InvalidParameter("score file", "a file to be read", reason) from None
+    except (ValueError, RecursionError):
+        raise InvalidParameter("score file", "JSON in UTF-8", str(path)) from None
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise InvalidParameter("score file", "written by confide score", str(path))
+    if record.get("format_version") != FORMAT_VERSION:
+        raise InvalidParameter(
+            "score file", f"of format {FORMAT_VERSION}", f"{path} of another"
+        )
+    try:
+        return score_of(record)
+    except MALFORMED:
+        must = "as confide wrote it"
+        raise InvalidParameter("score file", must, f"{path} (damaged)") from None
+
+
+def score_of(record: Mapping[str, Any]) -> ModelScore:
+    """Return the score that `score_record` describes."""
+    promise = record["guarantee"]
+    return ModelScore(
+        str(record["title"]),
+        Guarantee(
+            _budget_of(promise["budget"]),
+            Neighbours.of(promise["neighbours"]),
+            Status(promise["status"]),
+            str(promise["theorem"]),
+            tuple(map(str, promise["assumptions"])),
+            promise["private"] is True,
+            str(promise["reason"]),
+        ),
+        tuple(NoiseRecord(**one) for one in record["noise"]),
+        tuple(event_from(EVENTS[one["kind"]], one) for one in record["events"]),
+        float(record["level"]),
+        tuple(_estimate(one) for one in record["estimates"]),
+        tuple(_curve(one) for one in record["curves"]),
+        tuple(map(str, record["notes"])),
+    )
+
+
+def _estimate(record: Mapping[str, Any]) -> ScoreEstimate:
+    ends = (_number(record[name]) for name in ("value", "lower", "upper"))
+    return ScoreEstimate(str(record["name"]), *ends)
+
+
+def _curve(record: Mapping[str, Any]) -> Curve:
+    points = tuple(
+        CurvePoint(**{name: _number(value) for name, value in point.items()})  # type: ignore[arg-type]
+        for point in record["points"]
+    )
+    if any(point.x is None or point.y is None for point in points):
+        raise ValueError("points")
+    title, x, y = (str(record[name]) for name in ("title", "x_label", "y_label"))
+    return Curve(title, x, y, points, record["joined"] is True, str(record["guide"]))
+
+
+def _number(value: Any) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not math.isfinite(float(value)):
+        raise ValueError("number")
+    return float(value)
+
+
+def _budget_record(budget: Budget) -> dict[str, str]:
+    kind = next(name for name, one in BUDGETS.items() if isinstance(budget, one))
+    parts = {name: str(Fraction(getattr(budget, name))) for name in type(budget).__slots__}
+    return {"kind": kind, **parts}
+
+
+def _budget_of(record: Mapping[str, Any] | None) -> Budget | None:
+    if record is None:
+        return None
+    parts = {name: Fraction(text) for name, text in record.items() if name != "kind"}
+    found: Budget = BUDGETS[record["kind"]](**parts)
+    return found

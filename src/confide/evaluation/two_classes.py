@@ -1,0 +1,392 @@
+"""Two classes: one noisy table of score cells by label, and all that follows from it.
+
+The first look at a fine grid of scores chooses which cells are counted together; the
+second counts these by label.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+from scipy.special import expit, logit
+
+from confide._types import AnyArray, Array
+from confide.data.matrix.sums import MAX_ROWS, Partial
+from confide.evaluation.cells import cells_of
+from confide.evaluation.estimates import (
+    ScoreEstimate,
+    hidden,
+    proportion,
+    smooth,
+    stands_out,
+)
+from confide.evaluation.noises import Look, LookNoise, table_look
+from confide.evaluation.score import Curve, CurvePoint, ScoreParts
+from confide.mechanisms.base import publish
+from confide.noise import Entropy
+from confide.privacy import Neighbours
+
+FINE_CELLS = 512
+FARTHEST_SCORE = 12.0
+"""Chances beyond 6 in a million are taken together."""
+FIRST_SHARE = Fraction(3, 20)
+FEWEST, MOST = 10, 64
+ROWS_PER_NOISE = 200.0
+"""Cells hold about so many deviations of the noise, as far as ``MOST`` cells allow."""
+CHANCES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4)
+"""Cells end at these chances, at a half and at their counterparts whatever is seen."""
+PLAIN_CELLS = 16
+"""Scores that are no chances have so many cells of the same width at least."""
+GROUPS = 10
+MOST_LOG_LOSS = 4.0
+"""A chance of 1.8 % given to what happened; worse guesses all count as this bad."""
+
+
+def fine_edges(level: float, reach: float, farthest: float) -> tuple[float, ...]:
+    """Return where scores are cut: evenly between the ends that they can reach, and at 0.
+
+    ``level`` ± ``reach`` holds every score that the model can give.
+    """
+    low, high = (min(max(level + s * reach, -farthest), farthest) for s in (-1, 1))
+    inner = np.linspace(low, high, FINE_CELLS + 1)[1:-1] if low < high else np.empty(0)
+    return tuple(np.union1d(inner, [0.0]).tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class TwoClasses:
+    """A classifier of two classes; ``chances`` says whether scores are log-odds."""
+
+    edges: tuple[float, ...]
+    positive: str
+    chances: bool
+    title: str = "Score of a classifier"
+
+    def tally(self, margins: Array, target: AnyArray) -> Partial:
+        """Count rows by score and label; a label that is not the second is the first."""
+        return (self.count(margins, target),)
+
+    def count(self, margins: Array, target: AnyArray) -> Array:
+        """Return how many rows have every score and label."""
+        places = cells_of(margins[:, 0], np.array(self.edges))
+        places *= 2
+        places += np.asarray(target) == 1
+        found = np.bincount(places, minlength=2 * (len(self.edges) + 1))
+        return found.astype(np.float64).reshape(-1, 2)
+
+    def looks(self, neighbours: Neighbours) -> tuple[Look, ...]:
+        """Return two tables: of scores, and of scores by label."""
+        shares = (FIRST_SHARE, 1 - FIRST_SHARE)
+        return tuple(table_look(neighbours, share) for share in shares)
+
+    def release(
+        self,
+        sums: Partial,
+        noises: tuple[LookNoise, ...],
+        entropy: Entropy,
+        level: float,
+    ) -> ScoreParts:
+        """Choose cells by the first look, count them in the second."""
+        (counts,) = sums
+        first, second = noises
+        fine = publish(counts.sum(axis=1), first, entropy, MAX_ROWS)
+        cuts = self.cuts(fine, first.deviation(1), second.deviation(1))
+        whole = np.add.reduceat(counts, cuts[:-1], axis=0)
+        table = publish(whole, second, entropy, MAX_ROWS)
+        found = ScoreTable(
+            table,
+            self._chances(fine, cuts),
+            int(np.searchsorted(cuts, self.edges.index(0.0) + 1)),
+            second.deviation(1) ** 2,
+            level,
+            self.positive,
+        )
+        return found.parts(chances=self.chances)
+
+    @property
+    def fixed(self) -> frozenset[int]:
+        """Where cells end whatever is seen: also at 0, where the prediction changes."""
+        edges = np.array(self.edges)
+        wanted = np.linspace(edges[0], edges[-1], PLAIN_CELLS + 1)[1:-1]
+        if self.chances:
+            half = logit(np.array(CHANCES))
+            wanted = np.concatenate([half, -half])
+        near = np.abs(edges[None, :] - wanted[:, None]).argmin(axis=1)
+        return frozenset([self.edges.index(0.0) + 1, *(near + 1).tolist()])
+
+    def cuts(self, fine: Array, first: float, second: float) -> AnyArray:
+        """Return where to cut the grid: cells that hold about alike many rows.
+
+        ``first`` and ``second`` are the deviations of both noises.
+        """
+        total, fixed = max(float(fine.sum()), 1.0), self.fixed
+        cells = min(max(total / (ROWS_PER_NOISE * second), FEWEST), MOST)
+        found, held, wide = [0], 0.0, 0
+        for end, count in enumerate(fine, start=1):
+            held, wide = held + float(count), wide + 1
+            full = held >= max(total / cells, 2 * first * math.sqrt(wide))
+            if end == len(fine) or end in fixed or full:
+                found.append(end)
+                held, wide = 0.0, 0
+        return np.array(found)
+
+    def _chances(self, fine: Array, cuts: AnyArray) -> "CellChances | None":
+        """Return what the model says of rows in every cell, as far as the noise shows.
+
+        Within a cell labels are taken to follow the model's own chances: of the rows with
+        the second label more have a high score. That matters in wide cells alone.
+        """
+        if not self.chances:
+            return None
+        edges = np.array(self.edges)
+        ends = np.concatenate([edges[:1], edges, edges[-1:]])
+        chance = np.asarray(expit((ends[1:] + ends[:-1]) / 2))
+        weight = np.maximum(fine, 0.0) + 1e-9
+        own = np.column_stack([weight * (1 - chance), weight * chance])
+        places = np.repeat(np.arange(len(cuts) - 1), np.diff(cuts))
+        share = own / np.add.reduceat(own, cuts[:-1], axis=0)[places]
+        inner = np.asarray(expit(edges))[cuts[1:-1] - 1]
+        bounds = np.concatenate([[0.0], inner, [1.0]])
+        return CellChances(bounds, chance, places, share)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellChances:
+    """The chances at the ends of cells, and how rows of a cell are spread over the grid.
+
+    ``chance`` is that of every fine cell, ``places`` the cell that it lies in, ``share``
+    which part of that cell's rows it holds: of the first label and of the second.
+    """
+
+    ends: Array
+    chance: Array
+    places: AnyArray
+    share: Array
+
+    def spread(self, table: Array) -> Array:
+        """Return a table of the fine grid."""
+        return np.asarray(table[self.places] * self.share)
+
+    def mean(self, values: Array) -> Array:
+        """Return the means of a number per fine cell and label over every cell."""
+        found = np.zeros((len(self.ends) - 1, 2))
+        np.add.at(found, self.places, self.share * values)
+        return found
+
+    @property
+    def square(self) -> Array:
+        """The mean squared distance of chance and label."""
+        return self.mean(np.column_stack([self.chance**2, (1 - self.chance) ** 2]))
+
+    @property
+    def log(self) -> Array:
+        """The mean log loss, cut off."""
+        least = math.exp(-MOST_LOG_LOSS)
+        parts = (1 - self.chance, self.chance)
+        return self.mean(
+            np.column_stack([-np.log(np.maximum(part, least)) for part in parts])
+        )
+
+    @property
+    def said(self) -> Array:
+        """The mean chance."""
+        return self.mean(np.column_stack([self.chance, self.chance]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreTable:
+    """A noisy table of cells, from low scores to high ones, by label.
+
+    Cells from ``above`` on are predicted to be positive. ``variance`` is that of the noise
+    in every cell.
+    """
+
+    table: Array
+    chances: CellChances | None
+    above: int
+    variance: float
+    level: float
+    positive: str
+
+    def parts(self, *, chances: bool) -> ScoreParts:
+        """Return all estimates and curves."""
+        lines = [*self.rates(), self.area(), self.average_precision()]
+        curves = [self.roc(), self.precision_recall()]
+        beyond = "chance exceeds 1/2" if chances else "score exceeds 0"
+        if chances:
+            lines += self.losses()
+            curves.append(self.calibration())
+        return ScoreParts(
+            tuple(lines),
+            tuple(curve for curve in curves if curve.points),
+            (f"Positive is {self.positive!r}; it is predicted where its {beyond}.",),
+        )
+
+    def _share(self, name: str, inside: Array, outside: Array) -> ScoreEstimate:
+        return proportion(name, inside, outside, self.variance, self.level)
+
+    def rates(self) -> list[ScoreEstimate]:
+        """Return what follows from predicted and actual classes."""
+        low, high = self.table[: self.above], self.table[self.above :]
+        right = np.concatenate([low[:, 0], high[:, 1]])
+        wrong = np.concatenate([low[:, 1], high[:, 0]])
+        return [
+            self._share("accuracy", right, wrong),
+            self._share("sensitivity", high[:, 1], low[:, 1]),
+            self._share("specificity", low[:, 0], high[:, 0]),
+            self._share("precision", high[:, 1], high[:, 0]),
+            self._share("prevalence", self.table[:, 1], self.table[:, 0]),
+        ]
+
+    @property
+    def both_seen(self) -> bool:
+        """Whether there are rows of both labels that noise does not hide."""
+        return all(stands_out(column, self.variance) for column in self.table.T)
+
+    def area(self) -> ScoreEstimate:
+        """Return the area under the ROC curve."""
+        name = "area under the ROC"
+        if not self.both_seen:
+            return hidden(name, 0.0, 1.0)
+        return self._curve_estimate(name, roc_area)
+
+    def average_precision(self) -> ScoreEstimate:
+        """Return the mean precision over the positives."""
+        name = "average precision"
+        if not self.both_seen:
+            return hidden(name, 0.0, 1.0)
+        return self._curve_estimate(name, mean_precision)
+
+    def _curve_estimate(
+        self, name: str, function: Callable[[Array], float]
+    ) -> ScoreEstimate:
+        """Return what follows from the order of rows, spread over the grid if it can be."""
+        chances = self.chances
+
+        def of_cells(table: Array) -> float:
+            return function(table if chances is None else chances.spread(table))
+
+        return smooth(name, of_cells, self.table, self.variance, self.level)
+
+    def losses(self) -> list[ScoreEstimate]:
+        """Return mean losses of the chances."""
+        assert self.chances is not None, "scores are log-odds"  # noqa: S101
+        found = []
+        for name, loss, most in (
+            ("Brier score", self.chances.square, 1.0),
+            ("log loss, cut off at 4", self.chances.log, MOST_LOG_LOSS),
+        ):
+            if stands_out(self.table, self.variance):
+                mean = MeanOver(loss)
+                estimate = smooth(
+                    name, mean, self.table, self.variance, self.level, highest=most
+                )
+            else:
+                estimate = hidden(name, 0.0, most)
+            found.append(estimate)
+        return found
+
+    def roc(self) -> Curve:
+        """Return sensitivity against 1 − specificity, at every cut."""
+        points = []
+        for cut in range(len(self.table), -1, -1):
+            low, high = self.table[:cut], self.table[cut:]
+            false = self._share("", high[:, 0], low[:, 0]).value
+            true = self._share("", high[:, 1], low[:, 1])
+            if false is not None and true.value is not None:
+                points.append(CurvePoint(false, true.value, true.lower, true.upper))
+        return Curve(
+            "ROC curve",
+            "1 − specificity",
+            "sensitivity",
+            rising(points),
+            guide="diagonal",
+        )
+
+    def precision_recall(self) -> Curve:
+        """Return precision against sensitivity, at every cut where it can be seen."""
+        points = []
+        for cut in range(len(self.table) - 1, -1, -1):
+            low, high = self.table[:cut], self.table[cut:]
+            recall = self._share("", high[:, 1], low[:, 1]).value
+            right = self._share("", high[:, 1], high[:, 0])
+            if recall is not None and right.value is not None:
+                points.append(CurvePoint(recall, right.value, right.lower, right.upper))
+        ordered = sorted(points, key=lambda point: point.x)
+        return Curve("Precision and recall", "sensitivity", "precision", tuple(ordered))
+
+    def calibration(self) -> Curve:
+        """Return how often the positive label occurs where the model gives it a chance.
+
+        Cells are put together to ten groups of about alike many rows.
+        """
+        assert self.chances is not None, "scores are log-odds"  # noqa: S101
+        points, spoken = [], self.chances.said
+        for group in groups_of(np.maximum(self.table.sum(axis=1), 0.0), GROUPS):
+            cells = self.table[group]
+            share = self._share("", cells[:, 1], cells[:, 0])
+            if share.value is None:
+                continue
+            weight = np.maximum(cells, 0.0) + 1e-9
+            said = float((weight * spoken[group]).sum() / weight.sum())
+            start, end = self.chances.ends[group.start], self.chances.ends[group.stop]
+            ends = (share.lower, share.upper, float(start), float(end))
+            points.append(CurvePoint(said, share.value, *ends))
+        return Curve(
+            "Calibration",
+            f"predicted chance of {self.positive}",
+            "observed share",
+            tuple(points),
+            joined=False,
+            guide="diagonal",
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeanOver:
+    """The mean of a number per cell over all rows."""
+
+    values: Array
+
+    def __call__(self, table: Array) -> float:
+        """Return the mean for a table of counts."""
+        return float((self.values * table).sum() / table.sum())
+
+
+def roc_area(table: Array) -> float:
+    """Return the chance that a positive row scores higher than another, ties half."""
+    others, positives = table.T
+    below = np.cumsum(others) - others / 2
+    return float(positives @ below / (positives.sum() * others.sum()))
+
+
+def mean_precision(table: Array) -> float:
+    """Return the precision at every cut, averaged over the positives that it adds."""
+    kept = np.maximum(table, 0.0)[::-1]
+    true, false = kept[:, 1], kept[:, 0]
+    # Within a cell half of it has been passed on average.
+    passed = np.cumsum(true) - true / 2
+    alarms = passed + np.cumsum(false) - false / 2
+    precision = passed / np.maximum(alarms, 1e-9)
+    return float(true @ precision / max(true.sum(), 1e-9))
+
+
+def rising(points: list[CurvePoint]) -> tuple[CurvePoint, ...]:
+    """Return points that never go back or down, as curves of shares do not."""
+    x = y = 0.0
+    found = []
+    for point in points:
+        x, y = max(x, point.x), max(y, point.y)
+        found.append(CurvePoint(x, y, point.lower, point.upper))
+    return tuple(found)
+
+
+def groups_of(weights: Array, most: int) -> list[slice]:
+    """Return neighbouring cells in groups of about the same weight."""
+    total, ends = float(weights.sum()), [0]
+    if total > 0:
+        passed = np.floor(np.cumsum(weights) / total * most - 1e-9)
+        ends += (np.flatnonzero(np.diff(passed)) + 1).tolist()
+    return [slice(start, stop) for start, stop in pairwise([*ends, len(weights)])]

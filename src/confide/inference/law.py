@@ -1,0 +1,255 @@
+"""The law of linear functions of released coefficients: errors, tests, regions.
+
+Everything is post-processing of a release: nothing is charged, and no row is read.
+docs/inference.md says what is exact and what is asymptotic.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import chdtrc, ndtr
+
+from confide._types import AnyArray, Array
+from confide.errors import InvalidParameter
+from confide.mechanisms.release import (
+    LARGEST_LEAN,
+    POSTPROCESSING_SEED,
+    IntervalRelease,
+    PlainLaw,
+    Uncertainty,
+)
+from confide.noise import NOISES, Entropy, RoundNoise
+
+DRAWS = 20_000
+"""So many errors are drawn for a simultaneous region: its level is off by 0.2 %."""
+INDEPENDENT = 1e-9
+"""Directions shorter than this, of a unit, are combinations of others."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChiSquare:
+    """A Wald statistic, its degrees of freedom and p value.
+
+    ``rank`` is how many directions were asked about: with fewer degrees of freedom the
+    others are not identified. Nothing is known where there are none.
+    """
+
+    statistic: float | None
+    degrees: int
+    p_value: float | None
+    rank: int
+
+
+@dataclass(frozen=True)
+class CoefficientLaw:
+    """What a release says about one set of coefficients, in the objective's scale.
+
+    ``estimate`` is of the plain coefficients or, without ``plain``, of the penalised ones.
+    ``held`` says that a ball's boundary holds the coefficients: nothing is identified.
+    """
+
+    estimate: Array
+    error: Uncertainty
+    plain: PlainLaw | None
+    held: bool
+
+    @classmethod
+    def of(cls, release: IntervalRelease, value: Array, copy: int) -> "CoefficientLaw":
+        """Return the law of one row of released coefficients."""
+        if release.of == "penalised":
+            return cls(value, release.laws[copy], None, release.on_boundary)
+        law = release.plain[copy]
+        return cls(value + law.shift, law.error, law, release.on_boundary)
+
+    @cached_property
+    def _positive(self) -> Array:
+        """The part of sampling, without directions that noise made negative."""
+        values, vectors = np.linalg.eigh(self.error.sampling)
+        return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
+
+    def sampling(self, directions: Array) -> Array:
+        """Return the covariance of linear functions that sampling gives.
+
+        Correlations are those of the positive part; variances are those of intervals.
+        """
+        found = directions @ self._positive @ directions.T
+        own, whole = self.error.variances(directions)[0], np.diag(found)
+        factor = np.sqrt(np.divide(own, whole, out=np.zeros_like(own), where=whole > 0))
+        return np.asarray(found * np.outer(factor, factor))
+
+    def covariance(self, directions: Array) -> Array:
+        """Return the covariance of the errors, sampling and privacy noise together."""
+        spread, chance = self.error.mixture
+        noise = directions @ self.error.privacy @ directions.T
+        return np.asarray(self.sampling(directions) + float(spread @ chance) * noise)
+
+    def values(self, directions: Array) -> Array:
+        """Return the estimates of linear functions, a row of ``directions`` each."""
+        return np.asarray(directions @ self.estimate)
+
+    def standard_errors(self, directions: Array) -> Array:
+        """Return the root of the variance of every row of ``directions``."""
+        sampling, privacy = self.error.variances(directions)
+        spread, chance = self.error.mixture
+        return np.sqrt(np.maximum(sampling + float(spread @ chance) * privacy, 0.0))
+
+    def identified(self, directions: Array) -> AnyArray:
+        """Say of every row of ``directions`` whether its linear function is known."""
+        known = np.ones(len(directions), dtype=bool)
+        if self.plain is not None:
+            known = self.plain.identified(directions) & (not self.held)
+        return np.asarray(known & (np.abs(directions).max(axis=1, initial=0.0) > 0))
+
+    def is_absent(self, directions: Array) -> AnyArray:
+        """Say of every row of ``directions`` whether no row of a table can have it."""
+        if self.plain is None:
+            return np.zeros(len(directions), dtype=bool)
+        return self.plain.leans_on_absent(directions)
+
+    def half_lengths(self, directions: Array, level: float) -> Array:
+        """Return half the length of the interval of every row of ``directions``."""
+        law = self.error if self.plain is None else self.plain
+        return law.half_lengths(directions, level)
+
+    def sampling_half_lengths(self, directions: Array, level: float) -> Array:
+        """Return what half the lengths would be without the mechanism's noise."""
+        law = self.error if self.plain is None else self.plain
+        return np.minimum(
+            law.sampling_half_lengths(directions, level),
+            self.half_lengths(directions, level),
+        )
+
+    def allowance(self, directions: Array) -> Array:
+        """Return what is allowed for the curvature's place, a bias of either sign."""
+        if self.plain is None:
+            return np.zeros(len(directions))
+        return np.asarray(self.plain.pull / 2 * (directions @ self.plain.shift))
+
+    def p_values(self, directions: Array, offsets: Array) -> Array:
+        """Return the chance of an error as large as every offset, of either sign.
+
+        It is below 1 − level just where the interval of that level excludes 0.
+        """
+        sampling, privacy = self.error.variances(directions)
+        spread, chance = self.error.mixture
+        deviation = np.sqrt(sampling[:, None] + privacy[:, None] * spread)
+        size = np.abs(offsets) - np.abs(self.allowance(directions))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            tails = 2 * ndtr(-np.maximum(size, 0.0)[:, None] / deviation)
+        return np.asarray(np.minimum(tails @ chance, 1.0))
+
+    def wald(self, directions: Array, offsets: Array) -> ChiSquare:
+        """Test that linear functions, whose estimates are ``offsets``, are all 0.
+
+        Directions that lean on what is not identified are left out, and so are degrees of
+        freedom. Given the variance of spherical noise errors are normal: the p value is a
+        mean over it, each a chi-square tail with the mean and variance of the statistic.
+        """
+        basis, values = _independent(directions, offsets)
+        rank = len(basis)
+        basis, values = self._known(basis, values)
+        if not len(basis):
+            return ChiSquare(None, 0, None, rank)
+        spread, chance = self.error.mixture
+        sampling = self._cautious_sampling(basis)
+        privacy = basis @ self.error.privacy @ basis.T
+        whole = sampling + float(spread @ chance) * privacy
+        inverse = np.asarray(np.linalg.inv(whole), dtype=np.float64)
+        values = values - self._least_bias(basis, values, inverse)
+        statistic = float(values @ inverse @ values)
+        tails = [
+            _quadratic_tail(inverse @ (sampling + one * privacy), statistic)
+            for one in spread
+        ]
+        p_value = min(1.0, float(np.array(tails) @ chance))
+        return ChiSquare(statistic, len(basis), p_value, rank)
+
+    def _cautious_sampling(self, directions: Array) -> Array:
+        """Return the covariance from sampling for a test of several directions at once.
+
+        Noise on the scatter spreads its eigenvalues, and a test divides by the small
+        ones: the smoothed scatter takes its place, with variances no less than those of
+        intervals.
+        """
+        own = self.sampling(directions)
+        if self.plain is None or self.plain.alone is None or len(directions) == 1:
+            return own
+        smooth = directions @ self.plain.alone @ directions.T
+        ratio = np.divide(
+            np.diag(own), np.diag(smooth), out=np.ones(len(own)), where=np.diag(smooth) > 0
+        )
+        factor = np.sqrt(np.maximum(ratio, 1.0))
+        return np.asarray(smooth * np.outer(factor, factor))
+
+    def _known(self, basis: Array, values: Array) -> tuple[Array, Array]:
+        """Return the part of a space, by orthonormal rows, that is identified."""
+        law = self.plain
+        if law is None:
+            return basis, values
+        if self.held or not self.identified(basis[:1]).size:
+            return basis[:0], values[:0]
+        hidden = np.hstack([law.weak, law.absent])
+        if hidden.shape[1]:
+            left, lean, _ = np.linalg.svd(basis @ hidden)
+            lean = np.append(lean, np.zeros(len(basis)))[: len(basis)]
+            kept = left.T[lean**2 <= LARGEST_LEAN]
+            basis, values = kept @ basis, kept @ values
+        known = self.identified(basis)
+        return basis[known], values[known]
+
+    def _least_bias(self, basis: Array, values: Array, inverse: Array) -> Array:
+        """Return the bias, a multiple of the shift up to the allowance, that fits best."""
+        towards = self.allowance(basis)
+        square = float(towards @ inverse @ towards)
+        if square <= 0:
+            return np.zeros(len(values))
+        part = float(towards @ inverse @ values) / square
+        return np.asarray(min(1.0, max(-1.0, part)) * towards)
+
+    def joint_quantile(self, directions: Array, level: float) -> float:
+        """Return how many standard errors hold all rows of ``directions`` at once."""
+        if not 0 < level < 1:
+            raise InvalidParameter("level", "between 0 and 1", level)
+        entropy = Entropy.seeded(POSTPROCESSING_SEED)
+        noise: RoundNoise = NOISES.find(self.error.kind)(1.0)
+        size = self.error.dimension
+        drawn = noise.draw_many(DRAWS, size, entropy)[:, : len(self.estimate)]
+        normal = entropy.normal(DRAWS * len(directions)).reshape(DRAWS, len(directions))
+        errors = normal @ _root(self.sampling(directions))
+        errors += drawn @ _root(self.error.privacy) @ directions.T
+        scores = np.abs(errors) / self.standard_errors(directions)
+        return float(np.quantile(scores.max(axis=1), level))
+
+
+def _independent(directions: Array, offsets: Array) -> tuple[Array, Array]:
+    """Return an orthonormal basis of the rows, and the offsets along it."""
+    left, sizes, right = np.linalg.svd(directions, full_matrices=False)
+    kept = sizes > INDEPENDENT * max(float(sizes.max(initial=0.0)), 1e-300)
+    along = (left[:, kept].T @ offsets) / sizes[kept]
+    return right[kept], np.asarray(along)
+
+
+def _quadratic_tail(weights: Array, statistic: float) -> float:
+    """Return about P(Σ wᵢ·χ²₁ > statistic), w the eigenvalues of a matrix.
+
+    A multiple of a chi-square variable with the same mean and variance: exact where all
+    weights are equal.
+    """
+    first, second = float(np.trace(weights)), float(np.trace(weights @ weights))
+    return float(chdtrc(first**2 / second, statistic * first / second))
+
+
+def _root(matrix: Array) -> Array:
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
+
+
+def rounded_level(level: float | None, usual: float) -> float:
+    """Return a level that was asked for, or the release's own."""
+    if level is None:
+        return usual
+    if not isinstance(level, float) or not 0.5 <= level < 1 or math.isnan(level):
+        raise InvalidParameter("level", "from 0.5 to below 1, like 0.95", level)
+    return level

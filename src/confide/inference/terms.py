@@ -1,0 +1,172 @@
+"""Columns of a model, the lines that a table shows of each, and sums of such lines."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from confide._types import Array
+from confide.errors import InvalidParameter, did_you_mean
+
+Contrast: TypeAlias = str | Mapping[str, float]
+"""A sum of lines: "age - 2*income", or their weights by name."""
+NUMBER = re.compile(r"(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+)\s*\*?\s*")
+FEWEST_LEVELS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class TermLines:
+    """A column of a model, and the places of its lines among those of a table.
+
+    ``coded`` is whether it has levels, ``levels`` how many of them. ``spans`` are how many
+    units the range has, for every line, and ``deviation`` is about its standard deviation
+    as a part of that. ``unit`` is that of a number; ``zero`` are lines that are 0 by
+    definition, as that of a reference.
+    """
+
+    name: str
+    lines: tuple[int, ...]
+    coded: bool = False
+    levels: int = 0
+    spans: tuple[float, ...] = (1.0,)
+    deviation: float = 1.0
+    unit: str = ""
+    zero: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TableLines:
+    """The columns of a model and the lines of its table.
+
+    ``rare`` lines are about rows without a level, which a table need not have.
+    """
+
+    lines: tuple[str, ...]
+    terms: tuple[TermLines, ...]
+    rare: frozenset[str] = frozenset()
+
+    def find(self, name: str) -> TermLines:
+        """Return a column by its name."""
+        for term in self.terms:
+            if term.name == name:
+                return term
+        known = [term.name for term in self.terms]
+        level = isinstance(name, str) and name in self._places
+        hint = f"Test {name!r} by a contrast." if level else did_you_mean(name, known)
+        raise InvalidParameter("column to test", f"one of {known}", name, hint)
+
+    def tested(self, name: str) -> tuple[int, ...]:
+        """Return the lines of a column that has something to be compared."""
+        term = self.find(name)
+        if term.coded and term.levels < FEWEST_LEVELS:
+            raise InvalidParameter(
+                f"column {name!r}",
+                "a number, or a factor with two levels or more, to be tested",
+                f"{term.levels} level",
+                "All rows are alike in it, so that there is no effect to test.",
+            )
+        return term.lines
+
+    @property
+    def spans(self) -> Array:
+        """How many units the range of every line's column has."""
+        found = np.ones(len(self.lines))
+        for term in self.terms:
+            found[list(term.lines)] = term.spans
+        return found
+
+    @property
+    def _places(self) -> dict[str, int | None]:
+        """Where names stand: a line, None for one that is 0 by definition."""
+        found: dict[str, int | None] = dict.fromkeys(
+            (name for term in self.terms for name in term.zero), None
+        )
+        for term in self.terms:
+            if len(term.lines) == 1:
+                found[term.name] = term.lines[0]
+        found |= {name: place for place, name in enumerate(self.lines)}
+        return found
+
+    def weights(self, contrast: Contrast) -> Array:
+        """Return the weight of every line in a contrast."""
+        if isinstance(contrast, str):
+            contrast = self._parsed(contrast)
+        if not isinstance(contrast, Mapping) or not contrast:
+            must = "text such as 'age - income', or weights by name"
+            raise InvalidParameter("contrast", must, contrast)
+        found = np.zeros(len(self.lines))
+        places = self._places
+        for name, weight in contrast.items():
+            if name not in places:
+                raise self._unknown(str(name))
+            if not np.isfinite(weight):
+                raise InvalidParameter(f"weight of {name!r}", "a finite number", weight)
+            place = places[name]
+            if place is not None:
+                found[place] += float(weight)
+        return found
+
+    def _parsed(self, text: str) -> dict[str, float]:
+        """Return the weights by name of a sum such as "2*age - income".
+
+        At every place the longest name counts that stands there: names may hold spaces
+        and signs.
+        """
+        known = sorted(self._places, key=len, reverse=True)
+        found: dict[str, float] = {}
+        rest, first = text.strip(), True
+        while rest:
+            sign = 1.0
+            if rest[0] in "+-−":
+                sign = 1.0 if rest[0] == "+" else -1.0
+                rest = rest[1:].lstrip()
+            elif not first:
+                raise InvalidParameter("contrast", "a sum of names, with + or -", text)
+            number = NUMBER.match(rest)
+            name = next((one for one in known if _stands(rest, one)), None)
+            if name is None and number is not None:
+                sign, rest = sign * float(number[1]), rest[number.end() :]
+                name = next((one for one in known if _stands(rest, one)), None)
+            if name is None:
+                raise self._unknown(re.split(r"\s[+-]\s", rest)[0].strip())
+            found[name] = found.get(name, 0.0) + sign
+            rest, first = rest[len(name) :].lstrip(), False
+        return found
+
+    def _unknown(self, name: str) -> InvalidParameter:
+        known = list(self._places)
+        columns = [term.name for term in self.terms if len(term.lines) > 1]
+        hint = did_you_mean(name, known)
+        if name in columns:
+            shown = self.lines[self.find(name).lines[0]]
+            hint = f"{name} is a factor: name one of its levels, as {shown!r}, or test it."
+        return InvalidParameter("name in a contrast", f"one of {known}", name, hint)
+
+
+def _stands(text: str, name: str) -> bool:
+    """Whether a text begins with a name that ends there."""
+    return text.startswith(name) and (len(text) == len(name) or text[len(name)] in " +-−\t")
+
+
+def as_contrasts(given: Contrast | Sequence[Contrast]) -> tuple[Contrast, ...]:
+    """Return one contrast or several as several."""
+    if isinstance(given, str | Mapping):
+        return (given,)
+    return tuple(given)
+
+
+def contrast_name(contrast: Contrast) -> str:
+    """Return a contrast as text."""
+    if isinstance(contrast, str):
+        return " ".join(contrast.split())
+    parts = [
+        f"{'-' if weight < 0 else '+'} {_factor(abs(weight))}{name}"
+        for name, weight in contrast.items()
+    ]
+    return " ".join(parts).removeprefix("+ ").strip()
+
+
+def _factor(size: float) -> str:
+    return "" if size == 1 else f"{size:g}*"

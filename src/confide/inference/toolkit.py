@@ -1,0 +1,303 @@
+"""What a regression is asked after the fit: errors, tests, contrasts, ratios, effects.
+
+All of it is post-processing of one released law, of one set of coefficients.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from confide._types import Array
+from confide.errors import InvalidParameter
+from confide.inference.law import CoefficientLaw, rounded_level
+from confide.inference.terms import (
+    Contrast,
+    TableLines,
+    as_contrasts,
+    contrast_name,
+)
+from confide.reporting import Coefficient, CoefficientTable, EffectScale, WaldTest
+from confide.reporting.coefficients import INTERCEPT, without_unit
+
+Amount: TypeAlias = Literal["unit", "range", "deviation"]
+AMOUNTS = ("unit", "range", "deviation")
+EXPONENT = 700.0
+
+
+@dataclass(frozen=True)
+class Inference:
+    """One set of released coefficients, ready to be asked.
+
+    ``matrix`` and ``constant`` make the lines of a table of the coefficients. Every answer
+    is about what intervals are ``of``: "plain" or "penalised" coefficients.
+    """
+
+    law: CoefficientLaw
+    terms: TableLines
+    matrix: Array
+    constant: Array
+    released: Array
+    scale: EffectScale
+    level: float
+    of: str
+    dispersion: float | None = None
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The names of the lines."""
+        return self.terms.lines
+
+    @property
+    def _slopes(self) -> list[int]:
+        """The lines that are shown, the intercept aside."""
+        lines = self.lines
+        return [place for place in self._shown if not lines[place].endswith(INTERCEPT)]
+
+    def estimates(
+        self,
+        names: Sequence[str],
+        directions: Array,
+        constants: Array,
+        level: float,
+        *,
+        spans: Array | None = None,
+        quantile: float | None = None,
+    ) -> tuple[Coefficient, ...]:
+        """Return linear functions of the coefficients as lines of a table.
+
+        A ``quantile`` is how many standard errors an interval has on either side, where
+        intervals are simultaneous. What is not identified has the penalised estimate.
+        """
+        law = self.law
+        known = law.identified(directions)
+        values = law.values(directions) + constants
+        shown = directions @ self.released + constants
+        half = law.half_lengths(directions, level)
+        errors = law.standard_errors(directions)
+        if quantile is not None:
+            half = quantile * errors + np.abs(law.allowance(directions))
+        alone = law.sampling_half_lengths(directions, level)
+        tails = law.p_values(directions, values)
+        found = []
+        for place, name in enumerate(names):
+            span = 1.0 if spans is None else float(spans[place])
+            if not known[place]:
+                found.append(
+                    Coefficient(name, float(shown[place]), identified=False, span=span)
+                )
+                continue
+            value, width = float(values[place]), float(half[place])
+            found.append(
+                Coefficient(
+                    name,
+                    value,
+                    value - width,
+                    value + width,
+                    float(alone[place]),
+                    float(shown[place]) - value if self.of == "plain" else None,
+                    std_error=float(errors[place]),
+                    p_value=float(tails[place]),
+                    span=span,
+                )
+            )
+        return tuple(found)
+
+    def coefficients(
+        self, level: float | None = None, *, simultaneous: bool = False
+    ) -> CoefficientTable:
+        """Return the lines of the summary; ``simultaneous`` intervals hold all at once.
+
+        Those leave the intercept out, and what is not identified.
+        """
+        asked = rounded_level(level, self.level)
+        kept = self._slopes if simultaneous else self._shown
+        matrix, quantile = self.matrix[kept], None
+        if simultaneous:
+            known = matrix[self.law.identified(matrix)]
+            if len(known):
+                quantile = self.law.joint_quantile(known, asked)
+        rows = self.estimates(
+            [self.lines[place] for place in kept],
+            matrix,
+            self.constant[kept],
+            asked,
+            spans=self.terms.spans[kept],
+            quantile=quantile,
+        )
+        return CoefficientTable(rows, asked, self.of)
+
+    @property
+    def _shown(self) -> list[int]:
+        absent = self.law.is_absent(self.matrix)
+        return [
+            place
+            for place, name in enumerate(self.lines)
+            if not (absent[place] and name in self.terms.rare)
+        ]
+
+    def covariance(self) -> Array:
+        """Return the covariance of the lines that are shown; NaN where not identified."""
+        kept = self._shown
+        rows = self.matrix[kept]
+        found = self.law.covariance(rows)
+        unknown = ~self.law.identified(rows)
+        found[unknown, :] = found[:, unknown] = math.nan
+        return np.asarray(found)
+
+    @property
+    def shown_names(self) -> tuple[str, ...]:
+        """The names of the lines that `covariance` is about."""
+        return tuple(self.lines[place] for place in self._shown)
+
+    def contrast(
+        self, contrasts: Contrast | Sequence[Contrast], level: float | None = None
+    ) -> CoefficientTable:
+        """Return sums of lines with their intervals, a row for every contrast."""
+        asked = rounded_level(level, self.level)
+        several = as_contrasts(contrasts)
+        weights = np.stack([self.terms.weights(one) for one in several])
+        names = [contrast_name(one) for one in several]
+        rows = self.estimates(names, weights @ self.matrix, weights @ self.constant, asked)
+        return CoefficientTable(rows, asked, self.of)
+
+    def joint_contrast_test(self, contrasts: Sequence[Contrast]) -> WaldTest:
+        """Test that several contrasts are all 0."""
+        weights = np.stack([self.terms.weights(one) for one in contrasts])
+        return self._test(tuple(map(contrast_name, contrasts)), weights)
+
+    def wald_test(self, columns: str | Sequence[str]) -> WaldTest:
+        """Test that all coefficients of some columns are 0 together."""
+        names = (columns,) if isinstance(columns, str) else tuple(columns)
+        if not names:
+            raise InvalidParameter("columns to test", "one or more names", names)
+        places = [place for name in names for place in self.terms.tested(name)]
+        return self._test(names, np.eye(len(self.lines))[places])
+
+    def _test(self, names: tuple[str, ...], weights: Array) -> WaldTest:
+        directions = weights @ self.matrix
+        offsets = self.law.values(directions) + weights @ self.constant
+        found = self.law.wald(directions, offsets)
+        return WaldTest(
+            names, found.statistic, found.degrees, found.p_value, found.rank, self.of
+        )
+
+    def tests(self) -> tuple[WaldTest, ...]:
+        """Return a test of every column that has something to be compared."""
+        tested = [term for term in self.terms.terms if not term.coded or term.levels > 1]
+        return tuple(self.wald_test(term.name) for term in tested)
+
+    def effects(
+        self,
+        per: Amount | Mapping[str, float] = "range",
+        level: float | None = None,
+        *,
+        simultaneous: bool = False,
+    ) -> CoefficientTable:
+        """Return effects of as much of a number as makes them comparable.
+
+        ``per`` is "unit", "range" (from one end to the other), "deviation" (about a
+        standard deviation), or an amount by the name of a column, others per unit. Levels
+        stay as they are.
+        """
+        asked = rounded_level(level, self.level)
+        amounts = self._amounts(per)
+        table = self.coefficients(asked, simultaneous=simultaneous)
+        scaled = [
+            _scaled(row, amounts[self.lines.index(row.name)], self._label(row, amounts))
+            for row in table.rows
+            if not row.name.endswith(INTERCEPT)
+        ]
+        return CoefficientTable(tuple(scaled), asked, self.of)
+
+    def _amounts(self, per: Amount | Mapping[str, float]) -> Array:
+        found = np.ones(len(self.lines))
+        if isinstance(per, Mapping):
+            for name, amount in per.items():
+                term = self.terms.find(name)
+                if term.coded:
+                    must = "that of a number: levels have no amount"
+                    raise InvalidParameter("per", must, name)
+                if not amount or not math.isfinite(amount):
+                    raise InvalidParameter(f"per of {name!r}", "a number but 0", amount)
+                found[list(term.lines)] = float(amount)
+            return found
+        if per not in AMOUNTS:
+            must = f"one of {list(AMOUNTS)}, or amounts by column"
+            raise InvalidParameter("per", must, per)
+        for term in self.terms.terms:
+            if term.coded or per == "unit":
+                continue
+            part = 1.0 if per == "range" else term.deviation
+            found[list(term.lines)] = part * np.array(term.spans)
+        return found
+
+    def _label(self, row: Coefficient, amounts: Array) -> str:
+        place = self.lines.index(row.name)
+        amount = float(amounts[place])
+        if amount == 1:
+            return row.name
+        term = next(one for one in self.terms.terms if place in one.lines)
+        unit = f" {term.unit}" if term.unit else ""
+        return f"{without_unit(row.name)} (per {amount:.4g}{unit})"
+
+    def ratios(
+        self,
+        per: Amount | Mapping[str, float] = "unit",
+        level: float | None = None,
+        *,
+        simultaneous: bool = False,
+    ) -> CoefficientTable:
+        """Return what effects multiply the odds, or the rate, by."""
+        if not self.scale.ratio:
+            raise InvalidParameter(
+                "ratios",
+                "asked of a logistic (odds) or a Poisson (rates) regression",
+                f"a model of the {self.scale.predictor}",
+                "Its effects are differences: see effects().",
+            )
+        table = self.effects(per, level, simultaneous=simultaneous)
+        rows = tuple(map(_ratio, table.rows))
+        return replace(table, rows=rows, heading=self.scale.ratio)
+
+
+def _scaled(row: Coefficient, amount: float, name: str) -> Coefficient:
+    """Return the effect of an amount."""
+
+    def times(value: float | None) -> float | None:
+        return None if value is None else amount * value
+
+    ends = sorted(end for end in (times(row.lower), times(row.upper)) if end is not None)
+    lower, upper = ends or (None, None)
+    size = abs(amount)
+    return replace(
+        row,
+        name=name,
+        estimate=amount * row.estimate,
+        lower=lower,
+        upper=upper,
+        sampling=None if row.sampling is None else size * row.sampling,
+        pull=times(row.pull),
+        std_error=None if row.std_error is None else size * row.std_error,
+        span=row.span / size,
+    )
+
+
+def _ratio(row: Coefficient) -> Coefficient:
+    """Return e to an effect; errors and pulls of logarithms are left out."""
+
+    def power(value: Any) -> Any:
+        return None if value is None else math.exp(min(value, EXPONENT))
+
+    return Coefficient(
+        row.name,
+        power(row.estimate),
+        power(row.lower),
+        power(row.upper),
+        identified=row.identified,
+        p_value=row.p_value,
+        span=row.span,
+        null=1.0,
+    )

@@ -1,0 +1,62 @@
+"""Where a ledger lies: its address in full, and as it may be shown."""
+
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from confide.errors import InvalidParameter
+
+
+def normalise_location(place: Any) -> str:
+    """Return the place in full: one place, one book."""
+    if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")):
+        return "postgresql://" + place.partition("://")[2]
+    wrong = not isinstance(place, str | Path) or not str(place).isprintable()
+    if wrong or not str(place) or "://" in str(place):
+        raise InvalidParameter(
+            "place", "a path or a URL like postgresql://host/database", redacted(place)
+        )
+    path = Path(place).resolve()
+    if path.is_dir() or not path.parent.is_dir():
+        raise InvalidParameter("place", "a file in a folder that exists", str(place))
+    return str(path)
+
+
+def redacted(place: Any) -> Any:
+    """Return the place without the passwords it may hold; what is no text as it is."""
+    if not isinstance(place, str):
+        return place
+    shown = place
+    for secret in _secrets(place):
+        shown = shown.replace(f":{secret}@", ":***@").replace(f"={secret}", "=***")
+    return shown
+
+
+def without_secrets(message: str, place: str) -> str:
+    """Return what a driver said, unless it quotes a part of a password.
+
+    A password with an @ or a slash in it makes a driver take a piece of it for a port.
+    """
+    pieces = {piece for one in _secrets(place) for piece in re.split(r"[@:/?#&]", one)}
+    pieces |= {unquote(piece) for piece in pieces}
+    if any(piece and piece in message for piece in pieces):
+        return "the address is not right: in a password write @ : / as %40 %3A %2F"
+    return message
+
+
+def _secrets(place: str) -> list[str]:
+    """Return the passwords in an address as they are written.
+
+    One before the host goes up to the last @, for people forget to escape one.
+    """
+    _, scheme, rest = place.partition("://")
+    if not scheme:
+        return []
+    login, at, _ = rest.rpartition("@")
+    found = [login.partition(":")[2]] if at and ":" in login else []
+    for setting in rest.partition("?")[2].split("&"):
+        name, _, value = setting.partition("=")
+        if "password" in unquote(name).casefold():
+            found.append(value)
+    return [one for one in found if one]

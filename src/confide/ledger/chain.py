@@ -1,0 +1,127 @@
+"""The chain of digests: a book is read from its beginning, or held against an anchor.
+
+An anchor is the number and the digest of an entry. The digest covers all entries up to it,
+so whoever kept one elsewhere notices a book that was cut off, restored from an older copy
+or written anew.
+"""
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+
+from confide.errors import InvalidParameter, TamperedLedger
+from confide.ledger.amounts import Amount
+from confide.ledger.balance import (
+    BEGINNING,
+    Balance,
+    Entry,
+    digest_of,
+    read_entry,
+    recompute_total,
+)
+from confide.ledger.storage import Row
+
+_ANCHOR = re.compile(r"([0-9]{1,9}):([0-9a-f]{16,64})")
+
+
+def anchor_text(number: int, digest: str) -> str:
+    """Write an anchor, as in 12:3f5a...; half a digest is more than anyone can forge."""
+    return f"{number}:{digest[:32]}"
+
+
+def read_anchor(text: str) -> tuple[int, str]:
+    """Read an anchor; the first 16 signs of the digest are enough."""
+    found = _ANCHOR.fullmatch(text.strip()) if isinstance(text, str) else None
+    if found is None:
+        must = "an anchor, as a charge prints it: a number, a colon and a digest"
+        raise InvalidParameter("anchor", must, text)
+    return int(found[1]), found[2]
+
+
+def check_anchor(number: int, digest: str, entries: Sequence[Entry]) -> None:
+    """Refuse a book that does not hold the entry of an anchor."""
+    if number == 0 and BEGINNING.startswith(digest):
+        return
+    if number > len(entries):
+        raise TamperedLedger(
+            f"this ledger ends at entry {len(entries)}, and it had entry {number} once: it "
+            "was restored from an older copy, or its end was cut off. What was spent in "
+            "between still counts: add it before anything else is charged."
+        )
+    if number < 1 or not entries[number - 1].digest.startswith(digest):
+        raise TamperedLedger(
+            f"entry {number} of this ledger is not the one of the anchor: it is another "
+            "book, or one that was restored from an older copy and went on from there, or "
+            "somebody wrote it anew."
+        )
+
+
+RELATIVE_TOLERANCE = Fraction(1, 10**6)
+"""How far another machine's doubles may lead when charges are counted anew."""
+
+
+class ChainVerifier:
+    """Reads a book from its beginning and stops at the first entry that does not fit."""
+
+    def __init__(self) -> None:
+        self.number, self.digest = 0, BEGINNING
+        self.standings: dict[str, Balance] = {}
+        self.unreleased: dict[int, str] = {}
+        self._history: dict[str, list[Entry]] = {}
+
+    def take(self, row: Row) -> None:
+        """Check the next row of the book."""
+        self.number += 1
+        if row[0] != self.number:
+            raise self._wrong("is missing")
+        if row[-1] != digest_of(self.digest, row[:-1]):
+            raise self._wrong("was changed")
+        entry, self.digest = read_entry(row), row[-1]
+        before = self.standings.get(entry.dataset, Balance())
+        match entry.kind:
+            case "limit":
+                self.standings[entry.dataset] = self._after_limit(entry, before)
+            case "charge":
+                self.standings[entry.dataset] = self._after_charge(entry, before)
+            case "release":
+                if self.unreleased.pop(entry.charge or 0, None) != entry.dataset:
+                    raise self._wrong("is a release without its charge")
+        self._history.setdefault(entry.dataset, []).append(entry)
+
+    def _after_limit(self, entry: Entry, before: Balance) -> Balance:
+        limit, spent = entry.budget, before.spent
+        if limit is None:
+            raise self._wrong("sets no limit")
+        moved = entry.neighbours is not before.neighbours or entry.earlier is not None
+        if (spent is not None and moved) != (entry.spent is not None):
+            raise self._wrong("does not count earlier charges as its neighbours ask")
+        if entry.spent is not None:
+            history = self._history[entry.dataset]
+            least = recompute_total(history, limit, entry.neighbours, entry.earlier)
+            if entry.neighbours is None or least is None:
+                raise self._wrong("is for neighbours of which earlier charges do not speak")
+            if not least.scaled(1 - RELATIVE_TOLERANCE).within(entry.spent):
+                raise self._wrong("counts earlier charges for less than they cost")
+            spent = entry.spent
+        if spent is not None and not spent.within(Amount.of(limit)):
+            raise self._wrong("sets a limit below what was spent")
+        return Balance(limit, entry.neighbours, spent)
+
+    def _after_charge(self, entry: Entry, before: Balance) -> Balance:
+        if before.limit is None or entry.counted is None:
+            raise self._wrong("is a charge without a limit")
+        if not before.accepts(entry.neighbours):
+            raise self._wrong("is for neighbours of which the limit does not speak")
+        total = (before.spent or Amount.nothing(type(before.limit))) + entry.counted
+        if entry.spent != total:
+            raise self._wrong("has a wrong running total")
+        if not total.within(Amount.of(before.limit)):
+            raise self._wrong("goes over the limit")
+        self.unreleased[entry.number] = entry.dataset
+        return Balance(before.limit, before.relation_after(entry.neighbours), total)
+
+    def _wrong(self, what: str) -> TamperedLedger:
+        return TamperedLedger(
+            f"entry {self.number} {what}: somebody changed this ledger. Go back to a copy "
+            "that you trust, and add what was spent since."
+        )

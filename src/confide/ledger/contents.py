@@ -1,0 +1,82 @@
+"""What a ledger keeps of a release, so that one whose file was lost comes back.
+
+A release is public: the book tells nobody more than the file would. It is packed, and kept
+beside the entries; the entry of the release holds its SHA-256.
+"""
+
+import base64
+import binascii
+import hashlib
+import zlib
+
+from confide._files import MOST_UNPACKED, size_limit
+from confide.errors import InvalidParameter, TamperedLedger
+from confide.ledger.balance import COLUMNS, Entry, checked_entry
+from confide.ledger.storage import Run
+
+MOST_PACKED = 2**26
+"""Longer content is not kept: of a model with very many intervals only the hash is."""
+
+
+def content_hash(content: str) -> str:
+    """Return the SHA-256 of what is released, as text in UTF-8."""
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def keep_content(run: Run, charge: int, content: str) -> None:
+    """Keep what was released for a charge, unless it is too long."""
+    packed = base64.b64encode(zlib.compress(content.encode(), 6)).decode("ascii")
+    if len(packed) <= MOST_PACKED:
+        run("INSERT INTO confide_releases VALUES (?, ?)", (charge, packed))
+
+
+def release_entry(run: Run, charge: int) -> Entry:
+    """Return the entry of the release that a charge paid for."""
+    columns = ", ".join(COLUMNS)
+    rows = run(f"SELECT {columns} FROM confide_entries WHERE charge = ?", (charge,))  # noqa: S608 - the value is bound
+    if not rows:
+        raise InvalidParameter(
+            "charge",
+            "one whose release is on record",
+            charge,
+            "The numbers are those of confide budget --entries.",
+        )
+    return checked_entry(run, rows[0])
+
+
+def kept_content(run: Run, charge: int) -> str:
+    """Return what was released for a charge, checked against the hash on record."""
+    entry = release_entry(run, charge)
+    found = run("SELECT content FROM confide_releases WHERE charge = ?", (charge,))
+    if not found:
+        raise InvalidParameter(
+            "charge",
+            "one whose release is kept in this ledger",
+            charge,
+            "It was made by an earlier version, by hand, or is too large to be kept.",
+        )
+    try:
+        content = _unpacked(found[0][0])
+    except (binascii.Error, zlib.error, ValueError, TypeError):
+        content = ""
+    if content_hash(content) != entry.content_hash:
+        raise TamperedLedger(
+            f"what is kept of the release for charge {charge} is not what was booked: "
+            "somebody changed this ledger. Go back to a copy that you trust."
+        )
+    return content
+
+
+def kept_charges(run: Run) -> tuple[int, ...]:
+    """Return the charges whose releases are kept."""
+    rows = run("SELECT charge FROM confide_releases ORDER BY charge", ())
+    return tuple(int(row[0]) for row in rows)
+
+
+def _unpacked(text: str) -> str:
+    most = size_limit(MOST_UNPACKED)
+    unpack = zlib.decompressobj()
+    content = unpack.decompress(base64.b64decode(text, validate=True), most)
+    if not unpack.eof:
+        raise ValueError("longer than it may be")
+    return content.decode()

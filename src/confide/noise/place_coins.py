@@ -1,0 +1,57 @@
+"""Coins by place, the same whenever they are asked for: docs/proofs/evaluation.md#coins.
+
+A secret key of 256 bits is drawn once. The coin at a place compares 64 bits of
+SHAKE-256, of the key and the place, with the chance of heads.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from confide._types import AnyArray
+from confide.errors import InvalidParameter
+from confide.noise.entropy import Entropy
+
+KEY_WORDS = 4
+BLOCK = 4096
+"""So many places have one stream of bits."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PlaceCoins:
+    """Coins that show heads with a chance of ``limit``·2⁻⁶⁴; it can travel."""
+
+    key: bytes
+    limit: int
+
+    @classmethod
+    def drawn(cls, share: float, entropy: Entropy) -> "PlaceCoins":
+        """Draw a key for coins that show heads with this chance."""
+        if not 0 < share < 1:
+            raise InvalidParameter("share", "between 0 and 1", share)
+        return cls(entropy.words(KEY_WORDS).tobytes(), int(share * 2.0**64))
+
+    def heads(self, part: int, start: int, count: int) -> AnyArray:
+        """Return the coins of consecutive places in a part of a table."""
+        first, last = start // BLOCK, (start + max(count, 1) - 1) // BLOCK
+        words = np.concatenate(
+            [self._words(b"place", part, block) for block in range(first, last + 1)]
+        )
+        begin = start - first * BLOCK
+        return np.asarray(words[begin : begin + count] < np.uint64(self.limit))
+
+    def heads_of(self, names: Sequence[str]) -> AnyArray:
+        """Return the coin of every name; equal names have the same."""
+        known: dict[str, bool] = {}
+        for name in names:
+            if name not in known:
+                text = self.key + b"name" + name.encode("utf-8", "surrogatepass")
+                word = int.from_bytes(hashlib.shake_256(text).digest(8), "little")
+                known[name] = word < self.limit
+        return np.array([known[name] for name in names], dtype=bool)
+
+    def _words(self, kind: bytes, part: int, block: int) -> AnyArray:
+        text = self.key + kind + part.to_bytes(8, "little") + block.to_bytes(8, "little")
+        return np.frombuffer(hashlib.shake_256(text).digest(8 * BLOCK), dtype="<u8")

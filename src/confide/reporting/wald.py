@@ -1,0 +1,67 @@
+"""A Wald test of several coefficients, in a line."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from confide.reporting.coefficients import NOT_IDENTIFIED, p_text
+
+
+@dataclass(frozen=True, slots=True)
+class WaldTest:
+    """The test that all coefficients of some columns, or several contrasts, are 0.
+
+    ``statistic`` has about a chi-square law with ``degrees`` of freedom where they are.
+    ``rank`` is how many there would be if everything were identified.
+    """
+
+    names: tuple[str, ...]
+    statistic: float | None
+    degrees: int
+    p_value: float | None
+    rank: int
+    of: str = "plain"
+
+    @property
+    def name(self) -> str:
+        """What was tested, in a line."""
+        return ", ".join(self.names)
+
+    @property
+    def identified(self) -> bool:
+        """Whether anything could be tested."""
+        return self.statistic is not None
+
+    @property
+    def p_text(self) -> str:
+        """The p value as papers print it."""
+        return NOT_IDENTIFIED if self.p_value is None else p_text(self.p_value)
+
+    @property
+    def remark(self) -> str:
+        """How much was left out; empty if nothing was."""
+        left = self.rank - self.degrees
+        if not left:
+            return ""
+        if not self.degrees:
+            return "this budget cannot tell"
+        return f"{left} of {self.rank} directions are not identified and left out"
+
+    def record(self) -> dict[str, Any]:
+        """Return the test as plain values."""
+        return {
+            "names": list(self.names),
+            "statistic": self.statistic,
+            "degrees": self.degrees,
+            "p_value": self.p_value,
+            "rank": self.rank,
+            "identified": self.identified,
+            "of": self.of,
+        }
+
+    def __str__(self) -> str:
+        if self.statistic is None:
+            return f"{self.name}: {NOT_IDENTIFIED}, this budget cannot tell"
+        found = f"{self.name}: chi-square {self.statistic:.4g} on {self.degrees} df"
+        sign = "" if self.p_text.startswith("<") else "= "
+        text = f"{found}, p {sign}{self.p_text}"
+        return f"{text} ({self.remark})" if self.remark else text

@@ -1,0 +1,1 @@
+"""The reproduction book: pages made from committed results, by ``python -m``."""

@@ -1,0 +1,7 @@
+"""Write the pages of docs/reproduction again from committed results."""
+
+from confide.studies.book.pages import write_book
+
+if __name__ == "__main__":
+    for path in write_book():
+        print(path)  # noqa: T201

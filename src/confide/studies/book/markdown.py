@@ -1,0 +1,119 @@
+"""Tables of the book, as GitHub's Markdown."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from confide.studies.admm.methods import STYLES
+from confide.studies.book.results import CommittedTable
+from confide.studies.engine.publish import ABSENT, TableLayout
+
+Line = tuple[str, float | None, float | None]
+"""What, the printed number and ours."""
+
+
+def shown(value: float | None, digits: int = 3) -> str:
+    """Return a number to so many digits, or a dash."""
+    if value is None or pd.isna(value):
+        return ABSENT
+    if value == 0:
+        return "0"
+    if 1e-4 <= abs(value) < 1e6:
+        text = f"{value:.{digits}g}"
+        return text if "e" not in text else f"{value:,.0f}"
+    return f"{value:.{digits}g}"
+
+
+def frame_table(
+    table: pd.DataFrame,
+    where: Mapping[str, Any] | None = None,
+    columns: Sequence[str] | None = None,
+    names: Mapping[str, str] | None = None,
+) -> str:
+    """Print lines and columns of a frame; what is not there is left out."""
+    here = pd.Series(data=True, index=table.index)
+    for name, wanted in (where or {}).items():
+        kept = wanted if isinstance(wanted, list | tuple) else [wanted]
+        here &= table[name].isin(kept)
+    fixed = [
+        name for name, one in (where or {}).items() if not isinstance(one, list | tuple)
+    ]
+    found = table[here].drop(columns=fixed)
+    if columns is not None:
+        found = found[[name for name in columns if name in found]]
+    found = found.dropna(axis="columns", how="all").rename(columns=dict(names or {}))
+    return TableLayout.of(found.reset_index(drop=True)).markdown()
+
+
+def comparison_table(lines: Sequence[Line], digits: int = 3) -> str:
+    """Print what the paper prints, ours, and the difference."""
+    body = []
+    for what, paper, ours in lines:
+        gap = None if paper is None or ours is None else ours - paper
+        signed = ABSENT if gap is None else f"{gap:+.{digits}g}".replace("-", "−")
+        body.append(
+            f"| {what} | {shown(paper, digits)} | {shown(ours, digits)} | {signed} |"
+        )
+    head = "| | the paper | ours | difference |\n|---|---:|---:|---:|\n"
+    return head + "\n".join(body) + "\n"
+
+
+def coverage_table(table: pd.DataFrame, varied: str) -> str:
+    """Print a table of coverage as the paper does: theirs, ours, and the difference."""
+    settings = list(dict.fromkeys(table[varied]))
+    heads = [f"{one:,.0f}" if one >= 10 else f"{one:g}" for one in settings]
+    lines = [f"| | | {' | '.join(heads)} |\n|---|---|{'---:|' * len(settings)}"]
+    for key, part in table.groupby(["privacy", "method", "loss"], sort=False):
+        by_setting = part.set_index(varied)
+        for name, label in (("paper", "paper"), ("published", "ours")):
+            numbers = " | ".join(f"{by_setting[name][one]:.4f}" for one in settings)
+            who = " ".join(map(str, key)) if label == "paper" else ""
+            lines.append(f"| {who} | {label} | {numbers} |")
+        gaps = by_setting["difference"]
+        signed = " | ".join(f"{gaps[one]:+.4f}".replace("-", "−") for one in settings)
+        lines.append(f"| | difference | {signed} |")
+    return "\n".join(lines) + "\n"
+
+
+def differences(table: pd.DataFrame) -> str:
+    """Say how far coverage is from the paper's."""
+    gaps = table["difference"].abs()
+    words = f"largest {gaps.max():.4f}, mean {gaps.mean():.4f}"
+    return f"Absolute differences of {len(table)} coverages: {words}.\n"
+
+
+def length_ratios(table: pd.DataFrame, by: str) -> str:
+    """Print the length of intervals over that of the variability interval."""
+    ratio = table["length"] / table["variability"]
+    here = table.assign(ratio=ratio.where(table["variability"] > 0)).dropna(subset="ratio")
+    lines = [f"| {by} | variant | least | median | largest |\n|---|---|---:|---:|---:|"]
+    for (kind, variant), part in here.groupby([by, "variant"], sort=False):
+        numbers = (part["ratio"].min(), part["ratio"].median(), part["ratio"].max())
+        words = " | ".join(shown(float(one)) for one in numbers)
+        lines.append(f"| {kind} | {variant} | {words} |")
+    return "\n".join(lines) + "\n"
+
+
+PUBLISHED = ("ssADMM", "mpADMM", "DP-SGD", "DP-ADMM", "ADMM-objP")
+
+
+def best_and_ours(table: pd.DataFrame) -> str:
+    """Print the best accuracy of the published ADMM methods beside each of ours."""
+    here = table[table["measure"].eq("accuracy")]
+    theirs = here[[name for name in PUBLISHED if name in here]]
+    others = [name for name in here.columns if name in STYLES and name not in PUBLISHED]
+    found = here[["dataset", "λ", "ε"]].assign(
+        **{"best published": theirs.max(axis=1), "which": theirs.idxmax(axis=1)}
+    )
+    return frame_table(pd.concat([found, here[others]], axis=1))
+
+
+def cost_table(found: Sequence[CommittedTable]) -> str:
+    """Print processor time, in all and by cell; cells that studies share count for each."""
+    lines = ["| study | cells | minutes | seconds a cell |\n|---|---:|---:|---:|"]
+    for one in found:
+        minutes, each = shown(one.seconds / 60, 2), shown(one.seconds / one.cells, 2)
+        kind = "" if one.whole else " (quick)"
+        lines.append(f"| `{one.study.name}`{kind} | {one.cells} | {minutes} | {each} |")
+    return "\n".join(lines) + "\n"

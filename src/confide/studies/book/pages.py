@@ -1,0 +1,302 @@
+"""Pages from templates: prose by hand, numbers from committed results.
+
+A template calls `section` for every table, figure, theorem and claim of a paper. What it
+says there (verdict, studies, tests) is kept, and the front page is made of it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from confide.errors import InvalidParameter
+from confide.studies.book import printed
+from confide.studies.book.markdown import (
+    Line,
+    best_and_ours,
+    comparison_table,
+    cost_table,
+    coverage_table,
+    differences,
+    frame_table,
+    length_ratios,
+    shown,
+)
+from confide.studies.book.results import CommittedTable, committed_table
+from confide.studies.book.systems import SYSTEMS, System
+from confide.studies.engine.committed import BOOK
+from confide.studies.engine.publish import ABSENT
+from confide.studies.engine.study import STUDIES
+
+PAPERS: Final = {
+    "confidence-intervals": "Wang, Kifer and Lee: private intervals",
+    "napp-erm": "Li and Liu: NAPP-ERM",
+    "renyi-admm": "Rényi ADMM for non-smooth penalties",
+    "kifer-smith-thakurta": "Kifer, Smith and Thakurta: objective perturbation, sparsity",
+    "private-regression": "Wu and others: private regression revisited",
+}
+"""The pages of papers, in the order of the front page."""
+BEYOND: Final = "beyond"
+FRONT: Final = "README"
+VERDICTS: Final = ("reproduced", "reproduced in shape", "not reproduced", "refuted", "ours")
+QUICK: Final = (
+    "**Full run not committed yet.** What follows is a quick look, {cells} of {total} "
+    "cells; numbers are rough."
+)
+EARLIER: Final = " The verdict is from an earlier full run, whose rows were not kept."
+NOTHING: Final = "**Full run not committed yet**, nor a quick one."
+
+
+@dataclass(frozen=True, slots=True)
+class BookSection:
+    """A table, figure, theorem or claim: where it is, its verdict, and what shows it."""
+
+    page: str
+    anchor: str
+    title: str
+    verdict: str
+    studies: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+
+    @property
+    def link(self) -> str:
+        """The address within the book."""
+        return f"{self.page}.md#{self.anchor}"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a template may call while its page is made."""
+
+    name: str
+    book: Path
+    sections: list[BookSection] = field(default_factory=list)
+
+    def section(
+        self,
+        anchor: str,
+        title: str,
+        verdict: str,
+        because: str = "",
+        *,
+        studies: Sequence[str] = (),
+        tests: Sequence[str] = (),
+        new: bool = False,
+    ) -> str:
+        """Begin a section; where it has studies, say what is committed of them.
+
+        ``new`` says that no full run was made before results were committed.
+        """
+        if verdict not in VERDICTS:
+            raise InvalidParameter("verdict", f"one of {', '.join(VERDICTS)}", verdict)
+        one = BookSection(self.name, anchor, title, verdict, tuple(studies), tuple(tests))
+        self.sections.append(one)
+        reason = f" because {because}" if verdict == "not reproduced" else ""
+        more = f": {because}" if because and not reason else ""
+        lines = [f'<a id="{anchor}"></a>', f"## {title}", ""]
+        if verdict != "ours":
+            done = all(self.results(study).whole for study in studies)
+            doubt = "" if done or new else EARLIER
+            lines += [f"**Verdict: {verdict}**{reason}{more}.{doubt}", ""]
+        if tests:
+            links = ", ".join(
+                f"[`{_test_name(test)}`]({_test_link(test)})" for test in tests
+            )
+            lines += [f"Shown by the test{'s' if len(tests) > 1 else ''} {links}.", ""]
+        for study in studies:
+            lines += [self._provenance(self.results(study)), ""]
+        return "\n".join(lines)
+
+    def _provenance(self, found: CommittedTable) -> str:
+        name = found.study.name
+        command = f"`confide reproduce {name}`"
+        if not found.cells:
+            return f"{NOTHING} ({command})"
+        link = f"[CSV](results/{found.study.grid_name}.csv)"
+        made = f"confide {', '.join(found.library)}, study version {found.study.version}"
+        if not found.whole:
+            words = QUICK.format(cells=found.cells, total=found.total)
+            return f"{words} ({command}, {made}; {link})"
+        minutes = found.seconds / 60
+        return (
+            f"{command}: {found.total} cells, {shown(minutes, 2)} minutes of processor "
+            f"time, {made}; {link}."
+        )
+
+    def results(self, study: str) -> CommittedTable:
+        """Return what is committed of a study."""
+        return _committed(study, self.book)
+
+    def table(
+        self,
+        study: str,
+        where: Mapping[str, Any] | None = None,
+        columns: Sequence[str] | None = None,
+        names: Mapping[str, str] | None = None,
+    ) -> str:
+        """Print a study's table, or some lines and columns of it."""
+        found = self.results(study).table
+        return "" if found.empty else frame_table(found, where, columns, names)
+
+    def coverage(self, study: str, varied: str) -> str:
+        """Print a table of coverage beside the paper's, and how far they are apart."""
+        found = self.results(study).table
+        if found.empty:
+            return ""
+        return differences(found) + "\n" + coverage_table(found, varied)
+
+    def value(
+        self, study: str, where: Mapping[str, Any], column: str, scale: float = 1.0
+    ) -> float | None:
+        """Return a number of a study's table."""
+        found = self.results(study).value(where, column)
+        return None if found is None else scale * found
+
+    def number(
+        self,
+        study: str,
+        where: Mapping[str, Any],
+        column: str,
+        scale: float = 1.0,
+        digits: int = 3,
+    ) -> str:
+        """Print a number of a study's table."""
+        return shown(self.value(study, where, column, scale), digits)
+
+    def compare(self, lines: Sequence[Line], digits: int = 3) -> str:
+        """Print numbers of the paper beside ours."""
+        return comparison_table(lines, digits)
+
+    def gap(
+        self, study: str, where: Mapping[str, Any], larger: str, smaller: str
+    ) -> float | None:
+        """Return the difference of two numbers in one line of a study's table."""
+        found = self.results(study)
+        one, other = found.value(where, larger), found.value(where, smaller)
+        return None if one is None or other is None else one - other
+
+    def least(self, study: str, column: str, *, words: bool = True) -> str:
+        """Print the smallest number of a column, and the line in which it stands."""
+        found = self.results(study).table
+        if found.empty:
+            return ABSENT
+        line = found.iloc[int(found[column].to_numpy().argmin())]
+        place = ", ".join(str(one) for one in line if isinstance(one, str))
+        return shown(float(line[column])) + (f" ({place})" if words else "")
+
+    def ratios(self, study: str, by: str) -> str:
+        """Print lengths of published intervals over those that none can beat."""
+        found = self.results(study).table
+        return "" if found.empty else length_ratios(found, by)
+
+    def false_positives(self, study: str, methods: Sequence[str]) -> str:
+        """Print false positives by Λ, linear regression, the smallest n and ε there are."""
+        found = self.results(study).table
+        if found.empty:
+            return ""
+        here = found[found["regression"].eq("linear") & found["measure"].str.contains("L$")]
+        here = here[here["rows"].eq(here["rows"].min())]
+        here = here[here["epsilon"].eq(here["epsilon"].min())]
+        names = {"rows": "n", "epsilon": "ε", "measure": ""}
+        return frame_table(here, None, ["measure", "rows", "epsilon", *methods], names)
+
+    def ours_accuracy(self, study: str) -> str:
+        """Print the best published accuracy beside those of our methods."""
+        found = self.results(study).table
+        return "" if found.empty else best_and_ours(found)
+
+    def costs(self) -> str:
+        """Print the processor time of everything that is committed."""
+        done = [self.results(name) for name in sorted(STUDIES)]
+        return cost_table([one for one in done if one.cells])
+
+    def committed(self, section: BookSection) -> str:
+        """Say in a word what is committed of the studies of a section."""
+        done = [self.results(name) for name in section.studies]
+        if not done:
+            return ""
+        if all(one.whole for one in done):
+            return "full run"
+        return "quick run" if all(one.cells for one in done) else "not yet"
+
+    def figure(self, study: str) -> str:
+        """Show the picture of a study, where it is committed."""
+        path = Path("figures") / f"{study}.svg"
+        if not (self.book / path).exists():
+            return "*The picture is drawn when the full run is committed.*"
+        return f"![{STUDIES.find(study).title}]({path.as_posix()})"
+
+
+TOOLS: Final = (
+    *("section", "table", "coverage", "ratios", "false_positives", "figure"),
+    *("value", "number", "gap", "least", "compare"),
+    *("ours_accuracy", "costs", "committed"),
+)
+"""What templates may call, besides the numbers that papers print."""
+
+
+@cache
+def _committed(study: str, book: Path) -> CommittedTable:
+    return committed_table(STUDIES.find(study), book)
+
+
+def _test_name(test: str) -> str:
+    return test.partition("::")[2] or Path(test).name
+
+
+def _test_link(test: str) -> str:
+    return f"../../{test.partition('::')[0]}"
+
+
+def make_pages(book: Path = BOOK) -> tuple[dict[str, str], list[BookSection]]:
+    """Return every page by name, and all sections."""
+    _committed.cache_clear()
+    environment = Environment(
+        loader=PackageLoader("confide.studies.book"),
+        autoescape=False,  # noqa: S701 - pages are Markdown
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made, sections = {}, []
+    for name in (*PAPERS, BEYOND):
+        page = Page(name, book)
+        made[name] = _rendered(environment, page, {})
+        sections += page.sections
+    content = {"papers": PAPERS, "sections": sections, "systems": _listed(sections)}
+    made[FRONT] = _rendered(environment, Page(FRONT, book), content)
+    return made, sections
+
+
+def _rendered(environment: Environment, page: Page, content: Mapping[str, Any]) -> str:
+    template = environment.get_template(f"{page.name}.md.jinja")
+    tools = {name: getattr(page, name) for name in TOOLS}
+    text = template.render(**tools, printed=printed, shown=shown, **content)
+    lines = (line.rstrip() for line in text.splitlines())
+    return _without_gaps("\n".join(lines)).strip() + "\n"
+
+
+def _without_gaps(text: str) -> str:
+    while "\n\n\n" in text:
+        text = text.replace("\n\n\n", "\n\n")
+    return text
+
+
+def _listed(sections: Sequence[BookSection]) -> list[tuple[System, list[BookSection]]]:
+    """Return every system with the sections that it names."""
+    known = {f"{one.page}#{one.anchor}": one for one in sections}
+    return [(system, [known[name] for name in system.sections]) for system in SYSTEMS]
+
+
+def write_book(book: Path = BOOK) -> list[Path]:
+    """Write all pages; return where they are."""
+    pages, _ = make_pages(book)
+    written = []
+    for name, text in pages.items():
+        written.append(book / f"{name}.md")
+        written[-1].write_text(text, encoding="utf-8")
+    return written

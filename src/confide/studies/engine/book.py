@@ -1,0 +1,108 @@
+"""Make all studies again, one after another, and commit each when it is finished."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from confide.parallel.dask_cluster import Client
+from confide.studies.engine.cells import cell_tasks
+from confide.studies.engine.committed import BOOK, commit, committed_seconds, finished_cells
+from confide.studies.engine.outcome import Progress, Reproduction, Watch
+from confide.studies.engine.runner import FOLDER, job_count, reproduce
+from confide.studies.engine.study import Study
+
+
+@dataclass(frozen=True, slots=True)
+class StudyEstimate:
+    """What a study takes.
+
+    Parameters
+    ----------
+    study
+        The study.
+    cells
+        How many cells it has that no study before it computes.
+    open_cells
+        Those of them that are not finished.
+    seconds
+        Processor time of the open ones, from committed cells; one that is not committed
+        is taken to be like the mean of those that are. None where there are none.
+    """
+
+    study: Study
+    cells: int
+    open_cells: int
+    seconds: float | None
+
+
+def estimates(
+    studies: Sequence[Study], *, folder: Path = FOLDER, book: Path = BOOK
+) -> list[StudyEstimate]:
+    """Return what every study takes, cells that several share with the first of them."""
+    seen: set[int] = set()
+    found = []
+    for study in studies:
+        known, done = committed_seconds(study, book), finished_cells(study, folder)
+        tasks = [one for one in cell_tasks(study, quick=False) if one.seed not in seen]
+        seen |= {task.seed for task in tasks}
+        left = [task.key for task in tasks if task.seed not in done]
+        found.append(StudyEstimate(study, len(tasks), len(left), _total(left, known)))
+    return found
+
+
+def _total(keys: Sequence[str], known: Mapping[str, float]) -> float | None:
+    if not known:
+        return None if keys else 0.0
+    mean = sum(known.values()) / len(known)
+    return sum(known.get(key, mean) for key in keys)
+
+
+def reproduce_book(
+    studies: Sequence[Study],
+    *,
+    jobs: int | None = None,
+    cluster: Client | None = None,
+    folder: Path = FOLDER,
+    book: Path = BOOK,
+    progress: Watch | None = None,
+) -> Iterator[tuple[Reproduction, tuple[Path, ...]]]:
+    """Run studies and yield each with the files that were committed."""
+    plans = estimates(studies, folder=folder, book=book)
+    total = sum(plan.cells for plan in plans)
+    before, count = 0, job_count(jobs)
+    for number, plan in enumerate(plans):
+        later = [one.seconds for one in plans[number + 1 :]]
+        known = None if None in later else sum(filter(None, later)) / count
+        watch = _whole(plan, before, total, known, progress)
+        result = reproduce(
+            plan.study,
+            jobs=jobs,
+            cluster=cluster,
+            folder=folder,
+            seconds=committed_seconds(plan.study, book),
+            progress=watch,
+        )
+        yield result, commit(plan.study, folder, book)
+        before += plan.cells
+
+
+def _whole(
+    plan: StudyEstimate,
+    before: int,
+    total: int,
+    later: float | None,
+    watch: Watch | None,
+) -> Watch | None:
+    """Return a watch of one study that tells how far all of them are."""
+    if watch is None:
+        return None
+
+    def tell(progress: Progress) -> None:
+        shared = progress.total - plan.cells
+        left = progress.left
+        whole = None if left is None or later is None else left + later
+        done = before + max(0, progress.done - shared)
+        running = tuple(f"{plan.study.name} {words}" for words in progress.running)
+        watch(replace(progress, done=done, total=total, left=whole, running=running))
+
+    return tell

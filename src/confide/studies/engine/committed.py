@@ -1,0 +1,126 @@
+"""Results of whole runs that are kept with the source: a CSV file for every grid."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from confide import __version__
+from confide.errors import DataNotFound
+from confide.studies.engine.cells import CellTask, cell_tasks, rows_from_text
+from confide.studies.engine.publish import draw_svg, write_file
+from confide.studies.engine.results_store import Edition, Stored, opened
+from confide.studies.engine.study import STUDIES, Study
+
+BOOK: Final = Path("docs/reproduction")
+"""Where committed results and figures are, in a copy of the source."""
+FACTS: Final = ("confide", "version", "seed", "seconds")
+"""The first columns of a file: library, version of the study, seed and cost of a cell."""
+
+
+def results_file(study: Study, book: Path = BOOK) -> Path:
+    """Return where the rows of a study's grid are committed."""
+    return book / "results" / f"{study.grid_name}.csv"
+
+
+def committed_cells(study: Study, book: Path = BOOK) -> dict[int, pd.DataFrame]:
+    """Return what is committed of a study's grid: the rows of every cell, by its seed."""
+    path = results_file(study, book)
+    if not path.exists():
+        return {}
+    frame = pd.read_csv(path, keep_default_na=False, na_values=[""], low_memory=False)
+    return {int(str(seed)): rows for seed, rows in frame.groupby("seed", sort=False)}
+
+
+def committed_rows(study: Study, book: Path = BOOK) -> pd.DataFrame:
+    """Return what `table` and `figure` of a study take, from committed results alone.
+
+    Raises
+    ------
+    DataNotFound
+        Some cells of the study, in its present version, are not committed.
+    """
+    tasks, cells = cell_tasks(study, quick=False), committed_cells(study, book)
+    missing = sum(task.seed not in cells for task in tasks)
+    if missing:
+        raise DataNotFound(
+            f"{results_file(study, book)} must hold the {len(tasks)} cells of "
+            f"{study.name}, version {study.version}; {missing} are not there. Run: "
+            f"confide reproduce {study.name} --book {book}"
+        )
+    return pd.concat(
+        [_with_parameters(task, cells[task.seed]) for task in tasks], ignore_index=True
+    )
+
+
+def committed_seconds(study: Study, book: Path = BOOK) -> dict[str, float]:
+    """Return the processor time that every committed cell of a study took, by its key."""
+    cells = committed_cells(study, book)
+    return {
+        task.key: float(cells[task.seed]["seconds"].iloc[0])
+        for task in cell_tasks(study, quick=False)
+        if task.seed in cells
+    }
+
+
+def finished_cells(study: Study, folder: Path) -> dict[int, pd.DataFrame]:
+    """Return the finished cells of a study in a folder of results, by their seeds."""
+    with opened(folder, Edition(study.grid_name, study.version, __version__)) as results:
+        stored = results.all()
+    return {
+        task.seed: _frame(study, task, stored[task.key])
+        for task in _tasks_of_grid(study)
+        if task.key in stored
+    }
+
+
+def commit(study: Study, folder: Path, book: Path = BOOK) -> tuple[Path, ...]:
+    """Write the finished cells of a study's grid, and its figure where none is missing.
+
+    Cells that were committed before stay, as long as a study has them.
+    """
+    tasks = _tasks_of_grid(study)
+    frames = committed_cells(study, book) | finished_cells(study, folder)
+    present = [frames[task.seed] for task in tasks if task.seed in frames]
+    if not present:
+        return ()
+    whole = pd.concat(present, ignore_index=True).dropna(axis="columns", how="all")
+    path = results_file(study, book)
+    text = whole.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    files = [write_file(path, text.encode())]
+    if study.figure is not None:
+        own = cell_tasks(study, quick=False)
+        if all(task.seed in frames for task in own):
+            drawing = draw_svg(study, committed_rows(study, book))
+            files.append(write_file(book / "figures" / f"{study.name}.svg", drawing))
+    return tuple(files)
+
+
+def _tasks_of_grid(study: Study) -> tuple[CellTask, ...]:
+    """Return the cells of all studies that share a grid, each once."""
+    others = [one for one in STUDIES.values() if one.grid_name == study.grid_name]
+    found: dict[str, CellTask] = {}
+    for one in (*others, study):
+        found |= {task.key: task for task in cell_tasks(one, quick=False)}
+    return tuple(found.values())
+
+
+def _frame(study: Study, task: CellTask, stored: Stored) -> pd.DataFrame:
+    facts = {
+        "confide": __version__,
+        "version": study.version,
+        "seed": task.seed,
+        "seconds": round(stored.seconds, 1),
+    }
+    rows = rows_from_text(task.cell, stored.rows)
+    return pd.DataFrame([{**facts, **row} for row in rows])
+
+
+def _with_parameters(task: CellTask, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return results with the parameters exactly as they were declared."""
+    results = rows.drop(columns=[*FACTS, *(name for name in task.cell if name in rows)])
+    parameters: Mapping[str, Any] = dict(task.cell)
+    return pd.DataFrame(
+        {name: [value] * len(rows) for name, value in parameters.items()}
+    ).join(results.reset_index(drop=True))

@@ -1,0 +1,41 @@
+"""How long the cells that are left will take, judged by those that are done."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class TimeLeft:
+    """Expected and measured processor time of cells.
+
+    Parameters
+    ----------
+    expected
+        Seconds by key, as measured before, perhaps on another machine.
+    open_keys
+        The cells that are still to be computed.
+    jobs
+        How many are computed at once.
+    """
+
+    expected: dict[str, float]
+    open_keys: set[str]
+    jobs: int
+    measured: dict[str, float] = field(default_factory=dict)
+
+    def note(self, key: str, seconds: float) -> None:
+        """Take note of what a cell took."""
+        self.measured[key] = seconds
+        self.open_keys.discard(key)
+
+    def seconds(self) -> float | None:
+        """Return the seconds to go; None where neither is known."""
+        known = [key for key in self.open_keys if key in self.expected]
+        unknown = len(self.open_keys) - len(known)
+        if not self.measured and (unknown or not self.expected):
+            return 0.0 if not self.open_keys else None
+        both = [key for key in self.measured if key in self.expected]
+        before = sum(self.expected[key] for key in both)
+        speed = sum(self.measured[key] for key in both) / before if before > 0 else 1.0
+        mean = sum(self.measured.values()) / max(1, len(self.measured))
+        total = speed * sum(self.expected[key] for key in known) + unknown * mean
+        return total / max(1, min(self.jobs, len(self.open_keys)))

@@ -1,0 +1,217 @@
+"""Intervals of many replicates at once: noisy moments, laws of errors and their quantiles.
+
+The same laws as `confide.mechanisms.intervals`, replicate by replicate, in doubles: what
+is simulated here is released to nobody.
+"""
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+
+from confide._types import Array
+from confide.mechanisms.intervals.laws import CAUTION
+from confide.mechanisms.intervals.moments import (
+    MomentCalibration,
+    effective_length,
+    noises,
+)
+from confide.mechanisms.release import POSTPROCESSING_SEED, NoiseRecord, Uncertainty
+from confide.noise import NOISES, Entropy, Generator, RoundNoise
+from confide.noise.samplers import symmetric_stretch
+from confide.objectives import Objective
+from confide.studies.intervals.population import as_matrices
+
+SAMPLES = 10_000
+"""Draws from which the paper takes the ends of an interval."""
+DRAWN_SETS, DRAWN_PLACES = 40, 100
+"""Sets of such draws, and shares of noise for which their quantiles are kept."""
+LENGTHS = 40
+"""Lengths of coefficients between which scales of noise are interpolated."""
+SPLINE_PLACES = 400
+"""Shares of noise between which exact quantiles are interpolated."""
+
+
+def noisy_moments(
+    calibration: MomentCalibration,
+    thetas: Array,
+    sums: tuple[Array, Array],
+    entropy: Entropy,
+) -> tuple[Array, Array, Array]:
+    """Add noise to curvatures and scatters; the deviations of the former come third.
+
+    Coefficients are columns; the moments have a matrix for every replicate.
+    """
+    size, count = thetas.shape
+    if calibration.recipe == "published":
+        scales = _by_length(
+            lambda length: [one.scale for one in noises(calibration, length)],
+            np.linalg.norm(thetas, axis=0),
+        )
+        found = []
+        for part, scale, matrices in zip(calibration.parts, scales, sums, strict=True):
+            unit = _draw_many(part.kind, count, size * size, entropy)
+            noise = (scale[:, None] * unit).reshape(count, size, size)
+            found.append(matrices + (noise + noise.transpose(0, 2, 1)) / 2)
+        return found[0], found[1], scales[0] * _deviation(calibration, size * size)
+    lengths = [
+        effective_length(calibration.objective, one, calibration.heights)
+        for one in thetas.T
+    ]
+    scale, weight = _by_length(
+        lambda length: [noises(calibration, length)[0].scale, calibration.weight(length)],
+        np.array(lengths),
+    )
+    stretch = symmetric_stretch(size)
+    entries = len(stretch)
+    both = bool(weight[0])
+    unit = _draw_many(calibration.parts[0].kind, count, (1 + both) * entries, entropy)
+    unit *= scale[:, None]
+    curvature = sums[0] + as_matrices((unit[:, :entries] * stretch).T, size)
+    spread = scale * _deviation(calibration, unit.shape[1])
+    if not both:
+        return curvature, curvature, spread
+    wider = unit[:, entries:] * stretch / weight[:, None]
+    return curvature, sums[1] + as_matrices(wider.T, size), spread
+
+
+def _by_length(values: Callable[[float], list[float]], lengths: Array) -> Array:
+    """Return what depends on the length of coefficients, a line for each, interpolated."""
+    places = np.unique(lengths)
+    if len(places) > LENGTHS:
+        places = np.linspace(places[0], places[-1], LENGTHS)
+    known = np.array([values(float(place)) for place in places])
+    return np.stack([np.interp(lengths, places, column) for column in known.T])
+
+
+def _deviation(calibration: MomentCalibration, size: int) -> float:
+    """Return the standard deviation of a coordinate of noise at scale 1."""
+    noise: RoundNoise = NOISES[calibration.parts[0].kind](1.0)
+    return noise.deviation(size)
+
+
+def _draw_many(kind: str, count: int, size: int, entropy: Entropy) -> Array:
+    noise: RoundNoise = NOISES[kind](1.0)
+    return noise.draw_many(count, size, entropy)
+
+
+def published_errors(
+    objective: Objective,
+    thetas: Array,
+    noise: NoiseRecord,
+    moments: tuple[Array, Array, Array],
+    rows: int,
+) -> tuple[Array, Array]:
+    """Return both parts of the errors' squared scales by the paper's formulas."""
+    ridge = objective.strong_convexity
+    pull = objective.ridge * thetas.T
+    curvature = _raised(moments[0] + np.diag(objective.ridge), 0.0, ridge)
+    scatter = _raised(moments[1] - _outer(pull) / rows, 0.0, ridge)
+    return _combined(np.asarray(np.linalg.inv(curvature)), scatter, noise)
+
+
+def tight_errors(
+    objective: Objective,
+    thetas: Array,
+    noise: NoiseRecord,
+    moments: tuple[Array, Array, Array],
+    rows: int | None,
+) -> tuple[Array, Array]:
+    """Return both parts of the errors' squared scales by ours."""
+    curvature = _raised(moments[0], CAUTION * moments[2][:, None], 0.0)
+    scatter = moments[1]
+    if rows is not None:
+        scatter = scatter - _outer(objective.ridge * thetas.T) / rows
+    inverse = np.asarray(np.linalg.inv(curvature + np.diag(objective.ridge)))
+    return _combined(inverse, scatter, noise)
+
+
+def _outer(vectors: Array) -> Array:
+    return vectors[:, :, None] * vectors[:, None, :]
+
+
+def _raised(matrices: Array, less: Array | float, floor: float) -> Array:
+    """Lower eigenvalues by ``less``, but not below the floor."""
+    values, vectors = np.linalg.eigh(matrices)
+    kept = np.maximum(values - less, floor)
+    return np.asarray((vectors * kept[:, None, :]) @ vectors.transpose(0, 2, 1))
+
+
+def _combined(inverse: Array, scatter: Array, noise: NoiseRecord) -> tuple[Array, Array]:
+    through = inverse
+    if noise.added_to != "linear term":
+        through = np.broadcast_to(np.eye(inverse.shape[1]), inverse.shape)
+    privacy = noise.scale**2 * (through @ through.transpose(0, 2, 1))
+    return inverse @ scatter @ inverse, privacy
+
+
+def is_normal(kind: str, size: int) -> bool:
+    """Say whether errors are normal beside this noise on so many coefficients."""
+    return Uncertainty(np.eye(size), np.eye(size), kind, size).is_normal
+
+
+def half_lengths(errors: tuple[Array, Array], kind: str, level: float) -> Array:
+    """Return half the length of the interval of every coefficient, a line a replicate."""
+    whole, share = _scale_and_share(errors)
+    factor = _quantiles(kind, share.shape[1], level)(share)
+    return np.asarray(factor * np.sqrt(whole))
+
+
+def _scale_and_share(errors: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Return the squared scales of errors, and the shares that noise has in them."""
+    sampling, privacy = (np.diagonal(one, axis1=1, axis2=2) for one in errors)
+    whole = np.maximum(sampling, 0.0) + privacy
+    return whole, privacy / whole
+
+
+def _shares(count: int) -> Array:
+    """Return places between 0 and 1 that crowd at both ends, where quantiles bend most."""
+    return (1 - np.cos(np.linspace(0, np.pi, count))) / 2
+
+
+@lru_cache(maxsize=8)
+def _quantiles(kind: str, size: int, level: float) -> CubicSpline:
+    """Return the quantile of |√(1−s)·Z + √s·T| by the share s that the noise has."""
+    shares = _shares(SPLINE_PLACES)
+    law = Uncertainty(np.diag(1 - shares), np.diag(shares), kind, size)
+    return CubicSpline(shares, law.half_lengths(np.eye(SPLINE_PLACES), level))
+
+
+def drawn_offsets(
+    errors: tuple[Array, Array], kind: str, level: float, rng: Generator
+) -> tuple[Array, Array]:
+    """Return the ends of intervals from drawn errors, as the paper has them.
+
+    Sampling errors are normal and noise is spherical, so that an error is drawn from its
+    scale and the share of noise in it alone: one of many sets of draws for each.
+    """
+    whole, share = _scale_and_share(errors)
+    ends = _drawn_quantiles(kind, share.shape[1], level)
+    places = _shares(ends.shape[2])
+    right = np.clip(np.searchsorted(places, share), 1, len(places) - 1)
+    weight = (share - places[right - 1]) / (places[right] - places[right - 1])
+    chosen = rng.integers(DRAWN_SETS, size=share.shape)
+    low, high = (
+        (1 - weight) * one[chosen, right - 1] + weight * one[chosen, right] for one in ends
+    )
+    return low * np.sqrt(whole), high * np.sqrt(whole)
+
+
+@lru_cache(maxsize=16)
+def _drawn_quantiles(kind: str, size: int, level: float) -> Array:
+    """Return lower and upper ends from drawn errors, by set of draws and share of noise."""
+    entropy = Entropy.seeded(POSTPROCESSING_SEED)
+    shares = _shares(DRAWN_PLACES)
+    low = math.floor((1 - level) / 2 * (SAMPLES - 1))
+    high = SAMPLES - 1 - low
+    found = np.empty((2, DRAWN_SETS, DRAWN_PLACES))
+    for number in range(DRAWN_SETS):
+        normal = entropy.normal(SAMPLES)
+        noise = _draw_many(kind, SAMPLES, size, entropy)[:, 0]
+        for place, share in enumerate(shares):
+            drawn = math.sqrt(1 - share) * normal + math.sqrt(share) * noise
+            drawn.partition((low, high))
+            found[:, number, place] = drawn[low], drawn[high]
+    return found

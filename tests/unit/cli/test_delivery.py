@@ -1,0 +1,236 @@
+"""What is paid for reaches its owner, and what cannot be written is refused in time."""
+
+import errno
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from confide import Approx, Ledger, LogisticRegression, Pure, Schema, _files, load_model
+from confide.cli import delivery
+from confide.errors import ConfideError, UnrecordedRelease
+from support.commands import run
+
+WORDS = ("fit", "loans.csv", "--schema", "loans.toml", "--epsilon", "1")
+PAID = (*WORDS, "--ledger", "book.db")
+
+
+@pytest.fixture
+def book(folder):
+    ledger = Ledger.open("book.db")
+    ledger.set_limit("loans", Approx(100, 1e-3))
+    return ledger
+
+
+@pytest.mark.parametrize(
+    ("words", "must"),
+    [
+        (("--out", "loans.csv"), "a new file"),
+        (("--out", "none/model.json"), "in a folder that can be written to"),
+        (("--out", "m" * 300), "a name that the disk takes"),
+        (("--out", "dangling.json"), "a new file"),
+        (("--out", "one.png", "--plot", "one.png"), "another file than --out"),
+        (("--out", "book.db-wal"), "another file than the ledger-wal"),
+        (("--plot", "x.pgf"), "a picture"),
+        (("--plot", "x"), "a picture"),
+    ],
+)
+def test_what_could_not_be_written_is_refused_before_the_charge(book, words, must):
+    Path("dangling.json").symlink_to("nowhere")
+    told = run(*PAID, *words)
+    assert told.exit_code != 0
+    assert must in str(told.exception)
+    assert len(book.entries()) == 1
+
+
+def test_a_disk_without_room_is_noticed_before_the_charge(book, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(_files, "_reserve", full)
+    told = run(*PAID, "--out", "model.json")
+    assert "on a disk with" in str(told.exception)
+    assert len(book.entries()) == 1
+    assert not Path("model.json").exists()
+
+
+def test_a_name_of_248_bytes_is_taken_and_files_are_for_their_owner(book, monkeypatch):
+    name = "m" * 243 + ".json"
+    told = run(*PAID, "--out", name, "--plot", "p.svg")
+    assert told.exit_code == 0, told.output
+    for path in (name, "p.svg", "book.db"):
+        assert stat.S_IMODE(Path(path).stat().st_mode) == 0o600
+    monkeypatch.setenv(_files.MODE_VARIABLE, "640")
+    assert run(*PAID, "--out", "shared.json").exit_code == 0
+    assert stat.S_IMODE(Path("shared.json").stat().st_mode) == 0o640
+    monkeypatch.setenv(_files.MODE_VARIABLE, "999")
+    assert "like 600 or 640" in str(run(*PAID, "--out", "other.json").exception)
+
+
+def test_a_model_that_cannot_be_written_is_rescued_and_its_charge_named(book, monkeypatch):
+    def taken(self):
+        if "rescue" not in self.path.name:
+            raise OSError(errno.EEXIST, "somebody was faster")
+        publish(self)
+
+    publish = _files.ReservedFile._publish
+    monkeypatch.setattr(_files.ReservedFile, "_publish", taken)
+    told = run(*PAID, "--out", "model.json")
+    assert told.exit_code == delivery.ELSEWHERE
+    assert "Charge 2 stands" in told.stderr
+    assert "confide recover book.db --charge 2" in told.stderr
+    (rescued,) = Path().glob("confide-rescue-*.json")
+    assert rescued.name in told.stderr
+    assert load_model(rescued).anchor_ == anchor_of(book, 2)
+
+
+def anchor_of(book, number):
+    return f"{number}:{book.entry(number).digest[:32]}"
+
+
+def test_a_release_that_no_folder_takes_is_printed(book, monkeypatch):
+    def full(self):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(_files.ReservedFile, "_publish", full)
+    told = run(*PAID, "--out", "model.json")
+    assert told.exit_code == delivery.ELSEWHERE
+    assert "standard output" in told.stderr
+    text = told.stdout
+    record, _ = json.JSONDecoder().raw_decode(text[text.index("{") :])
+    assert record["format"] == "confide-model"
+
+
+@pytest.mark.parametrize("out", [(), ("--out", "model.json")])
+def test_a_screen_that_takes_nothing_loses_nothing(book, monkeypatch, out):
+    def broken(*_, **__):
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr("confide.cli.fit._print_release", broken)
+    monkeypatch.setattr(delivery, "_silence_stdout", lambda: None)
+    told = run(*PAID, *out)
+    assert told.exit_code == delivery.ELSEWHERE
+    assert "could not be printed" in told.stderr
+    found = list(Path().glob("confide-rescue-*.json")) or [Path("model.json")]
+    assert load_model(found[0]).release_ is not None
+
+
+def test_a_lost_file_comes_back_as_it_was(book):
+    assert run(*PAID, "--out", "model.json", "--intervals", "auto").exit_code == 0
+    before = Path("model.json").read_bytes()
+    Path("model.json").unlink()
+    assert "LogisticRegression for model.json" in run("recover", "book.db").output
+    assert run("recover", "book.db", "--charge", "2", "--out", "again.json").exit_code == 0
+    assert Path("again.json").read_bytes() == before
+    assert run("recover", "book.db", "--charge", "2").stdout.encode() == before
+    wrong = run("recover", "book.db", "--charge", "7", "--out", "more.json")
+    assert "whose release is on record" in str(wrong.exception)
+
+
+def test_bought_ranges_come_back_as_they_were(book):
+    words = ("loans.csv", "--schema", "loans.toml", "--epsilon", "0.5")
+    paid = ("ranges", *words, "--ledger", "book.db", "--out", "narrow.toml")
+    assert run(*paid).exit_code == 0
+    before = Path("narrow.toml").read_bytes()
+    assert run("recover", "book.db", "--charge", "2", "--out", "again.toml").exit_code == 0
+    assert Path("again.toml").read_bytes() == before
+
+
+def test_a_ledger_that_cannot_enter_a_release_costs_nobody_the_model(book, monkeypatch):
+    def locked(*_):
+        raise ConfideError("somebody holds it.")
+
+    monkeypatch.setattr("confide.ledger.ledger.keep_content", locked)
+    told = run(*PAID, "--out", "model.json")
+    assert told.exit_code == 0, told.output
+    assert "charge 2 stands" in told.stderr
+    assert load_model("model.json").release_ is not None
+    schema = Schema.from_toml("loans.toml")
+    model = LogisticRegression(Pure(1), schema=schema, ledger=book)
+    with pytest.warns(UnrecordedRelease, match="charge 3 stands"):
+        model.fit("loans.csv")
+    assert [entry.kind for entry in book.entries()] == ["limit", "charge", "charge"]
+
+
+def test_whatever_ends_a_fit_after_its_charge_is_told_with_the_charge(book, monkeypatch):
+    def broken(*_):
+        raise MemoryError
+
+    monkeypatch.setattr("confide.estimators._prepare.PreparedFit.release", broken)
+    told = run(*PAID, "--out", "model.json")
+    assert isinstance(told.exception, MemoryError)
+    assert "Charge 2 stands" in told.stderr
+    assert "Nothing was released for it" in told.stderr
+    assert not Path("model.json").exists()
+
+
+def test_an_error_after_the_release_waits_until_the_model_is_written(book, monkeypatch):
+    def broken(self, *rest, **settings):
+        fit(self, *rest, **settings)
+        raise RuntimeError("workers are gone")
+
+    fit = LogisticRegression.fit
+    monkeypatch.setattr(LogisticRegression, "fit", broken)
+    told = run(*PAID, "--out", "model.json")
+    assert isinstance(told.exception, RuntimeError)
+    assert load_model("model.json").release_ is not None
+
+
+@pytest.mark.parametrize(
+    ("moment", "words"),
+    [
+        ("confide.estimators._base.PrivateLinearModel._prepare", "Nothing was charged"),
+        ("confide.estimators._prepare.PreparedFit.release", "Nothing was released for it"),
+        ("confide.estimators._model_file.model_record", "Its release is in the ledger"),
+    ],
+)
+def test_ctrl_c_is_answered_by_what_is_true(book, monkeypatch, moment, words):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    if "model_record" in moment:
+        monkeypatch.setattr(delivery.Delivery, "write", stop)
+    else:
+        monkeypatch.setattr(moment, stop)
+    told = run(*PAID, "--out", "model.json")
+    assert told.exit_code == 130
+    assert words in told.stderr
+    kinds = [entry.kind for entry in book.entries()][1:]
+    assert kinds == {"Nothing was c": [], "Nothing was r": ["charge"]}.get(
+        words[:13], ["charge", "release"]
+    )
+
+
+def test_a_model_file_that_was_edited_is_not_reported_beside_its_ledger(book):
+    assert run(*PAID, "--out", "model.json").exit_code == 0
+    assert run("report", "model.json", "--ledger", "book.db").exit_code == 0
+    record = json.loads(Path("model.json").read_text("utf-8"))
+    forged = json.loads(json.dumps(record))
+    forged["release"]["guarantee"]["budget"]["epsilon"] = "1/100"
+    for anchor in (record["anchor"], None, "2:" + "0" * 32):
+        Path("forged.json").write_text(json.dumps({**forged, "anchor": anchor}))
+        told = run("report", "forged.json", "--ledger", "book.db")
+        assert told.exit_code != 0, anchor
+        assert "booked it" in str(told.exception) or "on record" in str(told.exception)
+    stretched = json.loads(json.dumps(record))
+    stretched["schema"]["columns"]["age"]["upper"] = 900
+    Path("stretched.json").write_text(json.dumps(stretched))
+    told = run("report", "stretched.json", "--ledger", "book.db")
+    assert "booked it" in str(told.exception)
+
+
+def test_files_are_written_past_links_and_never_through_them(book, tmp_path):
+    assert run(*PAID, "--out", "model.json").exit_code == 0
+    Path("victim").write_text("mine")
+    for name in ("p.csv", "page.html"):
+        Path(name).symlink_to("victim")
+    Path(".p2.csv.unfinished").symlink_to("victim")
+    assert run("predict", "model.json", "loans.csv", "--out", "p.csv").exit_code != 0
+    assert run("report", "model.json", "--out", "page.html").exit_code != 0
+    assert run("predict", "model.json", "loans.csv", "--out", "p2.csv").exit_code == 0
+    assert Path("victim").read_text() == "mine"
+    long = "p" * 244 + ".csv"
+    assert run("predict", "model.json", "loans.csv", "--out", long).exit_code == 0
+    assert stat.S_IMODE(Path(long).stat().st_mode) == 0o600

@@ -1,0 +1,102 @@
+"""`confide score`, `fit --holdout` and `report --score`."""
+
+import json
+
+import pytest
+
+from confide import Approx, Ledger, load_score
+from support.clinic import SCHEMA, clinic
+from support.commands import run
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = clinic(900)
+    table[:600].to_csv("table.csv", index=False)
+    table[600:].to_csv("test.csv", index=False)
+    (tmp_path / "table.toml").write_text(SCHEMA.to_toml(), encoding="utf-8")
+    Ledger.open("book.db").set_limit("clinic", Approx(3, "1e-5"))
+    return tmp_path
+
+
+def fit(*more):
+    words = ("fit", "table.csv", "--schema", "table.toml", "--epsilon", "1")
+    done = run(*words, "--delta", "1e-6", "--ledger", "book.db", *more)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def spent():
+    return str(Ledger.open("book.db").account("clinic").spent)
+
+
+def test_a_model_is_scored_and_reported(files):
+    fit("--out", "model.json")
+    words = ("score", "model.json", "test.csv", "--epsilon", "0.5", "--ledger", "book.db")
+    done = run(*words, "--out", "score.json", "--html", "score.html")
+    assert done.exit_code == 0, done.output
+    assert "area under the ROC" in done.output
+    assert "ε = 1.5" in spent()
+    page = (files / "score.html").read_text("utf-8")
+    assert "ROC curve" in page
+    assert "<script" not in page
+    again = run("report", "model.json", "--score", "score.json", "--out", "report.html")
+    assert again.exit_code == 0, again.output
+    report = (files / "report.html").read_text("utf-8")
+    assert "How good the model is" in report
+    assert report.count("<svg") == 2 + len(load_score("score.json").curves)
+
+
+def test_a_holdout_costs_what_the_fit_does(files):
+    said = fit("--out", "model.json", "--holdout", "0.3")
+    assert "On the rows held out, for the same budget" in said
+    assert "--score model.score.json" in said
+    assert spent() == "ε = 1, δ = 1e-06"
+    assert load_score("model.score.json")["accuracy"].value is not None
+
+
+def test_json_has_all_that_was_released(files):
+    whole = json.loads(fit("--holdout", "0.3", "--json"))
+    assert whole["score"]["guarantee"]["theorem"] == "evaluation.md#holdout-exact"
+    fit("--out", "model.json")
+    done = run("score", "model.json", "test.csv", "--rho", "0.01", "--json")
+    found = json.loads(done.stdout)
+    assert {"estimates", "curves", "guarantee", "out"} <= found.keys()
+
+
+def test_two_models_are_compared(files):
+    fit("--out", "model.json")
+    fit("--out", "other.json")
+    words = ("score", "model.json", "test.csv", "--epsilon", "1", "--against", "other.json")
+    done = run(*words, "--stream")
+    assert done.exit_code == 0, done.output
+    assert "in favour of the first model" in done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("score", "model.json", "none.csv", "--epsilon", "1"), "does not exist"),
+        (("score", "model.json", "test.csv"), "epsilon"),
+        (("score", "model.json", "other.csv", "--epsilon", "1"), "age"),
+        (("score", "model.json", "test.csv", "--epsilon", "1", "--level", "95"), "level"),
+        (("report", "model.json", "--score", "model.json"), "score file"),
+    ],
+)
+def test_wrong_use_is_explained_and_costs_nothing(files, words, told):
+    fit("--out", "model.json")
+    before = spent()
+    clinic(50).drop(columns="age").to_csv("other.csv", index=False)
+    more = ("--ledger", "book.db") if words[0] == "score" else ()
+    done = run(*words, *more)
+    assert done.exit_code != 0
+    assert told in f"{done.output}{done.exception}"
+    assert spent() == before
+
+
+def test_a_holdout_that_is_none_is_refused(files):
+    words = ("fit", "table.csv", "--schema", "table.toml", "--epsilon", "1")
+    done = run(*words, "--holdout", "1.5", "--ledger", "book.db")
+    assert "holdout" in f"{done.output}{done.exception}"
+    assert spent() == "ε = 0, δ = 0"
