@@ -189,9 +189,9 @@ def test_nobody_gets_in_without_the_keys(client):
     distributed = sys.modules["distributed"]
     assert client.scheduler.address.startswith("tls://")
 
-    async def knock(address, keys, timeout):
+    async def knock(address, keys, patience):
         settings = keys.get_connection_args("client") if keys else {}
-        comm = await distributed.comm.connect(address, timeout=timeout, **settings)
+        comm = await distributed.comm.connect(address, timeout=patience, **settings)
         await comm.close()
 
     stranger = cluster_keys(distributed)
