@@ -373,6 +373,7 @@ def test_usual_grids_are_powers_of_two_below_the_scale(scale):
     assert scale * 2.0**-31 < grid <= scale * 2.0**-30
 
 
+@pytest.mark.usefixtures("system_words")
 def test_without_randomness_nothing_is_drawn(monkeypatch):
     def missing(size):
         raise NotImplementedError("no source of randomness")

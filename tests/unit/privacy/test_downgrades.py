@@ -93,6 +93,7 @@ def paying(book, kind):
     return model(ledger=book)
 
 
+@pytest.mark.usefixtures("system_words")
 @pytest.mark.parametrize("kind", ["output", "search"])
 def test_the_warning_comes_before_the_charge_and_the_draw(book, rows, kind, monkeypatch):
     private = paying(book, kind)

@@ -116,7 +116,10 @@ class RangeGrid:
             doubles = np.asarray(values, dtype=np.float64) + 0.0
         bits = np.ascontiguousarray(doubles).view(np.int64)
         # A cell has its lower edge: of negative numbers that is the one farther from 0.
-        keys = ((bits + (bits >> 63)) >> KEY_SHIFT) & (KEYS - 1)
+        keys = bits >> 63
+        keys += bits
+        keys >>= KEY_SHIFT
+        keys &= KEYS - 1
         held = np.bincount(keys, minlength=KEYS)
         known = np.flatnonzero(held)
         first = (known << KEY_SHIFT) + (known >= KEYS // 2)
