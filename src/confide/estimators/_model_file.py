@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
+from confide import __version__
 from confide.accounting.events import EVENTS, event_from
 from confide.data import EntryBounds, Schema
 from confide.data.schema.schema import EARLIER_SHARE_POWER
@@ -88,7 +88,7 @@ def model_record(model: Any) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "library_version": version("confide"),
+        "library_version": __version__,
         "fitted_on": getattr(model, "fitted_on_", None),
         **({} if rows is None else {"rows": rows}),
         "anchor": getattr(model, "anchor_", None),
