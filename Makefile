@@ -12,6 +12,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 demo: $(STAMP)  ## install, then fit a private model end to end
 	@$(BIN)/confide demo
+	@echo 'Next: . $(BIN)/activate, and then: confide --help'
 
 test: lint $(STAMP)  ## install, then format, lint, types and every fast test
 	$(ONE_THREAD) $(BIN)/python -m pytest -q -n auto $(ARGS)

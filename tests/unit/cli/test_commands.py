@@ -246,6 +246,7 @@ def test_demo_prints_the_guarantee_first():
     assert "widened by" in result.output
     assert "no noise" in result.output
     assert "no privacy" in result.output
+    assert "warning" not in result.output
 
 
 def test_demo_as_json_is_complete():
