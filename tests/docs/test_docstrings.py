@@ -13,10 +13,11 @@ import pytest
 
 from confide import errors
 
-ROOMS = ("privacy",)
+ROOMS = ("privacy", "accounting")
 """Rooms whose exported names are all documented."""
+SUMMARY = ("GL08", "SS01", "SS02", "SS03")
 EVERYWHERE = (
-    *("GL08", "SS01", "SS02", "SS03"),
+    *SUMMARY,
     *("PR01", "PR02", "PR03", "PR04", "PR07", "PR10"),
     *("RT01", "RT03", "YD01"),
 )
@@ -24,13 +25,14 @@ EVERYWHERE = (
 OF_EXPORTED_NAMES = (*EVERYWHERE, "EX01", "GL06", "GL07")
 """What it wants of what a room exports: an example as well, and sections in order."""
 MADE = ("PR01", "PR02", "RT01")
-"""Not asked of enumerations and exceptions without parameters of their own."""
+"""Not asked of enumerations, protocols, and exceptions that Python makes."""
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
 def is_documented(thing):
     """Classes and functions have docstrings, constants and types' other names have none."""
-    return inspect.isclass(thing) or inspect.isroutine(inspect.unwrap(thing))
+    ours = getattr(thing, "__module__", "").startswith("confide.")
+    return ours and (inspect.isclass(thing) or inspect.isroutine(inspect.unwrap(thing)))
 
 
 def exported(room):
@@ -64,9 +66,23 @@ def is_member(value):
 
 def is_made(thing):
     """Say whether Python, not we, wrote what makes an object of a class."""
-    if not inspect.isclass(thing) or not issubclass(thing, Enum | Exception):
+    if not inspect.isclass(thing):
         return False
-    return not any("__init__" in vars(k) for k in thing.__mro__ if is_ours(k))
+    if not issubclass(thing, Enum | Exception) and not getattr(
+        thing, "_is_protocol", False
+    ):
+        return False
+    makers = (vars(k).get("__init__") for k in thing.__mro__ if is_ours(k))
+    return not any(is_ours(maker) for maker in makers if maker is not None)
+
+
+def is_described_by_a_protocol(room, name, member):
+    """Say whether parameters of a method are described once, for all that implement it."""
+    return any(
+        member in vars(kind)
+        for other, kind in exported(room).items()
+        if other != name and getattr(kind, "_is_protocol", False)
+    )
 
 
 def is_ours(kind):
@@ -102,7 +118,10 @@ def test_exported_names_have_every_section(room, name):
 @pytest.mark.parametrize(("room", "name", "member"), MEMBERS)
 def test_methods_and_properties_have_every_section(room, name, member):
     found = problems(f"confide.{room}.{name}.{member}")
-    assert [text for code, text in found if code in EVERYWHERE] == []
+    short = is_described_by_a_protocol(room, name, member)
+    assert [
+        text for code, text in found if code in (SUMMARY if short else EVERYWHERE)
+    ] == []
 
 
 ERRORS = {

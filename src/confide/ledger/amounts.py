@@ -12,11 +12,10 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from confide.accounting.composition import as_pure, as_zcdp
+from confide.accounting.event_records import event_fields, event_from
 from confide.accounting.events import (
     EVENTS,
     Event,
-    event_fields,
-    event_from,
     has_batches,
     whole_shift,
 )
