@@ -13,7 +13,18 @@ import pytest
 
 from confide import errors
 
-ROOMS = ("privacy", "accounting")
+ROOMS = (
+    *(
+        "privacy",
+        "accounting",
+        "ledger",
+        "noise",
+        "errors",
+        "solvers",
+        "parallel.dask_cluster",
+    ),
+    *("testing", "objectives"),
+)
 """Rooms whose exported names are all documented."""
 SUMMARY = ("GL08", "SS01", "SS02", "SS03")
 EVERYWHERE = (
