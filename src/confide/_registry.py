@@ -1,4 +1,4 @@
-"""A named collection that feeds tests, documentation and the command line alike."""
+"""Registries: named collections for tests, documentation and the command line alike."""
 
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
@@ -11,10 +11,25 @@ T = TypeVar("T")
 
 
 class Registry(Mapping[str, T]):
-    """Names and what they stand for; entries are added by decoration, never changed.
+    """Named entries, added by decoration and never changed.
 
-    ``rooms`` enter what they define when they are imported, which is done at the first
-    look-up: the entries do not depend on what a program has imported before.
+    Parameters
+    ----------
+    what : str
+        What an entry is, for error messages.
+    *rooms : str
+        Modules that add their entries when they are imported. They are imported at the
+        first look-up, so that the entries do not depend on what a program imported before.
+
+    Examples
+    --------
+    The registry of losses knows every loss by its name, and explains a misspelt one:
+
+    >>> from confide.objectives import LOSSES
+    >>> LOSSES.find("logistic").__name__
+    'Logistic'
+    >>> "logit" in LOSSES
+    False
     """
 
     def __init__(self, what: str, *rooms: str) -> None:
@@ -29,7 +44,18 @@ class Registry(Mapping[str, T]):
         return self._entered
 
     def register(self, name: str) -> Callable[[T], T]:
-        """Enter the decorated class under a name."""
+        """Add the decorated class under a name.
+
+        Parameters
+        ----------
+        name : str
+            The name, not yet in use.
+
+        Returns
+        -------
+        callable
+            A decorator.
+        """
 
         def enter(entry: T) -> T:
             if name in self._entered:
@@ -49,7 +75,23 @@ class Registry(Mapping[str, T]):
         return len(self._entries)
 
     def find(self, name: str) -> T:
-        """Return the entry, or say which names there are."""
+        """Return an entry, or say which names there are.
+
+        Parameters
+        ----------
+        name : str
+            The name.
+
+        Returns
+        -------
+        object
+            The entry.
+
+        Raises
+        ------
+        InvalidParameter
+            If there is no entry with this name.
+        """
         try:
             return self._entries[name]
         except (KeyError, TypeError):

@@ -7,10 +7,10 @@
     ├── UnmetNeeds            a mechanism cannot treat this objective; lists every reason
     ├── Unproved              a mechanism's guarantee is refuted or only claimed
     ├── MixedBudgets          two kinds of budget met unconverted (also a TypeError)
-    ├── MixedNeighbours       a charge says nothing under a limit's neighbours
+    ├── MixedNeighbours       the charge's neighbour relation does not imply the limit's
     ├── BudgetExceeded        a charge would go over a limit; nothing was spent
-    ├── TamperedLedger        the entries of a ledger do not fit together any more
-    ├── PrivacyLeak           something tried to look at or copy what must not leave
+    ├── TamperedLedger        the entries of a ledger do not fit together
+    ├── PrivacyLeak           an attempt to look at or copy what must not leave
     ├── DataNotFound          a dataset is neither on this machine nor to be downloaded
     ├── NoRandomness          the operating system has no random bits; nothing was spent
     └── NotSolved             a solver broke its promise: a defect of confide
@@ -18,8 +18,8 @@
     ClaimedGuarantee          a warning: what is about to be paid for is not PROVED
     NoiseChanged              a warning: a parameter changes the kind of noise
     LooseBudget               a warning: a budget promises little
-    RepeatedSpending          a warning: copies of a model spend one after the other
-    UnrecordedRelease         a warning: a release was paid for, and not entered
+    RepeatedSpending          a warning: copies of a model spend, and no ledger adds it up
+    UnrecordedRelease         a warning: a release was paid for, and not recorded
 
 Messages say what must hold, what came and what to do. They never quote a record.
 """
@@ -30,25 +30,77 @@ from enum import Enum
 from typing import Any
 
 LONGEST_NAME = 80
-"""Longer words are nobody's spelling mistake."""
+"""Longer words are not compared."""
 
 
 class ConfideError(Exception):
-    """Any error that confide raises on purpose."""
+    """Any error that confide raises on purpose.
+
+    Messages say what must hold, what came and what to do. They never quote a record.
+
+    Examples
+    --------
+    All errors of the library can be caught at once:
+
+    >>> from confide import ConfideError, Pure
+    >>> try:
+    ...     Pure(-1)
+    ... except ConfideError as error:
+    ...     print(error)
+    epsilon must be greater than 0; got -1. A budget of zero allows no release.
+    """
 
     def __reduce__(self) -> tuple[Any, ...]:
         return restored, (type(self), str(self), self.__dict__)
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that a misspelt one most likely meant."""
+    """Return the known word that a misspelt one most likely meant.
+
+    Parameters
+    ----------
+    word : str
+        The word that was given.
+    known : iterable of str
+        The words that exist.
+
+    Returns
+    -------
+    str or None
+        The closest known word, or None if none is close.
+
+    Examples
+    --------
+    >>> from confide.errors import closest
+    >>> closest("epsilom", ["epsilon", "delta"])
+    'epsilon'
+    """
     forms = {one.strip().casefold()[:LONGEST_NAME]: one for one in known}
     found = get_close_matches(word.strip().casefold()[:LONGEST_NAME], forms, n=1)
     return forms[found[0]] if found else None
 
 
 def did_you_mean(word: Any, known: Iterable[str]) -> str:
-    """Return a question to end a message with, or nothing."""
+    """Return a question to end a message with, or an empty text.
+
+    Parameters
+    ----------
+    word : object
+        What was given; only texts can be misspelt.
+    known : iterable of str
+        The words that exist.
+
+    Returns
+    -------
+    str
+        The question.
+
+    Examples
+    --------
+    >>> from confide.errors import did_you_mean
+    >>> did_you_mean("replace_one", ["add-remove", "replace-one"])
+    "Did you mean 'replace-one'?"
+    """
     near = closest(word, known) if isinstance(word, str) else None
     return "" if near is None else f"Did you mean {near!r}?"
 
@@ -67,7 +119,28 @@ def _shown(value: Any) -> str:
 
 
 class InvalidParameter(ConfideError, ValueError):
-    """A public argument is wrong: what must hold, what came, what to do."""
+    """A public argument is wrong: what must hold, what came, what to do.
+
+    Parameters
+    ----------
+    name : str
+        The name of the argument.
+    must : str
+        What it must be; the message reads "name must be ...".
+    got : object
+        What was passed. Anything that could be data by mistake is shown by its type alone.
+    do : str, default ''
+        A sentence with the remedy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.errors import InvalidParameter
+    >>> print(InvalidParameter("rate", "between 0 and 1", 2))
+    rate must be between 0 and 1; got 2.
+    >>> print(InvalidParameter("rate", "between 0 and 1", np.ones(3)))
+    rate must be between 0 and 1; got a ndarray.
+    """
 
     def __init__(self, name: str, must: str, got: Any, do: str = "") -> None:
         self.name, self.must, self.got, self.do = name, must, got, do
@@ -75,15 +148,48 @@ class InvalidParameter(ConfideError, ValueError):
 
 
 class InvalidData(ConfideError, ValueError):
-    """A table has the wrong shape, type, or values that are not finite."""
+    """A table has the wrong shape, type, or values that are not finite.
+
+    Examples
+    --------
+    It is also a ValueError, which scikit-learn expects of unsuitable data:
+
+    >>> from confide.errors import InvalidData
+    >>> issubclass(InvalidData, ValueError)
+    True
+    """
 
 
 class MissingPublicBound(ConfideError, ValueError):
-    """A theorem needs a bound that nobody declared; it is never read off the data."""
+    """A theorem needs a bound that was not declared; bounds are never taken from the data.
+
+    Examples
+    --------
+    >>> from confide.errors import ConfideError, MissingPublicBound
+    >>> issubclass(MissingPublicBound, ConfideError)
+    True
+    """
 
 
 class UnmetNeeds(ConfideError, ValueError):
-    """A mechanism cannot treat an objective; every unmet need with its remedy."""
+    """A mechanism cannot treat an objective: every unmet need with its remedy.
+
+    Parameters
+    ----------
+    mechanism : str
+        The name of the mechanism.
+    unmet : tuple of pairs of str
+        What is needed, and how to provide it.
+
+    Examples
+    --------
+    All reasons are listed at once, so that they can be mended together:
+
+    >>> from confide.errors import UnmetNeeds
+    >>> print(UnmetNeeds("ssp", (("squared loss", "use LinearRegression"),)))
+    ssp cannot treat this objective:
+      - needs squared loss: use LinearRegression
+    """
 
     def __init__(self, mechanism: str, unmet: tuple[tuple[str, str], ...]) -> None:
         self.mechanism, self.unmet = mechanism, unmet
@@ -92,78 +198,221 @@ class UnmetNeeds(ConfideError, ValueError):
 
 
 class Unproved(ConfideError, ValueError):
-    """A guarantee is refuted or only claimed, and nobody said that this is accepted."""
+    """A guarantee is refuted or only claimed, and this was not accepted by the caller.
+
+    Examples
+    --------
+    >>> from confide.errors import ConfideError, Unproved
+    >>> issubclass(Unproved, ConfideError)
+    True
+    """
 
 
 class ClaimedGuarantee(UserWarning):
     """A guarantee that is about to be paid for is CLAIMED, not PROVED.
 
-    It comes before a ledger is charged and before noise is drawn: turned into an error,
-    as by ``warnings.simplefilter("error", ClaimedGuarantee)``, it stops the fit in time.
+    The warning comes before a ledger is charged and before noise is drawn.
+
+    Examples
+    --------
+    Turned into an error, it stops a fit before anything is spent:
+
+    >>> import warnings
+    >>> from confide import ClaimedGuarantee
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", ClaimedGuarantee)
     """
 
 
 class NoiseChanged(UserWarning):
-    """A parameter makes a calibration take another kind of noise than it else would.
+    """A parameter makes a calibration choose another kind of noise than without it.
 
-    It comes with the calibration, before a ledger is charged and before noise is drawn.
+    The warning comes with the calibration, before a ledger is charged and before noise is
+    drawn.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from confide import NoiseChanged
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", NoiseChanged)
     """
 
 
 class LooseBudget(UserWarning):
-    """A budget promises little: by its size, or by the public number of rows.
+    """A budget promises little, by its size or beside the public number of rows.
 
-    It comes before a ledger is charged and before noise is drawn.
+    The warning comes before a ledger is charged and before noise is drawn.
+
+    Examples
+    --------
+    Its texts are also available without a warning:
+
+    >>> from confide import Pure
+    >>> from confide.privacy import budget_cautions
+    >>> len(budget_cautions(Pure(20)))
+    1
     """
 
 
 class RepeatedSpending(UserWarning):
-    """Copies of a model are fitted one after the other, and no ledger adds them up."""
+    """Copies of a model are fitted one after the other, and no ledger adds up their cost.
+
+    Examples
+    --------
+    >>> from confide.errors import RepeatedSpending
+    >>> issubclass(RepeatedSpending, UserWarning)
+    True
+    """
 
 
 class UnrecordedRelease(UserWarning):
-    """A release was paid for and made, and the ledger could not enter it.
+    """A release was paid for and made, but the ledger could not record it.
 
-    The charge stands, and the model is as good as any other: save it.
+    The charge remains, and the model is as good as any other: save it.
+
+    Examples
+    --------
+    >>> from confide.errors import UnrecordedRelease
+    >>> issubclass(UnrecordedRelease, UserWarning)
+    True
     """
 
 
 class MixedBudgets(ConfideError, TypeError):
-    """Budgets of different kinds met; convert one of them by name first."""
+    """Budgets of different kinds were combined; convert one of them by name first.
+
+    Examples
+    --------
+    >>> from confide import Pure, Zcdp
+    >>> from confide.errors import MixedBudgets
+    >>> from confide.privacy import pure_to_zcdp
+    >>> try:
+    ...     Pure(0.1) + Zcdp("0.005")
+    ... except MixedBudgets:
+    ...     print(pure_to_zcdp(Pure(0.1)) + Zcdp("0.005"))
+    ρ = 0.01 (zCDP)
+    """
 
 
 class MixedNeighbours(ConfideError, ValueError):
-    """A charge was proved for neighbours about which a limit does not speak."""
+    """A charge was proved for another neighbour relation than the limit is about.
+
+    Examples
+    --------
+    >>> from confide.errors import ConfideError, MixedNeighbours
+    >>> issubclass(MixedNeighbours, ConfideError)
+    True
+    """
 
 
 class BudgetExceeded(ConfideError):
-    """A charge would go over the limit; nothing was spent and nothing was read."""
+    """A charge would exceed the limit; nothing was spent and nothing was read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from confide import Ledger, Pure
+    >>> from confide.errors import BudgetExceeded
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger.open(f"{folder}/budget.db")
+    ...     ledger.set_limit("visits", Pure(1))
+    ...     try:
+    ...         ledger.charge("visits", Pure(2))
+    ...     except BudgetExceeded:
+    ...         print(ledger.account("visits").charges)
+    ...     ledger.close()
+    0
+    """
 
 
 class TamperedLedger(ConfideError):
-    """The entries of a ledger do not fit together: somebody changed or removed one."""
+    """The entries of a ledger do not fit together: one was changed or removed.
+
+    Examples
+    --------
+    >>> from confide.errors import ConfideError, TamperedLedger
+    >>> issubclass(TamperedLedger, ConfideError)
+    True
+    """
 
 
 class PrivacyLeak(ConfideError):
-    """Something tried to look at, copy or carry away what must not leave."""
+    """An attempt to look at, copy or carry away what must not leave.
+
+    Examples
+    --------
+    Sources of randomness cannot be pickled:
+
+    >>> import pickle
+    >>> from confide.errors import PrivacyLeak
+    >>> from confide.noise import Entropy
+    >>> try:
+    ...     pickle.dumps(Entropy.system())
+    ... except PrivacyLeak as error:
+    ...     print(error)
+    a source of randomness cannot be copied or stored
+    """
 
 
 class DataNotFound(ConfideError, FileNotFoundError):
-    """A dataset is neither on this machine nor can it be downloaded."""
+    """A dataset is not on this machine and cannot be downloaded.
+
+    Examples
+    --------
+    >>> from confide.errors import DataNotFound
+    >>> issubclass(DataNotFound, FileNotFoundError)
+    True
+    """
 
 
 class NoRandomness(ConfideError, RuntimeError):
-    """The operating system has no random bits; nothing was drawn and nothing spent."""
+    """The operating system has no random bits; nothing was drawn and nothing was spent.
+
+    Examples
+    --------
+    >>> from confide.errors import ConfideError, NoRandomness
+    >>> issubclass(NoRandomness, ConfideError)
+    True
+    """
 
 
 class NotSolved(ConfideError, RuntimeError):
-    """A solver could not certify its answer: a defect in confide, please report it."""
+    """A solver could not certify its answer: a defect in confide, please report it.
+
+    Examples
+    --------
+    >>> from confide.errors import ConfideError, NotSolved
+    >>> issubclass(NotSolved, ConfideError)
+    True
+    """
 
 
 def restored(
     kind: type[ConfideError], message: str, about: Mapping[str, Any] | None = None
 ) -> ConfideError:
-    """Return an error of a kind by its message, as it arrives from another process."""
+    """Return an error of a given kind by its message, as it arrives from another process.
+
+    Parameters
+    ----------
+    kind : type
+        The class of the error.
+    message : str
+        Its message.
+    about : mapping or None, default None
+        Its attributes.
+
+    Returns
+    -------
+    ConfideError
+        The error, to be raised.
+
+    Examples
+    --------
+    >>> from confide.errors import InvalidParameter, restored
+    >>> restored(InvalidParameter, "rate must be positive; got 0.", {"name": "rate"}).name
+    'rate'
+    """
     error = kind.__new__(kind, message)
     error.__dict__.update(about or {})
     return error

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from confide.accounting import as_pure, as_zcdp, compose, loss_bound
-from confide.accounting.loss_bound import gaussian_left
+from confide.accounting import as_pure, as_zcdp, compose, loss_remainder
+from confide.accounting.loss_remainder import gaussian_left
 from confide.mechanisms import ObjectivePerturbation, OutputPerturbation
 from confide.mechanisms.intervals import moments
 from confide.privacy import (
@@ -184,15 +184,15 @@ def test_chords_are_above_the_composed_profile_and_near_it(share, epsilon, delta
     part, beside = whole * np.sqrt(share), whole * np.sqrt(1 - share)
     grid = np.linspace(max(0.0, epsilon - 12 * beside), epsilon + 12 * beside, 97)
     heights = np.array([gaussian_delta(float(point), part) for point in grid])
-    bound = loss_bound._total(grid, heights, epsilon, beside)
+    bound = loss_remainder._total(grid, heights, epsilon, beside)
     exact = gaussian_delta(epsilon, float(np.hypot(part, beside)) * (1 - 1e-15))
     assert exact <= bound
     assert bound <= 1.2 * exact
 
 
 def test_chords_that_sink_below_the_profile_are_seen(monkeypatch):
-    honest = loss_bound._below_steps
-    monkeypatch.setattr(loss_bound, "_below_steps", lambda *a: 1.2 * honest(*a))
+    honest = loss_remainder._below_steps
+    monkeypatch.setattr(loss_remainder, "_below_steps", lambda *a: 1.2 * honest(*a))
     whole = gaussian_mu(1.0, 1e-5)
     mu = 0.9 * whole
     left = gaussian_left(lambda e: gaussian_delta(e, mu), 1.0, 1e-5, 0.7 * whole)

@@ -21,7 +21,7 @@ from confide.mechanisms.intervals.moments import (
     sums,
 )
 from confide.noise import Entropy
-from confide.noise.samplers import HALF_ROOT, as_symmetric, degrees_of_freedom
+from confide.noise.symmetric import HALF_ROOT, as_symmetric, degrees_of_freedom
 from confide.objectives import Box, L2Ball, Logistic, Objective, Poisson, Squared
 from confide.privacy import Approx, Neighbours, Pure, Zcdp
 from support.cases import LOSSES, labels, objective

@@ -22,11 +22,12 @@ from confide.accounting import (
     compose,
     copies_delta,
     gaussian_shift,
+    loss_bound,
     sampled_renyi,
     sharp_renyi,
 )
-from confide.accounting import loss_bound as loss_bounds
 from confide.accounting import loss_sum as loss_sums
+from confide.accounting.loss_divergences import ORDERS
 from confide.accounting.loss_lattice import lattice_step, losses_epsilon, sum_of_events
 from confide.accounting.loss_sum import Losses, LossSum
 from confide.errors import InvalidParameter
@@ -34,13 +35,13 @@ from confide.privacy import (
     Approx,
     Zcdp,
     approx_to_zcdp,
+    conversions,
     gaussian_delta,
     gaussian_epsilon,
     gaussian_mu,
     rounding,
     zcdp_to_approx,
 )
-from confide.privacy import budgets as budget_rules
 from support.examples import some
 from support.fifty_digits import (
     DIGITS,
@@ -181,7 +182,7 @@ def exact_renyi_delta(orders, curve, epsilon):
 @pytest.mark.parametrize("rho", [1e-9, 1e-3, 1.0, 200.0])
 @pytest.mark.parametrize("deviations", [2.0, 8.0, 25.0])
 def test_the_best_order_gives_a_delta_above_its_formula(rho, deviations):
-    orders = loss_bounds.ORDERS
+    orders = ORDERS
     epsilon = rho + deviations * math.sqrt(2 * rho)
     exact = exact_renyi_delta(orders, rho * orders, epsilon)
     found = number(approx_delta(orders, rho * orders, epsilon))
@@ -334,7 +335,7 @@ MUTATIONS = {
         lambda: not all(shift_is_safe(e, Fraction(d)) for e in EPSILONS for d in DELTAS),
     ),
     "conversions without what terms are off": (
-        budget_rules,
+        conversions,
         {"FUNCTION_ERROR": 0.0, "round_up": float, "round_down": float},
         lambda: any(
             exact_conversion(approx_to_zcdp(e, d).rho, Fraction(d))
@@ -344,7 +345,7 @@ MUTATIONS = {
         ),
     ),
     "bounds without what differences are off": (
-        loss_bounds,
+        loss_bound,
         {"FUNCTION_ERROR": 0.0, "round_up": float},
         lambda: any(
             number(bound.delta(place)) < bound_delta(bound, place)

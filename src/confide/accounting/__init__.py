@@ -1,4 +1,4 @@
-"""Events, bounds on privacy losses, what they compose to, and the ledger."""
+"""Events, bounds on privacy losses, and what they compose to."""
 
 from confide._lazy import moved
 from confide.accounting.composition import (
@@ -24,21 +24,17 @@ from confide.accounting.events import (
     group_events,
     sampling_for,
 )
-from confide.accounting.loss_bound import (
+from confide.accounting.loss_bound import LossBound, LossMixture, gaussian_shift
+from confide.accounting.loss_divergences import (
     ORDERS,
-    LossBound,
-    LossMixture,
     approx_delta,
     best_of_many_renyi,
-    gaussian_left,
-    gaussian_shift,
-    grown_delta,
-    pure_left,
     rho_of_curve,
     rho_of_one_run,
     sharp_renyi,
     zcdp_rho,
 )
+from confide.accounting.loss_remainder import gaussian_left, grown_delta, pure_left
 from confide.accounting.noise_multiplier import METHODS, Method, epsilon_for, multiplier_for
 from confide.accounting.spherical_shift import (
     LossLines,

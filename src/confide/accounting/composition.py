@@ -1,7 +1,7 @@
-"""What several releases cost together, by the tightest accounting that covers them.
+"""Composition: what several releases cost together, by the tightest accounting for them.
 
 Gaussian events compose in closed form. A mixture without zCDP goes through losses on a
-lattice, one with zCDP through Renyi divergences. The events may depend on each other's
+lattice, one with zCDP through Rényi divergences. The events may depend on each other's
 outputs, but their parameters may not. Every number is rounded up: docs/proofs/rounding.md.
 """
 
@@ -32,12 +32,40 @@ from confide.privacy.budgets import Approx, Number, Pure, Zcdp, exact
 from confide.privacy.rounding import FUNCTION_ERROR, round_down, round_up
 
 DEVIATIONS = 38.5
-"""Beyond so many standard deviations a normal tail is below every double."""
+"""Beyond this many standard deviations a normal tail is below every double."""
 MOST_CELLS = 400_000
 
 
 def compose(events: Sequence[Event], delta: Number) -> Approx:
-    """Return the (epsilon, delta) that all events together satisfy."""
+    """Return the (epsilon, delta) that all events together satisfy.
+
+    Parameters
+    ----------
+    events : sequence of Event
+        What was released about the same people. Their parameters must not depend on each
+        other's results.
+    delta : int, float, str, Fraction or Decimal
+        The delta to report; a smaller one means a larger epsilon.
+
+    Returns
+    -------
+    Approx
+        An epsilon, rounded up, at this delta.
+
+    Raises
+    ------
+    InvalidParameter
+        If the events' own deltas already add up to more than ``delta``.
+
+    Examples
+    --------
+    Sixteen Gaussian releases cost four times the shift of one, less than sixteen times the
+    epsilon of 1.06 that one has:
+
+    >>> from confide.accounting import GaussianEvent, compose
+    >>> round(float(compose([GaussianEvent(0.25)] * 16, 1e-6).epsilon), 2)
+    4.89
+    """
     small = exact(delta, "delta")
     parts = [_whole(known_event(event)) for event in events]
     shifts = [e.mu for e in parts if isinstance(e, GaussianEvent)]
@@ -56,7 +84,26 @@ def compose(events: Sequence[Event], delta: Number) -> Approx:
 
 
 def as_zcdp(events: Sequence[Event]) -> Zcdp | None:
-    """Return the sum in zCDP, or None if an event has no zCDP guarantee."""
+    """Return the total cost in zCDP, or None if an event has no zCDP guarantee.
+
+    Parameters
+    ----------
+    events : sequence of Event
+        What was released about the same people.
+
+    Returns
+    -------
+    Zcdp or None
+        The sum of the events' rho, rounded up; None also if there are no events.
+
+    Examples
+    --------
+    A Gaussian shift of mu has a rho of mu²/2:
+
+    >>> from confide.accounting import GaussianEvent, as_zcdp
+    >>> as_zcdp([GaussianEvent(0.2), GaussianEvent(0.2)])
+    Zcdp(0.04)
+    """
     total = 0.0
     if not events:
         return None
@@ -76,22 +123,91 @@ def as_zcdp(events: Sequence[Event]) -> Zcdp | None:
 
 
 def as_pure(events: Sequence[Event]) -> Pure | None:
-    """Return the sum in pure privacy, or None if an event is not pure."""
+    """Return the total cost in pure privacy, or None if an event is not pure.
+
+    Parameters
+    ----------
+    events : sequence of Event
+        What was released about the same people.
+
+    Returns
+    -------
+    Pure or None
+        The sum of the events' epsilon; None also if there are no events.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from confide.accounting import GaussianEvent, PureEvent, as_pure
+    >>> as_pure([PureEvent(Fraction(1, 2)), PureEvent(Fraction(1, 4))])
+    Pure(0.75)
+    >>> as_pure([PureEvent(Fraction(1, 2)), GaussianEvent(0.1)]) is None
+    True
+    """
     parts = map(known_event, events)
     pure = [e.epsilon for e in parts if isinstance(e, PureEvent)]
     return Pure(sum(pure)) if pure and len(pure) == len(events) else None
 
 
 def copies_delta(bound: LossBound, copies: int, epsilon: float) -> float:
-    """Return delta for a sum of independent losses, each at most ``bound``.
+    """Return delta for a sum of independent losses with the same bound.
 
     Losses are rounded up to a lattice and convolved (objective-joint).
+
+    Parameters
+    ----------
+    bound : LossBound
+        A bound that each of the losses has.
+    copies : int
+        The number of independent losses.
+    epsilon : float
+        The epsilon at which delta is wanted.
+
+    Returns
+    -------
+    float
+        Delta, rounded up.
+
+    Examples
+    --------
+    Negative losses count as zero here, so sixteen shifts of 0.25 are charged more than the
+    single shift of 1 that they amount to:
+
+    >>> from confide.accounting import copies_delta, gaussian_shift
+    >>> many = copies_delta(gaussian_shift(0.25), 16, epsilon=5.0)
+    >>> one = gaussian_shift(1.0).delta(5.0)
+    >>> one < many
+    True
     """
     return sum_delta((bound,), copies, epsilon)
 
 
 def sum_delta(bounds: Sequence[LossBound], copies: int, epsilon: float) -> float:
-    """Return delta for the sum of independent losses, ``copies`` under every bound."""
+    """Return delta for a sum of independent losses, several copies under each bound.
+
+    Parameters
+    ----------
+    bounds : sequence of LossBound
+        Bounds on the losses of different kinds.
+    copies : int
+        The number of losses of each kind.
+    epsilon : float
+        The epsilon at which delta is wanted.
+
+    Returns
+    -------
+    float
+        Delta, rounded up.
+
+    Examples
+    --------
+    A second release about the same people can only add to delta:
+
+    >>> from confide.accounting import gaussian_shift, sum_delta
+    >>> first, second = gaussian_shift(0.3), gaussian_shift(0.1)
+    >>> sum_delta((first,), 1, 1.0) < sum_delta((first, second), 1, 1.0)
+    True
+    """
     step = max(1e-4 * epsilon, *(_top(bound) / MOST_CELLS for bound in bounds))
     return LossSum(tuple((_rounded_up(one, step), copies) for one in bounds)).delta(epsilon)
 
@@ -106,7 +222,7 @@ def _rounded_up(bound: LossBound, step: float) -> Losses:
 
 
 def _top(bound: LossBound) -> float:
-    """Return a loss that is exceeded with no chance that a double could hold."""
+    """Return a loss that is exceeded with a chance below every double."""
     reach = DEVIATIONS + abs(float(bound.knots[-1]))
     return float(bound.values[-1]) + bound.slope * reach
 
@@ -153,7 +269,7 @@ def _whole(event: KnownEvent) -> KnownEvent:
 
 
 def _too_fine(event: KnownEvent, delta: Fraction) -> bool:
-    """Say whether delta is below what a loss distribution of so many steps can show."""
+    """Say whether delta is too small for a loss distribution of this many steps."""
     if not isinstance(event, SubsampledGaussianEvent):
         return False
     return delta < smallest_delta(event.steps)

@@ -1,36 +1,55 @@
 """Bounds on privacy losses: convex, piecewise-linear functions of one normal variable.
 
-Profiles, Renyi divergences and zCDP are all read off them, and so is what it costs to run
-a mechanism a random number of times and keep the best
-(docs/proofs/private-tuning.md, random-stopping). A mixture is for bounds that depend on a
-second variable, cell by cell.
+Profiles and moments are read off them. A mixture is for bounds that depend on a second
+variable, cell by cell.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import log_ndtr, logsumexp, ndtr
 
 from confide._types import Array
-from confide.errors import InvalidParameter
 from confide.privacy.rounding import (
     FUNCTION_ERROR,
     MARGIN,
-    gaussian_delta,
-    round_down,
     round_up,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class LossBound:
-    """M(z): constant left of the first knot, linear between, ``slope`` after the last.
+    r"""A bound on a privacy loss, M(z): piecewise linear in a standard normal z.
 
-    ``folded`` puts |z| in place of z; the first knot is then 0. With more ``folds`` z lies
-    above the quantile that it exceeds with a chance of 1/folds, which is the first knot:
-    no law of the largest of so many normal variables is farther to the right.
+    It is constant left of the first knot, linear between knots, and has a slope after the
+    last one.
+
+    Parameters
+    ----------
+    knots : array
+        Places on the z-axis, in rising order.
+    values : array
+        Losses at the knots.
+    slope : float
+        The slope after the last knot.
+    folded : bool, default False
+        Put \|z\| in place of z; the first knot is then 0.
+    folds : int, default 2
+        With more than 2, z lies above the quantile that it exceeds with a chance of
+        1/folds, which is the first knot: no law of the largest of that many normal
+        variables is farther to the right.
+
+    Examples
+    --------
+    Noise with a standard deviation of two sensitivities has a loss of 0.5·z + 0.125:
+
+    >>> from confide.accounting import gaussian_shift
+    >>> from confide.privacy import gaussian_delta
+    >>> loss = gaussian_shift(0.5)
+    >>> abs(loss.delta(1.0) - gaussian_delta(1.0, 0.5)) < 1e-12
+    True
     """
 
     knots: Array
@@ -45,7 +64,13 @@ class LossBound:
         return self.folds if self.folded else 1
 
     def pieces(self) -> tuple[Array, Array, Array, Array]:
-        """Return left ends, right ends, intercepts and slopes of the linear pieces."""
+        """Return left ends, right ends, intercepts and slopes of the linear pieces.
+
+        Returns
+        -------
+        tuple of four arrays
+            One entry per piece in each.
+        """
         lefts = np.concatenate([[-np.inf], self.knots])
         rights = np.concatenate([self.knots, [np.inf]])
         slopes = np.concatenate(
@@ -62,6 +87,16 @@ class LossBound:
         """Return E(1 − e^{ε−M})₊ for any real epsilon, rounded up.
 
         A difference of two chances may be off by a part of both, which is added.
+
+        Parameters
+        ----------
+        epsilon : float
+            The epsilon at which delta is wanted.
+
+        Returns
+        -------
+        float
+            Delta, at most 1.
         """
         total = piece_deltas(self.pieces(), epsilon, self.largest)
         return min(1.0, round_up(float(total.sum()) * self._sides))
@@ -75,7 +110,17 @@ class LossBound:
     def log_moments(self, powers: Array, error: float = FUNCTION_ERROR) -> Array:
         """Return log E e^{k·M} for every power k, rounded up.
 
-        Every term is moved by a share ``error`` of all that enters it; down if negative.
+        Parameters
+        ----------
+        powers : array
+            The powers k, of any sign.
+        error : float, default FUNCTION_ERROR
+            Every term is moved up by this share of all that enters it; down if negative.
+
+        Returns
+        -------
+        array
+            One logarithm for each power.
         """
         lefts, rights, offsets, slopes = self.pieces()
         shift = np.multiply.outer(powers, slopes)
@@ -89,13 +134,34 @@ class LossBound:
         return np.asarray(total)
 
     def renyi(self, orders: Array) -> Array:
-        """Bound the Renyi divergences of these orders."""
+        """Bound the Rényi divergences of several orders.
+
+        Parameters
+        ----------
+        orders : array
+            Orders above 1.
+
+        Returns
+        -------
+        array
+            One bound for each order.
+        """
         return self.log_moments(orders - 1) / (orders - 1) * (1 + FUNCTION_ERROR)
 
     def chance_above(self, losses: Array) -> Array:
-        """Return P(M > loss) for losses in rising order, rounded up.
+        """Return P(M > loss), rounded up.
 
         It is that of a loss larger by `loss_error` at most.
+
+        Parameters
+        ----------
+        losses : array
+            Losses in rising order.
+
+        Returns
+        -------
+        array
+            One chance for each loss.
         """
         reach = self.knots[-1] + (losses - self.values[-1]) / self.slope
         inside = losses <= self.values[-1]
@@ -106,7 +172,18 @@ class LossBound:
         return np.where(losses < self.values[0], 1.0, np.minimum(chance, 1.0))
 
     def loss_error(self, most: float) -> float:
-        """Bound what the place of a loss can be off by, as a loss, up to ``most``."""
+        """Bound the error of the place of a loss, as a loss.
+
+        Parameters
+        ----------
+        most : float
+            The largest loss in question.
+
+        Returns
+        -------
+        float
+            How much larger a loss may be than its place says.
+        """
         return MARGIN * (most + self.largest)
 
 
@@ -134,69 +211,34 @@ def piece_deltas(
 
 
 def gaussian_shift(mu: float, *, offset: float = 0.0, folded: bool = False) -> LossBound:
-    """Return offset + (μz + μ²/2)₊, or with |z| in place of z."""
+    r"""Return the loss bound offset + (μz + μ²/2)₊ of a Gaussian shift.
+
+    Parameters
+    ----------
+    mu : float
+        The shift in standard deviations of the noise.
+    offset : float, default 0.0
+        A loss that is added in every case.
+    folded : bool, default False
+        Put \|z\| in place of z.
+
+    Returns
+    -------
+    LossBound
+        The bound.
+
+    Examples
+    --------
+    An offset moves the profile: at epsilon 1.5 there is as much left as at 1 without it.
+
+    >>> from confide.accounting import gaussian_shift
+    >>> plain, moved = gaussian_shift(0.5), gaussian_shift(0.5, offset=0.5)
+    >>> abs(plain.delta(1.0) - moved.delta(1.5)) < 1e-12
+    True
+    """
     if folded:
         return LossBound(np.zeros(1), np.array([offset + mu**2 / 2]), mu, folded=True)
     return LossBound(np.array([-mu / 2]), np.array([offset]), mu)
-
-
-def sharp_renyi(forth: LossBound, back: LossBound, orders: Array) -> Array:
-    """Bound D_α of a pair with loss bound ``forth`` whose reverse has ``back``.
-
-    Formula (3) of objective-gaussian-add-remove: it remembers that losses may be
-    negative, which `LossBound.renyi` forgets, and falls back to it for large orders.
-    """
-    plain = forth.renyi(orders)
-    exponent = np.minimum((orders - 1) * plain, 500.0)
-    least = forth.log_moments(-np.ones(1))
-    most = back.log_moments(-np.ones(1), -FUNCTION_ERROR)
-    total = (
-        np.exp(exponent)
-        + (orders - 1) * np.exp(least)
-        + np.exp(back.log_moments(-orders))
-        - orders * np.exp(most)
-    )
-    rounding = FUNCTION_ERROR * (orders + (1 + exponent) * np.exp(exponent))
-    sharp = np.log(np.maximum(total + rounding, 1.0)) / (orders - 1)
-    sharp *= 1 + FUNCTION_ERROR
-    return np.where(exponent < 500, np.minimum(plain, sharp), plain)
-
-
-ORDERS = 1 + np.geomspace(1e-3, 1e5, 500)
-
-
-def zcdp_rho(pairs: tuple[tuple[LossBound, LossBound], ...]) -> float:
-    """Return rho such that every pair's D_α is at most rho·α for all orders."""
-    return max(
-        rho_of_curve(sharp_renyi(forth, back, ORDERS), forth) for forth, back in pairs
-    )
-
-
-def rho_of_curve(divergences: Array, bound: LossBound) -> float:
-    """Return sup D_α/α, rounded up, for divergences at `ORDERS`.
-
-    (α − 1)D_α is convex in α and 1/(α(α − 1)) is too, so between two orders D_α/α exceeds
-    the larger of its ends by a factor of at most 1 + (t + 1/t − 2)/4, t being the ratio of
-    α(α − 1) there. Below any order D_α is not larger, so that the curve may be followed
-    from the best one on; beyond the last one a closed form counts.
-    """
-    last = float(ORDERS[-1])
-    start = float(np.interp(0.0, bound.knots, bound.values))
-    tail = bound.slope**2 / 2 + start / last + math.log(2) / (last * (last - 1))
-    ends = divergences / ORDERS
-    product = ORDERS * (ORDERS - 1)
-    ratio = product[1:] / product[:-1]
-    inside = np.maximum(ends[1:], ends[:-1]) * (1 + (ratio + 1 / ratio - 2) / 4)
-    onwards = np.maximum.accumulate(inside[::-1])[::-1]
-    return round_up(max(float(np.maximum(divergences[:-1], onwards).min()), tail))
-
-
-def approx_delta(orders: Array, divergences: Array, epsilon: float) -> float:
-    """Return the best delta that Renyi divergences give at epsilon, rounded up."""
-    part, size = np.log1p(-1 / orders), divergences + abs(epsilon)
-    logs = (orders - 1) * (divergences - epsilon + part) - np.log(orders)
-    logs += FUNCTION_ERROR * (2 + (orders - 1) * (size - part) + np.log(orders))
-    return min(1.0, round_up(math.exp(min(0.0, float(logs.min())))))
 
 
 def _last_place(knots: Array, values: Array, losses: Array) -> Array:
@@ -223,149 +265,31 @@ def _log_between(low: Array, high: Array) -> tuple[Array, Array]:
     return np.where(high > low, inside, -np.inf), top
 
 
-PROFILE_CELLS = 96
-REACH_DEVIATIONS = 9.0
-LARGEST_EXPONENT = 700.0
-HALVINGS = 50
-
-
-def gaussian_left(
-    profile: Callable[[float], float], epsilon: float, delta: float, most: float
-) -> float:
-    """Return the largest shift, up to ``most``, that (epsilon, delta) leaves; 0 if none.
-
-    A profile is a falling, convex function of e^ε, so its chords bound it: the search
-    relies on nothing else (docs/proofs/private-intervals.md#interval-release).
-    """
-    start = max(0.0, epsilon - REACH_DEVIATIONS * most - most**2 / 2)
-    grid = np.linspace(start, epsilon + REACH_DEVIATIONS * most, PROFILE_CELLS)
-    heights = np.minimum.accumulate([profile(float(point)) for point in grid])
-    if _total(grid, heights, epsilon, most) <= delta:
-        return most
-    low, high = 0.0, most
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        if _total(grid, heights, epsilon, middle) <= delta:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-def grown_delta(delta: float, epsilon: float) -> float:
-    """Return e^ε times delta, or 1, which bounds any chance, where e^ε is no double."""
-    return math.exp(epsilon) * delta if epsilon <= LARGEST_EXPONENT else 1.0
-
-
-def pure_left(epsilon: float, delta: float, mu: float) -> float:
-    """Return the largest pure epsilon that fits beside a shift; 0 if there is none.
-
-    Of all pairs with likelihood ratios up to exp(e) randomised response is the worst, so
-    together with a shift delta is at most pΨ(ε − e, μ) + (1 − p)Ψ(ε + e, μ), where
-    p = 1/(1 + exp(−e)).
-    """
-
-    def total(part: float) -> float:
-        often = round_up(1 / (1 + math.exp(-part)))
-        near = gaussian_delta(round_down(epsilon - part), mu)
-        far = gaussian_delta(round_down(epsilon + part), mu)
-        return round_up(often * near + round_up(1 - often + MARGIN) * far)
-
-    low, high = 0.0, epsilon
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        if total(middle) <= delta:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-def _total(grid: Array, heights: Array, epsilon: float, mu: float) -> float:
-    """Return a bound on the profile of both together, rounded up."""
-    below, error = _chances(grid, epsilon, mu, mu / 2)
-    below, error = np.append(below, 1.0), np.append(error, 2 * FUNCTION_ERROR)
-    total = below[0] + error[0] + (np.diff(below) + error[1:]) @ heights
-    return round_up(float(total - _below_steps(grid, heights, epsilon, mu)))
-
-
-def _below_steps(grid: Array, heights: Array, epsilon: float, mu: float) -> float:
-    """Return by how much chords in e^s are less than steps, rounded down.
-
-    Within a cell the chord is the left height less λ of its fall, λ = (e^s − e^a)/(e^b −
-    e^a). The mean of λ over the cell has a closed form: weighing the losses of a shift by
-    their likelihood ratio gives those of the opposite shift.
-    """
-    plain, plain_error = _chances(grid, epsilon, mu, mu / 2)
-    tilted, tilted_error = _chances(grid, epsilon, mu, -mu / 2)
-    with np.errstate(over="ignore"):
-        rise = np.expm1(np.diff(grid))
-    odds = np.exp(np.minimum(epsilon - grid[:-1], LARGEST_EXPONENT))
-    gain = odds * np.diff(tilted) - np.diff(plain)
-    wrong = odds * (tilted_error[1:] + tilted_error[:-1])
-    wrong += (
-        plain_error[1:]
-        + plain_error[:-1]
-        + 4 * FUNCTION_ERROR * (odds * tilted[1:] + plain[1:]) * (1 + epsilon)
-    )
-    share = np.maximum(gain - wrong, 0.0) / rise
-    return float((1 - MARGIN) * share @ -np.diff(heights))
-
-
-def _chances(grid: Array, epsilon: float, mu: float, middle: float) -> tuple[Array, Array]:
-    """Return chances that ε less a normal loss is below points, and their errors."""
-    places = (grid - epsilon) / mu + middle
-    found = ndtr(places)
-    return found, FUNCTION_ERROR * (2 + places**2 + epsilon / mu) * found
-
-
-SMALLEST_RHO = 1e-20
-
-
-def best_of_many_renyi(
-    orders: Array, rho: float, *, shape: float, gamma: float, mean: float
-) -> Array:
-    """Bound the Renyi divergences of the best of K runs, each of them rho-zCDP.
-
-    ρα + (1 + η)·min over β ≥ 1 of [ρ(β − 1) + log(1/γ)/β] + log(E K)/(α − 1).
-    """
-    rare = -math.log(gamma)
-    other = max(1.0, math.sqrt(rare / rho))
-    constant = (1 + shape) * (rho * (other - 1) + rare / other)
-    return rho * orders + constant + math.log(mean) / (orders - 1)
-
-
-def rho_of_one_run(
-    epsilon: float, delta: float, *, shape: float, gamma: float, mean: float
-) -> float:
-    """Return a rho of one run so that the best of K runs is (epsilon, delta)-DP."""
-
-    def holds(rho: float) -> bool:
-        curve = best_of_many_renyi(ORDERS, rho, shape=shape, gamma=gamma, mean=mean)
-        return approx_delta(ORDERS, curve, epsilon) <= delta
-
-    low, high = math.log(SMALLEST_RHO), math.log(2 * epsilon)
-    if not holds(math.exp(low)):
-        raise InvalidParameter(
-            "budget",
-            "large enough for so many runs",
-            {"epsilon": epsilon, "delta": delta, "runs": mean},
-            "Try fewer runs, or a larger delta.",
-        )
-    for _ in range(60):
-        middle = (low + high) / 2
-        if holds(math.exp(middle)):
-            low = middle
-        else:
-            high = middle
-    return math.exp(low)
-
-
 @dataclass(frozen=True, slots=True)
 class LossMixture:
-    """Bounds M(z), each with a weight: that of a cell of another variable.
+    """Bounds on a loss in cells of another variable, each with the weight of its cell.
 
-    The weights need not add up to 1; delta is the weighted sum.
+    The weights need not add up to 1; delta is the weighted sum. Make one with `of`.
+
+    Parameters
+    ----------
+    pieces : tuple of four arrays
+        Left ends, right ends, intercepts and slopes of all linear pieces.
+    weights : array
+        The weight of each piece.
+    largest : array
+        The largest number that enters the line of each piece.
+
+    Examples
+    --------
+    Equal weights of a small shift and a large one give the mean of both deltas:
+
+    >>> import numpy as np
+    >>> from confide.accounting import LossMixture, gaussian_shift
+    >>> bounds = [gaussian_shift(0.1), gaussian_shift(0.5)]
+    >>> mixed = LossMixture.of(bounds, np.array([0.5, 0.5])).delta(0.5)
+    >>> abs(mixed - sum(bound.delta(0.5) for bound in bounds) / 2) < 1e-12
+    True
     """
 
     pieces: tuple[Array, Array, Array, Array]
@@ -374,7 +298,20 @@ class LossMixture:
 
     @classmethod
     def of(cls, bounds: Sequence[LossBound], weights: Array) -> "LossMixture":
-        """Put bounds and their weights together."""
+        """Put bounds and their weights together.
+
+        Parameters
+        ----------
+        bounds : sequence of LossBound
+            One bound for each cell.
+        weights : array
+            The weight of each cell.
+
+        Returns
+        -------
+        LossMixture
+            The mixture.
+        """
         parts = [bound.pieces() for bound in bounds]
         counts = [len(part[0]) for part in parts]
         lefts, rights, offsets, slopes = (
@@ -388,6 +325,17 @@ class LossMixture:
         )
 
     def delta(self, epsilon: float) -> float:
-        """Return the weighted sum of E(1 − e^{ε−M})₊, rounded up."""
+        """Return the weighted sum of E(1 − e^{ε−M})₊, rounded up.
+
+        Parameters
+        ----------
+        epsilon : float
+            The epsilon at which delta is wanted.
+
+        Returns
+        -------
+        float
+            Delta, at most 1.
+        """
         total = piece_deltas(self.pieces, epsilon, self.largest)
         return min(1.0, round_up(float(total @ self.weights)))

@@ -265,7 +265,7 @@ def _chance_above(total: LossSum, end: float, powers: Sequence[float]) -> float:
 
 
 def _power(values: AnyArray, times: int) -> AnyArray:
-    """Return a power by products alone, so that its error is that of so many products."""
+    """Return a power by products alone, so that its error is that of the products."""
     found, square = None, values
     while times:
         if times & 1:

@@ -23,20 +23,49 @@ CELLS, KNOTS, STEP = 2048, 257, 1.0002
 SPREAD = 10.0
 """How many deviations of the loss are integrated for its total mass; a lower bound."""
 NOTABLY_SHORTER = 0.98
-"""Noise of which one epsilon and delta are known must be so much shorter than others."""
+"""Noise of which one epsilon and delta are known must be shorter than others by this."""
 ERROR = 1e-9
 """More than logarithms, powers and a ratio of Bessel functions cost a mass, relatively."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossLines:
-    """A loss bound that is the largest of lines: heights + slopes·η, η the noise's loss."""
+    """A loss bound that is the largest of several lines, heights + slopes·η.
+
+    Parameters
+    ----------
+    heights : array
+        Intercepts of the lines.
+    slopes : array
+        Their slopes; η is the loss of the noise.
+
+    Examples
+    --------
+    The larger of η and 0 at the ends of the range, where chords are exact up to rounding:
+
+    >>> import numpy as np
+    >>> from confide.accounting import LossLines
+    >>> losses, values = LossLines(np.zeros(2), np.array([0.0, 1.0])).chords(2.0)
+    >>> [round(float(value), 6) for value in (values[0], values[-1])]
+    [0.0, 2.0]
+    """
 
     heights: Array
     slopes: Array
 
     def chords(self, shift: float) -> tuple[Array, Array]:
-        """Return losses up to a shift, and bounds there between which chords hold."""
+        """Return losses up to a shift, and bounds there between which chords hold.
+
+        Parameters
+        ----------
+        shift : float
+            The shift in scales of the noise, which no loss of the noise exceeds.
+
+        Returns
+        -------
+        tuple of two arrays
+            Losses η in rising order, and the bound at each.
+        """
         losses = np.linspace(-shift, shift, KNOTS)
         lines = np.outer(self.slopes, losses) + self.heights[:, None]
         return losses, lines.max(axis=0) + MARGIN * (1 + shift)
@@ -48,10 +77,37 @@ def spherical_delta(
     epsilon: float,
     chords: tuple[Array, Array] | None = None,
 ) -> float:
-    """Return a bound on E(1 − e^{ε−W})₊ for spherical Laplace noise that is moved.
+    """Return a bound on delta for spherical Laplace noise that is shifted.
 
-    ``shift`` is how far, in scales. W is the loss itself, or what chords say of it. Cells
-    are bounded by their ends: the density is log-concave, and W does not fall.
+    Delta is E(1 − e^{ε−W})₊. W is the loss itself, or the bound on it that chords give.
+    Cells are bounded by their ends: the density is log-concave, and W does not fall
+    (docs/proofs/output-perturbation.md#spherical-loss).
+
+    Parameters
+    ----------
+    dimension : int
+        The number of coordinates.
+    shift : float
+        How far neighbours move the release, in scales of the noise.
+    epsilon : float
+        The epsilon at which delta is wanted.
+    chords : tuple of two arrays or None, default None
+        A bound on the loss, as from `LossLines.chords`.
+
+    Returns
+    -------
+    float
+        Delta, rounded up.
+
+    Examples
+    --------
+    The worst-case loss is the shift itself, but in 20 dimensions a loss near it is rare:
+
+    >>> from confide.accounting import spherical_delta
+    >>> spherical_delta(20, shift=1.5, epsilon=1.5)
+    0.0
+    >>> 0 < spherical_delta(20, shift=1.5, epsilon=1.0) < 0.01
+    True
     """
     if dimension < FEWEST:
         return 0.0 if chords is None and shift <= epsilon else 1.0
@@ -90,9 +146,33 @@ def spherical_cost(dimension: int, epsilon: float, scale: float) -> float:
 def smallest_spherical(
     cost: Callable[[float], float], budget: Approx, dimension: int, deviation: float
 ) -> float | None:
-    """Return a scale, near to the smallest, that costs no more than the budget's delta.
+    """Return a scale, near the smallest, whose cost is within the budget's delta.
 
-    None if the noise is then not notably shorter than noise of this deviation.
+    Parameters
+    ----------
+    cost : callable
+        Delta as a function of the scale, at the budget's epsilon.
+    budget : Approx
+        What may be spent.
+    dimension : int
+        The number of coordinates.
+    deviation : float
+        The standard deviation per coordinate of the noise that is used otherwise.
+
+    Returns
+    -------
+    float or None
+        The scale of the spherical noise; None if it would not be notably shorter than the
+        other noise.
+
+    Examples
+    --------
+    In a thousand dimensions Gaussian noise is as short, and there is nothing to gain:
+
+    >>> from confide import Approx
+    >>> from confide.accounting import smallest_spherical
+    >>> smallest_spherical(lambda scale: 1 / scale, Approx(1, 1e-6), 1001, 1.0) is None
+    True
     """
     if dimension > MOST:
         return None

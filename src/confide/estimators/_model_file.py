@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from confide import __version__
-from confide.accounting.events import EVENTS, event_from
+from confide.accounting.event_records import event_from
+from confide.accounting.events import EVENTS
 from confide.data import EntryBounds, Schema
 from confide.data.schema.schema import EARLIER_SHARE_POWER
 from confide.ledger import Charge, Ledger

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from confide._files import write_file
-from confide.accounting.events import EVENTS, event_fields, event_from
+from confide.accounting.event_records import event_fields, event_from
+from confide.accounting.events import EVENTS
 from confide.errors import InvalidParameter
 from confide.evaluation.estimates import ScoreEstimate
 from confide.evaluation.score import Curve, CurvePoint, ModelScore

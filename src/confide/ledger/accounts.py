@@ -1,4 +1,4 @@
-"""What a book tells of one charge, and of one dataset."""
+"""Charges and accounts: what a ledger reports of a payment, and of a dataset."""
 
 from dataclasses import dataclass
 
@@ -8,10 +8,38 @@ from confide.privacy import Budget, Neighbours
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """A receipt: what was asked, what it counts against the limit, what is left.
+    """A receipt: what was asked for, what it counts against the limit, and what is left.
 
-    ``neighbours`` is the relation for which ``counted`` and ``left`` are; ``anchor`` is
-    the entry's number and digest, which show later whether the book still holds it.
+    Parameters
+    ----------
+    number : int
+        The number of the entry in the ledger.
+    dataset : str
+        The dataset that was charged.
+    budget : Pure, Approx or Zcdp
+        What was asked for.
+    counted : Amount
+        What it costs in the kind of the limit.
+    left : Amount
+        What is left of the limit.
+    neighbours : Neighbours or None
+        The relation under which ``counted`` and ``left`` hold; None if it is not recorded.
+    anchor : str, default ''
+        Number and digest of the entry, which show later whether the ledger still holds it.
+
+    Examples
+    --------
+    Half of a limit of 1 is spent, the other half is left:
+
+    >>> import tempfile
+    >>> from confide import Ledger, Pure
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger.open(f"{folder}/budget.db")
+    ...     ledger.set_limit("visits", Pure(1), neighbours="add-remove")
+    ...     receipt = ledger.charge("visits", Pure(0.5), neighbours="add-remove")
+    ...     ledger.close()
+    >>> print(receipt.counted, "|", receipt.left, "|", receipt.neighbours)
+    ε = 0.5 | ε = 0.5 | add-remove
     """
 
     number: int
@@ -25,10 +53,38 @@ class Charge:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """How a dataset stands, under the relation that its limit is for.
+    """The state of a dataset's budget, under the relation that its limit is for.
 
-    ``neighbours`` is None as long as the first charge is to decide it, and where the
-    charges do not record it.
+    Parameters
+    ----------
+    dataset : str
+        The dataset.
+    limit : Pure, Approx or Zcdp
+        What all releases together may cost.
+    spent : Amount
+        What they have cost so far.
+    left : Amount
+        The difference.
+    charges : int
+        The number of charges so far.
+    neighbours : Neighbours or None
+        None until the first charge decides it, and if the charges do not record it.
+
+    Examples
+    --------
+    Three charges add up, and the rest of the limit remains:
+
+    >>> import tempfile
+    >>> from confide import Ledger, Pure
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger.open(f"{folder}/budget.db")
+    ...     ledger.set_limit("visits", Pure(1))
+    ...     for part in Pure(0.6).split(3):
+    ...         _ = ledger.charge("visits", part)
+    ...     account = ledger.account("visits")
+    ...     ledger.close()
+    >>> print(account.charges, "|", account.spent, "|", account.left)
+    3 | ε = 0.6 | ε = 0.4
     """
 
     dataset: str

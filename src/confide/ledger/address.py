@@ -1,4 +1,4 @@
-"""Where a ledger lies: its address in full, and as it may be shown."""
+"""The address of a ledger, in full and as it may be shown."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from confide.errors import InvalidParameter
 
 
 def normalise_location(place: Any) -> str:
-    """Return the place in full: one place, one book."""
+    """Return the full address: one address, one ledger."""
     if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")):
         return "postgresql://" + place.partition("://")[2]
     wrong = not isinstance(place, str | Path) or not str(place).isprintable()
@@ -24,7 +24,24 @@ def normalise_location(place: Any) -> str:
 
 
 def redacted(place: Any) -> Any:
-    """Return the place without the passwords it may hold; what is no text as it is."""
+    """Return an address without the passwords that it may hold.
+
+    Parameters
+    ----------
+    place : object
+        A path or a URL; anything but text is returned unchanged.
+
+    Returns
+    -------
+    object
+        The address with *** in place of passwords.
+
+    Examples
+    --------
+    >>> from confide.ledger import redacted
+    >>> redacted("postgresql://clerk:secret@office/budgets")
+    'postgresql://clerk:***@office/budgets'
+    """
     if not isinstance(place, str):
         return place
     shown = place
@@ -34,7 +51,7 @@ def redacted(place: Any) -> Any:
 
 
 def without_secrets(message: str, place: str) -> str:
-    """Return what a driver said, unless it quotes a part of a password.
+    """Return a driver's message, unless it quotes a part of a password.
 
     A password with an @ or a slash in it makes a driver take a piece of it for a port.
     """

@@ -12,11 +12,10 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from confide.accounting.composition import as_pure, as_zcdp
+from confide.accounting.event_records import event_fields, event_from
 from confide.accounting.events import (
     EVENTS,
     Event,
-    event_fields,
-    event_from,
     has_batches,
     whole_shift,
 )
@@ -42,14 +41,31 @@ SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 DELTA_PART = Fraction(1, 10)
 """The part of an (epsilon, delta) limit's delta that one zCDP charge uses up."""
 MOST_BITS = 8192
-"""Denominators beyond this come from no budget that a person wrote."""
+"""No budget that a person wrote has a longer denominator."""
 
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """Privacy spent or left, in one kind; unlike a budget it may be zero.
+    """Privacy that is spent or left, in one kind; unlike a budget it may be zero.
 
-    ``kind`` is the class of budget that it is an amount of.
+    Amounts of the same kind can be added and subtracted.
+
+    Parameters
+    ----------
+    kind : type
+        The class of budget that it is an amount of: Pure, Approx or Zcdp.
+    parts : tuple of Fraction
+        The parameters of that kind, exactly.
+
+    Examples
+    --------
+    >>> from confide import Pure
+    >>> from confide.ledger import Amount
+    >>> left = Amount.of(Pure(1)) - Amount.of(Pure("0.7"))
+    >>> print(left)
+    ε = 0.3
+    >>> left.within(Amount.of(Pure(1)))
+    True
     """
 
     kind: Kind
@@ -57,13 +73,35 @@ class Amount:
 
     @classmethod
     def of(cls, budget: Budget) -> "Amount":
-        """Return the amount that a budget is."""
+        """Return the amount of a budget.
+
+        Parameters
+        ----------
+        budget : Pure, Approx or Zcdp
+            The budget.
+
+        Returns
+        -------
+        Amount
+            An amount of its kind.
+        """
         parts = tuple(getattr(budget, name) for name in budget.fields)
         return cls(type(budget), parts)
 
     @classmethod
     def nothing(cls, kind: Kind) -> "Amount":
-        """Return zero of a kind."""
+        """Return zero in a kind of budget.
+
+        Parameters
+        ----------
+        kind : type
+            Pure, Approx or Zcdp.
+
+        Returns
+        -------
+        Amount
+            An amount with all parts 0.
+        """
         return cls(kind, (Fraction(0),) * len(kind.fields))
 
     @property
@@ -88,28 +126,78 @@ class Amount:
         return Amount(self.kind, tuple(a - b for a, b in self._pairs(other)))
 
     def scaled(self, factor: Fraction | int) -> "Amount":
-        """Return so many times this amount."""
+        """Return a multiple of this amount.
+
+        Parameters
+        ----------
+        factor : Fraction or int
+            The factor.
+
+        Returns
+        -------
+        Amount
+            Every part times the factor.
+        """
         return Amount(self.kind, tuple(factor * part for part in self.parts))
 
     def within(self, other: "Amount") -> bool:
-        """Say whether no part is larger than the other's."""
+        """Say whether no part is larger than the other's.
+
+        Parameters
+        ----------
+        other : Amount
+            An amount of the same kind.
+
+        Returns
+        -------
+        bool
+            True if this amount fits into the other.
+        """
         return all(a <= b for a, b in self._pairs(other))
 
     def excess(self, other: "Amount") -> "Amount":
-        """Return by how much each part is larger than the other's."""
+        """Return by how much each part is larger than the other's.
+
+        Parameters
+        ----------
+        other : Amount
+            An amount of the same kind.
+
+        Returns
+        -------
+        Amount
+            The differences; 0 where a part is not larger.
+        """
         return Amount(
             self.kind, tuple(max(a - b, Fraction(0)) for a, b in self._pairs(other))
         )
 
     def as_budget(self) -> Budget | None:
-        """Return the budget of this size, or None where too little for one is left."""
+        """Return the budget of this size, or None if it is too small for one.
+
+        Returns
+        -------
+        Pure, Approx, Zcdp or None
+            The budget.
+        """
         try:
             return self.kind(*self.parts)
         except InvalidParameter:
             return None
 
     def text(self, fields: Sequence[str]) -> str:
-        """Return these parts, as in ε = 1, δ = 1e-06."""
+        """Return some parts as text, as in ε = 1, δ = 1e-06.
+
+        Parameters
+        ----------
+        fields : sequence of str
+            Names of parts, such as "epsilon".
+
+        Returns
+        -------
+        str
+            The text.
+        """
         text = ", ".join(f"{SYMBOLS[x]} = {float(self.part(x)):.6g}" for x in fields)
         return f"{text} (zCDP)" if self.kind is Zcdp else text
 
@@ -120,7 +208,18 @@ class Amount:
         return f"Amount({self})"
 
     def part(self, name: str) -> Fraction:
-        """Return one part by its name."""
+        """Return one part by its name.
+
+        Parameters
+        ----------
+        name : str
+            "epsilon", "delta" or "rho".
+
+        Returns
+        -------
+        Fraction
+            The part.
+        """
         if name in self.kind.fields:
             return self.parts[self.kind.fields.index(name)]
         raise AttributeError(f"an amount of {self.kind.__name__} has no {name}")
@@ -135,7 +234,7 @@ class Amount:
 
 
 def charge_amount(budget: Budget, events: Sequence[Event], limit: Budget) -> Amount:
-    """Return what a charge counts against a limit, or say why no theorem tells.
+    """Return what a charge counts against a limit, or explain why no theorem says.
 
     Parameters
     ----------
@@ -198,7 +297,7 @@ def read_amount(text: str) -> Amount:
     kind = KINDS[record.pop("kind")]
     parts = tuple(fraction_of(record[name]) for name in kind.fields)
     if any(part < 0 for part in parts):
-        raise ValueError("less than nothing")
+        raise ValueError("a negative amount")
     return Amount(kind, parts)
 
 
@@ -223,7 +322,7 @@ def fraction_text(value: Fraction) -> str:
     if value.denominator.bit_length() > MOST_BITS:
         raise InvalidParameter(
             "budget",
-            "a number whose exact sum with the earlier ones can be written down",
+            "a number whose exact sum with earlier charges can be written down",
             "a fraction of thousands of digits",
             "Write budgets as decimals such as 0.1.",
         )

@@ -37,15 +37,62 @@ COLUMNS = (*FORMAT_2, "content_hash", "digest")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of the book.
+    """One entry of a ledger.
 
-    ``spent`` is the running total after a charge, and after a limit that counts earlier
-    charges anew; ``charge`` is the number of the charge that a release belongs to;
-    ``neighbours`` is the relation that a charge was proved for, None if nobody recorded
-    it, or the one that a limit is for, None if the first charge decides; ``earlier`` is
-    what a limit says of the charges before it that record none; ``content_hash`` is the
-    SHA-256 of what the ledger keeps of a release; ``digest`` covers this entry and all
-    before it.
+    Parameters
+    ----------
+    number : int
+        Its place in the ledger, from 1.
+    kind : {'limit', 'charge', 'release'}
+        What it records.
+    dataset : str
+        The dataset that it is about.
+    at : str
+        Date and time in UTC, in ISO format.
+    who : str
+        The user.
+    what : str, default ''
+        What a charge was for.
+    status : Status or None, default None
+        How well the guarantee of a charge is established.
+    private : bool or None, default None
+        False for a charge whose noise was seeded.
+    budget : Pure, Approx, Zcdp or None, default None
+        A limit, or what a charge asked for.
+    events : tuple of Event, default ()
+        What the release of a charge consists of.
+    counted : Amount or None, default None
+        What a charge counts against the limit.
+    spent : Amount or None, default None
+        The running total after a charge, and after a limit that recounts earlier charges.
+    charge : int or None, default None
+        The number of the charge that a release belongs to.
+    release_hash : str or None, default None
+        The SHA-256 of a release.
+    neighbours : Neighbours or None, default None
+        The relation that a charge was proved for (None: not recorded), or that a limit is
+        for (None: the first charge decides).
+    earlier : Neighbours or None, default None
+        The relation that a limit assumes for earlier charges that record none.
+    content_hash : str or None, default None
+        The SHA-256 of what the ledger keeps of a release.
+    digest : str, default ''
+        Covers this entry and all before it.
+
+    Examples
+    --------
+    Every action leaves an entry, oldest first:
+
+    >>> import tempfile
+    >>> from confide import Ledger, Pure
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger.open(f"{folder}/budget.db")
+    ...     ledger.set_limit("visits", Pure(1), who="head of unit")
+    ...     receipt = ledger.charge("visits", Pure(0.5), who="analyst", what="first fit")
+    ...     entries = ledger.entries("visits")
+    ...     ledger.close()
+    >>> [(entry.number, entry.kind, entry.who) for entry in entries]
+    [(1, 'limit', 'head of unit'), (2, 'charge', 'analyst')]
     """
 
     number: int
@@ -155,7 +202,7 @@ def _parsed(row: Row) -> Entry:
     number, kind, dataset, at, who, what, status, private, *rest, digest = row
     budget, events, counted, spent, charge, release_hash, neighbours, earlier, body = rest
     if not all(isinstance(text, str) for text in (kind, dataset, at, who, what, digest)):
-        raise TypeError("a text is none")
+        raise TypeError("a text is missing")
     if kind not in get_args(EntryKind):
         raise ValueError(kind)
     return Entry(
@@ -181,7 +228,7 @@ def _parsed(row: Row) -> Entry:
 
 
 def read_relation(text: Any) -> Neighbours | None:
-    """Read the name of a relation; none is none."""
+    """Parse a neighbour relation; None stays None."""
     return None if text is None else Neighbours(text)
 
 
@@ -243,8 +290,8 @@ class Balance:
 def balance_of(run: Run, dataset: str) -> Balance:
     """Return how a dataset stands, by a few look-ups in the index.
 
-    The total is the latest that was written, by a charge or by a limit that counted anew;
-    limits that came after it and counted nothing leave it as it is. Every entry that is
+    The total is the latest that was written, by a charge or by a limit that counted again;
+    limits that came after it and counted nothing do not change it. Every entry that is
     looked at must have the digest that follows from the one before it, and so must the
     last of the book: an edited one is not believed, at a cost that does not grow.
     """
@@ -313,7 +360,7 @@ def recompute_total(
 ) -> Amount | None:
     """Return what all charges of a dataset count under a relation; None if one has no say.
 
-    ``earlier`` is the relation of the charges that record none, as far as it is known.
+    ``earlier`` is the relation of the charges that record none, if it is known.
     """
     total = Amount.nothing(type(limit))
     for entry, proved_for in _charges(history, earlier):

@@ -1,8 +1,8 @@
-"""The chain of digests: a book is read from its beginning, or held against an anchor.
+"""The chain of digests: a ledger is read from its beginning, or compared with an anchor.
 
-An anchor is the number and the digest of an entry. The digest covers all entries up to it,
-so whoever kept one elsewhere notices a book that was cut off, restored from an older copy
-or written anew.
+An anchor is the number and the digest of an entry. The digest covers all entries up to
+it, so anyone who kept one elsewhere notices a ledger that was cut off, restored from an
+older copy or rewritten.
 """
 
 import re
@@ -52,12 +52,12 @@ def check_anchor(number: int, digest: str, entries: Sequence[Entry]) -> None:
         raise TamperedLedger(
             f"entry {number} of this ledger is not the one of the anchor: it is another "
             "book, or one that was restored from an older copy and went on from there, or "
-            "somebody wrote it anew."
+            "somebody rewrote it."
         )
 
 
 RELATIVE_TOLERANCE = Fraction(1, 10**6)
-"""How far another machine's doubles may lead when charges are counted anew."""
+"""How far another machine's doubles may lead when charges are counted again."""
 
 
 class ChainVerifier:

@@ -19,32 +19,25 @@ from confide.errors import (
     InvalidParameter,
     MixedBudgets,
     MixedNeighbours,
-    TamperedLedger,
     UnrecordedRelease,
 )
-from confide.ledger.accounts import Account, Charge
+from confide.ledger.accounts import Charge
 from confide.ledger.address import normalise_location, redacted
 from confide.ledger.amounts import Amount, amount_text, cost
 from confide.ledger.balance import (
     Balance,
     Entry,
-    all_rows,
     append,
     balance_of,
-    head,
     known_datasets,
-    numbered_entry,
     read_entry,
     recompute_total,
     rows_of,
 )
-from confide.ledger.chain import ChainVerifier, anchor_text, check_anchor, read_anchor
+from confide.ledger.chain import anchor_text
 from confide.ledger.contents import (
     content_hash,
     keep_content,
-    kept_charges,
-    kept_content,
-    release_entry,
 )
 from confide.ledger.requests import (
     checked_events,
@@ -59,58 +52,133 @@ from confide.ledger.requests import (
     relation_unavailable,
 )
 from confide.ledger.storage import Run, store_at
+from confide.ledger.view import LedgerView
 from confide.privacy import Budget, Neighbours, Status, check_budget
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
-    """A handle on a budget book at a place: a SQLite file or a PostgreSQL database.
+class Ledger(LedgerView):
+    """A ledger of privacy budgets at an address: a SQLite file or a PostgreSQL database.
 
-    Copying, cloning or pickling the handle never copies the book: whoever holds one
-    spends from the same limits. Make it with `Ledger.open`. A fit books under the name
-    of its schema, or without a schema under the handle's ``dataset``.
+    Make it with `Ledger.open`. Copying, cloning or pickling this handle never copies the
+    ledger: all copies spend from the same limits. A fit is charged to the name in its
+    schema, or without a schema to the ``dataset`` of the handle.
+
+    Parameters
+    ----------
+    place : str
+        The full address of the ledger.
+    dataset : str, default ''
+        The name to which fits without a schema are charged.
+    note : str, default ''
+        What charges are for, such as the file that a model will be written to.
+    receipts : list of Charge or None, default None
+        A list to which every charge of this handle is added.
+
+    Examples
+    --------
+    A charge that would exceed the limit is refused, and nothing is spent:
+
+    >>> import tempfile
+    >>> from confide import ConfideError, Ledger, Pure
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger.open(f"{folder}/budget.db")
+    ...     ledger.set_limit("visits", Pure(1))
+    ...     first = ledger.charge("visits", Pure(0.8))
+    ...     try:
+    ...         ledger.charge("visits", Pure(0.3))
+    ...     except ConfideError:
+    ...         print(ledger.account("visits").left)
+    ...     ledger.close()
+    ε = 0.2
     """
 
-    place: str
     dataset: str = ""
     note: str = ""
     receipts: list[Charge] | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def open(cls, place: str | Path) -> "Ledger":
-        """Open the book at a path or a ``postgresql://`` URL; make it if there is none."""
+        """Open the ledger at an address; it is created if it does not exist.
+
+        Parameters
+        ----------
+        place : str or Path
+            A path, or a ``postgresql://`` URL.
+
+        Returns
+        -------
+        Ledger
+            A handle on the ledger.
+        """
         ledger = cls(normalise_location(place))
         store_at(ledger.place).create()
         return ledger
 
     def for_dataset(self, name: str) -> "Ledger":
-        """Return a handle on the same book under whose name a fit without schema pays."""
+        """Return a handle that charges fits without a schema to a dataset.
+
+        Parameters
+        ----------
+        name : str
+            The name of the dataset.
+
+        Returns
+        -------
+        Ledger
+            A handle on the same ledger.
+        """
         return replace(self, dataset=checked_name(name))
 
     def with_note(self, note: str) -> "Ledger":
-        """Return a handle on the same book whose charges say what they are for.
+        """Return a handle whose charges say what they are for.
 
-        Such as the file that a model is going to be written to.
+        Parameters
+        ----------
+        note : str
+            One line, such as the file that a model will be written to.
+
+        Returns
+        -------
+        Ledger
+            A handle on the same ledger.
         """
         return replace(self, note=one_line(note, "note"))
 
     def with_receipts(self, receipts: list[Charge]) -> "Ledger":
-        """Return a handle on the same book that adds every charge to a list.
+        """Return a handle that adds every charge to a list.
 
-        Whoever is interrupted can tell from it what was paid: a charge is on the list as
-        soon as it is on disk.
+        After an interruption the list shows what was paid: a charge is on the list as soon
+        as it is on disk.
+
+        Parameters
+        ----------
+        receipts : list of Charge
+            The list, which is changed in place.
+
+        Returns
+        -------
+        Ledger
+            A handle on the same ledger.
         """
         return replace(self, receipts=receipts)
 
     def noting(self, note: str) -> "Ledger":
-        """Return what `with_note` does, under its name until 0.2."""
+        """Return what `with_note` does; deprecated since 0.2.
+
+        Parameters
+        ----------
+        note : str
+            One line.
+
+        Returns
+        -------
+        Ledger
+            A handle on the same ledger.
+        """
         message = "Ledger.noting is called Ledger.with_note now."
         warnings.warn(message, DeprecationWarning, stacklevel=2)
         return self.with_note(note)
-
-    def close(self) -> None:
-        """Close this process's connection; the handle opens a new one when used again."""
-        store_at(self.place).disconnect()
 
     def set_limit(
         self,
@@ -121,10 +189,10 @@ class Ledger:
         earlier: Neighbours | str | None = None,
         who: str | None = None,
     ) -> None:
-        """Fix what may be spent on a dataset; a later limit replaces an earlier one.
+        """Set what may be spent on a dataset; a later limit replaces an earlier one.
 
         The limit is what is guaranteed: change it only for reasons that do not come from
-        the releases. Its kind stays once something was charged.
+        the releases. Its kind cannot change once something was charged.
 
         Parameters
         ----------
@@ -132,25 +200,33 @@ class Ledger:
             The dataset's name.
         limit : Pure, Approx or Zcdp
             What all releases together may cost.
-        neighbours : "add-remove", "replace-one" or None
+        neighbours : {'add-remove', 'replace-one'} or None, default None
             The relation that the limit is for. None keeps the one in force; a new limit
-            takes over that of the first charge. Charges are counted anew under another:
-            for replace-one, which takes the number of rows as public, one for add-remove
-            is a removal and an addition; for add-remove all charges must be for it.
-        earlier : "add-remove", "replace-one" or None
-            Your word on the charges so far that do not record their relation. Without it
-            they count as the dearer of the two.
-        who : str
-            For the record: by default the user's login name.
+            takes over that of the first charge. Under another one, earlier charges are
+            counted again: for replace-one, which takes the number of rows as public, a
+            charge for add-remove is a removal and an addition; for add-remove all charges
+            must be for it.
+        earlier : {'add-remove', 'replace-one'} or None, default None
+            The relation to assume for earlier charges that did not record theirs. Without
+            it they count as the more expensive of the two.
+        who : str or None, default None
+            The user to record; by default the login name.
+
+        Raises
+        ------
+        InvalidParameter
+            If more than the new limit is already spent.
+        MixedBudgets
+            If charges of another kind than the limit's are already recorded.
         """
         name, limit = checked_name(dataset), check_budget(limit)
-        wished, known = relation(neighbours), relation(earlier)
+        wanted, known = relation(neighbours), relation(earlier)
         entry = Entry(
             0, "limit", name, _now(), current_user(who), budget=limit, earlier=known
         )
         with store_at(self.place).writing() as run:
             before = balance_of(run, name)
-            spent, kept = before.spent, before.neighbours if wished is None else wished
+            spent, kept = before.spent, before.neighbours if wanted is None else wanted
             if spent is not None and spent.kind is not type(limit):
                 raise MixedBudgets(
                     f"the limit of {name!r} must stay of kind {spent.kind.__name__}, "
@@ -178,7 +254,7 @@ class Ledger:
         status: Status = Status.PROVED,
         private: bool = True,
     ) -> Charge:
-        """Spend, or refuse and leave nothing; on disk before this returns.
+        """Spend, or refuse and spend nothing; the charge is on disk before this returns.
 
         Parameters
         ----------
@@ -187,17 +263,24 @@ class Ledger:
         budget : Pure, Approx or Zcdp
             What the release will cost. In another kind than the limit it is converted
             where a theorem allows, with the help of ``events``.
-        events : sequence of Event
+        events : sequence of Event, default ()
             What the release will consist of.
-        neighbours : "add-remove", "replace-one" or None
-            The relation for which budget and events are proved. None is booked as not
-            recorded, and counts like add-remove where the limit is for replace-one.
-        who, what : str
-            For the record: by default the user's login name, and nothing.
-        status : Status
-            How far the guarantee can be trusted. REFUTED is always refused.
-        private : bool
-            False when the noise is seeded. The charge counts all the same.
+        neighbours : {'add-remove', 'replace-one'} or None, default None
+            The relation for which budget and events are proved. None is recorded as
+            unknown, and counts like add-remove if the limit is for replace-one.
+        who : str or None, default None
+            The user to record; by default the login name.
+        what : str, default ''
+            What the charge is for.
+        status : Status, default Status.PROVED
+            How well the guarantee is established. REFUTED is always refused.
+        private : bool, default True
+            False if the noise is seeded. The charge counts all the same.
+
+        Returns
+        -------
+        Charge
+            The receipt.
 
         Raises
         ------
@@ -206,7 +289,7 @@ class Ledger:
         MixedBudgets
             If the budget cannot be converted to the limit's kind.
         MixedNeighbours
-            If the charge says nothing under the limit's relation.
+            If the charge's relation does not imply that of the limit.
         PrivacyLeak
             If the status is REFUTED.
         """
@@ -271,6 +354,22 @@ class Ledger:
         """Return what a charge would leave; it is refused here as it would be there.
 
         Nothing is spent or written. Events may make the charge itself cheaper.
+
+        Parameters
+        ----------
+        dataset : str
+            The dataset's name; it must have a limit.
+        budget : Pure, Approx or Zcdp
+            What the release would cost.
+        events : sequence of Event, default ()
+            What it would consist of.
+        neighbours : {'add-remove', 'replace-one'} or None, default None
+            The relation for which budget and events are proved.
+
+        Returns
+        -------
+        Amount
+            What would be left of the limit.
         """
         proved_for = relation(neighbours)
         entry = Entry(
@@ -287,7 +386,7 @@ class Ledger:
             return self._price(run, balance_of(run, entry.dataset), entry)[2]
 
     def record(self, charge: Charge, release_hash: str, content: str = "") -> None:
-        """Append that the release paid for by a charge was made; once per charge.
+        """Record that the release paid for by a charge was made; once per charge.
 
         Parameters
         ----------
@@ -295,9 +394,14 @@ class Ledger:
             What `charge` returned.
         release_hash : str
             The SHA-256 of the release.
-        content : str
-            What was released, such as the text of a model file. The book keeps it, and
+        content : str, default ''
+            What was released, such as the text of a model file. The ledger keeps it, and
             `content` returns it should the file be lost.
+
+        Raises
+        ------
+        InvalidParameter
+            If the charge is not in this ledger, or its release is already recorded.
         """
         if not isinstance(charge, Charge):
             raise InvalidParameter("charge", "what ledger.charge returned", charge)
@@ -331,132 +435,29 @@ class Ledger:
                 keep_content(run, charge.number, content)
 
     def enter(self, charge: Charge, release_hash: str, content: str) -> None:
-        """Append that a release was made, with its content, or warn where that fails.
+        """Record a release with its content; if that fails, warn with `UnrecordedRelease`.
 
-        The charge stands all the same, and whoever has the release is told: nothing that
-        was paid for is lost by an exception.
+        The charge remains in either case: nothing that was paid for is lost by an
+        exception.
+
+        Parameters
+        ----------
+        charge : Charge
+            What `charge` returned.
+        release_hash : str
+            The SHA-256 of the release.
+        content : str
+            What was released.
         """
         try:
             self.record(charge, release_hash, content)
         except (ConfideError, MemoryError, OSError) as error:
             message = (
-                f"charge {charge.number} stands and its release was made, but the ledger "
-                f"could not enter it: {error} Save the release: it cannot be recovered "
+                f"charge {charge.number} was paid and its release was made, but the ledger "
+                f"could not record it: {error} Save the release: it cannot be recovered "
                 "from the ledger."
             )
             warnings.warn(UnrecordedRelease(message), stacklevel=3)
-
-    def content(self, charge: int) -> str:
-        """Return what was released for a charge, by its number, as it was booked."""
-        with store_at(self.place).reading() as run:
-            return kept_content(run, _number(charge))
-
-    def kept(self) -> tuple[int, ...]:
-        """Return the numbers of the charges whose releases `content` returns."""
-        with store_at(self.place).reading() as run:
-            return kept_charges(run)
-
-    def entry(self, number: int) -> Entry:
-        """Return one entry by its number."""
-        with store_at(self.place).reading() as run:
-            return numbered_entry(run, _number(number))
-
-    def release(self, charge: int) -> Entry:
-        """Return the entry of the release that a charge, by its number, paid for."""
-        with store_at(self.place).reading() as run:
-            return release_entry(run, _number(charge))
-
-    def account(self, dataset: str) -> Account:
-        """Return limit, spent and left of a dataset."""
-        name = checked_name(dataset)
-        with store_at(self.place).reading() as run:
-            found = balance_of(run, name)
-            known = known_datasets(run)
-            charges = run(
-                "SELECT count(*) FROM confide_entries "
-                "WHERE dataset = ? AND kind = 'charge'",
-                (name,),
-            )[0][0]
-        limit = found.limit
-        if limit is None:
-            raise InvalidParameter(
-                "dataset", "one with a limit", name, no_limit(self.place, name, known)
-            )
-        spent = found.spent or Amount.nothing(type(limit))
-        left = Amount.of(limit) - spent
-        return Account(name, limit, spent, left, charges, found.neighbours)
-
-    def datasets(self) -> tuple[str, ...]:
-        """Return the names of all datasets, sorted."""
-        with store_at(self.place).reading() as run:
-            return known_datasets(run)
-
-    def entries(self, dataset: str | None = None) -> tuple[Entry, ...]:
-        """Return the entries, oldest first, of one dataset or of all."""
-        with store_at(self.place).reading() as run:
-            rows = all_rows(run)
-        found = (read_entry(row) for row in rows)
-        return tuple(e for e in found if dataset is None or e.dataset == dataset)
-
-    def digest(self) -> str:
-        """Return the digest of the last entry, which covers all entries.
-
-        Written down elsewhere it makes even a lost tail visible: it must be found again
-        among the digests of `entries`.
-        """
-        with store_at(self.place).reading() as run:
-            return head(run)[1]
-
-    def anchor(self) -> str:
-        """Return number and digest of the last entry: write it down somewhere else.
-
-        `since` tells later whether the book is still the one that it was then.
-        """
-        with store_at(self.place).reading() as run:
-            return anchor_text(*head(run))
-
-    def since(self, anchor: str) -> tuple[Entry, ...]:
-        """Return the entries that came after an anchor, having verified all of the book.
-
-        Raises `TamperedLedger` if the book does not hold what it held then: it is another
-        one, or it was restored from an older copy, and what was spent since is missing.
-        """
-        number, digest = read_anchor(anchor)
-        self.verify()
-        with store_at(self.place).reading() as run:
-            entries = [read_entry(row) for row in all_rows(run)]
-        check_anchor(number, digest, entries)
-        return tuple(entries[number:])
-
-    def backup(self, path: str | Path) -> str:
-        """Copy a book in a file as it is at this moment, and return the copy's anchor.
-
-        The file alone may lack what is still in SQLite's log; this copy lacks nothing. A
-        copy must never be charged: what is spent from it, the book does not know.
-        """
-        store_at(self.place).copy_to(Path(path))
-        twin = Ledger(normalise_location(path))
-        twin.verify()
-        anchor = twin.anchor()
-        twin.close()
-        return anchor
-
-    def verify(self) -> int:
-        """Recompute every digest and running total; return the number of entries.
-
-        Raises `TamperedLedger` naming the first entry that does not fit. A chain alone
-        cannot show that its last entries were cut off, nor that somebody rewrote all of
-        it: for that, write down `digest` from time to time.
-        """
-        audit = ChainVerifier()
-        with store_at(self.place).reading() as run:
-            rows = all_rows(run)
-            for row in rows:
-                audit.take(row)
-            for name, found in audit.standings.items():
-                if balance_of(run, name) != found:
-                    raise TamperedLedger(f"the index of {name!r} hides entries.")
-        return len(rows)
 
     def __copy__(self) -> "Ledger":
         return self
@@ -470,12 +471,6 @@ class Ledger:
     def __repr__(self) -> str:
         named = f", {self.dataset!r}" if self.dataset else ""
         return f"Ledger({redacted(self.place)!r}{named})"
-
-
-def _number(charge: Any) -> int:
-    if isinstance(charge, bool) or not isinstance(charge, int) or not 0 < charge < 2**31:
-        raise InvalidParameter("charge", "the number of a charge", charge)
-    return charge
 
 
 def _now() -> str:

@@ -304,7 +304,7 @@ class SqliteStore(Store):
         try:
             names = Path(self.place).stat().st_nlink
         except OSError:
-            return  # that it is gone is said by whoever looks for it next
+            return  # the next reader reports that it is gone
         if names > 1:
             raise InvalidParameter(
                 "place",

@@ -1,6 +1,7 @@
 """Entropy and noise: the only room that draws random numbers."""
 
 from confide.noise.entropy import Entropy, Generator, RandomState, generator
+from confide.noise.noise import Noise, RoundNoise
 from confide.noise.place_coins import PlaceCoins
 from confide.noise.random_choice import (
     SignedWeights,
@@ -15,11 +16,7 @@ from confide.noise.samplers import (
     Gaussian,
     Gumbel,
     Laplace,
-    Noise,
-    RoundNoise,
     SphericalLaplace,
-    truncated_gaussian,
-    truncated_spherical_laplace,
 )
 from confide.noise.subsets import (
     assign_groups,
@@ -27,6 +24,7 @@ from confide.noise.subsets import (
     poisson_subsets,
     shuffle,
 )
+from confide.noise.truncated import truncated_gaussian, truncated_spherical_laplace
 
 __all__ = [
     "NOISES",

@@ -1,4 +1,4 @@
-"""Where randomness comes from: the operating system, or a seed that leaves a stamp.
+"""Sources of randomness: the operating system, or a seed that leaves a mark.
 
 This is the only file that touches a random number generator. Every draw is made from
 64-bit words; in release mode each word comes straight from the operating system, so
@@ -23,6 +23,24 @@ def generator(seed: int) -> Generator:
     """Return NumPy's generator: for simulated data and studies, never for a release.
 
     What is drawn from it can be drawn again by anybody who knows or guesses the seed.
+
+    Parameters
+    ----------
+    seed : int
+        The seed.
+
+    Returns
+    -------
+    numpy.random.Generator
+        The generator.
+
+    Examples
+    --------
+    Simulated data are the same in every run:
+
+    >>> from confide.noise import generator
+    >>> float(generator(0).normal()) == float(generator(0).normal())
+    True
     """
     return np.random.default_rng(seed)
 
@@ -33,26 +51,67 @@ def _system_words(count: int) -> AnyArray:
 
 @dataclass(frozen=True, slots=True)
 class Entropy:
-    """A source of 64-bit words; ``secret`` is False when a seed can replay it."""
+    """A source of 64-bit random words. Make one with `system`, `seeded` or `of`.
+
+    A source can be neither copied nor pickled: two users of the same words could subtract
+    their noise from each other.
+
+    Parameters
+    ----------
+    words : callable
+        Returns as many random words as it is asked for, as an array of uint64.
+    secret : bool
+        False if a seed can replay the words; a release made from them is not private.
+
+    Examples
+    --------
+    Words of the operating system are secret, words from a seed are not:
+
+    >>> from confide.noise import Entropy
+    >>> Entropy.system().secret, Entropy.seeded(1).secret
+    (True, False)
+    """
 
     words: Callable[[int], AnyArray]
     secret: bool
 
     @classmethod
     def system(cls) -> "Entropy":
-        """Words from the operating system; one that has none is refused at once."""
+        """Take words from the operating system; if it has none, this fails at once.
+
+        Returns
+        -------
+        Entropy
+            A secret source.
+
+        Raises
+        ------
+        NoRandomness
+            If the operating system has no random bits.
+        """
         try:
             os.urandom(1)
         except (NotImplementedError, OSError) as error:
             raise NoRandomness(
-                "the operating system gives no random bits, without which nothing can be "
-                f"released ({error}). Nothing was drawn and nothing was spent."
+                "the operating system provides no random bits, and nothing can be "
+                f"released without them ({error}). Nothing was drawn and nothing was spent."
             ) from error
         return cls(_system_words, secret=True)
 
     @classmethod
     def seeded(cls, seed: Any) -> "Entropy":
-        """Words that can be replayed: for tests and studies, never for a release."""
+        """Take words that can be replayed: for tests and studies, never for a release.
+
+        Parameters
+        ----------
+        seed : int, sequence of int or numpy.random.Generator
+            What NumPy accepts as a seed.
+
+        Returns
+        -------
+        Entropy
+            A source that is not secret.
+        """
         generator = np.random.default_rng(seed)
 
         def words(count: int) -> AnyArray:
@@ -62,7 +121,23 @@ class Entropy:
 
     @classmethod
     def of(cls, random_state: Any) -> "Entropy":
-        """Read scikit-learn's ``random_state``: None means the operating system."""
+        """Read scikit-learn's ``random_state``; None means the operating system.
+
+        Parameters
+        ----------
+        random_state : int, sequence of int, generator, Entropy or None
+            A seed, or None for a private release.
+
+        Returns
+        -------
+        Entropy
+            The source.
+
+        Raises
+        ------
+        InvalidParameter
+            If it is none of these.
+        """
         if random_state is None:
             return cls.system()
         if isinstance(random_state, Entropy):
@@ -80,20 +155,66 @@ class Entropy:
             ) from None
 
     def uniform(self, count: int) -> Array:
-        """Draw from the open interval (0, 1), fine-grained near 0."""
+        """Draw numbers from the open interval (0, 1), with a fine resolution near 0.
+
+        Parameters
+        ----------
+        count : int
+            How many.
+
+        Returns
+        -------
+        array
+            The numbers, as doubles.
+        """
         drawn = (self.words(count).astype(np.float64) + 0.5) * 2.0**-64
         return np.minimum(drawn, 1 - 2.0**-53)
 
     def signs(self, count: int) -> Array:
-        """Draw +1 or −1."""
+        """Draw +1 or −1, both equally likely.
+
+        Parameters
+        ----------
+        count : int
+            How many.
+
+        Returns
+        -------
+        array
+            The signs.
+        """
         return np.where(self.words(count) & np.uint64(1), 1.0, -1.0)
 
     def normal(self, count: int) -> Array:
-        """Draw standard normals by inversion of a half-normal and a fair sign."""
+        """Draw standard normal numbers, by inversion of a half-normal and a fair sign.
+
+        Parameters
+        ----------
+        count : int
+            How many.
+
+        Returns
+        -------
+        array
+            The numbers, as doubles.
+        """
         return self.signs(count) * ndtri(self.uniform(count) / 2)
 
     def below(self, limit: int, count: int) -> AnyArray:
-        """Draw whole numbers from 0 to limit − 1, each exactly as likely as the others."""
+        """Draw whole numbers from 0 to limit − 1, each exactly as likely as the others.
+
+        Parameters
+        ----------
+        limit : int
+            The number of possible results.
+        count : int
+            How many to draw.
+
+        Returns
+        -------
+        array
+            The numbers, as int64.
+        """
         fair = 2**64 - 2**64 % limit
         words = self.words(count)
         while fair < 2**64 and (unfair := words >= np.uint64(fair)).any():
@@ -101,7 +222,18 @@ class Entropy:
         return (words % np.uint64(limit)).astype(np.int64)
 
     def gamma(self, shape: int) -> float:
-        """Draw one Gamma(shape, 1) with a whole-numbered shape: a sum of exponentials."""
+        """Draw one number from Gamma(shape, 1), with an integer shape.
+
+        Parameters
+        ----------
+        shape : int
+            The shape, 1 or more.
+
+        Returns
+        -------
+        float
+            The number.
+        """
         return float(-np.log(self.uniform(shape)).sum())
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from confide.errors import InvalidParameter
 from confide.noise.real_vector import RealVector
 
 FARTHEST = 2.0**53
-"""Beyond ± this many steps of the lattice, the last point stands for all."""
+"""Beyond ± this many steps of the lattice all numbers become the last point."""
 FINEST = 2.0**-40
 USUAL = 30
 NOT_FINITE = "a centre of noise must be finite: this is a defect of confide"
@@ -28,7 +28,7 @@ def grid_of(scale: float, bits: int = USUAL) -> float:
 
 
 def grid_for(scale: float, reach: float) -> float:
-    """Return a step for noise of a scale that lets the lattice reach so far from 0.
+    """Return a step for noise of a scale that lets the lattice reach this far from 0.
 
     Where no step within the scale does, it is the largest that is.
     """
@@ -37,7 +37,7 @@ def grid_for(scale: float, reach: float) -> float:
 
 
 def check_grid(grid: float, scale: float) -> None:
-    """Refuse steps that are no power of two, coarser than the noise or far too fine."""
+    """Reject steps that are not powers of two, coarser than the noise or far too fine."""
     if not (0 < grid < math.inf and math.frexp(grid)[0] == 0.5):
         raise InvalidParameter("grid", "a positive power of two", grid)
     if not FINEST * scale <= grid <= scale:

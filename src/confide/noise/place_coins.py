@@ -1,4 +1,4 @@
-"""Coins by place, the same whenever they are asked for: docs/proofs/evaluation.md#coins.
+"""Coins by place, the same in every pass over a table: docs/proofs/evaluation.md#coins.
 
 A secret key of 256 bits is drawn once. The coin at a place compares 64 bits of
 SHAKE-256, of the key and the place, with the chance of heads.
@@ -16,25 +16,78 @@ from confide.noise.entropy import Entropy
 
 KEY_WORDS = 4
 BLOCK = 4096
-"""So many places have one stream of bits."""
+"""The number of places that share one stream of bits."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PlaceCoins:
-    """Coins that show heads with a chance of ``limit``·2⁻⁶⁴; it can travel."""
+    """Coins that show heads with a chance of ``limit``·2⁻⁶⁴, by place or by name.
+
+    They may be sent to other processes. Make them with `drawn`.
+
+    Parameters
+    ----------
+    key : bytes
+        A secret key of 256 bits.
+    limit : int
+        The chance of heads, times 2⁶⁴.
+
+    Examples
+    --------
+    A row has the same coin in every pass, so that it always falls into the same part:
+
+    >>> from confide.noise import Entropy, PlaceCoins
+    >>> coins = PlaceCoins.drawn(0.25, Entropy.system())
+    >>> first, second = (coins.heads(part=0, start=0, count=1000) for _ in range(2))
+    >>> bool((first == second).all())
+    True
+    """
 
     key: bytes
     limit: int
 
     @classmethod
     def drawn(cls, share: float, entropy: Entropy) -> "PlaceCoins":
-        """Draw a key for coins that show heads with this chance."""
+        """Draw a key for coins that show heads with a given chance.
+
+        Parameters
+        ----------
+        share : float
+            The chance of heads, between 0 and 1.
+        entropy : Entropy
+            The source of randomness.
+
+        Returns
+        -------
+        PlaceCoins
+            The coins.
+
+        Raises
+        ------
+        InvalidParameter
+            If the share is not between 0 and 1.
+        """
         if not 0 < share < 1:
             raise InvalidParameter("share", "between 0 and 1", share)
         return cls(entropy.words(KEY_WORDS).tobytes(), int(share * 2.0**64))
 
     def heads(self, part: int, start: int, count: int) -> AnyArray:
-        """Return the coins of consecutive places in a part of a table."""
+        """Return the coins of consecutive places in a part of a table.
+
+        Parameters
+        ----------
+        part : int
+            The part of the table.
+        start : int
+            The first place.
+        count : int
+            The number of places.
+
+        Returns
+        -------
+        array of bool
+            True for heads.
+        """
         first, last = start // BLOCK, (start + max(count, 1) - 1) // BLOCK
         words = np.concatenate(
             [self._words(b"place", part, block) for block in range(first, last + 1)]
@@ -43,7 +96,18 @@ class PlaceCoins:
         return np.asarray(words[begin : begin + count] < np.uint64(self.limit))
 
     def heads_of(self, names: Sequence[str]) -> AnyArray:
-        """Return the coin of every name; equal names have the same."""
+        """Return the coin of every name; equal names have the same coin.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names, such as those of persons.
+
+        Returns
+        -------
+        array of bool
+            True for heads.
+        """
         known: dict[str, bool] = {}
         for name in names:
             if name not in known:

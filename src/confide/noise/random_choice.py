@@ -29,7 +29,40 @@ FEW_HALVINGS = 64
 
 
 def largest(scores: Array, count: int, noise: RealVector) -> AnyArray:
-    """Return the places, in rising order, of the largest sums of score and noise."""
+    """Return the places, in rising order, of the largest sums of score and noise.
+
+    Sums are compared as real numbers: docs/proofs/exact-noise.md#comparison.
+
+    Parameters
+    ----------
+    scores : array
+        The scores, all finite.
+    count : int
+        How many places are chosen.
+    noise : RealVector
+        One number for each score.
+
+    Returns
+    -------
+    array of int
+        The places.
+
+    Raises
+    ------
+    FloatingPointError
+        If a score is not finite, which is a defect of confide.
+
+    Examples
+    --------
+    Noise that is small beside the gaps between scores leaves the order as it was:
+
+    >>> import numpy as np
+    >>> from confide.noise import Entropy, Laplace, largest
+    >>> scores = np.array([10.0, 500.0, 900.0])
+    >>> noise = Laplace(0.1).sample(3, Entropy.system())
+    >>> largest(scores, 2, noise)
+    array([1, 2])
+    """
     if not np.isfinite(scores).all():
         raise FloatingPointError(NOT_FINITE)
     if count >= len(scores):
@@ -92,7 +125,7 @@ def exponential_coin(exponent: Fraction, entropy: Entropy, halvings: int = 0) ->
 
 
 class ExponentialWeights:
-    """Weights e^power of places, kept up while powers change; that of −∞ is 0.
+    """Weights e^power of places, kept up to date while powers change; that of −∞ is 0.
 
     Next to every weight, over that of the largest power of some moment, stands a power of
     two, 2^−k: not below it and, but for the smallest, about twice as large at most. A place
@@ -151,19 +184,54 @@ class ExponentialWeights:
 
 
 class SignedWeights:
-    """Weights e^power and e^−power of every place, kept up while powers change."""
+    """Weights e^power and e^−power of every place, kept up to date while powers change.
+
+    Parameters
+    ----------
+    powers : array
+        One power for each place; it is changed in place by `update`.
+
+    Examples
+    --------
+    A power of −50 all but rules out every other choice than its own place and the sign −1:
+
+    >>> import numpy as np
+    >>> from confide.noise import Entropy, SignedWeights
+    >>> weights = SignedWeights(np.array([0.0, -50.0, 0.0]))
+    >>> weights.draw(Entropy.system())
+    (1, -1.0)
+    """
 
     def __init__(self, powers: Array) -> None:
         self._powers = powers
         self._sizes = ExponentialWeights(np.abs(powers))
 
     def update(self, places: AnyArray, powers: Array) -> None:
-        """Take over other powers at some places, one or more."""
+        """Set new powers at some places.
+
+        Parameters
+        ----------
+        places : array of int
+            One or more places.
+        powers : array
+            Their new powers.
+        """
         self._powers[places] = powers
         self._sizes.update(places, np.abs(powers))
 
     def draw(self, entropy: Entropy) -> tuple[int, float]:
-        """Return a place and a sign with a chance in proportion to e^(sign·power)."""
+        """Draw a place and a sign with a chance proportional to e^(sign·power).
+
+        Parameters
+        ----------
+        entropy : Entropy
+            The source of randomness.
+
+        Returns
+        -------
+        tuple of int and float
+            The place, and +1 or −1.
+        """
         while True:
             place = self._sizes.draw(entropy)
             sign = float(entropy.signs(1)[0])
@@ -183,12 +251,54 @@ def _below(limit: int, entropy: Entropy) -> int:
 
 
 def choose(powers: Array, entropy: Entropy) -> int:
-    """Return a place with a chance in proportion to exp(power); −∞ is never chosen."""
+    """Choose a place with a chance proportional to exp(power), without rounding.
+
+    Parameters
+    ----------
+    powers : array
+        One power for each place; a place with −∞ is never chosen.
+    entropy : Entropy
+        The source of randomness.
+
+    Returns
+    -------
+    int
+        The place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.noise import Entropy, choose
+    >>> choose(np.array([-np.inf, 0.0, -np.inf]), Entropy.system())
+    1
+    """
     return ExponentialWeights(powers).draw(entropy)
 
 
 def choose_several(powers: Array, count: int, entropy: Entropy) -> AnyArray:
-    """Return different places, in rising order: each chosen from those that are left."""
+    """Choose several different places, one after the other from those that are left.
+
+    Parameters
+    ----------
+    powers : array
+        One power for each place; chances are proportional to exp(power).
+    count : int
+        How many places are chosen.
+    entropy : Entropy
+        The source of randomness.
+
+    Returns
+    -------
+    array of int
+        The places, in rising order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.noise import Entropy, choose_several
+    >>> choose_several(np.array([80.0, 0.0, 80.0]), 2, Entropy.system())
+    array([0, 2])
+    """
     weights = ExponentialWeights(powers.copy())
     chosen = []
     for _ in range(count):

@@ -76,21 +76,52 @@ class RealVector(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class DoubleVector:
-    """Numbers that are doubles, for noises that know no more of theirs."""
+    """Numbers that are doubles, for noise that is known no more closely.
+
+    Parameters
+    ----------
+    values : array
+        The numbers.
+    least_scale : float
+        The smallest scale of a coordinate.
+
+    Examples
+    --------
+    A new kind of noise can return its doubles, and then they are taken as exact:
+
+    >>> import numpy as np
+    >>> from confide.noise import DoubleVector
+    >>> low, high = DoubleVector(np.array([0.5, 1.5]), 1.0).enclose(1, level=3)
+    >>> low == high == 1.5
+    True
+    """
 
     values: Array
     least_scale: float
 
     @property
     def radii(self) -> Array:
-        """No number is away from its double."""
+        """How far each number may be from its double: 0."""
         return np.zeros(len(self.values))
 
     def __getitem__(self, part: slice) -> "DoubleVector":
         return DoubleVector(self.values[part], self.least_scale)
 
     def enclose(self, index: int, level: int) -> Interval:
-        """Return the number twice."""
+        """Return the number as both ends of an interval.
+
+        Parameters
+        ----------
+        index : int
+            The place of the number.
+        level : int
+            How closely it is asked for; without effect here.
+
+        Returns
+        -------
+        tuple of two Fraction
+            The same number twice.
+        """
         exact = Fraction(float(self.values[index]))
         return exact, exact
 

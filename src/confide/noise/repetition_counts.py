@@ -1,4 +1,4 @@
-"""How often to repeat: a random number that does not depend on the data.
+"""Random numbers of repetitions that do not depend on the data.
 
 Laws whose total is known as closely as needed are drawn by inversion, without rounding:
 docs/proofs/exact-noise.md#inversion.
@@ -66,10 +66,31 @@ def _search(
 
 @dataclass(frozen=True, slots=True)
 class TruncatedNegativeBinomial:
-    """A whole number K from 1 on, with E[x^K] = (g(x)^−η − 1)/(g(1)^−η − 1).
+    """A random number of runs K, at least 1, with E[x^K] = (g(x)^−η − 1)/(g(1)^−η − 1).
 
-    Here g(x) = 1 − (1 − γ)x over g(0) = 1. ``shape`` η = 1 is the geometric law, and
-    η = 0, read as a limit, the logarithmic one.
+    Here g(x) = 1 − (1 − γ)x over g(0) = 1.
+
+    Parameters
+    ----------
+    shape : float
+        The shape η, 0 or more. 1 is the geometric law, and 0, read as a limit, the
+        logarithmic one. A smaller shape costs less privacy, and is more variable.
+    gamma : float
+        The parameter γ, between 0 and 1; a smaller value means more runs.
+
+    Raises
+    ------
+    InvalidParameter
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    A geometric number of runs with a mean of 10 is a single run with a chance of one tenth:
+
+    >>> from confide.noise import TruncatedNegativeBinomial
+    >>> runs = TruncatedNegativeBinomial.of_mean(shape=1, mean=10)
+    >>> round(runs.mean, 6), round(runs.chance_of_one, 6)
+    (10.0, 0.1)
     """
 
     shape: float
@@ -83,7 +104,25 @@ class TruncatedNegativeBinomial:
 
     @classmethod
     def of_mean(cls, shape: float, mean: float) -> "TruncatedNegativeBinomial":
-        """Return the law of this shape with a mean next to this one."""
+        """Return the law of a given shape with the nearest mean to a given one.
+
+        Parameters
+        ----------
+        shape : float
+            The shape η.
+        mean : float
+            The expected number of runs, above 1 and at most a million.
+
+        Returns
+        -------
+        TruncatedNegativeBinomial
+            The law.
+
+        Raises
+        ------
+        InvalidParameter
+            If the mean is out of its range.
+        """
         if not 1 < mean <= 1e6:
             raise InvalidParameter("mean of the runs", "above 1 and at most 1e6", mean)
         low, high = -50.0, -1e-9
@@ -105,17 +144,39 @@ class TruncatedNegativeBinomial:
 
     @property
     def chance_of_one(self) -> float:
-        """P(K = 1)."""
+        """The chance of a single run, P(K = 1)."""
         return self.gamma ** (1 + self.shape) * self.mean
 
     def chances(self, most: int) -> Array:
-        """Return P(K = k) for k = 1, ..., most."""
+        """Return P(K = k) for k = 1, ..., most.
+
+        Parameters
+        ----------
+        most : int
+            The largest number of runs in question.
+
+        Returns
+        -------
+        array
+            The chances.
+        """
         k = np.arange(1, most)
         steps = (1 - self.gamma) * (k + self.shape) / (k + 1)
         return self.chance_of_one * np.concatenate([[1.0], np.cumprod(steps)])
 
     def draw(self, entropy: Entropy) -> int:
-        """Draw one, by inversion, with the exact values of shape and gamma."""
+        """Draw one number of runs, by inversion, with the exact values of shape and gamma.
+
+        Parameters
+        ----------
+        entropy : Entropy
+            The source of randomness.
+
+        Returns
+        -------
+        int
+            The number of runs.
+        """
         shape, gamma = Fraction(self.shape), Fraction(self.gamma)
         first, second = (1 - gamma).as_integer_ratio()
         third, fourth = shape.as_integer_ratio()

@@ -191,7 +191,7 @@ class Staircase:
     boxes: int
 
     def box(self, word: int, bits: int = PLACE_BITS) -> Real:
-        """Return the number that a word stands for; ``bits`` of its place are used."""
+        """Return the number that a word denotes; ``bits`` of its place are used."""
         piece = self.pieces[word >> PLACE_BITS]
         place = (word & ((1 << PLACE_BITS) - 1)) >> (PLACE_BITS - bits)
         return Real(

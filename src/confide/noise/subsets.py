@@ -46,6 +46,26 @@ def shuffle(count: int, entropy: Entropy) -> AnyArray:
     """Return the places 0, …, count − 1 in random order, each order equally likely.
 
     They are sorted by random words; should two be the same, all are drawn again.
+
+    Parameters
+    ----------
+    count : int
+        The number of places.
+    entropy : Entropy
+        The source of randomness.
+
+    Returns
+    -------
+    array
+        A permutation.
+
+    Examples
+    --------
+    A shuffle loses nothing: sorted again, it is the sequence that it came from.
+
+    >>> from confide.noise import Entropy, shuffle
+    >>> sorted(shuffle(5, Entropy.system()).tolist())
+    [0, 1, 2, 3, 4]
     """
     while True:
         words = entropy.words(count)
@@ -56,7 +76,29 @@ def shuffle(count: int, entropy: Entropy) -> AnyArray:
 
 
 def assign_groups(count: int, groups: int, entropy: Entropy) -> AnyArray:
-    """Return a group for each, every one drawn on its own and all equally likely."""
+    """Assign each place to a group, independently and with equal chances.
+
+    Parameters
+    ----------
+    count : int
+        The number of places.
+    groups : int
+        The number of groups.
+    entropy : Entropy
+        The source of randomness.
+
+    Returns
+    -------
+    array
+        A group from 0 to ``groups`` − 1 for each place.
+
+    Examples
+    --------
+    >>> from confide.noise import Entropy, assign_groups
+    >>> found = assign_groups(1000, 4, Entropy.seeded(0))
+    >>> len(found), sorted(set(found.tolist()))
+    (1000, [0, 1, 2, 3])
+    """
     return entropy.below(groups, count)
 
 
@@ -64,8 +106,29 @@ def fixed_size_subsets(count: int, size: int, entropy: Entropy) -> Iterator[AnyA
     """Yield independent subsets of ``size`` places out of ``count``, all equally likely.
 
     Places are drawn with replacement until enough different ones have come: by symmetry
-    no set of them is likelier than another. Where more than half is wanted, the places
+    no set of them is likelier than another. If more than half are needed, the places
     that are left out are drawn instead.
+
+    Parameters
+    ----------
+    count : int
+        The number of places.
+    size : int
+        The number of places in each subset.
+    entropy : Entropy
+        The source of randomness.
+
+    Yields
+    ------
+    array
+        The places of a subset; valid until the next one is drawn.
+
+    Examples
+    --------
+    >>> from confide.noise import Entropy, fixed_size_subsets
+    >>> subsets = fixed_size_subsets(100, 10, Entropy.system())
+    >>> len(set(next(subsets).tolist()))
+    10
     """
     few = min(size, count - size)
     pool = _pool(count, few, entropy)
@@ -93,10 +156,40 @@ def _pool(count: int, size: int, entropy: Entropy) -> Iterator[AnyArray]:
 
 
 def poisson_subsets(count: int, rate: Fraction, entropy: Entropy) -> Iterator[AnyArray]:
-    """Yield independent subsets that hold every place with chance ``rate``, 0 < rate < 1.
+    """Yield independent subsets that hold every place with chance ``rate``.
 
     The places of many subsets form one long line of coins; from one head to the next it is
     a geometric number of steps.
+
+    Parameters
+    ----------
+    count : int
+        The number of places.
+    rate : Fraction
+        The chance of each place, above 0 and below 1; exact.
+    entropy : Entropy
+        The source of randomness.
+
+    Yields
+    ------
+    array
+        The places of a subset; valid until the next one is drawn.
+
+    Raises
+    ------
+    InvalidParameter
+        If the rate is not between 0 and 1.
+
+    Examples
+    --------
+    The size of a subset is random; here it is 20 on average.
+
+    >>> from fractions import Fraction
+    >>> from confide.noise import Entropy, poisson_subsets
+    >>> subsets = poisson_subsets(1000, Fraction(1, 50), Entropy.seeded(0))
+    >>> sizes = [len(next(subsets)) for _ in range(200)]
+    >>> 19 < sum(sizes) / 200 < 21
+    True
     """
     if not 0 < rate < 1:
         raise InvalidParameter("rate", "between 0 and 1", rate)

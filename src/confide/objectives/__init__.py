@@ -17,16 +17,14 @@ from confide.objectives.hinge_losses import (
     is_hinge,
     wider,
 )
+from confide.objectives.loss import Loss, LossTraits, PublicBounds
 from confide.objectives.losses import (
     LOSSES,
     MODELS,
     USUAL_CLIP,
     Clipped,
     Logistic,
-    Loss,
-    LossTraits,
     Poisson,
-    PublicBounds,
     Squared,
     curvature_bound,
     is_clipped,
@@ -51,11 +49,11 @@ from confide.objectives.penalties import (
     GroupL2,
     Mcp,
     Nuclear,
-    Penalty,
     Ridge,
     Scad,
     is_uniform,
 )
+from confide.objectives.penalty import Penalty
 from confide.objectives.proximal import has_exact_prox, prox
 
 __all__ = [

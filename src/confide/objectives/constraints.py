@@ -1,4 +1,4 @@
-"""Constraint sets: projection and radius."""
+"""Constraint sets: projections and radii."""
 
 import math
 from dataclasses import dataclass
@@ -12,14 +12,46 @@ from confide.errors import InvalidParameter
 
 
 class Constraint(Protocol):
-    """A closed convex set that contains 0."""
+    """A closed convex set of coefficients that contains 0.
+
+    Examples
+    --------
+    Projection leaves alone what is inside, and moves the rest to the nearest point:
+
+    >>> import numpy as np
+    >>> from confide.objectives import Box, L2Ball
+    >>> [set_.project(np.array([3.0, 4.0])).tolist() for set_ in (Box(-1, 3), L2Ball(10))]
+    [[3.0, 3.0], [3.0, 4.0]]
+    """
 
     def project(self, theta: Array) -> Array:
-        """Return the nearest point of the set."""
+        """Return the nearest point of the set.
+
+        Parameters
+        ----------
+        theta : array
+            Coefficients.
+
+        Returns
+        -------
+        array
+            The point.
+        """
         ...
 
     def radius(self, dimension: int) -> float:
-        """Return the largest Euclidean length in the set."""
+        """Return the largest Euclidean length in the set.
+
+        Parameters
+        ----------
+        dimension : int
+            The number of coefficients.
+
+        Returns
+        -------
+        float
+            The radius; infinite for an unbounded set.
+        """
         ...
 
 
@@ -29,7 +61,21 @@ CONSTRAINTS: Registry[type[Any]] = Registry("constraint")
 @CONSTRAINTS.register("l2-ball")
 @dataclass(frozen=True, slots=True)
 class L2Ball:
-    """‖θ‖₂ <= size."""
+    """A ball, ‖θ‖₂ <= size.
+
+    Parameters
+    ----------
+    size : float
+        The radius, positive and finite; public. A smaller ball needs less noise, and
+        excludes more coefficients.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.objectives import L2Ball
+    >>> L2Ball(1.0).project(np.array([3.0, 4.0]))
+    array([0.6, 0.8])
+    """
 
     size: float
 
@@ -49,7 +95,20 @@ class L2Ball:
 @CONSTRAINTS.register("l1-ball")
 @dataclass(frozen=True, slots=True)
 class L1Ball:
-    """‖θ‖₁ <= size."""
+    """A cross-polytope, ‖θ‖₁ <= size; projections have few coefficients that are not 0.
+
+    Parameters
+    ----------
+    size : float
+        The largest sum of absolute values, positive and finite; public.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.objectives import L1Ball
+    >>> L1Ball(1.0).project(np.array([3.0, 2.5]))
+    array([0.75, 0.25])
+    """
 
     size: float
 
@@ -75,7 +134,27 @@ class L1Ball:
 @CONSTRAINTS.register("box")
 @dataclass(frozen=True, slots=True)
 class Box:
-    """lower <= θⱼ <= upper for every coordinate, with lower <= 0 <= upper."""
+    """A box: every coefficient lies between the same two limits.
+
+    Parameters
+    ----------
+    lower : float, default -1.0
+        The lower limit, at most 0; public.
+    upper : float, default 1.0
+        The upper limit, at least 0; public.
+
+    Raises
+    ------
+    InvalidParameter
+        If 0 is not between the limits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.objectives import Box
+    >>> Box(0.0, 1.0).project(np.array([-0.5, 0.5, 1.5]))
+    array([0. , 0.5, 1. ])
+    """
 
     lower: float = -1.0
     upper: float = 1.0
@@ -96,7 +175,17 @@ class Box:
 @CONSTRAINTS.register("nonnegative")
 @dataclass(frozen=True, slots=True)
 class Nonnegative:
-    """θⱼ >= 0 for every coordinate."""
+    """Coefficients that are not negative.
+
+    The set has no radius, so a loss that needs one must be clipped.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.objectives import Nonnegative
+    >>> Nonnegative().project(np.array([-0.5, 0.5]))
+    array([0. , 0.5])
+    """
 
     def project(self, theta: Array) -> Array:
         """Replace what is negative by 0."""

@@ -1,7 +1,7 @@
-"""Families of targets: how a plan supposes that targets follow the linear predictor.
+"""Families of targets: the law of a target given its linear predictor, as plans assume it.
 
-A family belongs to a loss. It holds no data: what it says replaces what would have to be
-read from a table that nobody has looked at.
+A family belongs to a loss. It holds no data: its assumptions take the place of what could
+only be read from a table that nobody has looked at.
 """
 
 import math
@@ -19,7 +19,16 @@ NORMAL_NODES = np.linspace(-5.5, 5.5, 33)
 
 
 class Family(Hashable, Protocol):
-    """The law of a target given its predictor, over the nodes of a residual."""
+    """The law of a target given its predictor, over the nodes of a residual.
+
+    Examples
+    --------
+    The assumption of a plan is public, and is shown with its results:
+
+    >>> from confide.objectives import Logistic
+    >>> Logistic.family.assumption(1.0)
+    'balanced classes of a logistic model whose log-odds spread by 1'
+    """
 
     @property
     def identity_link(self) -> bool:
@@ -28,12 +37,12 @@ class Family(Hashable, Protocol):
 
     @property
     def predictor(self) -> str:
-        """What the predictor is, in words; empty for an identity link."""
+        """The predictor in words; empty for an identity link."""
         ...
 
     @property
     def trial_bound(self) -> float | None:
-        """A bound on targets for trials on made-up records; None for labels."""
+        """A bound on targets for trials on simulated records; None for labels."""
         ...
 
     @property
@@ -42,21 +51,75 @@ class Family(Hashable, Protocol):
         ...
 
     def assumption(self, signal: float) -> str:
-        """Say what is supposed if the predictor spreads by ``signal``."""
+        """Describe the assumption in words.
+
+        Parameters
+        ----------
+        signal : float
+            The standard deviation of the predictor.
+
+        Returns
+        -------
+        str
+            A part of a sentence.
+        """
         ...
 
     def bound(self, lower: float, upper: float) -> float:
-        """Return the bound on the target that a declared range stands for."""
+        """Return the bound on the target that a declared range implies.
+
+        Parameters
+        ----------
+        lower : float
+            The lower end of the range.
+        upper : float
+            The upper end.
+
+        Returns
+        -------
+        float
+            The bound, in units of the target.
+        """
         ...
 
     def weight(self, residual: Array, predictor: Array) -> Array:
-        """Return the weight of a residual, up to a factor."""
+        """Return the weight of a residual, up to a factor.
+
+        Parameters
+        ----------
+        residual : array
+            Nodes of the residual.
+        predictor : array
+            Predictors.
+
+        Returns
+        -------
+        array
+            The weights.
+        """
         ...
 
     def target(
         self, residual: Array, predictor: Array, signal: float, bound: float | None
     ) -> Array:
-        """Return the target, as the loss takes it."""
+        """Return the target, in the units of the loss.
+
+        Parameters
+        ----------
+        residual : array
+            Nodes of the residual.
+        predictor : array
+            Predictors.
+        signal : float
+            The standard deviation of the predictor.
+        bound : float or None
+            The largest target.
+
+        Returns
+        -------
+        array
+            The targets.
+        """
         ...
 
 

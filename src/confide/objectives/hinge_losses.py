@@ -9,15 +9,14 @@ import numpy as np
 from confide._types import AnyArray
 from confide.errors import InvalidParameter
 from confide.objectives.families import Classes, Family
-from confide.objectives.losses import (
+from confide.objectives.loss import (
     ARITHMETIC,
-    LOSSES,
-    MODELS,
     Loss,
     LossTraits,
     PublicBounds,
     Targets,
 )
+from confide.objectives.losses import LOSSES, MODELS
 from confide.objectives.twofold import Twofold
 
 
@@ -25,7 +24,28 @@ from confide.objectives.twofold import Twofold
 @MODELS.register("svm")
 @dataclass(frozen=True, slots=True)
 class HuberizedHinge(LossTraits):
-    """The hinge with a parabola of half-width h around its kink; z = yη, y = ±1."""
+    """The hinge loss with a parabola around its kink, for y = ±1 and z = yη.
+
+    Parameters
+    ----------
+    width : float, default 0.5
+        The half-width h of the parabola. A larger one means a smaller curvature 1/(2h),
+        hence less noise, and a loss that is farther from the hinge.
+
+    Raises
+    ------
+    InvalidParameter
+        If the width is not positive.
+
+    Examples
+    --------
+    Beyond the parabola it is the hinge itself:
+
+    >>> import numpy as np
+    >>> from confide.objectives import HuberizedHinge
+    >>> HuberizedHinge(0.5).value(np.array([-1.0, 2.0]), np.ones(2))
+    array([2., 0.])
+    """
 
     width: float = 0.5
     targets: ClassVar[Targets] = "signs"
@@ -77,7 +97,17 @@ class HuberizedHinge(LossTraits):
 @LOSSES.register("smoothed-hinge")
 @dataclass(frozen=True, slots=True)
 class SmoothedHinge(LossTraits):
-    """0 above z = 1, a parabola (1 − z)²/2 down to z = 0, the line ½ − z below."""
+    """The smoothed hinge loss: 0 above z = 1, a parabola down to z = 0, a line below.
+
+    With z = yη and y = ±1 the parabola is (1 − z)²/2 and the line ½ − z.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.objectives import SmoothedHinge
+    >>> SmoothedHinge().value(np.array([-1.0, 0.0, 2.0]), np.ones(3))
+    array([1.5, 0.5, 0. ])
+    """
 
     targets: ClassVar[Targets] = "signs"
     monotone: ClassVar[bool] = True
@@ -122,7 +152,17 @@ class SmoothedHinge(LossTraits):
 @LOSSES.register("hinge")
 @dataclass(frozen=True, slots=True)
 class Hinge(LossTraits):
-    """max(0, 1 − yη) for y = ±1: no curvature, so output perturbation only."""
+    """The hinge loss, max(0, 1 − yη) for y = ±1.
+
+    It has a kink, hence no bound on its curvature: for output perturbation only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.objectives import Hinge
+    >>> Hinge().value(np.array([-1.0, 0.5, 2.0]), np.ones(3))
+    array([2. , 0.5, 0. ])
+    """
 
     targets: ClassVar[Targets] = "signs"
     monotone: ClassVar[bool] = True
@@ -160,7 +200,24 @@ class Hinge(LossTraits):
 
 
 def is_hinge(loss: Loss) -> bool:
-    """Whether a loss is the plain hinge."""
+    """Say whether a loss is the hinge with its kink.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss.
+
+    Returns
+    -------
+    bool
+        True for `Hinge`.
+
+    Examples
+    --------
+    >>> from confide.objectives import Hinge, HuberizedHinge, is_hinge
+    >>> is_hinge(Hinge()), is_hinge(HuberizedHinge())
+    (True, False)
+    """
     return isinstance(loss, Hinge)
 
 
@@ -168,7 +225,24 @@ WIDE = 0.3
 
 
 def wider(loss: Loss) -> Loss | None:
-    """Return a loss that is easier to minimise and has its minimiser nearby, or None."""
+    """Return a loss that is easier to minimise, with a minimiser nearby, or None.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss that is to be minimised.
+
+    Returns
+    -------
+    Loss or None
+        A huberized hinge with ten times the width, for a narrow one.
+
+    Examples
+    --------
+    >>> from confide.objectives import HuberizedHinge, Logistic, wider
+    >>> wider(HuberizedHinge(0.01)), wider(Logistic())
+    (HuberizedHinge(width=0.1), None)
+    """
     if isinstance(loss, HuberizedHinge) and loss.width < WIDE:
         return HuberizedHinge(10 * loss.width)
     return None

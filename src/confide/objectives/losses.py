@@ -1,22 +1,11 @@
-"""Losses of one record, φ(η, y) with η = ⟨x, θ⟩, that know their own constants.
-
-Every constant is a supremum over the public bounds, never a statistic of the data:
-
-slope_bound              A, the largest |φ′|
-max_curvature(a)         κ(a), the largest φ″ among points with |φ′| = a; concave in a
-slope_of_peak_curvature  the slope where κ peaks, infinite where κ never falls
-monotone                 whether the slope keeps its sign for a fixed label
-smooth                   whether φ′ is Lipschitz, so that a curvature exists
-canonical                whether φ″ is the variance of φ′ under the loss's own model
-
-``inverse_slope(slope, y)`` inverts the slope; clipping uses it.
+"""Losses of one record: logistic, squared and Poisson, and any of them clipped.
 
 Cutting off the slope makes squared and Poisson losses Lipschitz.
 """
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
@@ -25,160 +14,15 @@ from confide._registry import Registry
 from confide._types import AnyArray
 from confide.errors import InvalidParameter, MissingPublicBound
 from confide.objectives.families import Classes, Counts, Family, Numbers
+from confide.objectives.loss import (
+    ARITHMETIC,
+    Loss,
+    LossTraits,
+    PublicBounds,
+    Targets,
+)
 from confide.objectives.tabulated import EXP_ERROR, TANH_ERROR, exp_of, tanh_of_half
-from confide.objectives.twofold import TWOFOLD_UNIT, Twofold
-
-Targets: TypeAlias = Literal["signs", "numbers", "counts", "labels"]
-
-
-@dataclass(frozen=True, slots=True)
-class PublicBounds:
-    """Bounds that hold for every record anybody could have.
-
-    ``row_norm`` is the longest row with its intercept column, X where all records count
-    once and X̄ where long ones count less; ``coef_norm`` is R, the radius of the
-    constraint set (infinite without one); ``target_bound`` is B; ``offset_bound`` is O, the
-    largest offset that a margin may have beside ⟨x, θ⟩.
-    """
-
-    row_norm: float
-    coef_norm: float = math.inf
-    target_bound: float | None = None
-    offset_bound: float = 0.0
-
-    @property
-    def margin_bound(self) -> float:
-        """The largest |⟨x, θ⟩|, and the offset."""
-        return self.row_norm * self.coef_norm + self.offset_bound
-
-
-class Loss(Protocol):
-    """A convex function of the margin for every label."""
-
-    @property
-    def targets(self) -> Targets:
-        """What labels it takes."""
-        ...
-
-    @property
-    def monotone(self) -> bool:
-        """Whether the slope keeps its sign for a fixed label."""
-        ...
-
-    @property
-    def smooth(self) -> bool:
-        """Whether the slope is Lipschitz."""
-        ...
-
-    @property
-    def slope_of_peak_curvature(self) -> float:
-        """The slope where κ peaks."""
-        ...
-
-    def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ."""
-        ...
-
-    def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ′ (some subgradient where there is a kink)."""
-        ...
-
-    def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ″ (one side of a jump)."""
-        ...
-
-    def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
-        """Return a margin where the slope has this value, ±inf where it never has."""
-        ...
-
-    @property
-    def quadratic(self) -> bool:
-        """Whether φ is a polynomial of degree two in the margin."""
-        ...
-
-    @property
-    def canonical(self) -> bool:
-        """Whether φ″ is the variance of φ′ under the loss's own model."""
-        ...
-
-    @property
-    def polynomial(self) -> tuple[float, float] | None:
-        """κ and q of ½κη² − qyη where that is φ, or Taylor's polynomial of it, at 0."""
-        ...
-
-    def slope_bound(self, public: PublicBounds) -> float:
-        """Return A."""
-        ...
-
-    def curvature_from_slope(self, slope: AnyArray, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ″ where φ′ is known already."""
-        ...
-
-    def steepest_slope(self, public: PublicBounds, margin: float) -> float:
-        """Return the largest |φ′| over margins up to a bound."""
-        ...
-
-    def margin_reach(self, lowest: float, highest: float) -> float:
-        """Return the size of margins that matter, of those from lowest to highest."""
-        ...
-
-    def extreme_targets(self, bound: float) -> AnyArray | None:
-        """Return the targets where φ varies most; None where nobody knows them."""
-        ...
-
-    def max_curvature(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
-        """Return κ for slopes in [0, A]."""
-        ...
-
-    @property
-    def twofold_error(self) -> tuple[float, float]:
-        """What `twofold_slope` may lose of the numbers that enter, and of a margin."""
-        ...
-
-    def twofold_slope(self, eta: Twofold, y: AnyArray) -> Twofold:
-        """Return φ′ beyond doubles."""
-        ...
-
-
-EXTENDED_UNIT = float(np.finfo(np.longdouble).eps) / 2
-ARITHMETIC = (16 * TWOFOLD_UNIT, 2 * TWOFOLD_UNIT)
-"""What slopes lose that need nothing but arithmetic."""
-
-
-class LossTraits:
-    """What most losses have in common; a loss overrides what it knows better."""
-
-    __slots__ = ()
-
-    quadratic: ClassVar[bool] = False
-    canonical: ClassVar[bool] = False
-    polynomial: ClassVar[tuple[float, float] | None] = None
-    twofold_error: ClassVar[tuple[float, float]] = (4 * EXTENDED_UNIT, EXTENDED_UNIT)
-
-    def twofold_slope(self: "Loss", eta: Twofold, y: AnyArray) -> Twofold:
-        """Return φ′ beyond doubles, as far as the extended format goes."""
-        slope = self.slope(eta.high.astype(np.longdouble) + eta.low, y)
-        high = slope.astype(np.float64)
-        return Twofold(high, (slope - high).astype(np.float64))
-
-    def curvature_from_slope(
-        self: "Loss", slope: AnyArray, eta: AnyArray, y: AnyArray
-    ) -> AnyArray:
-        """Return φ″ where φ′ is known already."""
-        return self.curvature(eta, y)
-
-    def steepest_slope(self: "Loss", public: PublicBounds, margin: float) -> float:
-        """Return the largest |φ′| over margins up to a bound."""
-        return self.slope_bound(public)
-
-    def margin_reach(self: "Loss", lowest: float, highest: float) -> float:
-        """Return the size of margins that matter, of those from lowest to highest."""
-        return max(-lowest, highest)
-
-    def extreme_targets(self: "Loss", bound: float) -> AnyArray | None:
-        """Return the targets where φ varies most; None where nobody knows them."""
-        return np.array([-1.0, 1.0]) if self.targets == "signs" else None
-
+from confide.objectives.twofold import Twofold
 
 LOSSES: Registry[type[Any]] = Registry("loss")
 MODELS: Registry[type[Any]] = Registry("model")
@@ -189,7 +33,20 @@ MODELS: Registry[type[Any]] = Registry("model")
 @MODELS.register("logistic")
 @dataclass(frozen=True, slots=True)
 class Logistic(LossTraits):
-    """log(1 + exp(−yη)) for y = ±1."""
+    """The logistic loss, log(1 + exp(−yη)) for y = ±1.
+
+    Its largest slope is 1 and its largest curvature 1/4.
+
+    Examples
+    --------
+    At a margin of 0 both labels have chance 1/2, and the loss is log 2:
+
+    >>> import numpy as np
+    >>> from confide.objectives import Logistic
+    >>> loss, zero, one = Logistic(), np.zeros(1), np.ones(1)
+    >>> round(float(loss.value(zero, one)[0]), 4), float(loss.slope(zero, one)[0])
+    (0.6931, -0.5)
+    """
 
     canonical: ClassVar[bool] = True
     polynomial: ClassVar[tuple[float, float] | None] = (0.25, 0.5)
@@ -252,7 +109,19 @@ class Logistic(LossTraits):
 @MODELS.register("linear")
 @dataclass(frozen=True, slots=True)
 class Squared(LossTraits):
-    """(η − y)²/2 for |y| <= B."""
+    r"""The squared loss, (η − y)²/2 for \|y\| <= B.
+
+    Its slope has no bound unless the coefficients are bounded or it is clipped: see
+    `Clipped`.
+
+    Examples
+    --------
+    The largest residual is that of the longest margin, 2, and the farthest target, 1:
+
+    >>> from confide.objectives import PublicBounds, Squared
+    >>> Squared().slope_bound(PublicBounds(row_norm=1.0, coef_norm=2.0, target_bound=1.0))
+    3.0
+    """
 
     quadratic: ClassVar[bool] = True
     polynomial: ClassVar[tuple[float, float] | None] = (1.0, 1.0)
@@ -307,7 +176,21 @@ class Squared(LossTraits):
 @MODELS.register("poisson")
 @dataclass(frozen=True, slots=True)
 class Poisson(LossTraits):
-    """exp(η) − yη for counts 0 <= y <= B."""
+    """The Poisson loss, exp(η) − yη for counts 0 <= y <= B.
+
+    Its slope has no bound unless the coefficients are bounded or it is clipped: see
+    `Clipped`.
+
+    Examples
+    --------
+    It is smallest where the expected count exp(η) equals the count:
+
+    >>> import numpy as np
+    >>> from confide.objectives import Poisson
+    >>> slope = Poisson().slope(np.log(np.array([2.0, 3.0])), np.array([2.0, 2.0]))
+    >>> [round(float(value), 6) for value in slope]
+    [0.0, 1.0]
+    """
 
     canonical: ClassVar[bool] = True
     twofold_error: ClassVar[tuple[float, float]] = (EXP_ERROR, 0.0)
@@ -364,7 +247,26 @@ class Poisson(LossTraits):
 
 
 def curvature_bound(loss: Loss, public: PublicBounds) -> float:
-    """Return the largest κ over slopes in [0, A]."""
+    """Return the largest curvature of a loss over all records.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss.
+    public : PublicBounds
+        Bounds on rows, coefficients and targets.
+
+    Returns
+    -------
+    float
+        The largest κ over slopes in [0, A].
+
+    Examples
+    --------
+    >>> from confide.objectives import Logistic, PublicBounds, curvature_bound
+    >>> curvature_bound(Logistic(), PublicBounds(row_norm=1.0))
+    0.25
+    """
     widest = min(loss.slope_bound(public), loss.slope_of_peak_curvature)
     return float(loss.max_curvature(np.array([widest]), public)[0])
 
@@ -374,7 +276,7 @@ def _exp(exponent: float) -> float:
 
 
 def target_bound(public: PublicBounds, loss: str) -> float:
-    """Return B, or say that nobody declared it."""
+    """Return B, or raise an error that says that it is not declared."""
     if public.target_bound is None:
         raise MissingPublicBound(
             f"the {loss} loss needs a public bound on the target: set target_bound "
@@ -384,18 +286,58 @@ def target_bound(public: PublicBounds, loss: str) -> float:
 
 
 def is_logistic(loss: Loss) -> bool:
-    """Whether a loss is the logistic one, not clipped: it has theorems of its own."""
+    """Say whether a loss is the logistic one, not clipped: it has theorems of its own.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss.
+
+    Returns
+    -------
+    bool
+        True for `Logistic`.
+
+    Examples
+    --------
+    >>> from confide.objectives import Clipped, Logistic, is_logistic
+    >>> is_logistic(Logistic()), is_logistic(Clipped(Logistic(), 0.5))
+    (True, False)
+    """
     return isinstance(loss, Logistic)
 
 
 USUAL_CLIP = 0.5
-"""Where linear regression cuts slopes off, for targets in [−1, 1]: most residuals are
-smaller, and noise is half of what the longest residual would need."""
+"""The bound at which linear regression clips slopes, for targets in [−1, 1]: most residuals
+are smaller, and noise is half of what the longest residual would need."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clipped(LossTraits):
-    """A loss whose slope is cut off at ±bound; still convex, and Lipschitz everywhere."""
+    """A loss whose slope is cut off at ±bound; still convex, and Lipschitz everywhere.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss to clip, such as `Squared`.
+    bound : float
+        The largest slope. A smaller one needs less noise, and gives less weight to records
+        with large residuals (Huber's loss is the clipped squared one).
+
+    Raises
+    ------
+    InvalidParameter
+        If the bound is not positive and finite.
+
+    Examples
+    --------
+    A residual of 3 counts like one of 0.5:
+
+    >>> import numpy as np
+    >>> from confide.objectives import Clipped, Squared
+    >>> Clipped(Squared(), bound=0.5).slope(np.array([0.25, 3.0]), np.zeros(2))
+    array([0.25, 0.5 ])
+    """
 
     loss: Loss
     bound: float
@@ -406,31 +348,31 @@ class Clipped(LossTraits):
 
     @property
     def targets(self) -> Targets:
-        """What the labels are: as the loss."""
+        """The kind of target, that of the loss."""
         return self.loss.targets
 
     @property
     def monotone(self) -> bool:
-        """Whether the slope keeps its sign: as the loss."""
+        """Whether the slope keeps its sign, as for the loss."""
         return self.loss.monotone
 
     @property
     def smooth(self) -> bool:
-        """Whether the slope is Lipschitz: as the loss."""
+        """Whether the slope is Lipschitz, as for the loss."""
         return self.loss.smooth
 
     @property
     def slope_of_peak_curvature(self) -> float:
-        """Which slope goes with the largest curvature: as the loss."""
+        """The slope at which κ is largest, that of the loss."""
         return self.loss.slope_of_peak_curvature
 
     @property
     def polynomial(self) -> tuple[float, float] | None:  # type: ignore[override]
-        """Those of the squared loss, which sums of products do not clip."""
+        """That of the squared loss, which sums of products do not clip; otherwise None."""
         return self.loss.polynomial if is_squared(self.loss) else None
 
     def margin_reach(self, lowest: float, highest: float) -> float:
-        """Return the size of margins that matter: as the loss."""
+        """Return the size of the margins that matter, as for the loss."""
         return self.loss.margin_reach(lowest, highest)
 
     def extreme_targets(self, bound: float) -> AnyArray | None:
@@ -453,7 +395,7 @@ class Clipped(LossTraits):
 
     @property
     def twofold_error(self) -> tuple[float, float]:  # type: ignore[override]
-        """What `twofold_slope` may lose: as the loss."""
+        """The relative error of `twofold_slope`, that of the loss."""
         return self.loss.twofold_error
 
     def twofold_slope(self, eta: Twofold, y: AnyArray) -> Twofold:
@@ -487,10 +429,44 @@ class Clipped(LossTraits):
 
 
 def is_clipped(loss: Loss) -> bool:
-    """Whether the slope of a loss is bounded by itself, whatever the target is."""
+    """Say whether a loss has a slope that is bounded whatever the target is.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss.
+
+    Returns
+    -------
+    bool
+        True for `Clipped`.
+
+    Examples
+    --------
+    >>> from confide.objectives import Clipped, Squared, is_clipped
+    >>> is_clipped(Clipped(Squared(), 0.5)), is_clipped(Squared())
+    (True, False)
+    """
     return isinstance(loss, Clipped)
 
 
 def is_squared(loss: Loss) -> bool:
-    """Whether a loss is the squared one, its slope cut off or not."""
+    """Say whether a loss is the squared one, clipped or not.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss.
+
+    Returns
+    -------
+    bool
+        True for `Squared`, and for `Clipped` with it.
+
+    Examples
+    --------
+    >>> from confide.objectives import Clipped, Squared, is_squared
+    >>> is_squared(Squared()), is_squared(Clipped(Squared(), 0.5))
+    (True, True)
+    """
     return isinstance(loss.loss if isinstance(loss, Clipped) else loss, Squared)

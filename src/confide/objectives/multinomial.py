@@ -17,23 +17,46 @@ import numpy as np
 
 from confide._types import AnyArray, Array
 from confide.errors import InvalidParameter
-from confide.objectives.losses import Loss, LossTraits, PublicBounds, Targets
+from confide.objectives.loss import Loss, LossTraits, PublicBounds, Targets
 from confide.objectives.tabulated import EXP_ERROR, exp_of
 from confide.objectives.twofold import TWOFOLD_UNIT, Twofold
 
 FEWEST_CLASSES, MOST_CLASSES = 3, 100
 BASIS_ERROR = 1e-13
-"""By so much, at most, the basis in doubles stretches a vector."""
+"""The largest share by which the basis in doubles stretches a vector."""
 ROOT_TWO = 1.4142135623730951 * (1 + BASIS_ERROR)
 """The longest gradient of a record of length 1, (p − e_y)xᵀ, rounded up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Multinomial(LossTraits):
-    """log Σₖ exp(sₖ − s_y) for a class y from 0 on; a negative y counts for nothing.
+    """The multinomial loss, log Σₖ exp(sₖ − s_y), for classes 0, 1, ….
 
     Margins are the coordinates of the scores, a column for each; slopes have the same
-    shape. It is no loss of one margin: `curvature` is that of the classes' scores.
+    shape. It is not a loss of one margin: `curvature` is that of the classes' scores. A
+    record with a negative y counts for nothing.
+
+    Parameters
+    ----------
+    classes : int
+        The number of classes, from 3 to 100.
+
+    Raises
+    ------
+    InvalidParameter
+        If the number of classes is out of its range.
+
+    Examples
+    --------
+    Equal scores give every class the same chance, and a loss of log 3:
+
+    >>> import numpy as np
+    >>> from confide.objectives import Multinomial
+    >>> loss, equal = Multinomial(3), np.zeros((1, 2))
+    >>> loss.chances(equal).round(3)
+    array([[0.333, 0.333, 0.333]])
+    >>> round(float(loss.value(equal, np.zeros(1))[0]), 4)
+    1.0986
     """
 
     classes: int
@@ -56,7 +79,7 @@ class Multinomial(LossTraits):
 
     @property
     def coordinates(self) -> int:
-        """How many coordinates the scores of a record have."""
+        """The number of coordinates of a record's scores."""
         return self.classes - 1
 
     def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
@@ -68,7 +91,18 @@ class Multinomial(LossTraits):
         return np.where(known, losses, 0.0)
 
     def chances(self, eta: AnyArray) -> AnyArray:
-        """Return the chance of every class."""
+        """Return the chance of every class.
+
+        Parameters
+        ----------
+        eta : array
+            Coordinates of the scores, one line for each record.
+
+        Returns
+        -------
+        array
+            Chances, one line for each record.
+        """
         powers = np.exp(self._scores(eta))
         return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
@@ -77,7 +111,20 @@ class Multinomial(LossTraits):
         return self._slope(self.chances(eta), y)
 
     def slope_and_chances(self, eta: AnyArray, y: AnyArray) -> tuple[AnyArray, AnyArray]:
-        """Return the slope, and the chances of classes; zeros where y is none of them."""
+        """Return the slope and the chances of classes; zeros where y is not a class.
+
+        Parameters
+        ----------
+        eta : array
+            Coordinates of the scores, one line for each record.
+        y : array
+            Classes.
+
+        Returns
+        -------
+        tuple of two arrays
+            Slopes and chances.
+        """
         chances = self.chances(eta)
         return self._slope(chances, y), np.where(_places(y)[0][:, None], chances, 0.0)
 
@@ -152,9 +199,27 @@ def _combined(value: Twofold, matrix: Array) -> Twofold:
 
 @lru_cache(maxsize=MOST_CLASSES)
 def sum_zero_basis(classes: int) -> Array:
-    """Return columns that are orthonormal and add up to 0, a line for every class.
+    """Return columns that are orthonormal and add up to 0, with a line for every class.
 
     Column j is (1, …, 1, −j, 0, …, 0)/√(j(j+1)) with j ones (Helmert).
+
+    Parameters
+    ----------
+    classes : int
+        The number of classes.
+
+    Returns
+    -------
+    array
+        A matrix with one column fewer than lines.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.objectives import sum_zero_basis
+    >>> basis = sum_zero_basis(3)
+    >>> np.allclose(basis.T @ basis, np.eye(2)), np.allclose(basis.sum(axis=0), 0)
+    (True, True)
     """
     basis = np.zeros((classes, classes - 1))
     for j in range(1, classes):
@@ -186,7 +251,27 @@ def over_pairs(classes: int, grams: Sequence[Array]) -> Array:
 
 
 def class_coefficients(value: Array, classes: int) -> Array:
-    """Return a line of coefficients for every class; they add up to 0."""
+    """Return the coefficients of every class from coordinates; they add up to 0.
+
+    Parameters
+    ----------
+    value : array
+        Coordinates, as a model is fitted in them.
+    classes : int
+        The number of classes.
+
+    Returns
+    -------
+    array
+        One line for each class, and one column for each feature.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.objectives import class_coefficients
+    >>> class_coefficients(np.array([0.0, 1.0]), classes=3).round(3).ravel()
+    array([ 0.408,  0.408, -0.816])
+    """
     return np.asarray(sum_zero_basis(classes) @ value.reshape(-1, classes - 1).T)
 
 
@@ -196,5 +281,22 @@ def class_map(classes: int, place: int, columns: int) -> Array:
 
 
 def is_multinomial(loss: Loss) -> bool:
-    """Whether a loss is about several scores of a record at once."""
+    """Say whether a loss is about several scores of a record at once.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss.
+
+    Returns
+    -------
+    bool
+        True for `Multinomial`.
+
+    Examples
+    --------
+    >>> from confide.objectives import Logistic, Multinomial, is_multinomial
+    >>> is_multinomial(Multinomial(3)), is_multinomial(Logistic())
+    (True, False)
+    """
     return isinstance(loss, Multinomial)

@@ -1,11 +1,11 @@
-"""The one objective of confide, on its one scale: a sum.
+"""The objective of confide, on one scale: a sum over records.
 
     F(θ) = Σᵢ wᵢφ(⟨xᵢ,θ⟩, yᵢ) + ⟨b,θ⟩ + r(θ) + ½ Σⱼ Λⱼθⱼ²      over θ in C
 
-Records count wᵢ = min(4, X/‖xᵢ‖) times where they are weighed, and once elsewhere; where
-they have weights of their own, as many times as large. A margin may have an offset.
-Everything an `Objective` knows is public; the rows and the linear term b come in as
-arguments of whoever minimises it.
+Records count wᵢ = min(4, X/‖xᵢ‖) times if they are weighted by length, and otherwise
+once; weights of their own are multiplied with that. A margin may have an offset.
+Everything an `Objective` knows is public; the rows and the linear term b are arguments of
+the solver.
 """
 
 import math
@@ -19,16 +19,18 @@ from confide.data.rows.entry_bounds import EntryBounds
 from confide.data.rows.in_memory import HEAVIEST
 from confide.errors import InvalidParameter
 from confide.objectives.constraints import Constraint, L2Ball
-from confide.objectives.losses import Loss, PublicBounds, curvature_bound, is_squared
+from confide.objectives.loss import Loss, PublicBounds
+from confide.objectives.losses import curvature_bound, is_squared
 from confide.objectives.multinomial import Multinomial, is_multinomial
-from confide.objectives.penalties import Penalty, restrict_penalty
+from confide.objectives.penalties import restrict_penalty
+from confide.objectives.penalty import Penalty
 
 LARGEST_PREDICTOR = 20.0
-"""A predictor of log-odds or of a logarithm may vary by so much over unit rows."""
+"""A predictor of log-odds or of a logarithm may vary by this much over unit rows."""
 PREDICTOR_SHARE = 0.8
-"""A predictor of the target itself varies by little less than the target does."""
+"""A predictor of the target itself varies a little less than the target does."""
 MARGIN = 2.0
-"""Noise of so many log-odds still leaves most predictions on their side."""
+"""Noise of this many log-odds still leaves most predictions on their side."""
 LOG_TWO = math.log(2)
 """Odds double from the middle of a column to its end, or from one level to another."""
 
@@ -45,7 +47,35 @@ def guess_coef_norm(
 def guess_coef_norm_of_columns(
     loss: Loss, heights: Array, columns: int, target_bound: float | None
 ) -> float:
-    """Guess ‖θ‖ for the columns of a schema, whose features have these heights."""
+    """Guess ‖θ‖ for the columns of a schema, for the automatic choice of a ridge.
+
+    A guess affects accuracy, never privacy.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss.
+    heights : array
+        The lengths that features have when they are scaled.
+    columns : int
+        The number of columns of the schema.
+    target_bound : float or None
+        The largest target, where the loss needs one.
+
+    Returns
+    -------
+    float
+        The guess.
+
+    Examples
+    --------
+    Log-odds may vary by 20 over the length of a row, or more with many columns:
+
+    >>> import numpy as np
+    >>> from confide.objectives import Logistic, guess_coef_norm_of_columns
+    >>> float(guess_coef_norm_of_columns(Logistic(), np.ones(4), 4, None))
+    20.0
+    """
     reach = float(np.linalg.norm(1 / heights))
     if is_squared(loss):
         return PREDICTOR_SHARE * (target_bound or 1.0) * reach / math.sqrt(columns)
@@ -66,18 +96,56 @@ def typical_margin(loss: Loss, target_bound: float | None) -> float:
 class Objective:
     """Loss, ridge, penalty and constraint over a public dimension and row norm.
 
-    ``l2`` is the ridge that every coordinate gets; None leaves it to the mechanism, which
-    then goes by ``coef_norm_guess``, a public guess of ‖θ‖ (None: from the loss). With
-    several ``responses`` a record has as many targets, the loss is the sum over them, and
-    the coordinates are a matrix with a line for every column of the rows. So they are for
-    the multinomial loss, whose ``responses`` are the coordinates of a record's scores.
-    ``entries`` bounds single entries of a row where that is known; ``height`` is that of
-    the constant column, the last one, 0 where there is none or nobody needs to know.
+    Everything in it is public; rows are never part of it.
 
-    ``row_norm`` is X, the longest a row can be times its weight; ``longest_row`` is X̄, the
-    longest it can be by itself. None stands for rows that all count once: X̄ = X.
-    ``case_weights`` says that records have weights of their own, from 0 to 1;
-    ``offset_bound`` is O, the largest offset of a margin.
+    Parameters
+    ----------
+    loss : Loss
+        The loss of one record.
+    dimension : int
+        The number of coefficients.
+    row_norm : float, default 1.0
+        X, the longest that a row can be times its weight.
+    l2 : float or None, default None
+        The ridge of every coefficient, on the scale of the sum. None leaves it to the
+        mechanism, which goes by ``coef_norm_guess``.
+    penalty : Penalty or None, default None
+        A penalty on the coefficients.
+    constraint : Constraint or None, default None
+        A set that the coefficients must lie in.
+    target_bound : float or None, default None
+        B, the largest target; squared and Poisson losses need it.
+    responses : int, default 1
+        With several a record has as many targets, the loss is the sum over them, and the
+        coefficients are a matrix with a line for every column of the rows. For the
+        multinomial loss: the number of coordinates of a record's scores.
+    coef_norm_guess : float or None, default None
+        A public guess of ‖θ‖; None takes one from the loss.
+    entries : EntryBounds or None, default None
+        Bounds on single entries of a row, where they are known.
+    height : float, default 0.0
+        The entry of the constant column, the last one; 0 without one.
+    longest_row : float or None, default None
+        X̄, the longest that a row can be without its weight. None for rows that all count
+        once.
+    case_weights : bool, default False
+        Whether records have weights of their own, from 0 to 1.
+    offset_bound : float, default 0.0
+        O, the largest offset of a margin.
+
+    Raises
+    ------
+    InvalidParameter
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    The longest gradient of one record is what mechanisms add noise for:
+
+    >>> from confide.objectives import Logistic, Objective
+    >>> objective = Objective(Logistic(), dimension=3, row_norm=2.0, l2=5.0)
+    >>> objective.lipschitz, objective.smoothness, objective.strong_convexity
+    (2.0, 1.0, 5.0)
     """
 
     loss: Loss
@@ -128,12 +196,23 @@ class Objective:
         return self.longest_row is not None or self.case_weights
 
     def margin_size(self, length: float) -> float:
-        """Return how large a margin can be at coefficients of a length."""
+        r"""Return the largest margin at coefficients of a given length.
+
+        Parameters
+        ----------
+        length : float
+            The length ‖θ‖.
+
+        Returns
+        -------
+        float
+            A bound on \|⟨x, θ⟩\|, with the offset.
+        """
         return self.reach * length + self.offset_bound
 
     @property
     def reach(self) -> float:
-        """X̄: the longest row, whatever it counts. Margins are at most X̄‖θ‖."""
+        """X̄: the longest row, whatever its weight. Margins are at most X̄‖θ‖."""
         return self.row_norm if self.longest_row is None else self.longest_row
 
     @property
@@ -148,16 +227,27 @@ class Objective:
 
     @property
     def columns(self) -> int:
-        """How many columns there are, the constant one aside."""
+        """The number of columns without the constant one."""
         return self.dimension - bool(self.height)
 
     @property
     def entry_bound(self) -> float:
-        """The largest entry of a row, the constant column aside."""
+        """The largest entry of a row, except for the constant column."""
         return self.row_norm_of(1)
 
     def row_norm_of(self, count: int) -> float:
-        """Return how long any so many entries of a row are, the constant one aside."""
+        """Return the largest length of several entries of a row, without the constant one.
+
+        Parameters
+        ----------
+        count : int
+            The number of entries.
+
+        Returns
+        -------
+        float
+            A bound on their length.
+        """
         # Squares of very long or very short rows are no doubles.
         whole = math.sqrt(self.reach - self.height)
         whole *= math.sqrt(self.reach + self.height)
@@ -166,9 +256,19 @@ class Objective:
         return min(whole * (1 + 2.0**-50), self.entries.norm(count))
 
     def restricted_to(self, count: int) -> "Objective":
-        """Return the objective of any so many columns, and of the constant one.
+        """Return the objective of a number of columns, and of the constant one.
 
-        The penalty must weigh all columns alike: it is handed on as one that does.
+        The penalty must treat all columns alike, and does so in the result.
+
+        Parameters
+        ----------
+        count : int
+            The number of columns.
+
+        Returns
+        -------
+        Objective
+            The restricted objective.
         """
         return replace(
             self,
@@ -204,7 +304,7 @@ class Objective:
 
     @property
     def smoothness(self) -> float:
-        """β = sup κ·XX̄: the largest eigenvalue of one record's Hessian."""
+        """The largest eigenvalue of one record's Hessian, β = sup κ·XX̄."""
         return curvature_bound(self.loss, self.public) * self.row_square
 
     @property
@@ -238,15 +338,56 @@ class Objective:
         return None if self.penalty is None else self.penalty.nonsmooth_part()
 
     def with_ball(self, radius: float) -> "Objective":
-        """Return the same objective with coefficients confined to a ball."""
+        """Return the same objective with coefficients confined to a ball.
+
+        Parameters
+        ----------
+        radius : float
+            The radius of the ball.
+
+        Returns
+        -------
+        Objective
+            The objective with this constraint.
+        """
         return replace(self, constraint=L2Ball(radius))
 
     def with_l2(self, l2: float) -> "Objective":
-        """Return the same objective with this ridge."""
+        """Return the same objective with another ridge.
+
+        Parameters
+        ----------
+        l2 : float
+            The ridge of every coefficient.
+
+        Returns
+        -------
+        Objective
+            The objective with this ridge.
+        """
         return replace(self, l2=l2)
 
 
 def check_guess(norm: float | None) -> None:
-    """Refuse a guess of ‖θ‖ that is not a length."""
+    """Reject a guess of ‖θ‖ that is not a length.
+
+    Parameters
+    ----------
+    norm : float or None
+        The guess; None is accepted.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is not positive and finite.
+
+    Examples
+    --------
+    >>> from confide.objectives import check_guess
+    >>> check_guess(2.0)
+    >>> check_guess(0.0)
+    Traceback (most recent call last):
+    confide.errors.InvalidParameter: coef_norm_guess must be positive and finite; got 0.0.
+    """
     if norm is not None and not 0 < norm < math.inf:
         raise InvalidParameter("coef_norm_guess", "positive and finite", norm)

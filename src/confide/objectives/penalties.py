@@ -1,51 +1,14 @@
-"""Penalties r(θ): value, proximal map, and how much they curve.
-
-``ridge(p)`` is the quadratic part ½Σwⱼθⱼ², which counts towards strong convexity;
-``nonsmooth_part()`` is the rest, the part that a proximal step must treat.
-``least_curvature`` bounds the second derivative from below: 0 for a convex penalty,
-negative where a penalty is not convex (SCAD, MCP), and ``convex`` says whether a theorem
-that needs convexity applies.
-"""
+"""Penalties r(θ): ridge, lasso, elastic net, group lasso, SCAD, MCP and nuclear norm."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
 from confide._registry import Registry
 from confide._types import Array
 from confide.errors import InvalidParameter
-
-
-class Penalty(Protocol):
-    """A function of the coefficients that does not depend on the data."""
-
-    @property
-    def convex(self) -> bool:
-        """Whether it is convex."""
-        ...
-
-    @property
-    def least_curvature(self) -> float:
-        """A lower bound of its second derivative."""
-        ...
-
-    def value(self, theta: Array) -> float:
-        """Return r(θ)."""
-        ...
-
-    def prox(self, theta: Array, step: float) -> Array:
-        """Return the minimiser of step·r(u) + ½‖u − θ‖²."""
-        ...
-
-    def ridge(self, dimension: int) -> Array:
-        """Return the weights of its quadratic part."""
-        ...
-
-    def nonsmooth_part(self) -> "Penalty | None":
-        """Return it without its quadratic part, or None if nothing is left."""
-        ...
-
+from confide.objectives.penalty import Penalty
 
 PENALTIES: Registry[type[Any]] = Registry("penalty")
 
@@ -67,7 +30,21 @@ class _NoRidge:
 @PENALTIES.register("ridge")
 @dataclass(frozen=True, slots=True)
 class Ridge:
-    """½ Σ wⱼθⱼ² with one weight or one per coordinate."""
+    """Ridge penalty, ½ Σ wⱼθⱼ².
+
+    Parameters
+    ----------
+    weight : float or tuple of float
+        One weight, or one for each coefficient; on the scale of a sum over records, not of
+        a mean. Larger weights shrink more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.objectives import Ridge
+    >>> Ridge(1.0).prox(np.array([3.0, -4.0]), step=1.0)
+    array([ 1.5, -2. ])
+    """
 
     weight: float | tuple[float, ...]
     convex: ClassVar[bool] = True
@@ -89,13 +66,29 @@ class Ridge:
         return _spread(self.weight, dimension)
 
     def nonsmooth_part(self) -> None:
-        """Return nothing: it is all quadratic."""
+        """Return None: the penalty is all quadratic."""
 
 
 @PENALTIES.register("l1")
 @dataclass(frozen=True, slots=True)
 class L1(_NoRidge):
-    """Σ wⱼ|θⱼ| with one weight or one per coordinate; weight 0 leaves one alone."""
+    r"""Lasso penalty, Σ wⱼ\|θⱼ\|.
+
+    Parameters
+    ----------
+    weight : float or tuple of float
+        One weight, or one for each coefficient; a weight of 0 leaves a coefficient free.
+        Larger weights set more coefficients to 0.
+
+    Examples
+    --------
+    Coefficients move towards 0 by the weight, and stop there:
+
+    >>> import numpy as np
+    >>> from confide.objectives import L1
+    >>> L1(1.0).prox(np.array([3.0, -0.5]), step=1.0)
+    array([ 2., -0.])
+    """
 
     weight: float | tuple[float, ...]
     convex: ClassVar[bool] = True
@@ -116,7 +109,27 @@ class L1(_NoRidge):
 @PENALTIES.register("elastic-net")
 @dataclass(frozen=True, slots=True)
 class ElasticNet:
-    """weight · (mix·‖θ‖₁ + (1 − mix)/2·‖θ‖₂²)."""
+    """Elastic net, weight · (mix·‖θ‖₁ + (1 − mix)/2·‖θ‖₂²).
+
+    Parameters
+    ----------
+    weight : float
+        The overall weight; larger means more shrinkage.
+    mix : float, default 0.5
+        The part of the lasso, from 0 (ridge only) to 1 (lasso only).
+
+    Raises
+    ------
+    InvalidParameter
+        If the mix is not between 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.objectives import ElasticNet
+    >>> ElasticNet(2.0, mix=0.5).prox(np.array([3.0, -0.5]), step=1.0)
+    array([ 1., -0.])
+    """
 
     weight: float
     mix: float = 0.5
@@ -150,7 +163,30 @@ class ElasticNet:
 @PENALTIES.register("group-l2")
 @dataclass(frozen=True, slots=True)
 class GroupL2(_NoRidge):
-    """weight · Σ_g √|g|·‖θ_g‖₂ over disjoint groups; other coordinates stay free."""
+    r"""Group lasso, weight · Σ_g √\|g\|·‖θ_g‖₂ over disjoint groups.
+
+    Parameters
+    ----------
+    weight : float
+        The weight; larger means that more groups vanish.
+    groups : tuple of tuples of int
+        The places of the coefficients of each group; other coefficients stay free.
+
+    Raises
+    ------
+    InvalidParameter
+        If groups overlap or are empty.
+
+    Examples
+    --------
+    A group is shortened or vanishes as a whole; here the second one does:
+
+    >>> import numpy as np
+    >>> from confide.objectives import GroupL2
+    >>> penalty = GroupL2(1.0, groups=((0, 1), (2,)))
+    >>> penalty.prox(np.array([3.0, 4.0, 0.5]), step=1.0).round(2)
+    array([2.15, 2.87, 0.  ])
+    """
 
     weight: float
     groups: tuple[tuple[int, ...], ...]
@@ -165,7 +201,13 @@ class GroupL2(_NoRidge):
             raise InvalidParameter("groups", "disjoint and not empty", self.groups)
 
     def levels(self) -> list[tuple[list[int], float]]:
-        """Return every group with its own weight."""
+        r"""Return every group with its own weight.
+
+        Returns
+        -------
+        list of tuples
+            The places of the group, and weight·√\|g\|.
+        """
         return [(list(g), self.weight * len(g) ** 0.5) for g in self.groups]
 
     def value(self, theta: Array) -> float:
@@ -184,7 +226,31 @@ class GroupL2(_NoRidge):
 @PENALTIES.register("scad")
 @dataclass(frozen=True, slots=True)
 class Scad(_NoRidge):
-    """Smoothly clipped absolute deviation (Fan and Li): l1 near 0, flat far away."""
+    """Smoothly clipped absolute deviation (Fan and Li): lasso near 0, flat far away.
+
+    It is not convex, so only mechanisms whose theorems do not need that accept it.
+
+    Parameters
+    ----------
+    weight : float
+        The slope near 0; larger means that more coefficients vanish.
+    shape : float, default 3.7
+        Above 2; beyond shape·weight coefficients are not shrunk at all.
+
+    Raises
+    ------
+    InvalidParameter
+        If the shape is 2 or less.
+
+    Examples
+    --------
+    Small coefficients vanish, large ones stay as they were:
+
+    >>> import numpy as np
+    >>> from confide.objectives import Scad
+    >>> Scad(1.0).prox(np.array([0.5, 10.0]), step=1.0)
+    array([ 0., 10.])
+    """
 
     weight: float
     shape: float = 3.7
@@ -220,7 +286,29 @@ class Scad(_NoRidge):
 @PENALTIES.register("mcp")
 @dataclass(frozen=True, slots=True)
 class Mcp(_NoRidge):
-    """Minimax concave penalty (Zhang): its slope falls linearly from weight to 0."""
+    """Minimax concave penalty (Zhang): its slope falls linearly from weight to 0.
+
+    It is not convex, so only mechanisms whose theorems do not need that accept it.
+
+    Parameters
+    ----------
+    weight : float
+        The slope near 0; larger means that more coefficients vanish.
+    shape : float, default 3.0
+        Above 1; beyond shape·weight coefficients are not shrunk at all.
+
+    Raises
+    ------
+    InvalidParameter
+        If the shape is 1 or less.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.objectives import Mcp
+    >>> Mcp(1.0).prox(np.array([0.5, 10.0]), step=1.0)
+    array([ 0., 10.])
+    """
 
     weight: float
     shape: float = 3.0
@@ -253,7 +341,24 @@ class Mcp(_NoRidge):
 @PENALTIES.register("nuclear")
 @dataclass(frozen=True, slots=True)
 class Nuclear(_NoRidge):
-    """weight · the sum of singular values of the first rows·columns coefficients."""
+    """Nuclear norm, weight · the sum of the singular values of a matrix of coefficients.
+
+    Parameters
+    ----------
+    weight : float
+        The weight; larger means a lower rank.
+    shape : tuple of two int
+        Rows and columns of the matrix, which are the first rows·columns coefficients.
+
+    Examples
+    --------
+    Singular values move towards 0 by the weight, and the smaller one vanishes:
+
+    >>> import numpy as np
+    >>> from confide.objectives import Nuclear
+    >>> Nuclear(1.0, shape=(2, 2)).prox(np.array([3.0, 0.0, 0.0, 0.5]), step=1.0).round(6)
+    array([2., 0., 0., 0.])
+    """
 
     weight: float
     shape: tuple[int, int]
@@ -279,7 +384,26 @@ class Nuclear(_NoRidge):
 
 
 def is_uniform(penalty: Penalty | None, columns: int) -> bool:
-    """Whether a penalty treats the first columns alike, one by one."""
+    """Say whether a penalty treats the first columns alike, one by one.
+
+    Parameters
+    ----------
+    penalty : Penalty or None
+        The penalty.
+    columns : int
+        The number of columns.
+
+    Returns
+    -------
+    bool
+        True if every one of these columns has the same penalty of its own.
+
+    Examples
+    --------
+    >>> from confide.objectives import L1, is_uniform
+    >>> is_uniform(L1((1.0, 1.0, 0.0)), columns=2), is_uniform(L1((1.0, 2.0)), columns=2)
+    (True, False)
+    """
     if isinstance(penalty, Ridge | L1):
         return np.unique(np.atleast_1d(penalty.weight)[:columns]).size == 1
     return penalty is None or isinstance(penalty, ElasticNet | Scad | Mcp)

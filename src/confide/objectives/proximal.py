@@ -21,7 +21,8 @@ from confide.objectives.constraints import (
     L2Ball,
     Nonnegative,
 )
-from confide.objectives.penalties import L1, GroupL2, Nuclear, Penalty, soft
+from confide.objectives.penalties import L1, GroupL2, Nuclear, soft
+from confide.objectives.penalty import Penalty
 from confide.objectives.twofold import TWOFOLD_UNIT, Twofold
 
 MOST_ROUNDS = 100
@@ -30,7 +31,26 @@ NonsmoothPart: TypeAlias = Penalty | None
 
 
 def has_exact_prox(nonsmooth: NonsmoothPart, constraint: Constraint | None) -> bool:
-    """Whether `prox` is exact for this pair."""
+    """Say whether `prox` is exact for a penalty and a constraint together.
+
+    Parameters
+    ----------
+    nonsmooth : Penalty or None
+        The penalty without its quadratic part.
+    constraint : Constraint or None
+        The constraint.
+
+    Returns
+    -------
+    bool
+        True if it is.
+
+    Examples
+    --------
+    >>> from confide.objectives import Box, L1, Nuclear, has_exact_prox
+    >>> has_exact_prox(L1(1.0), Box()), has_exact_prox(Nuclear(1.0, (2, 2)), Box())
+    (True, False)
+    """
     if nonsmooth is None or constraint is None:
         return True
     if isinstance(nonsmooth, Nuclear):
@@ -45,7 +65,31 @@ def prox(
 ) -> Array:
     """Return the minimiser of step·r(u) + ½‖u − θ‖² over the constraint.
 
-    Where penalty and constraint see every coordinate alone, each may have its own step.
+    Parameters
+    ----------
+    nonsmooth : Penalty or None
+        The penalty without its quadratic part.
+    constraint : Constraint or None
+        The constraint.
+    theta : array
+        Coefficients.
+    step : float or array
+        The step; one for each coefficient where penalty and constraint treat every
+        coefficient alone.
+
+    Returns
+    -------
+    array
+        The minimiser u.
+
+    Examples
+    --------
+    The lasso takes 1 off, then the box cuts at 1:
+
+    >>> import numpy as np
+    >>> from confide.objectives import Box, L1, prox
+    >>> prox(L1(1.0), Box(-1.0, 1.0), np.array([3.0, 1.5]), step=1.0)
+    array([1. , 0.5])
     """
     if nonsmooth is None:
         return theta if constraint is None else constraint.project(theta)

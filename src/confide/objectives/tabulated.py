@@ -15,14 +15,14 @@ from confide._types import Array
 from confide.objectives.twofold import Twofold, two_sum
 
 STEPS = 256
-"""So many points of the tables lie between two whole numbers."""
+"""The number of points of the tables between two whole numbers."""
 REACH = 64
 """Beyond this tanh is a whole number for all purposes; exp is tabulated no further."""
 FIXED_BITS = 224
 TANH_ERROR = 2.0**-70
 """How far off `tanh_of_half` can be."""
 FINE_STEPS = 1024
-"""So many steps of a second table lie between two whole numbers for exp."""
+"""The number of steps of a second table, for exp, between two whole numbers."""
 EXP_ERROR = 2.0**-72
 """How far off `exp_of` can be, as a share of the value, for arguments up to the reach."""
 

@@ -37,7 +37,7 @@ def cluster_keys(distributed: ModuleType) -> Any:
 def _made_by_openssl() -> tuple[str, str]:
     program = shutil.which("openssl")
     if program is None:
-        raise _cannot("neither is here")
+        raise _cannot("neither was found")
     with tempfile.TemporaryDirectory(prefix="confide-keys-") as folder:
         key, certificate = Path(folder) / "key.pem", Path(folder) / "certificate.pem"
         made = subprocess.run(  # noqa: S603 - no word of it comes from outside

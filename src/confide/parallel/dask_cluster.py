@@ -1,6 +1,6 @@
-"""A Dask cluster: some processes of this machine, or one that runs elsewhere already.
+"""A Dask cluster: processes on this machine, or one that is already running elsewhere.
 
-What private rows may meet on the way, and what is done about it:
+How private rows are protected on the way:
 
 - A worker on which a task raises logs "Compute Failed" with the key, up to a thousand
   characters of the function and its arguments, the exception and its traceback. So a
@@ -9,13 +9,14 @@ What private rows may meet on the way, and what is done about it:
   its result.
 - A value that cannot be pickled is logged as text. Results are to be arrays and numbers.
 - A key that Dask makes up holds a digest of the arguments, and schedulers show keys to
-  whoever asks. Name tasks yourself, `client.submit(..., key=..., pure=False)`.
+  anyone. Name tasks yourself, `client.submit(..., key=..., pure=False)`.
 - Workers that are started here log nothing, print nothing, keep no rows on disk when
   memory gets short, and open no page for browsers. A cluster that runs elsewhere does
   what its owner set up, `tls://` included.
 - The ports of a local cluster listen on this machine only, yet every account of the
-  machine can reach them, and who is let in can read the rows and run programs. So they
-  speak TLS alone, with a certificate made for this cluster that both ends must show.
+  machine can reach them, and a client that is let in can read the rows and run programs.
+  So they speak TLS alone, with a certificate made for this cluster that both ends must
+  show.
 """
 
 import logging
@@ -71,18 +72,32 @@ def connected(
 
     Parameters
     ----------
-    workers
+    workers : int or None, default None
         Number of processes to start on this machine, each with one thread; one that
         dies is replaced. They end with the context.
-    address
-        Where a scheduler listens, such as ``"tcp://host:8786"``. It and its workers
-        stay as they are when the context ends.
+    address : str or None, default None
+        Where a scheduler listens, such as ``"tcp://host:8786"``. The scheduler and its
+        workers keep running when the context ends.
+
+    Yields
+    ------
+    distributed.Client or None
+        The client.
 
     Raises
     ------
     InvalidParameter
-        Both are asked for, one of them is wrong, nobody answers at the address, or Dask
+        If both are asked for, one of them is wrong, nobody answers at the address, or Dask
         is not installed.
+
+    Examples
+    --------
+    Without workers and address there is no cluster, and rows are summed in this process:
+
+    >>> from confide.parallel.dask_cluster import connected
+    >>> with connected() as client:
+    ...     print(client)
+    None
     """
     if workers is not None and address is not None:
         raise InvalidParameter(
@@ -99,7 +114,19 @@ def connected(
 
 
 def current_client() -> Client | None:
-    """Return the client that is active in this process, without importing Dask for it."""
+    """Return the client that is active in this process, without importing Dask for it.
+
+    Returns
+    -------
+    distributed.Client or None
+        The client, or None if there is none.
+
+    Examples
+    --------
+    >>> from confide.parallel.dask_cluster import current_client
+    >>> current_client() is None
+    True
+    """
     distributed = sys.modules.get("distributed")
     if distributed is None:
         return None
@@ -114,7 +141,21 @@ def current_client() -> Client | None:
 
 @dataclass(frozen=True, slots=True)
 class RemoteError:
-    """What a quiet function returns in place of an error; it quotes no value."""
+    """What a non-raising function returns in place of an error; it quotes no value.
+
+    Parameters
+    ----------
+    kind : type
+        The class of the error.
+    message : str
+        Its message.
+
+    Examples
+    --------
+    >>> from confide.parallel.dask_cluster import non_raising
+    >>> non_raising(lambda x: 1 / x)(0).message
+    'a block could not be computed on a worker: ZeroDivisionError'
+    """
 
     kind: type[ConfideError]
     message: str
@@ -122,7 +163,21 @@ class RemoteError:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class NonRaising:
-    """A function that never raises on a worker, where errors are logged with arguments."""
+    """A function that never raises on a worker, where errors are logged with arguments.
+
+    Parameters
+    ----------
+    function : callable
+        The function.
+
+    Examples
+    --------
+    It shows nothing of the function and what it holds:
+
+    >>> from confide.parallel.dask_cluster import NonRaising
+    >>> NonRaising(abs)
+    <private>
+    """
 
     function: Callable[..., Any]
 
@@ -143,12 +198,50 @@ class NonRaising:
 
 
 def non_raising(function: Callable[..., Any]) -> NonRaising:
-    """Return a function that can be sent to workers; read its results by `unwrap`."""
+    """Return a function that can be sent to workers; read its results by `unwrap`.
+
+    Parameters
+    ----------
+    function : callable
+        A function of private rows.
+
+    Returns
+    -------
+    NonRaising
+        The same function; it returns a `RemoteError` where it would raise an error.
+
+    Examples
+    --------
+    >>> from confide.parallel.dask_cluster import non_raising, unwrap
+    >>> unwrap(non_raising(abs)(-2))
+    2
+    """
     return NonRaising(function)
 
 
 def unwrap(result: Any) -> Any:
-    """Return the result of a quiet function, or raise here what happened there."""
+    """Return the result of a non-raising function, or raise the error that it met.
+
+    Parameters
+    ----------
+    result : object
+        What the function returned.
+
+    Returns
+    -------
+    object
+        The result.
+
+    Examples
+    --------
+    >>> from confide.errors import ConfideError
+    >>> from confide.parallel.dask_cluster import non_raising, unwrap
+    >>> try:
+    ...     unwrap(non_raising(lambda x: 1 / x)(0))
+    ... except ConfideError as error:
+    ...     print(error)
+    a block could not be computed on a worker: ZeroDivisionError
+    """
     if isinstance(result, RemoteError):
         raise restored(result.kind, result.message)
     return result
@@ -209,7 +302,7 @@ def _remote(address: str) -> Iterator[Client]:
 
 def _answering(distributed: ModuleType, address: str) -> Client:
     try:
-        # the first is no default: one that cannot connect would stay it for ever
+        # the first is not made the default: one that cannot connect would remain it
         distributed.Client(address, timeout=CONNECT_TIMEOUT_S, set_as_default=False).close()
         return distributed.Client(address, timeout=CONNECT_TIMEOUT_S)
     except (OSError, ValueError, TypeError, RuntimeError) as error:
@@ -217,7 +310,7 @@ def _answering(distributed: ModuleType, address: str) -> Client:
             "address",
             f"where a Dask scheduler answers within {CONNECT_TIMEOUT_S:g} seconds",
             address,
-            "Start one by `dask scheduler`, or see whether name, port and firewall are "
+            "Start one with `dask scheduler`, or check that name, port and firewall are "
             "right; for tls:// set distributed.comm.tls in Dask's configuration. "
             f"({type(error).__name__})",
         ) from None
@@ -231,7 +324,7 @@ def _check_that_workers_are_there(client: Client, address: str) -> None:
             "address",
             "that of a scheduler with workers",
             address,
-            f"Start some by `dask worker {address}`, with confide installed.",
+            f"Start some with `dask worker {address}`, where confide is installed.",
         ) from None
     if not all(found is True for found in client.run(_ready, on_error="return").values()):
         raise InvalidParameter(

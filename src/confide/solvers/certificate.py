@@ -1,4 +1,4 @@
-"""Minimise to a certified distance, and how near arithmetic can certify.
+"""Minimise to a certified distance, and how small a distance arithmetic can certify.
 
 Bounds are for every table of a public shape and look at no rows: what they refuse is
 refused for all tables alike, and what they allow is certified for every one
@@ -28,12 +28,36 @@ coefficients are confined (docs/proofs/finite-precision.md, publication)."""
 SAFETY = 8
 """Rounding may use up an eighth of what a certificate leaves."""
 FOREIGN_MAP = 1e-6
-"""A proximal map in doubles leaves subgradients so long, in units of one record's."""
+"""The length of a subgradient after a proximal map in doubles, in units of one record's."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableShape:
-    """What is public of a table: how many rows and entries of a row there are at most."""
+    """The public facts about a table on which the precision of a solver depends.
+
+    Parameters
+    ----------
+    rows : int
+        The largest number of rows.
+    entries : int
+        The largest number of entries of a row.
+    coded : bool, default True
+        Whether columns of categories are stored as codes.
+
+    Examples
+    --------
+    A hundred times as many rows can be certified less closely:
+
+    >>> from confide.objectives import Logistic, Objective
+    >>> from confide.solvers import TableShape, finest_tolerance
+    >>> objective = Objective(Logistic(), dimension=5, l2=10.0)
+    >>> small, large = (
+    ...     finest_tolerance(objective, TableShape(rows, entries=5))
+    ...     for rows in (10_000, 1_000_000)
+    ... )
+    >>> small < large < 1e-9
+    True
+    """
 
     rows: int
     entries: int
@@ -41,17 +65,57 @@ class TableShape:
 
     @classmethod
     def of(cls, rows: Rows, count: int = MAX_ROWS) -> "TableShape":
-        """Return that of a table with a public bound on the number of its rows."""
+        """Return the shape of a table with a public bound on its number of rows.
+
+        Parameters
+        ----------
+        rows : Rows
+            The table; only its layout is looked at.
+        count : int, default MAX_ROWS
+            The bound, a billion rows unless one is given.
+
+        Returns
+        -------
+        TableShape
+            The shape.
+        """
         return cls(count, rows.sum_shape.max_entries, bool(rows.layout.groups))
 
 
 def finest_tolerance(
     objective: Objective, shape: TableShape, largest_ridge: float = 0.0
 ) -> float:
-    """Return a distance from the minimiser that is certified for every such table.
+    """Return a distance from the minimiser that is certified for every table of a shape.
 
-    Long coefficients aside: `finest_share` is about those. ``largest_ridge`` is the largest
-    weight that a ridge may yet get.
+    It does not cover very long coefficients: `finest_share` is about those.
+
+    Parameters
+    ----------
+    objective : Objective
+        What is minimised; it must be strongly convex.
+    shape : TableShape
+        The public shape of the table.
+    largest_ridge : float, default 0.0
+        The largest ridge that may still be added.
+
+    Returns
+    -------
+    float
+        The distance, in units of the coefficients.
+
+    Examples
+    --------
+    A stronger ridge makes the minimiser easier to find:
+
+    >>> from confide.objectives import Logistic, Objective
+    >>> from confide.solvers import TableShape, finest_tolerance
+    >>> shape = TableShape(rows=10_000, entries=5)
+    >>> weak, strong = (
+    ...     finest_tolerance(Objective(Logistic(), dimension=5, l2=l2), shape)
+    ...     for l2 in (1.0, 100.0)
+    ... )
+    >>> strong < weak
+    True
     """
     cost = SAFETY * _cost(objective, shape, 0.0, largest_ridge)
     if not has_twofold_prox(objective.nonsmooth_part, objective.constraint):
@@ -62,9 +126,32 @@ def finest_tolerance(
 def finest_share(
     objective: Objective, shape: TableShape, largest_ridge: float = 0.0
 ) -> float:
-    """Return which share of the length of coefficients is certified however long they are.
+    """Return the certified distance for long coefficients, as a share of their length.
 
     Doubles cannot hold more than half a unit in the last place.
+
+    Parameters
+    ----------
+    objective : Objective
+        What is minimised; it must be strongly convex.
+    shape : TableShape
+        The public shape of the table.
+    largest_ridge : float, default 0.0
+        The largest ridge that may still be added.
+
+    Returns
+    -------
+    float
+        The share, at least 2⁻⁵¹.
+
+    Examples
+    --------
+    >>> from confide.objectives import Logistic, Objective
+    >>> from confide.solvers import TableShape, finest_share
+    >>> objective = Objective(Logistic(), dimension=5, l2=10.0)
+    >>> share = finest_share(objective, TableShape(rows=1000, entries=5))
+    >>> 2.0**-51 <= share < 1e-9
+    True
     """
     short, long = (_cost(objective, shape, size, largest_ridge) for size in (0.0, 1.0))
     return max(4 * UNIT, SAFETY * (long - short) / objective.strong_convexity)
@@ -73,7 +160,7 @@ def finest_share(
 def _cost(
     objective: Objective, shape: TableShape, length: float, largest_ridge: float
 ) -> float:
-    """Bound what rounding costs a gradient where coefficients are so long."""
+    """Bound what rounding costs a gradient where coefficients have this length."""
     ridge = max(largest_ridge, float(objective.ridge.max()))
     linear = LONGEST_LINEAR * objective.lipschitz
     rounding = Rounding.of(objective, shape.entries, coded=shape.coded)
@@ -92,10 +179,46 @@ def _cost(
 def minimise(
     objective: Objective, rows: Rows, linear: Array | Twofold, tolerance: float
 ) -> Solution:
-    """Minimise F(θ; rows, linear) to a certified distance, by the solver that fits.
+    """Minimise an objective over rows to a certified distance, by the solver that fits.
 
-    What is found lies in a ball of about 10¹⁵ tolerances: a minimiser beyond it is
-    shortened to it. The linear term may have more digits than doubles.
+    The result lies in a ball of about 10¹⁵ tolerances: a minimiser beyond it is shortened
+    to it. The linear term may have more digits than doubles.
+
+    Parameters
+    ----------
+    objective : Objective
+        Loss, ridge, penalty and constraint.
+    rows : Rows
+        The records, as from `confide.data.bound_rows`.
+    linear : array
+        A linear term that is added, such as noise; zeros for none.
+    tolerance : float
+        The largest distance to the exact minimiser that is accepted.
+
+    Returns
+    -------
+    Solution
+        The coefficients, and a bound on their distance to the minimiser.
+
+    Raises
+    ------
+    InvalidParameter
+        If no solver can certify its answer for this objective: see `can_certify`.
+
+    Examples
+    --------
+    Two records with x = 1 and y = 1, and a ridge of 2: squared loss gives 2/(2 + 2).
+
+    >>> import numpy as np
+    >>> from confide.data import bound_rows
+    >>> from confide.objectives import Clipped, Objective, Squared
+    >>> from confide.solvers import minimise
+    >>> rows = bound_rows(np.ones((2, 1)), np.ones(2), row_norm=1.0, height=0.0)
+    >>> loss = Clipped(Squared(), bound=2.0)
+    >>> objective = Objective(loss, dimension=1, l2=2.0, target_bound=1.0)
+    >>> found = minimise(objective, rows, np.zeros(1), tolerance=1e-9)
+    >>> round(float(found.theta[0]), 6)
+    0.5
     """
     if not can_certify(objective):
         raise InvalidParameter(
@@ -118,7 +241,28 @@ def minimise(
 
 
 def can_certify(objective: Objective) -> bool:
-    """Whether one of the solvers can prove how close it came."""
+    """Say whether a solver can prove how close its answer is to the minimiser.
+
+    Parameters
+    ----------
+    objective : Objective
+        What is to be minimised.
+
+    Returns
+    -------
+    bool
+        True for a convex objective with a smooth loss, and with an exact proximal map of
+        its penalty and constraint.
+
+    Examples
+    --------
+    The hinge has a kink, so only its smooth versions are certified:
+
+    >>> from confide.objectives import Hinge, HuberizedHinge, Objective
+    >>> from confide.solvers import can_certify
+    >>> [can_certify(Objective(loss(), dimension=2)) for loss in (Hinge, HuberizedHinge)]
+    [False, True]
+    """
     convex = objective.penalty is None or objective.penalty.convex
     smooth = objective.loss.smooth
     return (

@@ -1,10 +1,4 @@
-"""How far a minimiser can be, from the curvature that the rows themselves have.
-
-The ridge bounds the curvature from below for all tables; a table of many rows has far
-more. Where φ″ cannot fall faster than e^(−|t|) along a margin, as for the logistic loss, a
-Hessian at one point says how much there is around it, and a gradient need not be nearly as
-short to certify a distance (docs/proofs/finite-precision.md, curvature-certificate).
-"""
+"""The smooth part of an objective over private rows: gradients, Hessians, curvature."""
 
 import math
 from dataclasses import dataclass, field
@@ -24,7 +18,30 @@ UNIT = 2.0**-53
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """``‖theta − exact minimiser‖ <= distance``, rounding included."""
+    """An answer with its certificate: ‖theta − exact minimiser‖ <= distance.
+
+    Parameters
+    ----------
+    theta : array
+        The coefficients.
+    distance : float
+        A bound on the distance to the exact minimiser, rounding included.
+
+    Examples
+    --------
+    The distance is what was asked for, or less; see `minimise`:
+
+    >>> import numpy as np
+    >>> from confide.data import bound_rows
+    >>> from confide.objectives import Clipped, Objective, Squared
+    >>> from confide.solvers import minimise
+    >>> rows = bound_rows(np.ones((2, 1)), np.ones(2), row_norm=1.0, height=0.0)
+    >>> loss = Clipped(Squared(), bound=2.0)
+    >>> objective = Objective(loss, dimension=1, l2=2.0, target_bound=1.0)
+    >>> found = minimise(objective, rows, np.zeros(1), tolerance=1e-9)
+    >>> abs(float(found.theta[0]) - 0.5) <= found.distance <= 1e-9
+    True
+    """
 
     theta: Array
     distance: float
@@ -34,7 +51,7 @@ class Solution:
 class Problem:
     """The smooth part of an objective over private rows, with its linear term.
 
-    ``weight`` multiplies the sum of losses: a subsample stands for all rows.
+    ``weight`` multiplies the sum of losses: a subsample represents all rows.
     ``sum_shape`` is that of the rows, found once. ``rest`` is what doubles lack of the
     linear term. ``share`` is how close the answer must come where coefficients are very
     long, as a share of their length.

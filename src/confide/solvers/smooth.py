@@ -40,7 +40,7 @@ NEARBY = 0.01
 """How near the minimiser of an easier loss must be known, in reaches of one record."""
 MOST_TRIALS = 40
 MANY_TRIALS = 2
-"""From so many trials on a line is halved until two slopes say where they vanish."""
+"""After this many trials a line is halved until two slopes enclose where they vanish."""
 MOST_STALLS = 500
 SPLIT_STALLS = 40
 MUCH_NEARER = 2e-11
@@ -243,7 +243,7 @@ def advance(
 ) -> tuple[Any, GradientAndError]:
     """Take one quasi-Newton step; its length is found from gradients along it.
 
-    A gradient that rounding may hide says nothing about lengths: it is taken as it is.
+    A gradient that rounding may hide says nothing about lengths: it is used unchanged.
     """
     here = gradient.astype(np.float64)
     step = memory.direction(here)

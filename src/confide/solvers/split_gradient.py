@@ -4,7 +4,7 @@ Features, coefficients and slopes are split into a leading part on a coarse grid
 small rest. Products of leading parts fit a double with room for their sums, so their inner
 products are exact in whatever order they are added; everything else is smaller by 2⁻²⁰.
 What is left is the rounding of one margin and one slope per row, or next to nothing where
-these have more digits than doubles. Where even that is too much for so many rows,
+these have more digits than doubles. Where even that is too much for that many rows,
 `twofold_gradient` goes further.
 """
 

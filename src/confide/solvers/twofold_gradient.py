@@ -150,7 +150,7 @@ class Grids:
         return self.cut(theta, float(np.abs(theta.high).max(initial=0.0)), 4)
 
     def cut(self, value: Twofold, largest: float, count: int) -> list[Array]:
-        """Return so many parts of numbers that are no larger than the largest."""
+        """Return numbers, none above the largest, as a sum of this many parts."""
         parts, high, low = [], value.high, value.low
         for power in range(count - 1):
             lead = on_grid(high, self._grid(largest, power))
@@ -168,7 +168,7 @@ class Grids:
 
 
 def leading_bits(entries: int) -> int:
-    """Return how many bits parts may have for sums of so many products to be exact."""
+    """Return how many bits parts may have for sums of this many products to be exact."""
     terms = max(entries, ROWS_PER_PIECE)
     room = DOUBLE_BITS - (terms - 1).bit_length()
     return min(MOST_LEADING_BITS, room // 2)

@@ -29,9 +29,26 @@ class Nonsense:
 def check_column(column: Column, values: Sequence[Any]) -> None:
     """Assert that a column keeps every promise of `confide.data.Column`.
 
-    Its kind must be registered in `confide.data.COLUMNS`. ``values`` are some that a table
-    may hold, two different ones at least and none of them missing; as text they must mean
-    the same.
+    Parameters
+    ----------
+    column : Column
+        A column of a kind of your own, registered in `confide.data.COLUMNS`.
+    values : sequence
+        Values that a table may hold: at least two different ones, none of them missing. As
+        text they must mean the same.
+
+    Raises
+    ------
+    AssertionError
+        If a promise is broken; the message says which one, and where.
+
+    Examples
+    --------
+    No error means that every promise holds:
+
+    >>> from confide.data import Number
+    >>> from confide.testing import check_column
+    >>> check_column(Number("age", lower=18, upper=90), [30, 61.5])
     """
     expect(
         COLUMNS.get(column.kind) is type(column),

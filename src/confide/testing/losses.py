@@ -23,8 +23,26 @@ MOST_LABELS = 9
 def check_loss(loss: Loss, public: PublicBounds) -> None:
     """Assert that a loss keeps every promise of `confide.objectives.Loss`.
 
-    ``public`` are the bounds under which its constants are asked for. Labels are ±1 for
-    "signs", a grid of [−B, B] for "numbers" and whole numbers up to B for "counts".
+    Parameters
+    ----------
+    loss : Loss
+        A loss of your own.
+    public : PublicBounds
+        The bounds under which its constants are asked for. Labels are ±1 for "signs", a
+        grid of [−B, B] for "numbers" and whole numbers up to B for "counts".
+
+    Raises
+    ------
+    AssertionError
+        If a promise is broken; the message says which one, and where.
+
+    Examples
+    --------
+    No error means that every promise holds:
+
+    >>> from confide.objectives import Logistic, PublicBounds
+    >>> from confide.testing import check_loss
+    >>> check_loss(Logistic(), PublicBounds(row_norm=1.0, coef_norm=3.0))
     """
     for label in _labels(loss, public):
         eta = _margins(public)

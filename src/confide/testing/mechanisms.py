@@ -30,7 +30,26 @@ FAINT = 1e-12
 
 
 def check_mechanism(mechanism: Mechanism) -> None:
-    """Assert that a mechanism keeps every promise of `confide.mechanisms.Mechanism`."""
+    """Assert that a mechanism keeps every promise of `confide.mechanisms.Mechanism`.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        A mechanism of your own, configured.
+
+    Raises
+    ------
+    AssertionError
+        If a promise is broken; the message says which one, and where.
+
+    Examples
+    --------
+    No error means that every promise holds; this takes some seconds:
+
+    >>> from confide.mechanisms import SufficientStatistics
+    >>> from confide.testing import check_mechanism
+    >>> check_mechanism(SufficientStatistics())  # doctest: +SKIP
+    """
     check_configuration(mechanism, "a mechanism")
     _check_needs(mechanism)
     accepted = []

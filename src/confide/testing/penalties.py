@@ -20,7 +20,28 @@ Move: TypeAlias = Callable[[Array], Array]
 
 
 def check_penalty(penalty: Penalty, dimension: int) -> None:
-    """Assert that a penalty keeps every promise of `confide.objectives.Penalty`."""
+    """Assert that a penalty keeps every promise of `confide.objectives.Penalty`.
+
+    Parameters
+    ----------
+    penalty : Penalty
+        A penalty of your own.
+    dimension : int
+        The number of coefficients to check it with.
+
+    Raises
+    ------
+    AssertionError
+        If a promise is broken; the message says which one, and where.
+
+    Examples
+    --------
+    No error means that every promise holds:
+
+    >>> from confide.objectives import L1
+    >>> from confide.testing import check_penalty
+    >>> check_penalty(L1(2.0), dimension=3)
+    """
     points = _points(dimension, seed=1)
     for theta in points:
         value = penalty.value(theta)
@@ -46,7 +67,28 @@ def check_penalty(penalty: Penalty, dimension: int) -> None:
 
 
 def check_constraint(constraint: Constraint, dimension: int) -> None:
-    """Assert that a constraint keeps every promise of `confide.objectives.Constraint`."""
+    """Assert that a constraint keeps every promise of `confide.objectives.Constraint`.
+
+    Parameters
+    ----------
+    constraint : Constraint
+        A constraint of your own.
+    dimension : int
+        The number of coefficients to check it with.
+
+    Raises
+    ------
+    AssertionError
+        If a promise is broken; the message says which one, and where.
+
+    Examples
+    --------
+    No error means that every promise holds:
+
+    >>> from confide.objectives import L2Ball
+    >>> from confide.testing import check_constraint
+    >>> check_constraint(L2Ball(1.0), dimension=3)
+    """
     origin = np.zeros(dimension)
     expect(
         np.array_equal(constraint.project(origin), origin),

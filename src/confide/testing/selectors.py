@@ -33,7 +33,26 @@ PLENTY = Pure(10**6)
 
 
 def check_selector(selector: Selector) -> None:
-    """Assert that a selector keeps every promise of `confide.selection.Selector`."""
+    """Assert that a selector keeps every promise of `confide.selection.Selector`.
+
+    Parameters
+    ----------
+    selector : Selector
+        A selector of your own, configured.
+
+    Raises
+    ------
+    AssertionError
+        If a promise is broken; the message says which one, and where.
+
+    Examples
+    --------
+    No error means that every promise holds; this takes some seconds:
+
+    >>> from confide.selection import ScreeningSelector
+    >>> from confide.testing import check_selector
+    >>> check_selector(ScreeningSelector(2))  # doctest: +SKIP
+    """
     check_configuration(selector, "a selector")
     expect(selector.size >= 1, "a selector must select a column", at=selector.size)
     accepted = []

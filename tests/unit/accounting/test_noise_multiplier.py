@@ -28,7 +28,7 @@ from confide.accounting import (
     sampled_renyi,
     sampling_for,
 )
-from confide.accounting.events import event_fields, event_from
+from confide.accounting.event_records import event_fields, event_from
 from confide.errors import InvalidParameter, MixedBudgets
 from confide.ledger import Ledger
 from confide.ledger.amounts import events_text, read_events

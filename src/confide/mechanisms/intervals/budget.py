@@ -31,7 +31,7 @@ from confide.mechanisms.intervals.moments import (
     largest_contribution,
 )
 from confide.noise import Gaussian, SphericalLaplace
-from confide.noise.samplers import degrees_of_freedom
+from confide.noise.symmetric import degrees_of_freedom
 from confide.objectives import Objective, curvature_bound, is_multinomial
 from confide.privacy import (
     Approx,

@@ -33,7 +33,7 @@ from confide.mechanisms.base import (
 from confide.mechanisms.release import NoiseRecord
 from confide.noise import Entropy, Gaussian, SphericalLaplace
 from confide.noise.real_vector import check_scale
-from confide.noise.samplers import (
+from confide.noise.symmetric import (
     ABOVE,
     HALF_ROOT,
     as_symmetric,

@@ -43,7 +43,7 @@ from confide.mechanisms.statistics.sums import (
     within,
 )
 from confide.noise import Entropy, Gaussian
-from confide.noise.samplers import ABOVE
+from confide.noise.symmetric import ABOVE
 from confide.objectives import Objective
 from confide.privacy import (
     Approx,

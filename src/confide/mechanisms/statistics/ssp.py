@@ -38,7 +38,7 @@ from confide.mechanisms.statistics.sums import (
     within,
 )
 from confide.noise import Entropy
-from confide.noise.samplers import ABOVE
+from confide.noise.symmetric import ABOVE
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours, Pure
 

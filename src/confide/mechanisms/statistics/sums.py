@@ -25,7 +25,7 @@ from confide.mechanisms.intervals.moments import ROUNDING_SLACK
 from confide.mechanisms.release import NoiseRecord
 from confide.noise import Entropy, Noise
 from confide.noise.real_vector import check_scale
-from confide.noise.samplers import (
+from confide.noise.symmetric import (
     ABOVE,
     HALF_ROOT,
     as_symmetric,

@@ -20,7 +20,7 @@ from confide.mechanisms.intervals.moments import (
 )
 from confide.mechanisms.release import POSTPROCESSING_SEED, NoiseRecord, Uncertainty
 from confide.noise import NOISES, Entropy, Generator, RoundNoise
-from confide.noise.samplers import symmetric_stretch
+from confide.noise.symmetric import symmetric_stretch
 from confide.objectives import Objective
 from confide.studies.intervals.population import as_matrices
 

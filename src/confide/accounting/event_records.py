@@ -1,0 +1,45 @@
+"""Events as JSON holds them: their fields are all that a file keeps."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from fractions import Fraction
+from typing import Any, get_type_hints
+
+from confide.accounting.events import Event
+from confide.privacy.budgets import fraction_of
+
+
+def event_fields(event: Event, exact: Callable[[Fraction], str]) -> dict[str, Any]:
+    """Return the fields of an event as JSON holds them; ``exact`` writes a fraction."""
+    write: dict[Any, Callable[[Any], Any]] = {
+        Fraction: lambda value: exact(Fraction(value)),
+        float: float,
+    }
+    return {
+        name: write.get(kind, lambda value: value)(getattr(event, name))
+        for name, kind in _types(type(event)).items()
+    }
+
+
+def event_from(kind: type[Any], record: Mapping[str, Any]) -> Event:
+    """Return the event that fields describe; only its own fields are looked at."""
+    types = _types(kind)
+    event: Event = kind(**{name: _read(types[name], record[name]) for name in types})
+    return event
+
+
+def _types(kind: type[Any]) -> dict[str, Any]:
+    """Return the types of the fields of an event."""
+    hints = get_type_hints(kind)
+    return {field.name: hints[field.name] for field in fields(kind)}
+
+
+def _read(kind: Any, value: Any) -> Any:
+    """Return a field in its type; fractions are written as text, numbers are not."""
+    if kind is Fraction and isinstance(value, str):
+        return fraction_of(value)
+    if kind is float and isinstance(value, int | float | str) and value is not True:
+        return float(value)
+    if kind in (Fraction, float):
+        raise TypeError("a fraction is text, and a number is a number")
+    return value

@@ -1,0 +1,269 @@
+"""Rényi divergences and zCDP that follow from bounds on privacy losses.
+
+Among them the cost of running a mechanism a random number of times and keeping the best
+result (docs/proofs/private-tuning.md, random-stopping).
+"""
+
+import math
+
+import numpy as np
+
+from confide._types import Array
+from confide.accounting.loss_bound import LossBound
+from confide.errors import InvalidParameter
+from confide.privacy.rounding import FUNCTION_ERROR, round_up
+
+
+def sharp_renyi(forth: LossBound, back: LossBound, orders: Array) -> Array:
+    """Bound the Rényi divergences of a pair of laws by its losses in both directions.
+
+    Formula (3) of objective-gaussian-add-remove: it uses that losses may be negative, which
+    `LossBound.renyi` does not, and falls back to that bound for large orders.
+
+    Parameters
+    ----------
+    forth : LossBound
+        A bound on the loss from one table to its neighbour.
+    back : LossBound
+        A bound on the loss in the other direction.
+    orders : array
+        Orders above 1.
+
+    Returns
+    -------
+    array
+        One bound for each order, never above that of ``forth.renyi``.
+
+    Examples
+    --------
+    A Gaussian shift of 0.5 has a divergence of α/8, here 0.25. The bound is close to it:
+
+    >>> import numpy as np
+    >>> from confide.accounting import gaussian_shift, sharp_renyi
+    >>> loss = gaussian_shift(0.5)
+    >>> order = np.array([2.0])
+    >>> 0.25 <= float(sharp_renyi(loss, loss, order)[0]) < float(loss.renyi(order)[0])
+    True
+    """
+    plain = forth.renyi(orders)
+    exponent = np.minimum((orders - 1) * plain, 500.0)
+    least = forth.log_moments(-np.ones(1))
+    most = back.log_moments(-np.ones(1), -FUNCTION_ERROR)
+    total = (
+        np.exp(exponent)
+        + (orders - 1) * np.exp(least)
+        + np.exp(back.log_moments(-orders))
+        - orders * np.exp(most)
+    )
+    rounding = FUNCTION_ERROR * (orders + (1 + exponent) * np.exp(exponent))
+    sharp = np.log(np.maximum(total + rounding, 1.0)) / (orders - 1)
+    sharp *= 1 + FUNCTION_ERROR
+    return np.where(exponent < 500, np.minimum(plain, sharp), plain)
+
+
+ORDERS = 1 + np.geomspace(1e-3, 1e5, 500)
+
+
+def zcdp_rho(pairs: tuple[tuple[LossBound, LossBound], ...]) -> float:
+    """Return rho such that every pair's Rényi divergence is at most rho·α for all orders.
+
+    Parameters
+    ----------
+    pairs : tuple of pairs of LossBound
+        Bounds on the loss in both directions, for each pair of laws.
+
+    Returns
+    -------
+    float
+        A rho of zCDP that covers all pairs, rounded up.
+
+    Examples
+    --------
+    Twice the shift has at least four times the rho:
+
+    >>> from confide.accounting import gaussian_shift, zcdp_rho
+    >>> one, two = gaussian_shift(0.5), gaussian_shift(1.0)
+    >>> zcdp_rho(((two, two),)) >= 0.5
+    True
+    """
+    return max(
+        rho_of_curve(sharp_renyi(forth, back, ORDERS), forth) for forth, back in pairs
+    )
+
+
+def rho_of_curve(divergences: Array, bound: LossBound) -> float:
+    """Return sup D_α/α over all orders, rounded up, from divergences at `ORDERS`.
+
+    (α − 1)D_α is convex in α and 1/(α(α − 1)) is too, so between two orders D_α/α exceeds
+    the larger of its ends by a factor of at most 1 + (t + 1/t − 2)/4, t being the ratio of
+    α(α − 1) there. Below any order D_α is not larger, so that the curve may be followed
+    from the best one on; beyond the last one a closed form counts.
+
+    Parameters
+    ----------
+    divergences : array
+        Bounds on D_α at `ORDERS`.
+    bound : LossBound
+        The bound on the loss that they come from, for orders beyond the last one.
+
+    Returns
+    -------
+    float
+        A rho of zCDP.
+
+    Examples
+    --------
+    A Gaussian shift of 1 has divergences α/2, hence a rho of one half, which the grid of
+    orders raises a little:
+
+    >>> from confide.accounting import ORDERS, gaussian_shift, rho_of_curve
+    >>> round(rho_of_curve(ORDERS / 2, gaussian_shift(1.0)), 3)
+    0.501
+    """
+    last = float(ORDERS[-1])
+    start = float(np.interp(0.0, bound.knots, bound.values))
+    tail = bound.slope**2 / 2 + start / last + math.log(2) / (last * (last - 1))
+    ends = divergences / ORDERS
+    product = ORDERS * (ORDERS - 1)
+    ratio = product[1:] / product[:-1]
+    inside = np.maximum(ends[1:], ends[:-1]) * (1 + (ratio + 1 / ratio - 2) / 4)
+    onwards = np.maximum.accumulate(inside[::-1])[::-1]
+    return round_up(max(float(np.maximum(divergences[:-1], onwards).min()), tail))
+
+
+def approx_delta(orders: Array, divergences: Array, epsilon: float) -> float:
+    """Return the best delta that Rényi divergences give at epsilon, rounded up.
+
+    Parameters
+    ----------
+    orders : array
+        Orders above 1.
+    divergences : array
+        Bounds on the divergences at these orders.
+    epsilon : float
+        The epsilon at which delta is wanted.
+
+    Returns
+    -------
+    float
+        Delta, at most 1.
+
+    Examples
+    --------
+    A Gaussian shift of 0.25 has divergences α/32. They lead to a delta at epsilon 1 that is
+    above the exact one, but of the same order of magnitude:
+
+    >>> from confide.accounting import ORDERS, approx_delta
+    >>> from confide.privacy import gaussian_delta
+    >>> 1 < approx_delta(ORDERS, ORDERS / 32, 1.0) / gaussian_delta(1.0, 0.25) < 10
+    True
+    """
+    part, size = np.log1p(-1 / orders), divergences + abs(epsilon)
+    logs = (orders - 1) * (divergences - epsilon + part) - np.log(orders)
+    logs += FUNCTION_ERROR * (2 + (orders - 1) * (size - part) + np.log(orders))
+    return min(1.0, round_up(math.exp(min(0.0, float(logs.min())))))
+
+
+SMALLEST_RHO = 1e-20
+
+
+def best_of_many_renyi(
+    orders: Array, rho: float, *, shape: float, gamma: float, mean: float
+) -> Array:
+    """Bound the Rényi divergences of the best of K runs, each of them rho-zCDP.
+
+    ρα + (1 + η)·min over β ≥ 1 of [ρ(β − 1) + log(1/γ)/β] + log(E K)/(α − 1).
+    Proof: docs/proofs/private-tuning.md, random-stopping.
+
+    Parameters
+    ----------
+    orders : array
+        Orders α above 1.
+    rho : float
+        The cost of one run.
+    shape : float
+        The shape η of the truncated negative binomial law of K; 0 is the logarithmic law.
+    gamma : float
+        Its parameter γ in (0, 1); smaller values mean more runs.
+    mean : float
+        The expected number of runs, E K.
+
+    Returns
+    -------
+    array
+        One bound for each order.
+
+    Examples
+    --------
+    Ten runs on average cost twelve times as much as one run, at this order:
+
+    >>> import numpy as np
+    >>> from confide.accounting import best_of_many_renyi
+    >>> cost = best_of_many_renyi(np.array([8.0]), 0.01, shape=1.0, gamma=0.1, mean=10.0)
+    >>> round(float(cost[0]) / (0.01 * 8.0), 1)
+    12.4
+    """
+    rare = -math.log(gamma)
+    other = max(1.0, math.sqrt(rare / rho))
+    constant = (1 + shape) * (rho * (other - 1) + rare / other)
+    return rho * orders + constant + math.log(mean) / (orders - 1)
+
+
+def rho_of_one_run(
+    epsilon: float, delta: float, *, shape: float, gamma: float, mean: float
+) -> float:
+    """Return a rho for each run so that the best of K runs is (epsilon, delta)-DP.
+
+    Parameters
+    ----------
+    epsilon : float
+        The epsilon of the search as a whole.
+    delta : float
+        The delta of the search as a whole.
+    shape : float
+        The shape η of the law of K, as in `best_of_many_renyi`.
+    gamma : float
+        Its parameter γ.
+    mean : float
+        The expected number of runs.
+
+    Returns
+    -------
+    float
+        The largest rho found that keeps within (epsilon, delta).
+
+    Raises
+    ------
+    InvalidParameter
+        If the budget is too small for this number of runs.
+
+    Examples
+    --------
+    More runs leave less for each:
+
+    >>> from confide.accounting import rho_of_one_run
+    >>> few = rho_of_one_run(2.0, 1e-6, shape=1.0, gamma=0.2, mean=5.0)
+    >>> many = rho_of_one_run(2.0, 1e-6, shape=1.0, gamma=0.02, mean=50.0)
+    >>> 0 < many < few
+    True
+    """
+
+    def holds(rho: float) -> bool:
+        curve = best_of_many_renyi(ORDERS, rho, shape=shape, gamma=gamma, mean=mean)
+        return approx_delta(ORDERS, curve, epsilon) <= delta
+
+    low, high = math.log(SMALLEST_RHO), math.log(2 * epsilon)
+    if not holds(math.exp(low)):
+        raise InvalidParameter(
+            "budget",
+            "large enough for this many runs",
+            {"epsilon": epsilon, "delta": delta, "runs": mean},
+            "Try fewer runs, or a larger delta.",
+        )
+    for _ in range(60):
+        middle = (low + high) / 2
+        if holds(math.exp(middle)):
+            low = middle
+        else:
+            high = middle
+    return math.exp(low)

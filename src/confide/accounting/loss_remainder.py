@@ -1,0 +1,180 @@
+"""What a budget leaves beside a release with a known profile, or a Gaussian shift."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import ndtr
+
+from confide._types import Array
+from confide.privacy.rounding import (
+    FUNCTION_ERROR,
+    MARGIN,
+    gaussian_delta,
+    round_down,
+    round_up,
+)
+
+PROFILE_CELLS = 96
+REACH_DEVIATIONS = 9.0
+LARGEST_EXPONENT = 700.0
+HALVINGS = 50
+
+
+def gaussian_left(
+    profile: Callable[[float], float], epsilon: float, delta: float, most: float
+) -> float:
+    """Return the largest Gaussian shift that a budget leaves beside a known profile.
+
+    A profile is a falling, convex function of e^ε, so its chords bound it: the search
+    relies on nothing else (docs/proofs/private-intervals.md#interval-release).
+
+    Parameters
+    ----------
+    profile : callable
+        Delta as a function of epsilon for what is already released.
+    epsilon : float
+        The epsilon of both together.
+    delta : float
+        The delta of both together.
+    most : float
+        The largest shift of interest, above 0.
+
+    Returns
+    -------
+    float
+        A shift between 0 and ``most``; 0 if the profile uses up the budget.
+
+    Examples
+    --------
+    Squares of shifts add up, so beside 0.3 of a total of 0.5 there is room for 0.4:
+
+    >>> from confide.accounting import gaussian_left
+    >>> from confide.privacy import gaussian_delta
+    >>> left = gaussian_left(
+    ...     lambda epsilon: gaussian_delta(epsilon, 0.3), 2.0, gaussian_delta(2.0, 0.5), 1.0
+    ... )
+    >>> 0.39 < left < 0.4
+    True
+    """
+    start = max(0.0, epsilon - REACH_DEVIATIONS * most - most**2 / 2)
+    grid = np.linspace(start, epsilon + REACH_DEVIATIONS * most, PROFILE_CELLS)
+    heights = np.minimum.accumulate([profile(float(point)) for point in grid])
+    if _total(grid, heights, epsilon, most) <= delta:
+        return most
+    low, high = 0.0, most
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if _total(grid, heights, epsilon, middle) <= delta:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def grown_delta(delta: float, epsilon: float) -> float:
+    """Return delta times e^epsilon, or 1 where e^epsilon exceeds the range of doubles.
+
+    Parameters
+    ----------
+    delta : float
+        A probability.
+    epsilon : float
+        A privacy loss.
+
+    Returns
+    -------
+    float
+        A bound on the probability under a neighbouring table.
+
+    Examples
+    --------
+    >>> from confide.accounting import grown_delta
+    >>> round(grown_delta(1e-6, 1.0), 9)
+    2.718e-06
+    """
+    return math.exp(epsilon) * delta if epsilon <= LARGEST_EXPONENT else 1.0
+
+
+def pure_left(epsilon: float, delta: float, mu: float) -> float:
+    """Return the largest pure epsilon that a budget leaves beside a Gaussian shift.
+
+    Of all pairs with likelihood ratios up to exp(e) randomised response is the worst, so
+    together with a shift delta is at most pΨ(ε − e, μ) + (1 − p)Ψ(ε + e, μ), where
+    p = 1/(1 + exp(−e)).
+
+    Parameters
+    ----------
+    epsilon : float
+        The epsilon of both together.
+    delta : float
+        The delta of both together.
+    mu : float
+        The Gaussian shift.
+
+    Returns
+    -------
+    float
+        A pure epsilon; 0 if the shift uses up the budget.
+
+    Examples
+    --------
+    Beside a shift that alone needs epsilon 1.06, a budget of 2 leaves almost all the rest:
+
+    >>> from confide.accounting import pure_left
+    >>> round(pure_left(2.0, 1e-6, 0.25), 2)
+    0.96
+    """
+
+    def total(part: float) -> float:
+        often = round_up(1 / (1 + math.exp(-part)))
+        near = gaussian_delta(round_down(epsilon - part), mu)
+        far = gaussian_delta(round_down(epsilon + part), mu)
+        return round_up(often * near + round_up(1 - often + MARGIN) * far)
+
+    low, high = 0.0, epsilon
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if total(middle) <= delta:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _total(grid: Array, heights: Array, epsilon: float, mu: float) -> float:
+    """Return a bound on the profile of both together, rounded up."""
+    below, error = _chances(grid, epsilon, mu, mu / 2)
+    below, error = np.append(below, 1.0), np.append(error, 2 * FUNCTION_ERROR)
+    total = below[0] + error[0] + (np.diff(below) + error[1:]) @ heights
+    return round_up(float(total - _below_steps(grid, heights, epsilon, mu)))
+
+
+def _below_steps(grid: Array, heights: Array, epsilon: float, mu: float) -> float:
+    """Return by how much chords in e^s are less than steps, rounded down.
+
+    Within a cell the chord is the left height less λ of its fall, λ = (e^s − e^a)/(e^b −
+    e^a). The mean of λ over the cell has a closed form: weighing the losses of a shift by
+    their likelihood ratio gives those of the opposite shift.
+    """
+    plain, plain_error = _chances(grid, epsilon, mu, mu / 2)
+    tilted, tilted_error = _chances(grid, epsilon, mu, -mu / 2)
+    with np.errstate(over="ignore"):
+        rise = np.expm1(np.diff(grid))
+    odds = np.exp(np.minimum(epsilon - grid[:-1], LARGEST_EXPONENT))
+    gain = odds * np.diff(tilted) - np.diff(plain)
+    wrong = odds * (tilted_error[1:] + tilted_error[:-1])
+    wrong += (
+        plain_error[1:]
+        + plain_error[:-1]
+        + 4 * FUNCTION_ERROR * (odds * tilted[1:] + plain[1:]) * (1 + epsilon)
+    )
+    share = np.maximum(gain - wrong, 0.0) / rise
+    return float((1 - MARGIN) * share @ -np.diff(heights))
+
+
+def _chances(grid: Array, epsilon: float, mu: float, middle: float) -> tuple[Array, Array]:
+    """Return chances that ε less a normal loss is below points, and their errors."""
+    places = (grid - epsilon) / mu + middle
+    found = ndtr(places)
+    return found, FUNCTION_ERROR * (2 + places**2 + epsilon / mu) * found

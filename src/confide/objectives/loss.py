@@ -1,0 +1,353 @@
+"""What a loss of one record offers: φ(η, y) with η = ⟨x, θ⟩, and its constants.
+
+Every constant is a supremum over the public bounds, never a statistic of the data:
+
+slope_bound              A, the largest |φ′|
+max_curvature(a)         κ(a), the largest φ″ among points with |φ′| = a; concave in a
+slope_of_peak_curvature  the slope where κ peaks, infinite where κ never falls
+monotone                 whether the slope keeps its sign for a fixed label
+smooth                   whether φ′ is Lipschitz, so that a curvature exists
+canonical                whether φ″ is the variance of φ′ under the loss's own model
+
+``inverse_slope(slope, y)`` inverts the slope; clipping uses it.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Protocol, TypeAlias
+
+import numpy as np
+
+from confide._types import AnyArray
+from confide.objectives.twofold import TWOFOLD_UNIT, Twofold
+
+Targets: TypeAlias = Literal["signs", "numbers", "counts", "labels"]
+
+
+@dataclass(frozen=True, slots=True)
+class PublicBounds:
+    r"""Bounds that hold for every record that anybody could have; all of them public.
+
+    Parameters
+    ----------
+    row_norm : float
+        The longest row with its intercept column: X where all records count once, and X̄
+        where long ones count less.
+    coef_norm : float, default infinity
+        R, the radius of the constraint set.
+    target_bound : float or None, default None
+        B, the largest \|y\|.
+    offset_bound : float, default 0.0
+        O, the largest offset that a margin may have beside ⟨x, θ⟩.
+
+    Examples
+    --------
+    Rows of length 2 at most and coefficients of length 3 at most have margins up to 6:
+
+    >>> from confide.objectives import PublicBounds
+    >>> PublicBounds(row_norm=2.0, coef_norm=3.0).margin_bound
+    6.0
+    """
+
+    row_norm: float
+    coef_norm: float = math.inf
+    target_bound: float | None = None
+    offset_bound: float = 0.0
+
+    @property
+    def margin_bound(self) -> float:
+        r"""The largest \|⟨x, θ⟩\|, with the offset."""
+        return self.row_norm * self.coef_norm + self.offset_bound
+
+
+class Loss(Protocol):
+    """A convex function of the margin for every label: what every loss offers.
+
+    Examples
+    --------
+    Every registered loss answers the same questions, here for its largest slope:
+
+    >>> from confide.objectives import Logistic, PublicBounds, SmoothedHinge
+    >>> bounds = PublicBounds(row_norm=1.0)
+    >>> Logistic().slope_bound(bounds), SmoothedHinge().slope_bound(bounds)
+    (1.0, 1.0)
+    """
+
+    @property
+    def targets(self) -> Targets:
+        """The kind of target: "signs", "numbers", "counts" or "labels"."""
+        ...
+
+    @property
+    def monotone(self) -> bool:
+        """Whether the slope keeps its sign for a fixed label."""
+        ...
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the slope is Lipschitz."""
+        ...
+
+    @property
+    def slope_of_peak_curvature(self) -> float:
+        """The slope at which κ is largest."""
+        ...
+
+    def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ.
+
+        Parameters
+        ----------
+        eta : array
+            Margins.
+        y : array
+            Targets.
+
+        Returns
+        -------
+        array
+            One loss for each record.
+        """
+        ...
+
+    def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ′ (a subgradient at a kink).
+
+        Parameters
+        ----------
+        eta : array
+            Margins.
+        y : array
+            Targets.
+
+        Returns
+        -------
+        array
+            One slope for each record.
+        """
+        ...
+
+    def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ″ (one side of a jump).
+
+        Parameters
+        ----------
+        eta : array
+            Margins.
+        y : array
+            Targets.
+
+        Returns
+        -------
+        array
+            One curvature for each record.
+        """
+        ...
+
+    def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
+        """Return a margin at which the slope has a given value, ±inf if it never has.
+
+        Parameters
+        ----------
+        slope : array
+            Slopes.
+        y : array
+            Targets.
+
+        Returns
+        -------
+        array
+            One margin for each slope.
+        """
+        ...
+
+    @property
+    def quadratic(self) -> bool:
+        """Whether φ is a polynomial of degree two in the margin."""
+        ...
+
+    @property
+    def canonical(self) -> bool:
+        """Whether φ″ is the variance of φ′ under the loss's own model."""
+        ...
+
+    @property
+    def polynomial(self) -> tuple[float, float] | None:
+        """The numbers κ and q of ½κη² − qyη, if that is φ or its Taylor polynomial at 0."""
+        ...
+
+    def slope_bound(self, public: PublicBounds) -> float:
+        r"""Return A, the largest \|φ′\|.
+
+        Parameters
+        ----------
+        public : PublicBounds
+            Bounds on rows, coefficients and targets.
+
+        Returns
+        -------
+        float
+            The bound.
+
+        Raises
+        ------
+        MissingPublicBound
+            If a bound is needed that is not declared.
+        """
+        ...
+
+    def curvature_from_slope(self, slope: AnyArray, eta: AnyArray, y: AnyArray) -> AnyArray:
+        """Return φ″ from φ′, where that is known already.
+
+        Parameters
+        ----------
+        slope : array
+            Slopes.
+        eta : array
+            Margins.
+        y : array
+            Targets.
+
+        Returns
+        -------
+        array
+            One curvature for each record.
+        """
+        ...
+
+    def steepest_slope(self, public: PublicBounds, margin: float) -> float:
+        r"""Return the largest \|φ′\| over margins up to a bound.
+
+        Parameters
+        ----------
+        public : PublicBounds
+            Bounds on rows, coefficients and targets.
+        margin : float
+            The largest margin.
+
+        Returns
+        -------
+        float
+            The slope, rounded up.
+        """
+        ...
+
+    def margin_reach(self, lowest: float, highest: float) -> float:
+        """Return the size of the margins that matter, out of a range.
+
+        Parameters
+        ----------
+        lowest : float
+            The lowest margin.
+        highest : float
+            The highest margin.
+
+        Returns
+        -------
+        float
+            The size.
+        """
+        ...
+
+    def extreme_targets(self, bound: float) -> AnyArray | None:
+        r"""Return the targets at which φ varies most; None if they are not known.
+
+        Parameters
+        ----------
+        bound : float
+            The largest \|y\|.
+
+        Returns
+        -------
+        array or None
+            The targets.
+        """
+        ...
+
+    def max_curvature(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
+        r"""Return κ(a), the largest φ″ among points with \|φ′\| = a.
+
+        Parameters
+        ----------
+        slope : array
+            Sizes of slopes a, from 0 to A.
+        public : PublicBounds
+            Bounds on rows, coefficients and targets.
+
+        Returns
+        -------
+        array
+            One curvature for each slope.
+        """
+        ...
+
+    @property
+    def twofold_error(self) -> tuple[float, float]:
+        """The error of `twofold_slope`, relative to its inputs and to a margin."""
+        ...
+
+    def twofold_slope(self, eta: Twofold, y: AnyArray) -> Twofold:
+        """Return φ′ with more digits than doubles have.
+
+        Parameters
+        ----------
+        eta : Twofold
+            Margins, as sums of two doubles.
+        y : array
+            Targets.
+
+        Returns
+        -------
+        Twofold
+            One slope for each record.
+        """
+        ...
+
+
+EXTENDED_UNIT = float(np.finfo(np.longdouble).eps) / 2
+ARITHMETIC = (16 * TWOFOLD_UNIT, 2 * TWOFOLD_UNIT)
+"""What slopes lose that need nothing but arithmetic."""
+
+
+class LossTraits:
+    """What most losses have in common; a loss of your own overrides what it knows better.
+
+    Examples
+    --------
+    A loss that inherits from it need not say that it is not quadratic:
+
+    >>> from confide.objectives import Logistic, LossTraits, Squared
+    >>> LossTraits.quadratic, Logistic.quadratic, Squared.quadratic
+    (False, False, True)
+    """
+
+    __slots__ = ()
+
+    quadratic: ClassVar[bool] = False
+    canonical: ClassVar[bool] = False
+    polynomial: ClassVar[tuple[float, float] | None] = None
+    twofold_error: ClassVar[tuple[float, float]] = (4 * EXTENDED_UNIT, EXTENDED_UNIT)
+
+    def twofold_slope(self: "Loss", eta: Twofold, y: AnyArray) -> Twofold:
+        """Return φ′ beyond doubles, as far as the extended format goes."""
+        slope = self.slope(eta.high.astype(np.longdouble) + eta.low, y)
+        high = slope.astype(np.float64)
+        return Twofold(high, (slope - high).astype(np.float64))
+
+    def curvature_from_slope(
+        self: "Loss", slope: AnyArray, eta: AnyArray, y: AnyArray
+    ) -> AnyArray:
+        """Return φ″ where φ′ is known already."""
+        return self.curvature(eta, y)
+
+    def steepest_slope(self: "Loss", public: PublicBounds, margin: float) -> float:
+        """Return the largest |φ′| over margins up to a bound."""
+        return self.slope_bound(public)
+
+    def margin_reach(self: "Loss", lowest: float, highest: float) -> float:
+        """Return the size of margins that matter, of those from lowest to highest."""
+        return max(-lowest, highest)
+
+    def extreme_targets(self: "Loss", bound: float) -> AnyArray | None:
+        """Return the targets where φ varies most; None where nobody knows them."""
+        return np.array([-1.0, 1.0]) if self.targets == "signs" else None
