@@ -11,7 +11,8 @@ from typing import Any, Literal, Protocol, TypeAlias, assert_never, get_args, ge
 
 from confide._registry import Registry
 from confide.errors import InvalidParameter
-from confide.privacy.budgets import Approx, Budget, Pure, Zcdp, fraction_of, group_delta
+from confide.privacy.budgets import Approx, Budget, Pure, Zcdp, fraction_of
+from confide.privacy.groups import group_delta
 from confide.privacy.guarantee import Neighbours
 from confide.privacy.rounding import round_down, round_up
 

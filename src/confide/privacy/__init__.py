@@ -1,20 +1,14 @@
 """Budgets, neighbour relations, guarantees and the Gaussian profile."""
 
-from confide.privacy.budgets import (
-    Approx,
-    Budget,
-    Pure,
-    Zcdp,
+from confide.privacy.budgets import Approx, Budget, Pure, Zcdp, check_budget, fraction_of
+from confide.privacy.caution import budget_cautions, warn_of_budget
+from confide.privacy.conversions import (
     approx_to_zcdp,
-    check_budget,
-    fraction_of,
-    group_delta,
     pure_to_approx,
     pure_to_zcdp,
-    row_budget,
     zcdp_to_approx,
 )
-from confide.privacy.caution import budget_cautions, warn_of_budget
+from confide.privacy.groups import group_delta, row_budget
 from confide.privacy.guarantee import (
     COMPOSED,
     DOWNGRADED,

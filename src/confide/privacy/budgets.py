@@ -1,38 +1,58 @@
-"""Budgets, conversions between their kinds, and budgets of persons with several rows."""
+"""Budgets: pure, approximate and zero-concentrated differential privacy."""
 
-import math
 import re
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import Decimal
 from fractions import Fraction
-from typing import Any, ClassVar, Self, TypeAlias, assert_never
-
-from scipy.optimize import minimize_scalar
+from typing import Any, ClassVar, Self, TypeAlias
 
 from confide.errors import InvalidParameter, MixedBudgets
-from confide.privacy.rounding import FUNCTION_ERROR, round_down, round_up
 
 Number: TypeAlias = int | float | str | Fraction | Decimal
 
 
 MOST_SIGNS = 6000
-"""Longer numbers come from no budget that a person wrote, nor from sums of them."""
+"""No budget that a person wrote, and no sum of budgets, has more characters."""
 MOST_EXPONENT = 400
 _NUMBER = re.compile(r"[+-]?[\d_]*\.?[\d_]*(?:[eE]([+-]?\d+))?(?:/\d+)?", re.ASCII)
 
 
 def fraction_of(text: str) -> Fraction:
-    """Read a number such as 0.5, 1e-6 or 1/3; ValueError if it is none.
+    """Read a number such as 0.5, 1e-6 or 1/3 exactly.
 
-    Looked at before it is computed: 1e1000000000 has a billion digits.
+    The text is checked before it is computed: 1e1000000000 has a billion digits.
+
+    Parameters
+    ----------
+    text : str
+        A decimal or a fraction of integers, with at most 6,000 characters and an exponent
+        between -400 and 400.
+
+    Returns
+    -------
+    Fraction
+        The number that the text denotes, without rounding.
+
+    Raises
+    ------
+    ValueError
+        If the text is not a number, divides by zero, or is unreasonably long.
+
+    Examples
+    --------
+    A third stays a third, so three of them make a whole:
+
+    >>> from confide.privacy import fraction_of
+    >>> 3 * fraction_of("1/3") == 1
+    True
     """
     found = _NUMBER.fullmatch(text) if len(text) <= MOST_SIGNS else None
     if found is None or (found[1] is not None and abs(int(found[1])) > MOST_EXPONENT):
-        raise ValueError("no number of a sensible size")
+        raise ValueError("not a number of a sensible size")
     try:
         return Fraction(text)
     except ZeroDivisionError:
-        raise ValueError("a fraction of nothing") from None
+        raise ValueError("a fraction with denominator zero") from None
 
 
 def exact(value: Any, name: str) -> Fraction:
@@ -51,7 +71,7 @@ def _positive(value: Any, name: str) -> Fraction:
     number = exact(value, name)
     if number <= 0:
         raise InvalidParameter(
-            name, "greater than 0", value, "A budget of nothing releases nothing."
+            name, "greater than 0", value, "A budget of zero allows no release."
         )
     low, high = SENSIBLE[name]
     if not low <= number <= high:
@@ -64,7 +84,7 @@ SENSIBLE = {
     "delta": (Fraction(1, 10**300), Fraction(1)),
     "rho": (Fraction(1, 10**24), Fraction(10**12)),
 }
-"""Beyond these a budget is a slip of the pen, and doubles cannot tell it from nothing."""
+"""A budget beyond these is a typing error, and doubles cannot tell it from zero."""
 
 
 def _short(value: Fraction) -> str:
@@ -73,7 +93,7 @@ def _short(value: Fraction) -> str:
 
 @dataclass(frozen=True, slots=True, init=False)
 class _Budget:
-    """What the three kinds share: arithmetic with their own kind only."""
+    """Arithmetic that the three kinds of budget share, each with its own kind only."""
 
     fields: ClassVar[tuple[str, ...]]
 
@@ -84,20 +104,53 @@ class _Budget:
         if type(other) is not type(self):
             raise MixedBudgets(
                 f"{type(self).__name__} and {type(other).__name__} do not add up: "
-                "convert one of them by name first (confide.privacy.budgets)."
+                "convert one of them by name first (confide.privacy.conversions)."
             )
         pairs = zip(self._parts(), other._parts(), strict=True)
         return type(self)(*(a + b for a, b in pairs))
 
     def share(self, fraction: Number) -> Self:
-        """Return that part of the budget; what is left is ``share(1 - fraction)``."""
+        """Return a part of the budget; what is left is ``share(1 - fraction)``.
+
+        Parameters
+        ----------
+        fraction : int, float, str, Fraction or Decimal
+            The part, above 0 and at most 1. A larger part means less noise here, and less
+            budget for the rest.
+
+        Returns
+        -------
+        Pure, Approx or Zcdp
+            A budget of the same kind; all of its parameters are multiplied by the fraction.
+
+        Raises
+        ------
+        InvalidParameter
+            If the fraction is not in (0, 1].
+        """
         part = exact(fraction, "fraction")
         if not 0 < part <= 1:
             raise InvalidParameter("fraction", "in (0, 1]", fraction)
         return type(self)(*(part * value for value in self._parts()))
 
     def split(self, ways: int) -> tuple[Self, ...]:
-        """Cut into equal parts that add up to the whole exactly."""
+        """Cut the budget into equal parts that add up to the whole exactly.
+
+        Parameters
+        ----------
+        ways : int
+            The number of parts, at least 1.
+
+        Returns
+        -------
+        tuple of Pure, Approx or Zcdp
+            The parts, all equal and of the same kind as the budget.
+
+        Raises
+        ------
+        InvalidParameter
+            If there would be no part.
+        """
         if ways < 1:
             raise InvalidParameter("ways", "at least 1", ways)
         return (self.share(Fraction(1, ways)),) * ways
@@ -105,7 +158,41 @@ class _Budget:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Pure(_Budget):
-    """Pure differential privacy: every likelihood ratio is at most exp(epsilon)."""
+    """Budget of pure differential privacy: every likelihood ratio is at most exp(epsilon).
+
+    Whatever a release says, the odds that it came from a table with a certain person rather
+    than from one without change by a factor of at most exp(epsilon). Budgets of the same
+    kind add up with ``+`` (sequential composition), and are compared exactly.
+
+    Parameters
+    ----------
+    epsilon : int, float, str, Fraction or Decimal
+        Privacy loss, between 1e-12 and 1e12; common values are 0.1 to 2. Larger values mean
+        less noise and less privacy. Public. A text such as ``"1/3"`` is read exactly.
+
+    Attributes
+    ----------
+    epsilon : Fraction
+        The exact number that was given.
+
+    Raises
+    ------
+    InvalidParameter
+        If epsilon is not a number in this range.
+
+    Examples
+    --------
+    Two analyses of the same people at half a unit each cost one unit together:
+
+    >>> from confide import Pure
+    >>> Pure(0.5) + Pure(0.5)
+    Pure(1)
+
+    A fifth is reserved for ranges, the rest is left for the fit:
+
+    >>> Pure(1).share(0.2), Pure(1).share(0.8)
+    (Pure(0.2), Pure(0.8))
+    """
 
     epsilon: Fraction
     fields: ClassVar[tuple[str, ...]] = ("epsilon",)
@@ -122,7 +209,46 @@ class Pure(_Budget):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Approx(_Budget):
-    """Approximate differential privacy; addition is basic composition."""
+    """Budget of approximate differential privacy; addition is basic composition.
+
+    Any event that is possible with one table has, with a neighbouring table, a probability
+    of at most exp(epsilon) times as much plus delta.
+
+    Parameters
+    ----------
+    epsilon : int, float, str, Fraction or Decimal
+        Privacy loss, between 1e-12 and 1e12; common values are 0.1 to 2. Larger values mean
+        less noise and less privacy. Public.
+    delta : int, float, str, Fraction or Decimal
+        Probability with which the bound by epsilon may fail, between 1e-300 and 1. Choose
+        it far below one over the number of rows, for instance 1e-6. Public.
+
+    Attributes
+    ----------
+    epsilon : Fraction
+        The exact epsilon.
+    delta : Fraction
+        The exact delta.
+
+    Raises
+    ------
+    InvalidParameter
+        If epsilon or delta is not a number in its range.
+
+    Examples
+    --------
+    Both parameters of two releases add up:
+
+    >>> from confide import Approx
+    >>> Approx(1, 1e-6) + Approx(0.5, 1e-6)
+    Approx(1.5, 2e-06)
+
+    Parts add up to the whole exactly, which sums of floating-point numbers do not:
+
+    >>> first, second, third = Approx(1, 1e-6).split(3)
+    >>> first + second + third == Approx(1, 1e-6)
+    True
+    """
 
     epsilon: Fraction
     delta: Fraction
@@ -146,7 +272,40 @@ class Approx(_Budget):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Zcdp(_Budget):
-    """Zero-concentrated differential privacy: D_alpha is at most rho times alpha."""
+    """Budget of zero-concentrated differential privacy (Bun and Steinke 2016).
+
+    For every order alpha above 1 the Rényi divergence between the laws of a release under
+    two neighbouring tables is at most rho times alpha. Many releases with Gaussian noise
+    cost less in this currency than in epsilon and delta.
+
+    Parameters
+    ----------
+    rho : int, float, str, Fraction or Decimal
+        Privacy loss, between 1e-24 and 1e12; common values are 0.005 to 0.5. Larger values
+        mean less noise and less privacy. Public.
+
+    Attributes
+    ----------
+    rho : Fraction
+        The exact rho.
+
+    Raises
+    ------
+    InvalidParameter
+        If rho is not a number in this range.
+
+    Examples
+    --------
+    Ten releases at 0.01 cost 0.1, which means an epsilon of about 2.1 at a delta of 1e-6:
+
+    >>> from confide import Zcdp
+    >>> from confide.privacy import zcdp_to_approx
+    >>> total = sum([Zcdp("0.01")] * 9, Zcdp("0.01"))
+    >>> total
+    Zcdp(0.1)
+    >>> round(float(zcdp_to_approx(total, 1e-6).epsilon), 1)
+    2.1
+    """
 
     rho: Fraction
     fields: ClassVar[tuple[str, ...]] = ("rho",)
@@ -165,7 +324,33 @@ Budget: TypeAlias = Pure | Approx | Zcdp
 
 
 def check_budget(budget: Any) -> Budget:
-    """Return the budget, or say what a budget looks like."""
+    """Return a budget unchanged, or raise an error that shows what a budget looks like.
+
+    Parameters
+    ----------
+    budget : object
+        What was passed as a budget.
+
+    Returns
+    -------
+    Pure, Approx or Zcdp
+        The same object.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is not a budget, for instance a bare number, which does not say what kind of
+        privacy is meant.
+
+    Examples
+    --------
+    >>> from confide.privacy import Pure, check_budget
+    >>> check_budget(Pure(1))
+    Pure(1)
+    >>> check_budget(1.0)
+    Traceback (most recent call last):
+    confide.errors.InvalidParameter: budget must be a privacy budget; got 1.0. Pass ...
+    """
     if isinstance(budget, Pure | Approx | Zcdp):
         return budget
     raise InvalidParameter(
@@ -174,142 +359,3 @@ def check_budget(budget: Any) -> Budget:
         budget,
         "Pass Pure(1.0), Approx(1.0, 1e-6) or Zcdp(0.05).",
     )
-
-
-def pure_to_approx(budget: Pure, delta: Number) -> Approx:
-    """Pure privacy is approximate privacy at any delta, and the delta buys nothing."""
-    return Approx(budget.epsilon, delta)
-
-
-def pure_to_zcdp(budget: Pure) -> Zcdp:
-    """Pure epsilon implies zCDP with rho = epsilon²/2 (Bun and Steinke 2016)."""
-    return Zcdp(budget.epsilon**2 / 2)
-
-
-def zcdp_to_approx(budget: Zcdp, delta: Number) -> Approx:
-    """Best Renyi order of the conversion by Canonne, Kamath and Steinke (2020)."""
-    epsilon = _renyi_line_epsilon(round_up(budget.rho), _check_delta(delta))
-    return Approx(repr(max(round_up(epsilon), 1e-12)), delta)
-
-
-def approx_to_zcdp(epsilon: Number, delta: Number) -> Zcdp:
-    """Return the largest rho whose zCDP implies (epsilon, delta), rounded down."""
-    goal, small = round_down(exact(epsilon, "epsilon")), _check_delta(delta)
-    low, high = 0.0, 1.0
-    while _renyi_line_epsilon(high, small) <= goal:
-        low, high = high, 2 * high
-    for _ in range(200):
-        middle = (low + high) / 2
-        if _renyi_line_epsilon(middle, small) <= goal:
-            low = middle
-        else:
-            high = middle
-    return Zcdp(repr(round_down(low)))
-
-
-def _check_delta(delta: Number) -> float:
-    small = exact(delta, "delta")
-    if not 0 < small < 1:
-        raise InvalidParameter("delta", "between 0 and 1", delta)
-    return round_down(small)
-
-
-def _renyi_line_epsilon(rho: float, delta: float) -> float:
-    """Smallest epsilon over orders alpha when the Renyi divergence is rho·alpha.
-
-    Every order gives a valid epsilon, so an imperfect minimum is still sound. What the
-    terms are off is added.
-    """
-
-    def at(log_excess: float) -> float:
-        alpha = 1 + math.exp(log_excess)
-        line, part = rho * alpha, math.log1p(-1 / alpha)
-        tail, odds = -math.log(delta) / (alpha - 1), math.log(alpha) / (alpha - 1)
-        size = line - part + tail + odds + 1 / (alpha - 1)
-        return line + part + tail - odds + FUNCTION_ERROR * size
-
-    guess = 0.5 * math.log(math.log(1 / delta) / rho)
-    best = minimize_scalar(
-        at, bounds=(guess - 4, guess + 4), method="bounded", options={"xatol": 1e-10}
-    )
-    return max(0.0, float(best.fun))
-
-
-LARGEST_EXPONENT = 700
-DIGITS = 120
-SLACK = Fraction(1, 10**60)
-
-
-def row_budget(budget: Budget, rows_per_person: int) -> Budget:
-    """Return what a fit may spend per row so that a person is protected by ``budget``.
-
-    Tables that differ in one person differ in k rows at most: they are joined by a chain
-    of k + 1 tables, each a neighbour of the next.
-
-    - Pure: the ratios along the chain multiply, so epsilon/k per row.
-    - zCDP: k rows cost k² rho (Bun and Steinke 2016, proposition 1.9), so rho/k².
-    - (epsilon, delta): with e = epsilon/k and d per row, P₀ <= exp(e)P₁ + d, P₁ <=
-      exp(e)P₂ + d and so on give P₀ <= exp(ke)Pₖ + d(1 + exp(e) + ... + exp((k−1)e)); so
-      d = delta over that sum, rounded down.
-    """
-    k = rows_per_person
-    if k == 1:
-        return budget
-    try:
-        match budget:
-            case Pure(epsilon=epsilon):
-                return Pure(epsilon / k)
-            case Zcdp(rho=rho):
-                return Zcdp(rho / k**2)
-            case Approx(epsilon=epsilon, delta=delta):
-                return Approx(epsilon / k, _row_delta(epsilon, delta, k))
-            case _:
-                assert_never(budget)
-    except InvalidParameter:
-        raise InvalidParameter(
-            "rows_per_person",
-            f"small enough for group privacy: {budget} leaves next to nothing per row",
-            k,
-            "Spend more, or keep fewer rows of every person.",
-        ) from None
-
-
-def _row_delta(epsilon: Fraction, delta: Fraction, k: int) -> Fraction:
-    """Return delta over the sum of exp(i·epsilon/k) for i < k, rounded down."""
-    if epsilon > LARGEST_EXPONENT:
-        raise InvalidParameter("epsilon", f"at most {LARGEST_EXPONENT}", float(epsilon))
-    small = delta / _geometric_sum(epsilon / k, k)
-    unit = _unit(small)
-    return Fraction(small.numerator * unit // small.denominator, unit)
-
-
-def group_delta(epsilon: Fraction, delta: Fraction, rows_per_person: int) -> Fraction:
-    """Return the delta that k rows have at k·epsilon if one has (epsilon, delta).
-
-    It is delta times the sum of exp(i·epsilon) for i < k, rounded up; see `row_budget`.
-    """
-    large = delta * _geometric_sum(epsilon, rows_per_person)
-    unit = _unit(large)
-    return Fraction(-(-large.numerator * unit // large.denominator), unit)
-
-
-def _geometric_sum(x: Fraction, k: int) -> Fraction:
-    """Return Σ exp(i·x) for i < k, that is (exp(kx) − 1)/(exp(x) − 1), rounded up.
-
-    Decimal's exponential is correctly rounded: of 120 digits far more than 60 outlive
-    the cancellation that the smallest epsilon can bring, and the slack covers the rest.
-    """
-    top = _exp(k * x, ROUND_CEILING) - 1
-    bottom = _exp(x, ROUND_FLOOR) - 1
-    return top / bottom * (1 + SLACK)
-
-
-def _unit(value: Fraction) -> int:
-    """Return a power of ten that keeps twenty digits of a fraction below one."""
-    return int(10 ** (len(str(int(1 / value))) + 20))
-
-
-def _exp(x: Fraction, rounding: str) -> Fraction:
-    context = Context(prec=DIGITS, rounding=rounding)
-    power = context.divide(Decimal(x.numerator), Decimal(x.denominator))
-    return Fraction(context.exp(power))

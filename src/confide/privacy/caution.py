@@ -1,4 +1,4 @@
-"""Budgets that promise little: what to say of them, from public facts alone."""
+"""Cautions about budgets that promise little, from public facts alone."""
 
 import warnings
 from fractions import Fraction
@@ -11,7 +11,31 @@ MOST_DELTA = Fraction(1, 1000)
 
 
 def budget_cautions(budget: Budget, rows: int | None = None) -> tuple[str, ...]:
-    """Return what speaks against a budget; ``rows`` is their number where it is public."""
+    """Return warnings about a budget that promises little.
+
+    Parameters
+    ----------
+    budget : Pure, Approx or Zcdp
+        The budget to judge.
+    rows : int or None, default None
+        The number of rows, only where it is public; delta is then compared with 1/rows.
+
+    Returns
+    -------
+    tuple of str
+        One sentence for each concern: an epsilon over 10, a delta over 0.001, or a delta of
+        1/rows or more. Empty if there is none.
+
+    Examples
+    --------
+    A delta of 1e-3 with 5,000 rows would allow to publish five people's rows as they are:
+
+    >>> from confide.privacy import Approx, budget_cautions
+    >>> budget_cautions(Approx(1, 1e-3), rows=5000)[0][:33]
+    'delta is 1 in 5,000 or more, the '
+    >>> budget_cautions(Approx(1, 1e-6), rows=5000)
+    ()
+    """
     found = []
     epsilon = getattr(budget, "epsilon", 0)
     delta = getattr(budget, "delta", 0)
@@ -36,6 +60,26 @@ def budget_cautions(budget: Budget, rows: int | None = None) -> tuple[str, ...]:
 
 
 def warn_of_budget(budget: Budget, rows: int | None, callers: int) -> None:
-    """Warn of a budget that promises little, so many callers above this one."""
+    """Issue a `LooseBudget` warning for each concern of `budget_cautions`.
+
+    Parameters
+    ----------
+    budget : Pure, Approx or Zcdp
+        The budget to judge.
+    rows : int or None
+        The number of rows, only where it is public.
+    callers : int
+        How many calls above this one the warning is attributed to.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from confide.privacy import Pure, warn_of_budget
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_of_budget(Pure(20), rows=None, callers=0)
+    >>> [warning.category.__name__ for warning in caught]
+    ['LooseBudget']
+    """
     for text in budget_cautions(budget, rows):
         warnings.warn(text, LooseBudget, stacklevel=callers + 1)

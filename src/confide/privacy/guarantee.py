@@ -16,7 +16,7 @@ def _noise_on(statistic: str) -> str:
     return (
         f"Noise in double precision is added to {statistic}, with nothing random after it. "
         "Some results can then be reached from only one of two neighbouring tables, and "
-        "whoever knows all other rows may tell from the last digits which table it was."
+        "someone who knows all other rows may tell from the last digits which table it was."
     )
 
 
@@ -56,19 +56,79 @@ UNKNOWN_PARTS = _noise_on("a statistic in one of the parts")
 
 
 def shortfall(theorems: Iterable[str]) -> str:
-    """Return why one of these theorems is only claimed; nothing where all are proved."""
+    """Return why one of several theorems is only claimed in floating-point arithmetic.
+
+    Parameters
+    ----------
+    theorems : iterable of str
+        Names of theorems, such as ``"output-perturbation.md#output-gaussian"``.
+
+    Returns
+    -------
+    str
+        The first reason found, or an empty text if all are proved for what is published.
+
+    Examples
+    --------
+    Noise is added to the minimiser in double precision, so output perturbation is CLAIMED:
+
+    >>> from confide.privacy import shortfall
+    >>> shortfall(["output-perturbation.md#output-gaussian"])[:57]
+    'Noise in double precision is added to the minimiser, with'
+    >>> shortfall(["objective-perturbation.md#gaussian-exact"])
+    ''
+    """
     return next((DOWNGRADED[name] for name in theorems if name in DOWNGRADED), "")
 
 
 class Neighbours(Enum):
-    """The relation under which a guarantee holds."""
+    """The neighbour relation under which a guarantee holds.
+
+    A replacement is a removal and an addition, so it costs up to twice as much.
+
+    Attributes
+    ----------
+    ADD_REMOVE
+        Tables are neighbours if one of them has a row more: the number of rows is protected
+        like everything else.
+    REPLACE_ONE
+        Tables are neighbours if they differ in the values of one row: the number of rows is
+        public.
+
+    Examples
+    --------
+    >>> from confide import Neighbours
+    >>> Neighbours("add-remove")
+    <Neighbours.ADD_REMOVE: 'add-remove'>
+
+    One row that is replaced changes a sum by up to two rows' worth:
+
+    >>> Neighbours.REPLACE_ONE.shifts
+    2
+    """
 
     ADD_REMOVE = "add-remove"
     REPLACE_ONE = "replace-one"
 
     @classmethod
     def of(cls, value: Any) -> "Neighbours":
-        """Accept the relation itself or its name."""
+        """Return the relation itself or the one with a name.
+
+        Parameters
+        ----------
+        value : Neighbours or str
+            A relation, ``'add-remove'`` or ``'replace-one'``.
+
+        Returns
+        -------
+        Neighbours
+            The relation.
+
+        Raises
+        ------
+        InvalidParameter
+            If there is no such relation.
+        """
         try:
             return cls(value)
         except ValueError:
@@ -78,7 +138,7 @@ class Neighbours(Enum):
 
     @property
     def shifts(self) -> int:
-        """How many records' worth of a sum can change: 1 or 2."""
+        """By how many rows' worth a sum can change between neighbours: 1 or 2."""
         return 1 if self is Neighbours.ADD_REMOVE else 2
 
     def __str__(self) -> str:
@@ -86,7 +146,25 @@ class Neighbours(Enum):
 
 
 class Status(Enum):
-    """How much a claimed guarantee can be trusted."""
+    """How well a guarantee is established.
+
+    Attributes
+    ----------
+    PROVED
+        A theorem covers what is published, to the last digit.
+    CLAIMED
+        The theorem holds for real numbers and not for doubles, or is only claimed in print.
+    REFUTED
+        A counterexample shows that the claim is wrong.
+
+    Examples
+    --------
+    The status is part of every release; here it is read back from its name:
+
+    >>> from confide import Status
+    >>> Status("PROVED") is Status.PROVED
+    True
+    """
 
     PROVED = "PROVED"
     CLAIMED = "CLAIMED"
@@ -111,13 +189,37 @@ EXACT = "-exact"
 ONE_ROW = "one row per person"
 PUBLIC_LABELS = "labels are public"
 ROW_BY_ROW = "features were computed row by row, from public constants"
-SEEDED = "the noise was seeded: whoever knows the seed sees through it"
+SEEDED = "the noise was seeded: anyone who knows the seed can remove it"
 NAME, LINE = 13, 76
 """Widths of a name and of a folded line, in letters."""
 
 
 def effective_status(theorem: str, status: Status, reason: str = "") -> tuple[Status, str]:
-    """Lower a status to what its theorem is worth in doubles, and say why; never raise."""
+    """Lower a status to what its theorem is worth in doubles, and say why; never raise it.
+
+    Parameters
+    ----------
+    theorem : str
+        The theorem by page and name, such as ``"output-perturbation.md#output-pure"``.
+    status : Status
+        The status that a mechanism gives itself.
+    reason : str, default ''
+        Why it is not PROVED, where the mechanism knows.
+
+    Returns
+    -------
+    tuple of Status and str
+        The status to report, and the reason if it is not PROVED.
+
+    Examples
+    --------
+    >>> from confide.privacy import Status, effective_status
+    >>> status, reason = effective_status(
+    ...     "output-perturbation.md#output-pure", Status.PROVED
+    ... )
+    >>> str(status), reason[:25]
+    ('CLAIMED', 'Noise in double precision')
+    """
     found = shortfall((theorem,))
     if not found or status is Status.REFUTED:
         return status, reason
@@ -126,11 +228,44 @@ def effective_status(theorem: str, status: Status, reason: str = "") -> tuple[St
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """A privacy claim that can stand next to a number in print.
+    """A privacy guarantee: budget, neighbour relation, theorem, status and assumptions.
 
-    ``budget`` is None for a REFUTED mechanism: its releases have no guarantee at all.
-    ``reason`` says why a guarantee is not PROVED. No guarantee is PROVED by a theorem that
-    `confide.privacy.guarantee` lists. Without ``assumptions`` they follow from the theorem.
+    No guarantee is PROVED by a theorem that `DOWNGRADED` lists: it becomes CLAIMED when it
+    is made.
+
+    Parameters
+    ----------
+    budget : Pure, Approx, Zcdp or None
+        What is promised to every person; None for a REFUTED mechanism, whose releases have
+        no guarantee at all.
+    neighbours : Neighbours
+        Which tables the guarantee compares.
+    status : Status
+        Whether it is proved for what is published, claimed, or refuted.
+    theorem : str
+        The theorem by page and name, under ``docs/proofs``.
+    assumptions : tuple of str, default ()
+        What must be true for the guarantee to hold. If empty, they follow from the theorem.
+    private : bool, default True
+        False if the noise was seeded, and can be drawn again by anybody who knows the seed.
+    reason : str, default ''
+        Why the guarantee is not PROVED.
+
+    Examples
+    --------
+    A guarantee prints what is promised, how far it is established, and what it rests on:
+
+    >>> from confide import Guarantee, Neighbours, Pure, Status
+    >>> guarantee = Guarantee(
+    ...     Pure(1),
+    ...     Neighbours.ADD_REMOVE,
+    ...     Status.PROVED,
+    ...     "objective-perturbation.md#gaussian-exact",
+    ... )
+    >>> print(guarantee)
+    Guarantee    ε = 1, add-remove neighbours
+    Status       PROVED (objective-perturbation.md#gaussian-exact)
+    Assuming     uniform random bits from the operating system, ...
     """
 
     budget: Budget | None
@@ -157,30 +292,69 @@ class Guarantee:
         self.__post_init__()
 
     def claimed(self, reason: str) -> "Guarantee":
-        """Lower a PROVED guarantee for a reason."""
+        """Lower a PROVED guarantee to CLAIMED, for a reason.
+
+        Parameters
+        ----------
+        reason : str
+            Why it is not proved.
+
+        Returns
+        -------
+        Guarantee
+            A CLAIMED copy, or the guarantee itself if it was not PROVED.
+        """
         if self.status is not Status.PROVED:
             return self
         return replace(self, status=Status.CLAIMED, reason=reason)
 
     def assuming(self, assumption: str) -> "Guarantee":
-        """Add an assumption."""
+        """Add an assumption.
+
+        Parameters
+        ----------
+        assumption : str
+            What must hold as well; named once, however often it is added.
+
+        Returns
+        -------
+        Guarantee
+            A copy with the assumption.
+        """
         if assumption in self.assumptions:
             return self
         return replace(self, assumptions=(*self.assumptions, assumption))
 
     def of_persons(self, rows: int) -> "Guarantee":
-        """Say that a person may have so many rows; the budget is the person's already."""
+        """State that a person may have several rows; the budget is the person's already.
+
+        Parameters
+        ----------
+        rows : int
+            The largest number of rows of one person.
+
+        Returns
+        -------
+        Guarantee
+            A copy whose assumptions say so.
+        """
         several = f"at most {rows} rows per person (group privacy)"
         lines = (several if line == ONE_ROW else line for line in self.assumptions)
         return self if rows == 1 else replace(self, assumptions=tuple(lines))
 
     def seeded(self) -> "Guarantee":
-        """Stamp the guarantee of a release whose noise can be drawn again."""
+        """Mark a release whose noise can be drawn again from a seed as not private.
+
+        Returns
+        -------
+        Guarantee
+            A copy with ``private=False`` and an assumption that says why.
+        """
         return replace(self.assuming(SEEDED), private=False)
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """What is promised and what speaks for it, each with its name."""
+        """What is promised and what supports it: pairs of a name and a text to print."""
         promise = "none" if self.budget is None else str(self.budget)
         seeded = ("NOT PRIVATE", "a seed was used: for tests and studies only")
         return (
@@ -203,12 +377,52 @@ class Guarantee:
 
 
 def assumptions_of(parts: Iterable[Guarantee]) -> tuple[str, ...]:
-    """Return what any of some guarantees assumes, each once, in their order."""
+    """Return what any of several guarantees assumes, each assumption once.
+
+    Parameters
+    ----------
+    parts : iterable of Guarantee
+        The guarantees of the parts of a release.
+
+    Returns
+    -------
+    tuple of str
+        The assumptions in the order in which they first occur.
+
+    Examples
+    --------
+    Two releases of the same people under the same theorem share all assumptions:
+
+    >>> from confide.privacy import Guarantee, Neighbours, Pure, Status, assumptions_of
+    >>> one = Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.PROVED, "a.md#b-exact")
+    >>> assumptions_of([one, one.assuming("labels are public")])[-2:]
+    ('one row per person', 'labels are public')
+    """
     return tuple(dict.fromkeys(line for part in parts for line in part.assumptions))
 
 
 def weakest(*parts: Guarantee) -> Guarantee:
-    """Return the guarantee that can be trusted least, the first of several such."""
+    """Return the guarantee that is established least, the first one in a tie.
+
+    Parameters
+    ----------
+    *parts : Guarantee
+        The guarantees of the parts of a release, at least one.
+
+    Returns
+    -------
+    Guarantee
+        One of the parts: REFUTED before CLAIMED before PROVED.
+
+    Examples
+    --------
+    A release is no better established than its weakest part:
+
+    >>> from confide.privacy import Guarantee, Neighbours, Pure, Status, weakest
+    >>> fit = Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.PROVED, "a.md#b-exact")
+    >>> str(weakest(fit, fit.claimed("noise in double precision")).status)
+    'CLAIMED'
+    """
     order = (Status.REFUTED, Status.CLAIMED, Status.PROVED)
     return min(parts, key=lambda part: order.index(part.status))
 
@@ -220,7 +434,27 @@ INSTEAD = (
 
 
 def warn_if_claimed(guarantee: Guarantee, callers: int) -> None:
-    """Warn of a CLAIMED guarantee at the line so many callers above this one."""
+    """Issue a `ClaimedGuarantee` warning unless a guarantee is PROVED or REFUTED.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        The guarantee that is about to be paid for.
+    callers : int
+        How many calls above this one the warning is attributed to.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from confide.privacy import Guarantee, Neighbours, Pure, Status, warn_if_claimed
+    >>> fit = Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.PROVED, "a.md#b-exact")
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_if_claimed(fit, callers=0)
+    ...     warn_if_claimed(fit.claimed("noise in double precision"), callers=0)
+    >>> len(caught)
+    1
+    """
     if guarantee.status is Status.CLAIMED:
         text = f"The guarantee will be CLAIMED, not PROVED. {guarantee.reason} {INSTEAD}"
         warnings.warn(text, ClaimedGuarantee, stacklevel=callers + 1)

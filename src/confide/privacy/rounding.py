@@ -1,4 +1,4 @@
-"""Outward rounding: doubles that are surely above, or surely below, exact numbers.
+"""Outward rounding: doubles that are certainly above, or below, exact numbers.
 
 Among them the Gaussian profile Ψ(ε, μ): delta, epsilon and shift of a unit normal. Doubles
 find an answer; decimals of sixty digits and more improve it and decide whether it holds.
@@ -27,9 +27,27 @@ FUNCTION_ERROR = 2.0**-48
 
 
 def round_up(value: float | Fraction) -> float:
-    """Return a double above an exact fraction, or above what a double stands for.
+    """Return a double that is surely not below an exact number.
 
-    A fraction is known exactly; a double is a positive expression, evaluated.
+    Parameters
+    ----------
+    value : float or Fraction
+        A fraction is known exactly. A double is taken as a positive expression that was
+        evaluated in at most 64 roundings.
+
+    Returns
+    -------
+    float
+        The nearest double above a fraction; above a double by 2⁻⁴² of it.
+
+    Examples
+    --------
+    The double nearest to one tenth is above it already; that nearest to 0.3 is below:
+
+    >>> from fractions import Fraction
+    >>> from confide.privacy import round_up
+    >>> round_up(Fraction(1, 10)) == 0.1, round_up(Fraction(3, 10)) == 0.3
+    (True, False)
     """
     if isinstance(value, Fraction):
         near = float(value)
@@ -38,7 +56,25 @@ def round_up(value: float | Fraction) -> float:
 
 
 def round_down(value: float | Fraction) -> float:
-    """Return a double below an exact fraction, or below what a double stands for."""
+    """Return a double that is surely not above an exact number.
+
+    Parameters
+    ----------
+    value : float or Fraction
+        A fraction is known exactly. A double is taken as a positive expression that was
+        evaluated in at most 64 roundings.
+
+    Returns
+    -------
+    float
+        The nearest double below a fraction; below a double by 2⁻⁴² of it.
+
+    Examples
+    --------
+    >>> from confide.privacy import round_down, round_up
+    >>> round_down(1.0) < 1.0 < round_up(1.0)
+    True
+    """
     if isinstance(value, Fraction):
         near = float(value)
         return near if near <= value else math.nextafter(near, 0.0)
@@ -56,7 +92,30 @@ MOST_STEPS = 100
 
 
 def gaussian_delta(epsilon: float, mu: float) -> float:
-    """Return Φ(−ε/μ + μ/2) − e^ε Φ(−ε/μ − μ/2), rounded up to a double."""
+    """Return the delta of Gaussian noise, Φ(−ε/μ + μ/2) − e^ε Φ(−ε/μ − μ/2), rounded up.
+
+    Parameters
+    ----------
+    epsilon : float
+        The epsilon at which delta is wanted.
+    mu : float
+        The largest change of the mean between neighbours, in standard deviations of the
+        noise; 0 or more. A larger shift means a larger delta.
+
+    Returns
+    -------
+    float
+        The smallest delta of a mu-GDP release at this epsilon, above it by one double.
+
+    Examples
+    --------
+    Noise with a standard deviation of four sensitivities has a delta of 3 in a million at
+    epsilon 1:
+
+    >>> from confide.privacy import gaussian_delta
+    >>> f"{gaussian_delta(epsilon=1, mu=1 / 4):.1e}"
+    '2.9e-06'
+    """
     if mu <= 0:
         return max(0.0, -math.expm1(epsilon))
     with localcontext(_context(mu)) as context:
@@ -73,6 +132,27 @@ def gaussian_epsilon(mu: float, delta: float | Fraction) -> float:
     """Return the smallest epsilon at which a mu-GDP release is (epsilon, delta)-DP.
 
     It is rounded up, by less than a trillionth of itself.
+
+    Parameters
+    ----------
+    mu : float
+        The largest change of the mean between neighbours, in standard deviations of the
+        noise; 0 or more.
+    delta : float or Fraction
+        The delta to report, above 0 and below 1.
+
+    Returns
+    -------
+    float
+        Epsilon; 0 where delta alone covers the difference.
+
+    Examples
+    --------
+    Standard deviations are sensitivities divided by mu: half the noise, twice the shift.
+
+    >>> from confide.privacy import gaussian_epsilon
+    >>> [round(gaussian_epsilon(mu, 1e-6), 2) for mu in (0.25, 0.5)]
+    [1.06, 2.25]
     """
     if mu <= 0 or _holds(0.0, mu, delta):
         return 0.0
@@ -94,7 +174,28 @@ def gaussian_epsilon(mu: float, delta: float | Fraction) -> float:
 
 @lru_cache(maxsize=1024)
 def gaussian_mu(epsilon: float | Fraction, delta: float | Fraction) -> float:
-    """Return the largest mu for which mu-GDP implies (epsilon, delta)-DP, rounded down."""
+    """Return the largest mu for which mu-GDP implies (epsilon, delta)-DP, rounded down.
+
+    Parameters
+    ----------
+    epsilon : float or Fraction
+        The epsilon to stay within, above 0.
+    delta : float or Fraction
+        The delta to stay within, above 0 and below 1.
+
+    Returns
+    -------
+    float
+        The shift of the mean in standard deviations that the budget allows.
+
+    Examples
+    --------
+    At (1, 1e-6) Gaussian noise needs a standard deviation of 1/mu, about 4.2 sensitivities:
+
+    >>> from confide.privacy import gaussian_mu
+    >>> round(1 / gaussian_mu(1, 1e-6), 1)
+    4.2
+    """
     goal, small = float(epsilon), float(delta)
     low = high = 1.0
     while _rough(goal, high, small) <= 0:
@@ -181,7 +282,7 @@ def _mills_ratio(x: Decimal) -> Decimal:
 
 
 def _convergent(x: Decimal, depth: int) -> Decimal:
-    """Return 1/(x + 1/(x + 2/(x + …))), so deep; neighbours have R(x) between them."""
+    """Return 1/(x + 1/(x + 2/(x + …))), to this depth; R(x) lies between neighbours."""
     rest = x
     for k in range(depth, 0, -1):
         rest = x + k / rest

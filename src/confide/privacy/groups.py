@@ -1,0 +1,135 @@
+"""Group privacy: budgets of persons with several rows."""
+
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from typing import assert_never
+
+from confide.errors import InvalidParameter
+from confide.privacy.budgets import Approx, Budget, Pure, Zcdp
+
+LARGEST_EXPONENT = 700
+DIGITS = 120
+SLACK = Fraction(1, 10**60)
+
+
+def row_budget(budget: Budget, rows_per_person: int) -> Budget:
+    """Return the budget per row that protects a person with several rows by ``budget``.
+
+    Tables that differ in one person differ in k rows at most: they are joined by a chain
+    of k + 1 tables, each a neighbour of the next.
+
+    - Pure: the ratios along the chain multiply, so epsilon/k per row.
+    - zCDP: k rows cost k² rho (Bun and Steinke 2016, proposition 1.9), so rho/k².
+    - (epsilon, delta): with e = epsilon/k and d per row, P₀ <= exp(e)P₁ + d, P₁ <=
+      exp(e)P₂ + d and so on give P₀ <= exp(ke)Pₖ + d(1 + exp(e) + ... + exp((k−1)e)); so
+      d = delta over that sum, rounded down.
+
+    Parameters
+    ----------
+    budget : Pure, Approx or Zcdp
+        What a person is promised.
+    rows_per_person : int
+        A public bound k on the rows of any person. More rows mean more noise.
+
+    Returns
+    -------
+    Pure, Approx or Zcdp
+        What a mechanism may spend per row, of the same kind.
+
+    Raises
+    ------
+    InvalidParameter
+        If next to nothing would be left per row.
+
+    Examples
+    --------
+    Patients with up to four visits are protected by epsilon 1 if every visit has a quarter:
+
+    >>> from confide.privacy import Pure, Zcdp, row_budget
+    >>> row_budget(Pure(1), rows_per_person=4), row_budget(Zcdp(0.16), rows_per_person=4)
+    (Pure(0.25), Zcdp(0.01))
+    """
+    k = rows_per_person
+    if k == 1:
+        return budget
+    try:
+        match budget:
+            case Pure(epsilon=epsilon):
+                return Pure(epsilon / k)
+            case Zcdp(rho=rho):
+                return Zcdp(rho / k**2)
+            case Approx(epsilon=epsilon, delta=delta):
+                return Approx(epsilon / k, _row_delta(epsilon, delta, k))
+            case _:
+                assert_never(budget)
+    except InvalidParameter:
+        raise InvalidParameter(
+            "rows_per_person",
+            f"small enough for group privacy: {budget} leaves next to nothing per row",
+            k,
+            "Spend more, or keep fewer rows of every person.",
+        ) from None
+
+
+def _row_delta(epsilon: Fraction, delta: Fraction, k: int) -> Fraction:
+    """Return delta over the sum of exp(i·epsilon/k) for i < k, rounded down."""
+    if epsilon > LARGEST_EXPONENT:
+        raise InvalidParameter("epsilon", f"at most {LARGEST_EXPONENT}", float(epsilon))
+    small = delta / _geometric_sum(epsilon / k, k)
+    unit = _unit(small)
+    return Fraction(small.numerator * unit // small.denominator, unit)
+
+
+def group_delta(epsilon: Fraction, delta: Fraction, rows_per_person: int) -> Fraction:
+    """Return the delta of k rows at k·epsilon if one row has (epsilon, delta).
+
+    It is delta times the sum of exp(i·epsilon) for i < k, rounded up; see `row_budget`.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+        Epsilon for one row.
+    delta : Fraction
+        Delta for one row.
+    rows_per_person : int
+        The number k of rows that belong together.
+
+    Returns
+    -------
+    Fraction
+        Delta for the group, at k times epsilon.
+
+    Examples
+    --------
+    Two rows have more than twice the delta of one, here 1 + e times:
+
+    >>> from fractions import Fraction
+    >>> from confide.privacy import group_delta
+    >>> f"{float(group_delta(Fraction(1), Fraction(1, 10**6), 2)):.3g}"
+    '3.72e-06'
+    """
+    large = delta * _geometric_sum(epsilon, rows_per_person)
+    unit = _unit(large)
+    return Fraction(-(-large.numerator * unit // large.denominator), unit)
+
+
+def _geometric_sum(x: Fraction, k: int) -> Fraction:
+    """Return Σ exp(i·x) for i < k, that is (exp(kx) − 1)/(exp(x) − 1), rounded up.
+
+    Decimal's exponential is correctly rounded: of 120 digits far more than 60 outlive
+    the cancellation that the smallest epsilon can bring, and the slack covers the rest.
+    """
+    top = _exp(k * x, ROUND_CEILING) - 1
+    bottom = _exp(x, ROUND_FLOOR) - 1
+    return top / bottom * (1 + SLACK)
+
+
+def _unit(value: Fraction) -> int:
+    """Return a power of ten that keeps twenty digits of a fraction below one."""
+    return int(10 ** (len(str(int(1 / value))) + 20))
+
+
+def _exp(x: Fraction, rounding: str) -> Fraction:
+    context = Context(prec=DIGITS, rounding=rounding)
+    power = context.divide(Decimal(x.numerator), Decimal(x.denominator))
+    return Fraction(context.exp(power))
