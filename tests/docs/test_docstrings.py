@@ -13,7 +13,7 @@ import pytest
 
 from confide import errors
 
-ROOMS = ("privacy",)
+ROOMS = ("privacy", "estimators")
 """Rooms whose exported names are all documented."""
 EVERYWHERE = (
     *("GL08", "SS01", "SS02", "SS03"),

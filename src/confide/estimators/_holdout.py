@@ -67,6 +67,11 @@ class Holdout:
         Column whose equal values stay on one side, so that scores are not too good where a
         person has several rows. For data frames and add-remove neighbours only.
 
+    Raises
+    ------
+    InvalidParameter
+        The share is not a number from 0.01 to 0.99.
+
     Examples
     --------
     >>> import numpy as np
