@@ -42,7 +42,7 @@ from confide.estimators._validate import (
     read_matrix,
     read_numbers,
 )
-from confide.mechanisms.ranges.mechanism import RangeQuery
+from confide.mechanisms.ranges.read_range import RangeQuery
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,12 +23,8 @@ from confide.mechanisms import (
     Mechanism,
     WithIntervals,
 )
-from confide.mechanisms.ranges.mechanism import (
-    RangeQuery,
-    Ranges,
-    WithRanges,
-    is_affordable,
-)
+from confide.mechanisms.ranges.mechanism import Ranges, WithRanges, is_affordable
+from confide.mechanisms.ranges.read_range import RangeQuery
 from confide.objectives import (
     L1,
     PENALTIES,

@@ -23,7 +23,7 @@ from confide.estimators._validate import (
     read_numbers,
     read_target,
 )
-from confide.mechanisms.ranges.mechanism import RangeQuery
+from confide.mechanisms.ranges.read_range import RangeQuery
 from confide.objectives import Loss, Multinomial
 from confide.objectives.multinomial import FEWEST_CLASSES, MOST_CLASSES
 

@@ -23,7 +23,7 @@ from confide.estimators._spec import (
 from confide.estimators._summary import Facts
 from confide.estimators._target import TargetSpec
 from confide.mechanisms import MECHANISMS, Release
-from confide.mechanisms.base import SEVERAL_SCORES
+from confide.mechanisms.needs import SEVERAL_SCORES
 from confide.noise import RandomState
 from confide.objectives import (
     Logistic,

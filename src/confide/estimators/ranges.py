@@ -19,12 +19,8 @@ from confide.estimators._readings import CountCells, count_in_parts, parted_tabl
 from confide.estimators._spec import LedgerSetting, NeighbourSetting
 from confide.estimators._summary import hidden_ranges, show_end
 from confide.ledger import Ledger
-from confide.mechanisms.ranges.mechanism import (
-    RangeQuery,
-    Ranges,
-    buy,
-    range_noise,
-)
+from confide.mechanisms.ranges.mechanism import Ranges, buy, range_noise
+from confide.mechanisms.ranges.read_range import RangeQuery
 from confide.mechanisms.release import RangeRelease
 from confide.noise import Entropy, RandomState
 from confide.privacy import (
