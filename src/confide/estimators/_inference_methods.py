@@ -360,7 +360,7 @@ class InferenceMethods:
         model = {"logit": "a logistic", "log": "a Poisson"}[link]
         hint = f"See {other}." if own in ("logit", "log") else "See effects()."
         raise InvalidParameter(
-            what, f"asked of {model} regression", type(self).__name__, hint
+            what, f"requested from {model} regression", type(self).__name__, hint
         )
 
     def effects(

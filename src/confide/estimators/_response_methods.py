@@ -55,7 +55,7 @@ class ResponseMethods:
         if schema is not None and has_terms(schema.effects):
             raise InvalidParameter(
                 "marginal effects",
-                "asked of a model of plain columns, without interactions and curves",
+                "requested from a model of plain columns, without interactions and curves",
                 list(schema.terms),
                 "Compare mean_intervals of rows that differ in one column instead.",
             )
