@@ -33,7 +33,8 @@ from confide.mechanisms import (
 )
 from confide.mechanisms.gradient import noisy_gradient
 from confide.mechanisms.published import RlsObjective, RlsOut
-from confide.mechanisms.ranges.mechanism import RangeQuery, RangesCalibration
+from confide.mechanisms.ranges.mechanism import RangesCalibration
+from confide.mechanisms.ranges.read_range import RangeQuery
 from confide.objectives import L1, Clipped, Logistic, Multinomial, Objective, Squared
 from confide.privacy import Approx, Neighbours, Pure, Status
 from confide.selection import (

@@ -12,7 +12,8 @@ import pytest
 from scipy.stats import beta, norm
 
 from confide.data.schema.range_grid import RangeGrid
-from confide.mechanisms.ranges.mechanism import RangeQuery, range_noise, read_range
+from confide.mechanisms.ranges.mechanism import range_noise
+from confide.mechanisms.ranges.read_range import RangeQuery, read_range
 from confide.noise import Entropy
 from confide.privacy import Neighbours, Pure, Zcdp
 

@@ -29,7 +29,7 @@ from confide.mechanisms import (
 from confide.mechanisms.gradient.clipped_gradient import clipped_gradient
 from confide.mechanisms.gradient.noisy_gradient import noisy_gradient
 from confide.mechanisms.intervals.moments import sensitivity, sums
-from confide.mechanisms.objective.perturbation import perturbed_minimiser
+from confide.mechanisms.objective.minimiser import perturbed_minimiser
 from confide.noise import Entropy
 from confide.noise.lattice import grid_for
 from confide.objectives import L1, Logistic, Objective

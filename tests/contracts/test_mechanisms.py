@@ -24,7 +24,7 @@ from confide.mechanisms import (
     SsAdmm,
     SufficientStatistics,
 )
-from confide.mechanisms.objective.perturbation import LINEAR_SHARE
+from confide.mechanisms.objective.minimiser import LINEAR_SHARE
 from confide.mechanisms.published import RlsObjective, RlsOut
 from confide.mechanisms.published.mpadmm import PUBLISHED_RHO, PublishedMpAdmm
 from confide.noise import Entropy, Gaussian, SphericalLaplace

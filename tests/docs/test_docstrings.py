@@ -20,6 +20,7 @@ ROOMS = (
         "ledger",
         "noise",
         "errors",
+        "estimators",
         "solvers",
         "parallel.dask_cluster",
     ),

@@ -8,6 +8,7 @@ import pytest
 from confide.attacks import Records, exact_pair
 from confide.mechanisms import AdaptiveObjectivePerturbation
 from confide.mechanisms.objective import adaptive
+from confide.mechanisms.objective.two_looks import _together
 from confide.objectives import L1, ElasticNet
 from confide.privacy import Approx, Neighbours, Pure, Zcdp
 from support import two_looks
@@ -72,7 +73,7 @@ def test_approximate_budgets_hold_for_both_looks_together(name, relation, style)
 @pytest.mark.slow
 def test_a_sum_of_losses_is_nearly_attained(monkeypatch):
     """Of the ways to divide the budget, the one that bounds both losses together."""
-    monkeypatch.setattr(adaptive, "split_budget", adaptive._together)
+    monkeypatch.setattr(adaptive, "split_budget", _together)
     target = objective("logistic", penalty=L1(0.8))
     calibration = LASSO.calibrate(target, Approx(1, 1e-2), ADD)
     assert calibration.alone is None

@@ -7,7 +7,7 @@ from confide import NoiseChanged
 from confide.attacks import Records, exact_pair, hockey_stick, max_log_ratio
 from confide.mechanisms import ObjectivePerturbation
 from confide.mechanisms.objective import calibration as rules
-from confide.mechanisms.objective.perturbation import LEAST_NOISE, LINEAR_SHARE
+from confide.mechanisms.objective.minimiser import LEAST_NOISE, LINEAR_SHARE
 from confide.mechanisms.tolerance import certain_tolerance
 from confide.noise import Gaussian
 from confide.objectives import (

@@ -18,7 +18,7 @@ from confide.mechanisms.base import unit_noise
 from confide.mechanisms.intervals.moments import ROUNDING_SLACK
 from confide.mechanisms.objective import calibration as objective_rules
 from confide.mechanisms.objective.calibration import log_det, profile, pure_rate
-from confide.mechanisms.objective.perturbation import LINEAR_SHARE
+from confide.mechanisms.objective.minimiser import LINEAR_SHARE
 from confide.mechanisms.rounding import SLACK
 from confide.mechanisms.statistics.adassp import eigenvalue_sensitivity
 from confide.mechanisms.statistics.histogram import ProjectedHistogram

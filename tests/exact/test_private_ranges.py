@@ -14,7 +14,8 @@ from confide.accounting import GaussianEvent, PureEvent, as_pure, compose
 from confide.data.schema.range_grid import PARTS, RangeGrid, counts_between
 from confide.mechanisms import Intervals, ObjectivePerturbation, WithIntervals, WithRanges
 from confide.mechanisms.ranges import mechanism as purchase
-from confide.mechanisms.ranges.mechanism import RangeQuery, range_noise, read_range
+from confide.mechanisms.ranges.mechanism import range_noise
+from confide.mechanisms.ranges.read_range import RangeQuery, read_range
 from confide.noise import Entropy, Gaussian, Laplace
 from confide.objectives import Clipped, Logistic, Objective, Squared
 from confide.privacy import Approx, Neighbours, Pure, Zcdp

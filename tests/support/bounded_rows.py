@@ -7,8 +7,8 @@ import numpy as np
 from scipy import sparse
 
 from confide.errors import ConfideError
+from confide.estimators._bounding import Bounding
 from confide.estimators._readings import InParts, PrepareChunk
-from confide.estimators._spec import Bounding
 
 Given = tuple[Any, Any, Any]
 """A model, and what is passed to its fit: the table and the target."""

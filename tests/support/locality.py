@@ -35,7 +35,7 @@ from confide import (
     Target,
 )
 from confide.data import BatchSource, CaseWeights, EntryBounds, open_table
-from confide.estimators._spec import Bounding
+from confide.estimators._bounding import Bounding
 from support.bounded_rows import Given, read
 
 BUDGET = Approx(1, "1e-6")

@@ -316,7 +316,7 @@ def open_to_pay(ledger: str, public: confide.Schema, path: Path) -> confide.Ledg
     if public.name == confide.data.UNNAMED:
         raise InvalidParameter(
             "name of the schema",
-            "given where a ledger is: all unnamed tables would share one budget",
+            "given when there is a ledger: all unnamed tables would share one budget",
             public.name,
             f'Write name = "people" as the first line of {path}.',
         )

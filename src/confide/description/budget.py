@@ -11,7 +11,8 @@ from fractions import Fraction
 
 from confide.accounting import Event, GaussianEvent, PureEvent
 from confide.mechanisms.base import gaussian_shift_of
-from confide.mechanisms.ranges.mechanism import LOOKS, ROWS_IF_UNKNOWN, CountNoise
+from confide.mechanisms.ranges.mechanism import LOOKS, ROWS_IF_UNKNOWN
+from confide.mechanisms.ranges.read_range import CountNoise
 from confide.noise import Gaussian, Laplace
 from confide.privacy import Budget, Neighbours, Pure, round_up
 

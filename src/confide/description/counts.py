@@ -13,7 +13,7 @@ from confide.data.tables.files import walk
 from confide.description.cells import Table, number_column
 from confide.errors import InvalidData
 from confide.estimators._readings import PartedTable, parted_table
-from confide.mechanisms.ranges.mechanism import RangeQuery
+from confide.mechanisms.ranges.read_range import RangeQuery
 
 
 @dataclass(frozen=True, slots=True)

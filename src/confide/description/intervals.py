@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtri
 
-from confide.mechanisms.ranges.mechanism import CountNoise
+from confide.mechanisms.ranges.read_range import CountNoise
 
 
 @dataclass(frozen=True, slots=True)

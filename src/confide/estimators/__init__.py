@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from confide.estimators._spec import FitSpec
     from confide.estimators.booked import check_booked
     from confide.estimators.catalogue import ESTIMATORS, EstimatorEntry, model_names
-    from confide.estimators.classifiers import LinearSVC, LogisticRegression
+    from confide.estimators.linear import LinearRegression
+    from confide.estimators.logistic import LogisticRegression
     from confide.estimators.multi_response import MultiResponseRegression
+    from confide.estimators.poisson import PoissonRegression
     from confide.estimators.public_scaler import PublicScaler
     from confide.estimators.ranges import BoughtRanges, buy_ranges
-    from confide.estimators.regressors import LinearRegression, PoissonRegression
     from confide.estimators.sparse import SparseLinearRegression
+    from confide.estimators.svm import LinearSVC
 
 __all__ = [
     "ESTIMATORS",
@@ -61,11 +63,13 @@ if not TYPE_CHECKING:
             "_spec": ("FitSpec",),
             "booked": ("check_booked",),
             "catalogue": ("ESTIMATORS", "EstimatorEntry", "model_names"),
-            "classifiers": ("LinearSVC", "LogisticRegression"),
+            "linear": ("LinearRegression",),
+            "logistic": ("LogisticRegression",),
+            "poisson": ("PoissonRegression",),
+            "svm": ("LinearSVC",),
             "multi_response": ("MultiResponseRegression",),
             "public_scaler": ("PublicScaler",),
             "ranges": ("BoughtRanges", "buy_ranges"),
-            "regressors": ("LinearRegression", "PoissonRegression"),
             "sparse": ("SparseLinearRegression",),
         },
     )

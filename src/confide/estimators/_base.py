@@ -1,4 +1,4 @@
-"""What the estimators share: read, bound, calibrate, release, report. Thin on purpose.
+"""Common ground of the estimators: read, bound, calibrate, release, report.
 
 The order of work is the order of trust. Parameters are checked first; then types, shapes
 and finiteness; noise and ridge are calibrated from public facts; and only when nothing
@@ -16,17 +16,17 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from confide._files import write_file
 from confide._interrupts import uninterrupted
 from confide._types import AnyArray, Array
 from confide.data import INTERCEPT, Display, Schema, read_table
 from confide.data.schema.case_weights import NO_CASES
 from confide.errors import ConfideError, InvalidParameter
+from confide.estimators._bounding import Bounding, bounding_for, bounding_of
 from confide.estimators._cases import check_offset_of, read_weight_cap
 from confide.estimators._habits import SklearnHabits
 from confide.estimators._holdout import prepare_both
-from confide.estimators._inference import InferenceMethods
-from confide.estimators._model_file import enter_release, file_content, model_record
+from confide.estimators._inference_methods import InferenceMethods
+from confide.estimators._model_file import enter_release
 from confide.estimators._predict_chunks import Margins, margins_in_parts, table_to_predict
 from confide.estimators._prepare import (
     CalibratedFit,
@@ -36,9 +36,9 @@ from confide.estimators._prepare import (
     prepare,
 )
 from confide.estimators._readings import InParts, Reading, reading_of
+from confide.estimators._response_methods import ResponseMethods
 from confide.estimators._scored_model import ScoredModel
 from confide.estimators._spec import (
-    Bounding,
     FitSpec,
     IntervalSetting,
     LedgerSetting,
@@ -47,25 +47,14 @@ from confide.estimators._spec import (
     RangePolicy,
     RangeSetting,
     RidgeSetting,
-    bounding_for,
-    bounding_of,
     check_penalty,
 )
 from confide.estimators._summary import (
-    Facts,
-    bounding_facts,
     display_of_release,
-    head_facts,
-    interval_caution,
-    interval_facts,
-    range_facts,
-    release_facts,
-    selected_names,
-    selection_facts,
 )
+from confide.estimators._summary_methods import SummaryMethods
 from confide.estimators._target import TargetInfo, TargetRule, TargetSpec
 from confide.estimators._validate import read_features, read_number, refuse_empty
-from confide.inference import IntervalTable, Summary
 from confide.ledger import Charge, Ledger
 from confide.mechanisms import MECHANISMS, Intervals, Mechanism, Release, WithIntervals
 from confide.mechanisms.intervals.mechanism import weighs_records
@@ -86,10 +75,12 @@ BOUNDS = {
     "slope_bound": "It is where the slope of the loss is cut off.",
     "coef_norm": "It is the radius of a ball that holds the coefficients.",
 }
-"""The public bounds that a user may set, and what they are for."""
+"""Public bounds that a user may set, and their purpose."""
 
 
-class PrivateLinearModel(InferenceMethods, ScoredModel, SklearnHabits, ABC):
+class PrivateLinearModel(
+    SummaryMethods, InferenceMethods, ResponseMethods, ScoredModel, SklearnHabits, ABC
+):
     """Common ground of the estimators; not for direct use."""
 
     budget: Budget | None
@@ -144,7 +135,10 @@ class PrivateLinearModel(InferenceMethods, ScoredModel, SklearnHabits, ABC):
             raise InvalidParameter("fit_intercept", "True or False", self.fit_intercept)
         if self.ledger is not None and not isinstance(self.ledger, Ledger | str | Path):
             raise InvalidParameter(
-                "ledger", "a Ledger, or the place of one", self.ledger, "See Ledger.open."
+                "ledger",
+                "a Ledger, or the path or address of one",
+                self.ledger,
+                "See Ledger.open.",
             )
         schema: Any = self.schema
         if schema is not None and not isinstance(schema, Schema):
@@ -241,9 +235,34 @@ class PrivateLinearModel(InferenceMethods, ScoredModel, SklearnHabits, ABC):
         return self
 
     def rehearse(self, X: Any, y: Any = None) -> DryRun:
-        """Return what a fit on this table would promise; nothing is spent or drawn.
+        """Say what a fit on this table would promise; nothing is spent or drawn.
 
         Whatever a fit would refuse is refused here as well.
+
+        Parameters
+        ----------
+        X : table, path or array
+            Rows, as in `fit`.
+        y : array or str, optional
+            Target, as in `fit`.
+
+        Returns
+        -------
+        DryRun
+            The ``guarantee`` of the fit, the ``dataset`` that a ledger would charge, and
+            the ``labels`` that would be read off the target.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from confide import LinearRegression, Pure
+        >>> X = np.linspace(-1, 1, 100)[:, None]
+        >>> model = LinearRegression(Pure(1), row_norm=1.0, target_bound=1.0)
+        >>> found = model.rehearse(X, X[:, 0])
+        >>> str(found.guarantee.budget), str(found.guarantee.status)
+        ('ε = 1', 'PROVED')
+
+        A fit on this table would be proved to be 1-differentially private.
         """
         ready = clone(self)._prepare(X, y)  # noqa: SLF001
         task, guarantee = ready.task, self._assuming(ready.calibration.guarantee)
@@ -253,21 +272,37 @@ class PrivateLinearModel(InferenceMethods, ScoredModel, SklearnHabits, ABC):
         return DryRun(guarantee, ready.spec.dataset, labels)
 
     def calibrated(self, rows: int) -> CalibratedFit:
-        """Return what is known of a fit on so many rows before any table is read.
+        """Calibrate a fit for a number of rows, before any table is read.
 
-        It takes a schema, and where the target has labels, declared ones.
+        Parameters
+        ----------
+        rows : int
+            Number of rows. It matters only where it is public (replace-one).
+
+        Returns
+        -------
+        CalibratedFit
+            Noise and ridge of the fit. It takes a schema, with declared labels where the
+            target has any.
         """
         spec = self._spec()
         if spec.schema is None:
-            raise InvalidParameter("schema", "given, for a fit without a table", None)
+            raise InvalidParameter(
+                "schema", "set: without a table a fit is calibrated from its schema", None
+            )
         task = spec.target.spec(TargetInfo())
         found = spec.calibrate(task, len(spec.schema.features), rows)
         return CalibratedFit(spec, task, found)
 
     def offers_intervals(self) -> bool:
-        """Whether a model that was fitted without intervals could have had them.
+        """Say whether a fit with these settings could release intervals as well.
 
-        Only public facts are asked, and nothing is calibrated.
+        Only public facts are used, and nothing is calibrated.
+
+        Returns
+        -------
+        bool
+            True where ``intervals=True`` would be accepted.
         """
         try:
             trial = clone(self).set_params(intervals=True, ledger=None)
@@ -280,13 +315,27 @@ class PrivateLinearModel(InferenceMethods, ScoredModel, SklearnHabits, ABC):
         return True
 
     def adopt(self, release: Release, charge_entry: Charge | None = None) -> Any:
-        """Carry a release that promises less than this fit did, for another charge.
+        """Attach a release of the same coefficients with a weaker promise.
 
-        A search fits many models and pays once; its winner promises what all cost.
+        A search fits many models and pays once; its winner promises what all of them cost.
+
+        Parameters
+        ----------
+        release : Release
+            The release of this fit, with another guarantee.
+        charge_entry : Charge, optional
+            Entry of the ledger that paid for it.
+
+        Returns
+        -------
+        estimator
+            The model itself.
         """
         check_is_fitted(self, "release_")
         if not np.array_equal(release.value, self.release_.value):
-            raise InvalidParameter("release", "this fit's, with another promise", "another")
+            raise InvalidParameter(
+                "release", "the release of this fit with another guarantee", "another"
+            )
         self.release_ = release
         if charge_entry is not None:
             self.anchor_ = charge_entry.anchor
@@ -347,7 +396,14 @@ class PrivateLinearModel(InferenceMethods, ScoredModel, SklearnHabits, ABC):
         self.intercept_ = levels - shift + np.array([constant for _, constant in pairs])
 
     def margin_map(self) -> Margins:
-        """Return what turns rows into linear predictors, one column per coding."""
+        """Return the map from rows to linear predictors.
+
+        Returns
+        -------
+        Margins
+            A function of a piece of a table, which holds no data and can be sent to
+            workers.
+        """
         check_is_fitted(self, "release_")
         names = getattr(self, "feature_names_in_", None)
         return Margins(
@@ -390,9 +446,19 @@ class PrivateLinearModel(InferenceMethods, ScoredModel, SklearnHabits, ABC):
         return factors
 
     def display_by(self, schema: Schema, height: float) -> Display:
-        """Return the lines of a summary for ranges as a schema has them.
+        """Return the lines of a summary under the ranges of a schema.
 
-        ``height`` is that of the intercept's column.
+        Parameters
+        ----------
+        schema : Schema
+            Schema whose ranges scale the columns.
+        height : float
+            Height of the constant column.
+
+        Returns
+        -------
+        Display
+            Names of the lines, and the matrix that turns coefficients into them.
         """
         factors, origin = (
             self._factors(schema, len(schema.features), height),
@@ -400,96 +466,6 @@ class PrivateLinearModel(InferenceMethods, ScoredModel, SklearnHabits, ABC):
         )
         lines = schema.display_map()
         return lines.scaled(factors, origin * (np.array(lines.names) == INTERCEPT))
-
-    def summary(self) -> Summary:
-        """Return the guarantee and the coefficients as a printable table."""
-        check_is_fitted(self, "release_")
-        release, schema = self.release_, self.schema_
-        own = (*release_facts(release), *self._own_facts())
-        if schema is not None:
-            own += range_facts(release, schema)
-        if schema is None:
-            own += bounding_facts(release)
-        if self._selects:
-            columns = self.n_features_in_ if schema is None else len(schema.effects)
-            own += selection_facts(self.selected_, columns)
-        fitted_on = getattr(self, "fitted_on_", None)
-        return Summary(
-            type(self).__name__,
-            release.guarantee,
-            self._lines(),
-            own + interval_facts(release),
-            head_facts(schema, self.n_features_in_, fitted_on, self._rows_fact()),
-            None if release.intervals is None else release.intervals.level,
-            interval_caution(release),
-            "penalised" if release.intervals is None else release.intervals.of,
-            self._scale_of(0) if len(np.atleast_2d(release.value)) == 1 else None,
-            *self._column_tables(),
-        )
-
-    def _own_facts(self) -> Facts:
-        """Return what is to be said of this kind of model alone."""
-        return ()
-
-    @property
-    def _selects(self) -> bool:
-        """Whether zeros of the release mean that a variable was left out."""
-        penalty = self.penalty
-        zeroes = bool(self.l1) or (
-            penalty is not None and penalty.nonsmooth_part() is not None
-        )
-        return zeroes or self.release_.support is not None
-
-    @property
-    def selected_(self) -> tuple[str, ...]:
-        """The names of the variables whose released coefficients are not all 0.
-
-        A category is selected if one of its levels is.
-        """
-        check_is_fitted(self, "release_")
-        if not self._selects:
-            raise AttributeError(
-                "nothing was selected: fit with l1 greater than 0, or with a mechanism "
-                "that selects columns, such as SelectThenFit"
-            )
-        table = np.atleast_2d(self.release_.value)[:, : self.n_features_in_]
-        used = (table != 0).any(axis=0)
-        return selected_names(used, self.schema, self._feature_names())
-
-    @property
-    def support_(self) -> AnyArray:
-        """The columns whose released coefficients are not all 0, in rising order."""
-        check_is_fitted(self, "release_")
-        table = np.atleast_2d(self.release_.value)[:, : self.n_features_in_]
-        return np.flatnonzero((table != 0).any(axis=0))
-
-    @property
-    def intervals_(self) -> IntervalTable:
-        """The coefficients with their intervals, as a frozen table."""
-        check_is_fitted(self, "release_")
-        kept = self.release_.intervals
-        if kept is None:
-            raise AttributeError(
-                "no intervals were paid for: fit with intervals=True or a share like 0.2"
-            )
-        return IntervalTable(self._lines(), kept.level, kept.of)
-
-    def plot(self, *, ax: Any = None) -> Any:
-        """Draw the coefficients, with their intervals where there are any."""
-        return self.summary().plot(ax=ax)
-
-    def save(self, path: str | Path) -> None:
-        """Write the released model as JSON, for `confide.estimators.load_model`.
-
-        The file holds coefficients, schema, guarantee and public settings, and no data.
-        It is for its owner alone, unless an older one of that name was for others too.
-        """
-        write_file(Path(path), self.file_content(), "model file")
-
-    def file_content(self) -> bytes:
-        """Return what `save` writes."""
-        check_is_fitted(self, "release_")
-        return file_content(model_record(self))
 
     def _row_labels(self, count: int) -> list[str]:
         classes = getattr(self, "classes_", None)

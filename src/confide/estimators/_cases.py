@@ -1,4 +1,4 @@
-"""Weights and offsets, as far as a model has a say in them."""
+"""Checks on case weights and offsets."""
 
 from typing import Any
 
@@ -13,9 +13,9 @@ def check_offset_of(rule: TargetRule, offset: Column) -> None:
     if not rule.takes_offset:
         raise InvalidParameter(
             "[offset]",
-            "absent but for counts and for logistic regression with two labels",
+            "absent except for counts and for logistic regression with two labels",
             offset.name,
-            "Of a number that is predicted itself, subtract it from the target.",
+            "If the target is a number, subtract the offset from it instead.",
         )
 
 
@@ -24,14 +24,15 @@ def read_weight_cap(model: Any, schema: Schema | None) -> float:
     if schema is not None:
         raise InvalidParameter(
             "sample_weight",
-            "absent next to a schema, which names the column of weights",
+            "absent beside a schema, which names the column of weights",
             "given",
             "Declare [case_weights] with column and cap.",
         )
     cap = model.weight_cap
     if cap is None:
         raise MissingPublicBound(
-            "sample_weight needs a public cap, for the noise grows with the largest weight "
-            "that anybody may have: set weight_cap. Larger weights are clamped to it."
+            "sample_weight needs a public cap, because the noise grows with the largest "
+            "weight that anybody may have: set weight_cap. Larger weights are clamped to "
+            "it."
         )
     return check_cap("weight_cap", cap)

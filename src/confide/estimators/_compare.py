@@ -61,15 +61,49 @@ def compare_models(
 ) -> ModelScore:
     """Release by how much the scores of two models differ on the same rows.
 
-    Differences are the first model's score minus the second's, with intervals that count
-    sampling and privacy noise. Both models must be of one kind, for one target.
+    Differences are the score of the first model minus that of the second. Both models must
+    be of one kind, for one target. The guarantee is PROVED (docs/proofs/evaluation.md).
 
     Parameters
     ----------
-    first, second : fitted estimators
-        With schemas, the second may use columns of the first alone.
-    X, budget, y, neighbours, ledger, random_state, level
-        As in `private_score`.
+    first : estimator
+        Fitted model.
+    second : estimator
+        Fitted model; with schemas it may use only columns of the first.
+    X : table, path or Dask collection
+        Rows that neither model was fitted on.
+    budget : Pure, Approx or Zcdp
+        What the comparison may cost. A larger budget gives shorter intervals.
+    y : array or str, optional
+        Target, or the name of its column, for models without a schema.
+    neighbours : {"add-remove", "replace-one"}, optional
+        Relation to protect; by default that of the first model.
+    ledger : Ledger, str or Path, optional
+        Ledger to charge, under the name of the schema.
+    random_state : int or generator, optional
+        A seed makes the comparison repeatable and NOT private.
+    level : float, default=0.95
+        Confidence level of the intervals.
+
+    Returns
+    -------
+    ModelScore
+        Differences with intervals that count sampling and privacy noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide import LinearRegression, Pure, compare_models
+    >>> X = np.linspace(-1, 1, 4000)[:, None]
+    >>> y = X[:, 0] / 2
+    >>> settings = dict(row_norm=1, target_bound=1, random_state=0)
+    >>> good = LinearRegression(Pure(1), **settings).fit(X[::2], y[::2])
+    >>> poor = LinearRegression(Pure(1), **settings, l2=1e6).fit(X[::2], y[::2])
+    >>> found = compare_models(good, poor, X[1::2], Pure(1), y=y[1::2], random_state=1)
+    >>> found["squared error, residuals up to 0.5"].upper < 0
+    True
+
+    The interval of the difference excludes zero: the first model has the smaller error.
     """
     price = check_budget(budget)
     check_level(level)
@@ -106,7 +140,7 @@ def check_same_target(first: Any, second: Any) -> None:
     if missing:
         raise InvalidParameter(
             "second model",
-            "one that uses columns of the first alone",
+            "one that uses only columns of the first",
             missing,
             "Give the model with more columns first.",
         )

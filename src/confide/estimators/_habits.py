@@ -1,4 +1,4 @@
-"""What users of scikit-learn do by habit: copy models, show them, ask for names."""
+"""Conventions of scikit-learn: copies, display in notebooks, names of columns."""
 
 import os
 import warnings
@@ -20,11 +20,11 @@ USUAL_FITS = 6
 """Five folds and a refit."""
 _numbers = count()
 _unbooked: Counter[str] = Counter()
-"""How many fits that no ledger knows each family of copies made in this process."""
+"""Number of unrecorded fits in this process, by family of copies."""
 
 
 class SklearnHabits(BaseEstimator):  # type: ignore[misc]
-    """Copies that know that they are copies; names; what a notebook shows."""
+    """Copies that add up what they spend; names of columns; display in notebooks."""
 
     schema: Schema | None
     n_features_in_: int
@@ -47,16 +47,26 @@ class SklearnHabits(BaseEstimator):  # type: ignore[misc]
             total = Amount.of(budget).scaled(USUAL_FITS)
             text = (
                 "copies of this model are fitted one after the other, as cross-validation "
-                f"and grid searches do. Every fit spends {budget} of its own, and in total "
-                "they spend that as many times as there are fits (folds times candidates, "
-                f"and one for a refit): five folds and a refit {total}. Nobody adds it up: "
-                "pass a ledger, which stops before a limit, or tune by PrivateSearch, "
-                "which pays once."
+                f"and grid searches do. Each fit spends {budget}. The total is that times "
+                "the number of fits (folds times candidates, and one for a refit): for "
+                f"five folds and a refit {total}. It is not recorded: pass a ledger, which "
+                "refuses charges beyond a limit, or tune by PrivateSearch, which pays once."
             )
             warnings.warn(text, RepeatedSpending, stacklevel=callers + 1)
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """Return the names of the columns of ``coef_``, in their order."""
+        """Return the names of the columns of ``coef_``.
+
+        Parameters
+        ----------
+        input_features : None
+            Not used; scikit-learn passes it.
+
+        Returns
+        -------
+        ndarray of str
+            A name for every column of the design, in the order of ``coef_``.
+        """
         names: Any = self._feature_names()
         return np.asarray(names, dtype=object)
 

@@ -41,10 +41,10 @@ from confide.privacy import Guarantee, Neighbours, row_budget
 
 THEOREM = "evaluation.md#holdout-exact"
 SHARED = "this budget covers the fit and the score of the rows that were held out together"
-COINS = "coins of SHAKE-256 with a secret key cannot be told from fair ones"
+COINS = "coins of SHAKE-256 with a secret key cannot be distinguished from fair ones"
 OPTIMISTIC = (
-    "Rows of one person may lie on both sides of the division: the scores are optimistic. "
-    "Name the column that tells persons apart by Holdout(share, person=...)."
+    "Rows of one person may be on both sides of the split: the scores are optimistic. "
+    "Name the column that identifies persons: Holdout(share, person=...)."
 )
 LEVEL = 0.95
 RawRows: TypeAlias = tuple[Any, Any, Any]
@@ -53,10 +53,37 @@ RawRows: TypeAlias = tuple[Any, Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Holdout:
-    """Which share of the rows is held out, each by a coin of its own.
+    """Share of the rows to hold out of a fit, and which rows stay together.
 
-    ``person`` names a column whose equal values stay on one side: for data frames, and for
-    add-remove neighbours alone.
+    A secret coin decides for every row, so that fit and score cost one charge
+    (docs/proofs/evaluation.md#holdout-exact).
+
+    Parameters
+    ----------
+    share : float
+        Share of the rows to score on, from 0.01 to 0.99. A larger one makes the score more
+        precise and the fit less.
+    person : str, optional
+        Column whose equal values stay on one side, so that scores are not too good where a
+        person has several rows. For data frames and add-remove neighbours only.
+
+    Raises
+    ------
+    InvalidParameter
+        The share is not a number from 0.01 to 0.99.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide import Holdout, LogisticRegression, Pure
+    >>> X = np.linspace(-1, 1, 4000)[:, None]
+    >>> y = (X[:, 0] > 0).astype(int)
+    >>> model = LogisticRegression(Pure(1), row_norm=1, classes=[0, 1], random_state=0)
+    >>> score = model.fit(X, y, holdout=Holdout(0.25)).holdout_score_
+    >>> round(score["accuracy"].value, 1), str(score.guarantee.budget)
+    (1.0, 'ε = 1')
+
+    Nearly all held-out rows are predicted correctly. Fit and score together cost ε = 1.
     """
 
     share: float
@@ -70,16 +97,32 @@ class Holdout:
 
     @classmethod
     def of(cls, value: Any, neighbours: Neighbours) -> "Holdout":
-        """Read what a fit was given: a share, or settings.
+        """Read the ``holdout`` argument of a fit.
 
-        Coins of persons are refused where rows are replaced: a row could change sides.
+        Parameters
+        ----------
+        value : float or Holdout
+            A share, or settings.
+        neighbours : Neighbours
+            Relation that the fit protects.
+
+        Returns
+        -------
+        Holdout
+            The settings.
+
+        Raises
+        ------
+        InvalidParameter
+            Persons are to stay together under replace-one neighbours, where a replaced row
+            could change sides.
         """
         found = value if isinstance(value, Holdout) else cls(value)
         if found.person is not None and neighbours is Neighbours.REPLACE_ONE:
             raise InvalidParameter(
                 "person of the holdout",
                 "left out under replace-one neighbours: a replaced row may belong to "
-                "another person and change sides, and then moves the fit and the score",
+                "another person and change sides, and then changes both fit and score",
                 found.person,
                 "Fit with neighbours='add-remove'.",
             )
@@ -211,7 +254,7 @@ class CheckChunk:
 def joint_events(
     spec: FitSpec, ready: PreparedFit, looks: tuple[Look, ...]
 ) -> tuple[Event, ...]:
-    """Return what a row that is in one of both parts is no easier to find by."""
+    """Return events that bound the loss of a row, which is in one of the two parts."""
     budget = row_budget(spec.budget, spec.rows_per_person)
     score = noises_for(budget, looks).events
     joint = larger_events(ready.calibration.events, score, budget)

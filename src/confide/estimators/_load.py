@@ -26,20 +26,46 @@ from confide.ledger.chain import anchor_text, read_anchor
 
 CLASS_TYPES = "biufUO"
 EARLIER_CLASSES = "one-vs-rest"
-"""What several classes were in files that do not say."""
+"""How several classes were fitted in files that do not say."""
 _MALFORMED = (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError)
 
 
 def load_model(path: str | Path) -> Any:
-    """Return the fitted estimator that `save` wrote.
+    """Load a fitted model from the file that `save` wrote.
 
-    It predicts and prints exactly as the one that was saved. A ledger and a seed are not
+    It predicts and prints exactly as the model that was saved. Ledger and seed are not
     stored.
+
+    Parameters
+    ----------
+    path : str or Path
+        Model file.
+
+    Returns
+    -------
+    estimator
+        The fitted model.
 
     Raises
     ------
     InvalidParameter
-        The file cannot be read, is no model file, or is of a later format.
+        The file cannot be read, is not a model file, or has a later format.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from confide import LinearRegression, Pure, load_model
+    >>> X = np.linspace(-1, 1, 100)[:, None]
+    >>> model = LinearRegression(Pure(1), row_norm=1, target_bound=1).fit(X, X[:, 0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(Path(folder, "model.json"))
+    ...     again = load_model(Path(folder, "model.json"))
+    >>> bool(again.predict([[0.5]]) == model.predict([[0.5]]))
+    True
+
+    The file holds all that predictions need, and no row of the table.
     """
     record = read_record(Path(path))
     try:

@@ -50,11 +50,30 @@ PARTS: dict[str, Any] = {
 }
 """What a mechanism may be made of, by registry."""
 NOT_STORED = ("budget", "schema", "mechanism", "penalty", "ledger", "random_state")
-"""Parameters that have a place of their own in the file, or none."""
+"""Parameters that are stored elsewhere in the file, or not at all."""
 
 
 def file_content(record: Mapping[str, Any]) -> bytes:
-    """Return a model file as it stands on a disk."""
+    r"""Return the bytes of a model file.
+
+    Parameters
+    ----------
+    record : mapping
+        Content of the file, as plain values.
+
+    Returns
+    -------
+    bytes
+        JSON in UTF-8.
+
+    Examples
+    --------
+    >>> from confide.estimators import file_content
+    >>> file_content({"format": "confide-model"})
+    b'{\n "format": "confide-model"\n}\n'
+
+    Files are plain text, which people can read and programs compare.
+    """
     return (json.dumps(record, indent=1, allow_nan=False) + "\n").encode()
 
 
@@ -69,7 +88,30 @@ def canonical(record: Any) -> str:
 
 
 def release_hash(release: Release) -> str:
-    """Return the SHA-256 of a release: of its canonical JSON, in hexadecimal."""
+    """Return the SHA-256 of a release.
+
+    Parameters
+    ----------
+    release : Release
+        The release of a fitted model.
+
+    Returns
+    -------
+    str
+        Hash of its canonical JSON, in hexadecimal, as ledgers record it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide import LinearRegression, Pure
+    >>> from confide.estimators import release_hash
+    >>> X = np.linspace(-1, 1, 100)[:, None]
+    >>> model = LinearRegression(Pure(1), row_norm=1, target_bound=1).fit(X, X[:, 0])
+    >>> len(release_hash(model.release_))
+    64
+
+    Two releases have the same 64 digits only if they are the same.
+    """
     return hashlib.sha256(canonical(release_record(release)).encode("ascii")).hexdigest()
 
 
@@ -272,7 +314,7 @@ def budget_of(record: Any) -> Any:
 def schema_of(record: Any) -> Schema | None:
     """Return the schema of a model, if it has one.
 
-    Files of earlier versions say nothing about how columns share the length of a row.
+    Files of earlier versions do not say how columns share the length of a row.
     """
     if record is None:
         return None

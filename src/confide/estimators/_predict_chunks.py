@@ -1,4 +1,4 @@
-"""Predictions for tables that are not in memory: piece by piece, in their order."""
+"""Predictions for tables that are not in memory, piece by piece."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ from confide.data.schema.schema import check_columns
 from confide.data.tables.files import as_frame, open_table, walk
 from confide.data.tables.read import local_path
 from confide.errors import InvalidData
+from confide.estimators._bounding import Bounding
 from confide.estimators._readings import PartedTable, parted_table
-from confide.estimators._spec import Bounding
 from confide.estimators._validate import read_matrix, refuse_empty
 
 T = TypeVar("T")
@@ -91,10 +91,37 @@ def margins_in_parts(table: PartedTable, margins: Margins) -> Array:
 def each_piece(
     model: Any, source: str | Path, work: Callable[[pd.DataFrame], T]
 ) -> Iterator[T]:
-    """Yield what is made of a table in files, some rows at a time and in their order.
+    """Apply a function to a large table piece by piece, without holding it in memory.
 
-    The pieces hold the columns that a fitted model predicts from. Whatever is yielded,
-    the table itself is never in memory.
+    Parameters
+    ----------
+    model : estimator
+        Fitted model; pieces have the columns that it predicts from.
+    source : str or Path
+        File or folder of the table.
+    work : callable
+        Function of a data frame with some rows, in their order in the table.
+
+    Yields
+    ------
+    object
+        What ``work`` returns for every piece.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> from confide import LinearRegression, Pure
+    >>> from confide.estimators import each_piece
+    >>> table = pd.DataFrame({"x": [0.0, 0.5, 1.0] * 40, "y": [0.0, 0.5, 1.0] * 40})
+    >>> model = LinearRegression(Pure(1), row_norm=1, target_bound=1)
+    >>> model = model.fit(table[["x"]], table["y"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table.to_csv(f"{folder}/table.csv", index=False)
+    ...     sum(each_piece(model, f"{folder}/table.csv", len))
+    120
+
+    All 120 rows were visited.
     """
     table = open_table(source)
     names, only = getattr(model, "feature_names_in_", None), None
@@ -120,7 +147,7 @@ def each_piece(
 def _columns(
     table: PartedTable, names: tuple[str, ...] | None, width: int
 ) -> tuple[str, ...] | None:
-    """Return which columns to read; None stands for all, of which there must be enough."""
+    """Return which columns to read; None means all, of which there must be enough."""
     if names is not None and table.names is not None:
         check_columns(table.names, list(names))
         return names

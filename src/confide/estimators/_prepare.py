@@ -108,7 +108,27 @@ class PreparedFit:
 
 @dataclass(frozen=True, slots=True)
 class CalibratedFit:
-    """A fit as far as it is known before any table is read: what plans are made of."""
+    """A fit as far as public facts determine it, before any table is read.
+
+    Parameters
+    ----------
+    spec : FitSpec
+        Settings of the fit.
+    task : TargetSpec
+        How the target is read.
+    calibration : Calibration
+        Noise, ridge, tolerance and guarantee.
+
+    Examples
+    --------
+    >>> from confide import LogisticRegression, Number, Pure, Schema, Target
+    >>> schema = Schema([Number("age", 18, 90)], Target("ill", labels=("no", "yes")))
+    >>> model = LogisticRegression(Pure(1), schema=schema, ranges="public")
+    >>> str(model.calibrated(rows=1000).calibration.guarantee.budget)
+    'ε = 1'
+
+    All of the budget goes into one release, whatever the rows will be.
+    """
 
     spec: FitSpec
     task: TargetSpec
@@ -117,7 +137,7 @@ class CalibratedFit:
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """The guarantee of a fit, the name it books under, and the labels it read off y.
+    """The guarantee of a fit, the dataset to charge, and the labels read off the target.
 
     ``dataset`` is None without a ledger; ``labels`` where they were declared, or where
     the target is a number.
@@ -196,7 +216,7 @@ def dataset_name(schema: Schema | None, ledger: Any) -> str:
         )
     raise InvalidParameter(
         "name of the dataset",
-        "given where a ledger is: all unnamed tables would share one budget",
+        "given when there is a ledger: all unnamed tables would share one budget",
         declared,
         'Begin the schema with name = "people" (in Python Schema(..., name="people")); '
         'without a schema pass ledger=Ledger.open("book.db").for_dataset("people"). '

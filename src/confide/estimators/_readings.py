@@ -33,7 +33,8 @@ from confide.data.tables.files import (
     walk,
 )
 from confide.errors import InvalidData, InvalidParameter
-from confide.estimators._spec import Bounding, FitSpec
+from confide.estimators._bounding import Bounding
+from confide.estimators._spec import FitSpec
 from confide.estimators._target import ReadTarget, TargetInfo, TargetSpec
 from confide.estimators._validate import (
     labels_in,
@@ -41,7 +42,7 @@ from confide.estimators._validate import (
     read_matrix,
     read_numbers,
 )
-from confide.mechanisms.ranges.mechanism import RangeQuery
+from confide.mechanisms.ranges.read_range import RangeQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +166,7 @@ def reading_of(
     if sample_weight is not None:
         raise InvalidParameter(
             "sample_weight",
-            "absent for a table in parts",
+            "absent for a table that is read in parts",
             type(sample_weight).__name__,
             "Declare a column of weights as the [case_weights] of a schema.",
         )
@@ -223,7 +224,7 @@ def _check_weights(schema: Schema | None, y: Any) -> None:
         return
     if schema.case_weights is not None and schema.case_weights.column:
         raise InvalidParameter(
-            "y", "left out, for the table holds weights, and the target with them", "given"
+            "y", "left out: the table holds the weights and the target", "given"
         )
 
 
@@ -276,7 +277,7 @@ def _check_name(schema: Schema | None, y: Any) -> None:
         return
     if schema is not None and (y is None or y == schema.target.column):
         return
-    must = "left out, for the schema names the target"
+    must = "left out: the schema names the target"
     if schema is None:
         must = "the name of the target's column in the table"
     got = y if y is None or isinstance(y, str) else type(y).__name__
@@ -429,8 +430,8 @@ def _read_in_parts(spec: FitSpec, table: PartedTable, y: Any) -> InParts:
         table = replace(table, numbers=_numbers(spec, table.names, y))
     elif schema is None and y is None:
         raise InvalidData(
-            "fit requires y to be passed: for a Dask collection another one, or the name "
-            "of a column; or a schema, which names the target."
+            "fit requires y to be passed: another Dask collection or the name of a "
+            "column, unless a schema names the target."
         )
     beside = not (named or y is None)
     split = SplitChunk(schema, y if named else None, beside=beside)

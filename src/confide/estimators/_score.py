@@ -241,7 +241,7 @@ def paid_score(
 
 
 def check_level(level: Any) -> None:
-    """Refuse a level of intervals that is none."""
+    """Refuse a confidence level outside (0, 1)."""
     if not isinstance(level, float) or not 0 < level < 1:
         raise InvalidParameter("level", "between 0 and 1, such as 0.95", level)
 

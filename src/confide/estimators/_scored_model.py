@@ -1,4 +1,4 @@
-"""What a fitted model says of itself to be scored privately."""
+"""Private scores as a method of a fitted model."""
 
 from typing import Any
 
@@ -7,8 +7,9 @@ import numpy as np
 from confide._types import Array
 from confide.data import Schema
 from confide.errors import InvalidParameter
+from confide.estimators._bounding import Bounding
 from confide.estimators._score import private_score
-from confide.estimators._spec import Bounding, LedgerSetting, NeighbourSetting
+from confide.estimators._spec import LedgerSetting, NeighbourSetting
 from confide.estimators._target import TargetRule
 from confide.evaluation import ModelScore, ScoreRule
 from confide.evaluation.noises import Look
@@ -36,15 +37,40 @@ class ScoredModel:
         raise NotImplementedError
 
     def target_rule(self) -> TargetRule:
-        """Return what the fitted model makes of a target."""
+        """Return how the fitted model reads a target.
+
+        Returns
+        -------
+        TargetRule
+            Labels or range, and what happens to values outside.
+        """
         return self._rule(self.schema_)
 
     def score_looks(self, classes: int, neighbours: Neighbours) -> tuple[Look, ...]:
-        """Return what a private score will release, before the model is fitted."""
+        """Return what a private score will count, known before the model is fitted.
+
+        Parameters
+        ----------
+        classes : int
+            Number of classes; 0 for numbers.
+        neighbours : Neighbours
+            Relation that the score protects.
+
+        Returns
+        -------
+        tuple of Look
+            The successive noisy counts.
+        """
         raise self._unscored()
 
     def score_rule(self) -> ScoreRule:
-        """Return what is counted of predictions for a private score."""
+        """Return how a private score counts the predictions of this model.
+
+        Returns
+        -------
+        ScoreRule
+            The rule, made of public facts alone.
+        """
         raise self._unscored()
 
     def _unscored(self) -> InvalidParameter:
@@ -65,20 +91,45 @@ class ScoredModel:
     ) -> ModelScore:
         """Release how good the model is on a table, with intervals.
 
+        The guarantee is PROVED (docs/proofs/evaluation.md).
+
         Parameters
         ----------
         X : table, path or Dask collection
             Rows that the model was not fitted on; on its own rows it looks too good.
         budget : Pure, Approx or Zcdp
-            What the score may cost, on top of all that these rows have paid for.
+            What the score may cost, on top of all that these rows have paid for. A larger
+            budget gives shorter intervals.
         y : array or str, optional
-            The target, or the name of its column, for a model without a schema.
-        neighbours : "add-remove", "replace-one" or None
-            The relation to protect; None is that of the model.
-        ledger : Ledger, path or None
-            The book to charge, under the name of the schema.
-        level : float
-            How often an interval is meant to hold what it estimates.
+            Target, or the name of its column, for a model without a schema.
+        neighbours : {"add-remove", "replace-one"}, optional
+            Relation to protect; by default that of the model.
+        ledger : Ledger, str or Path, optional
+            Ledger to charge, under the name of the schema.
+        random_state : int or generator, optional
+            A seed makes the score repeatable and NOT private.
+        level : float, default=0.95
+            Confidence level of the intervals.
+
+        Returns
+        -------
+        ModelScore
+            Estimates with intervals that count sampling and privacy noise, and curves.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from confide import LogisticRegression, Pure
+        >>> X = np.linspace(-1, 1, 4000)[:, None]
+        >>> y = (X[:, 0] > 0).astype(int)
+        >>> model = LogisticRegression(Pure(1), row_norm=1, classes=[0, 1], random_state=0)
+        >>> score = model.fit(X[::2], y[::2]).private_score(
+        ...     X[1::2], Pure(1), y=y[1::2], random_state=1
+        ... )
+        >>> round(score["accuracy"].value, 1)
+        1.0
+
+        On 2,000 other rows nearly all predictions are right.
         """
         return private_score(
             self,

@@ -7,19 +7,13 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 
-from confide._types import AnyArray, Array
+from confide._types import Array
 from confide.data import (
-    INTERCEPT_HEIGHT,
-    EntryBounds,
-    InMemoryRows,
     Schema,
-    bound_entries,
-    bound_rows,
 )
-from confide.data.matrix.matrix import Matrix
-from confide.data.matrix.sums import length_beside
-from confide.data.schema.case_weights import NO_CASES, Cases, offset_bound
-from confide.errors import InvalidParameter, MissingPublicBound
+from confide.data.schema.case_weights import offset_bound
+from confide.errors import InvalidParameter
+from confide.estimators._bounding import Bounding
 from confide.estimators._target import TargetInfo, TargetRule, TargetSpec
 from confide.ledger import Ledger
 from confide.mechanisms import (
@@ -27,16 +21,10 @@ from confide.mechanisms import (
     Calibration,
     Intervals,
     Mechanism,
-    Release,
     WithIntervals,
 )
-from confide.mechanisms.base import EntryMechanism
-from confide.mechanisms.ranges.mechanism import (
-    RangeQuery,
-    Ranges,
-    WithRanges,
-    is_affordable,
-)
+from confide.mechanisms.ranges.mechanism import Ranges, WithRanges, is_affordable
+from confide.mechanisms.ranges.read_range import RangeQuery
 from confide.objectives import (
     L1,
     PENALTIES,
@@ -59,14 +47,6 @@ IntervalSetting: TypeAlias = (
 LedgerSetting: TypeAlias = Ledger | str | Path | None
 RangeMode: TypeAlias = Literal["auto", "private", "public"]
 RangeSetting: TypeAlias = RangeMode | Ranges
-NO_ROW_NORM = (
-    "an array needs row_norm, a public bound on the length of its rows; none was given. "
-    "Longer rows are scaled down to it and noise grows with it, so it must not be read off "
-    "the rows. If every column lies between -1 and 1, take the root of the number of "
-    "columns: row_norm=3 for 9 of them. Raw columns, such as an age or an income, are best "
-    "declared in a schema (schema=Schema(...)), which takes a DataFrame and scales every "
-    "column by its public range."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,92 +68,53 @@ class RangePolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounding:
-    """A public length of rows, or public bounds on entries; the intercept's height.
-
-    ``few`` bounds the entries of rows that are bounded by their length already. ``most``
-    is the length, the constant column included, whose records count once where records
-    are weighed; None where they all do.
-    """
-
-    row_norm: float
-    height: float
-    entries: EntryBounds | None = None
-    few: EntryBounds | None = None
-    most: float | None = None
-
-    def enclose(
-        self,
-        features: Matrix,
-        target: AnyArray,
-        cases: Cases = NO_CASES,
-        *,
-        constant: bool = True,
-    ) -> InMemoryRows:
-        """Bound every row and close the box."""
-        height = self.height if constant else 0.0
-        if self.entries is not None:
-            return bound_entries(features, target, self.entries, height).with_cases(cases)
-        rows = bound_rows(features, target, self.row_norm, height)
-        if self.most is not None and constant:
-            rows = rows.weighed(self.most)
-        return rows.with_cases(cases)
-
-    def norm(self, columns: int) -> float:
-        """Return how long a row can be, the constant column included."""
-        longest = self.row_norm if self.entries is None else self.entries.norm(columns)
-        return length_beside(longest, self.height)
-
-    @property
-    def known(self) -> EntryBounds | None:
-        """What is known of entries."""
-        return self.entries or self.few
-
-
-def bounding_for(
-    mechanism: Mechanism,
-    schema: Schema | None,
-    row_norm: float | None,
-    *,
-    fit_intercept: bool,
-    weighs: bool = False,
-) -> Bounding:
-    """Return how rows are bounded for a mechanism, from public settings alone.
-
-    ``weighs`` is whether the fit weighs the records of a schema.
-    """
-    kept = mechanism.row_bounds if isinstance(mechanism, EntryMechanism) else None
-    if schema is not None:
-        few = None if kept is None else EntryBounds(float(schema.weights.max()))
-        height = INTERCEPT_HEIGHT if fit_intercept else 0.0
-        most = schema.record_norm(height) if weighs else None
-        return Bounding(1.0, height, few=few, most=most)
-    if kept is not None:
-        return Bounding(1.0, kept.height if fit_intercept else 0.0, kept.entries)
-    if row_norm is None:
-        raise MissingPublicBound(NO_ROW_NORM)
-    norm = float(row_norm)
-    return Bounding(norm, INTERCEPT_HEIGHT * norm if fit_intercept else 0.0)
-
-
-def bounding_of(
-    release: Release, schema: Schema | None, row_norm: float | None, *, fit_intercept: bool
-) -> Bounding:
-    """Return how the rows behind a release were bounded."""
-    norm = 1.0 if schema is not None or row_norm is None else float(row_norm)
-    kept = release.row_bounds
-    if kept is None or schema is not None:
-        return Bounding(norm, INTERCEPT_HEIGHT * norm if fit_intercept else 0.0)
-    return Bounding(norm, kept.height, kept.entries)
-
-
-@dataclass(frozen=True, slots=True)
 class FitSpec:
-    """What a fit is made of, from public settings alone.
+    """All public settings of a fit, checked and frozen.
 
-    ``l2`` is None where the ridge is to be chosen; ``nuclear`` weighs the nuclear norm of a
-    matrix of coefficients. ``dataset`` is the name that a ledger books under.
-    ``weight_cap`` is that of weights which are passed beside the table.
+    Parameters
+    ----------
+    budget : Pure, Approx or Zcdp
+        What the fit may spend.
+    mechanism : Mechanism
+        How coefficients are released.
+    neighbours : Neighbours
+        Relation to protect.
+    target : TargetRule
+        What the model makes of its target.
+    schema : Schema or None
+        Public description of the table.
+    bounding : Bounding
+        Public bounds on rows.
+    l2 : float or None
+        Ridge; None where it is to be chosen.
+    l1 : float
+        Weight of an ℓ1 penalty.
+    penalty : Penalty or None
+        Penalty instead of ``l1``.
+    nuclear : float
+        Weight of the nuclear norm of a matrix of coefficients.
+    fit_intercept : bool
+        Whether there is a constant column.
+    intervals : Intervals or None
+        Settings of intervals.
+    dataset : str or None
+        Name that a ledger charges.
+    classifies : bool
+        Whether targets are labels.
+    ranges : RangePolicy
+        Which ranges may be bought, and how.
+    weight_cap : float, optional
+        Cap on weights that are passed beside the table.
+
+    Examples
+    --------
+    >>> from confide import LogisticRegression, Number, Pure, Schema, Target
+    >>> schema = Schema([Number("age", 18, 90)], Target("ill", labels=("no", "yes")))
+    >>> spec = LogisticRegression(Pure(1), schema=schema).calibrated(rows=1000).spec
+    >>> str(spec.neighbours), spec.fit_intercept, spec.rows_per_person
+    ('add-remove', True, 1)
+
+    Without other settings a fit hides whether a person is in the table at all.
     """
 
     budget: Budget
@@ -195,20 +136,28 @@ class FitSpec:
 
     @property
     def rows_per_person(self) -> int:
-        """How many rows one person may have at most."""
+        """Largest number of rows that one person may have."""
         return 1 if self.schema is None else self.schema.rows_per_person
 
     @property
     def unidentified(self) -> Array | None:
-        """Directions that no row has, as a schema knows them."""
+        """Directions that no row can have by the schema, or None without one."""
         if self.schema is None:
             return None
         return self.schema.unidentified_directions(self.bounding.height)
 
     def mechanism_for(self, rows: int) -> Mechanism:
-        """Return the mechanism, with intervals where they were asked for.
+        """Return the mechanism, with intervals and purchased ranges where there are any.
 
-        ``rows`` is their number; only where it is public does anything depend on it.
+        Parameters
+        ----------
+        rows : int
+            Number of rows. It matters only where it is public.
+
+        Returns
+        -------
+        Mechanism
+            What the fit calibrates and releases with.
         """
         found = self.mechanism
         if self.intervals is not None:
@@ -218,7 +167,18 @@ class FitSpec:
         return WithRanges(found, queries, self.ranges.settings) if queries else found
 
     def range_queries(self, rows: int) -> tuple[RangeQuery, ...]:
-        """Return the columns whose ranges the fit buys, by public facts alone."""
+        """Return the columns whose ranges the fit buys, from public facts alone.
+
+        Parameters
+        ----------
+        rows : int
+            Number of rows. It matters only where it is public.
+
+        Returns
+        -------
+        tuple of RangeQuery
+            One for every range.
+        """
         if self.schema is None:
             return ()
         public = self.neighbours is Neighbours.REPLACE_ONE
@@ -226,7 +186,13 @@ class FitSpec:
         return tuple(range_queries(self, self.schema, about))
 
     def possible_queries(self) -> tuple[RangeQuery, ...]:
-        """Return what may be bought, whatever the number of rows."""
+        """Return the columns whose ranges might be bought, whatever the number of rows.
+
+        Returns
+        -------
+        tuple of RangeQuery
+            One for every range.
+        """
         if self.neighbours is Neighbours.ADD_REMOVE:
             return self.range_queries(0)
         if self.schema is None or self.ranges.mode == "public":
@@ -235,7 +201,20 @@ class FitSpec:
         return tuple(range_queries(whole, self.schema, None))
 
     def affords_ranges(self, columns: int, rows: int | None) -> bool:
-        """Say whether so many columns of so many rows are worth their price."""
+        """Say whether the ranges of some columns are worth their price.
+
+        Parameters
+        ----------
+        columns : int
+            Number of ranges.
+        rows : int or None
+            Number of rows, as far as it is public.
+
+        Returns
+        -------
+        bool
+            Whether the tails of that many rows exceed the noise on their counts.
+        """
         budget = row_budget(self.budget, self.rows_per_person)
         settings = self.ranges.settings
         return columns > 0 and is_affordable(
@@ -243,7 +222,18 @@ class FitSpec:
         )
 
     def with_ranges(self, ranges: Mapping[str, tuple[float, float]]) -> "FitSpec":
-        """Return what the fit is made of once ranges were bought."""
+        """Return the specification with bought ranges.
+
+        Parameters
+        ----------
+        ranges : mapping of str to (float, float)
+            Lower and upper end by column.
+
+        Returns
+        -------
+        FitSpec
+            The same fit, of columns that are scaled by these ranges.
+        """
         assert self.schema is not None, "ranges are those of columns"  # noqa: S101
         schema, target = self.schema.with_ranges(ranges), self.target
         if schema.target.name in ranges:
@@ -251,7 +241,20 @@ class FitSpec:
         return replace(self, schema=schema, target=target)
 
     def objective(self, task: TargetSpec, columns: int) -> Objective:
-        """Return loss, ridge, penalty and constraint."""
+        """Return loss, ridge, penalty and constraint of the fit.
+
+        Parameters
+        ----------
+        task : TargetSpec
+            How the target is read.
+        columns : int
+            Number of columns of the design, without the constant.
+
+        Returns
+        -------
+        Objective
+            What a mechanism minimises, with its public constants.
+        """
         dimension = task.responses * (columns + (1 if self.fit_intercept else 0))
         longest, most = self.bounding.norm(columns), self.bounding.most
         offset = None if self.schema is None else self.schema.offset
@@ -279,7 +282,22 @@ class FitSpec:
         return declared or self.weight_cap is not None
 
     def calibrate(self, task: TargetSpec, columns: int, rows: int) -> Calibration:
-        """Choose noise and ridge from public facts; ``rows`` matter where public."""
+        """Choose noise and ridge from public facts.
+
+        Parameters
+        ----------
+        task : TargetSpec
+            How the target is read.
+        columns : int
+            Number of columns of the design, without the constant.
+        rows : int
+            Number of rows. It matters only where it is public.
+
+        Returns
+        -------
+        Calibration
+            Noise, ridge, tolerance and guarantee.
+        """
         return self.mechanism_for(rows).calibrate(
             self.objective(task, columns),
             row_budget(self.budget, self.rows_per_person),
@@ -288,7 +306,18 @@ class FitSpec:
         )
 
     def kept_numbers(self, values: Array) -> Array:
-        """Return numbers of the target as the fit would keep them."""
+        """Clamp and scale numbers of the target as the fit would.
+
+        Parameters
+        ----------
+        values : ndarray
+            Numbers in the unit of the target.
+
+        Returns
+        -------
+        ndarray
+            Numbers in the unit of the objective.
+        """
         read: Any = self.target.spec(TargetInfo()).read
         return np.asarray(read(values, len(values)), dtype=np.float64)
 
@@ -374,14 +403,15 @@ def check_penalty(mechanism: Mechanism, l1: float, penalty: Any) -> None:
             known = ", ".join(kind.__name__ for kind in PENALTIES.values())
             raise InvalidParameter("penalty", f"None or one of {known}", penalty)
         if l1:
-            raise InvalidParameter("l1", "0 next to a penalty of its own", l1)
+            raise InvalidParameter("l1", "0 together with penalty", l1)
         return
     if isinstance(mechanism, AdaptiveObjectivePerturbation) and not l1:
         raise InvalidParameter(
             "l1",
-            "greater than 0 for mechanism='adaptive', which weighs an l1 penalty",
+            "greater than 0 for mechanism='adaptive', which weights an l1 penalty",
             l1,
-            "A good one is about the scale of the noise: try 5, or mechanism='objective'.",
+            "A good value is about the scale of the noise: try 5, or "
+            "mechanism='objective'.",
         )
 
 
@@ -395,5 +425,5 @@ def check_coordinates(penalty: Penalty, dimension: int) -> None:
         fits = False
     if not fits:
         raise InvalidParameter(
-            "penalty", f"about {dimension} coordinates, the intercept's last", penalty
+            "penalty", f"for {dimension} coordinates, that of the intercept last", penalty
         )

@@ -17,7 +17,7 @@ MOST_LABELS = 6
 MOST_NAMES = 12
 ON_THE_BOUNDARY = "coefficients are on the boundary of their ball: intervals do not hold"
 SEVERAL_ROWS = (
-    "rows of one person are taken for independent: where they are alike, intervals are "
+    "rows of one person are treated as independent: if they are alike, intervals are "
     "too short"
 )
 INTERVALS_OF = {
@@ -63,12 +63,12 @@ def range_facts(release: Release, schema: Schema) -> Facts:
 
 
 def hidden_ranges(names: Sequence[str]) -> str:
-    """Say of which columns noise shows nothing, and which ranges they have."""
+    """Name the columns whose values noise hides, and say which ranges they have."""
     if not names:
         return ""
     return (
-        f"{_some(names)}: no values stand out of the noise, so ranges are the declared "
-        "limits, and a guess without any use where none are declared"
+        f"{_some(names)}: no values stand out from the noise, so ranges are the declared "
+        "limits, or a useless guess where none are declared"
     )
 
 

@@ -1,4 +1,4 @@
-"""Targets: what a model asks of them, and how they become numbers, record by record.
+"""Targets, and how they become numbers, record by record.
 
 A rule is made from public settings alone. The functions that read and code a target are
 values that can be sent to where the rows are.
@@ -23,12 +23,12 @@ from confide.estimators._validate import (
     read_numbers,
     read_target,
 )
-from confide.mechanisms.ranges.mechanism import RangeQuery
+from confide.mechanisms.ranges.read_range import RangeQuery
 from confide.objectives import Loss, Multinomial
 from confide.objectives.multinomial import FEWEST_CLASSES, MOST_CLASSES
 
 TARGET_TAIL = 0.01
-"""A target is clamped less than columns are: what is cut off biases predictions."""
+"""Targets are clamped less than columns: clamping them biases predictions."""
 COUNT_TAIL = 0.005
 """Counts have longer tails, on one side."""
 ReadTarget: TypeAlias = Callable[[Any, int], AnyArray]
@@ -118,7 +118,7 @@ class ClassRule:
         return None
 
     def with_range(self, lower: float, upper: float) -> "ClassRule":
-        """Return the rule as it is: labels have no range."""
+        """Return the rule unchanged: labels have no range."""
         return self
 
     @property
@@ -258,7 +258,7 @@ class SeveralTargetsRule:
         return None
 
     def with_range(self, lower: float, upper: float) -> "SeveralTargetsRule":
-        """Return the rule as it is: no range is bought for several targets."""
+        """Return the rule unchanged: no range is bought for several targets."""
         return self
 
     def look(self, y: Any, count: int) -> TargetInfo:

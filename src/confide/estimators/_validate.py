@@ -1,7 +1,7 @@
-"""From what a user passes to numbers that a mechanism can bound.
+"""Validation of what users pass, up to numbers that a mechanism can bound.
 
 Errors raised here speak of shapes, types and columns, never of a value in a record. They
-speak to whoever holds the data, and lie outside the guarantee.
+are for the holder of the data, outside the guarantee.
 """
 
 import numbers
@@ -33,7 +33,7 @@ from confide.errors import InvalidData, InvalidParameter
 
 
 class NotNumbers(InvalidData, TypeError):
-    """A table holds things that are no numbers at all."""
+    """A table holds entries that are not numbers."""
 
 
 LARGEST = 1e100
@@ -55,8 +55,8 @@ def check_count_is_public(schema: Schema | None) -> None:
         raise InvalidParameter(
             "neighbours",
             "'add-remove' where the schema drops rows without a target: under replace-one "
-            "this mechanism takes the number of rows for public, and how many of them have "
-            "a target is private",
+            "this mechanism treats the number of "
+            "rows as public, and how many of them have a target is private",
             "replace-one",
             "If that number is public after all, drop such rows before the fit and declare "
             "missing = 'refuse' for the target.",
@@ -308,7 +308,7 @@ _NO_NUMBER = (
 
 
 def _sanitise_sklearn_error(error: Exception) -> InvalidData:
-    """Repeat what scikit-learn says of shapes and names; what may quote a value, not."""
+    """Pass on messages about shapes and names; replace those that could quote a value."""
     text = str(error)
     if _SAFE_MESSAGE.match(text):
         return InvalidData(text)

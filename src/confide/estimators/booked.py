@@ -12,15 +12,46 @@ from confide.ledger.chain import read_anchor
 
 
 def check_booked(path: str | Path, ledger: Ledger) -> Entry:
-    """Return the entry of a model's release; refuse a file that says anything else.
+    """Check a model file against the ledger that paid for it.
 
-    A file that was changed after its fit, be it in its budget or its units, has another
-    hash than the one on record.
+    A file that was changed after its fit, in its budget, its units or anything else, has
+    another hash than the one on record.
+
+    Parameters
+    ----------
+    path : str or Path
+        Model file.
+    ledger : Ledger
+        Ledger that the fit charged.
+
+    Returns
+    -------
+    Entry
+        The entry of the release.
 
     Raises
     ------
     InvalidParameter
-        The ledger knows nothing of the model, or the file was changed.
+        The ledger has no such release, or the file was changed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from confide import Boolean, Ledger, LogisticRegression, Pure, Schema, Target
+    >>> from confide.estimators import check_booked
+    >>> table = pd.DataFrame({"smoker": [True, False] * 50, "ill": [1, 0] * 50})
+    >>> schema = Schema([Boolean("smoker")], Target("ill", labels=(0, 1)), name="clinic")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     book, path = Ledger.open(f"{folder}/book.db"), Path(folder, "model.json")
+    ...     book.set_limit("clinic", Pure(3))
+    ...     LogisticRegression(Pure(1), schema=schema, ledger=book).fit(table).save(path)
+    ...     entry = check_booked(path, book)
+    >>> entry.kind
+    'release'
+
+    The file holds exactly what the ledger paid for.
     """
     record = read_record(Path(path))
     entry = _entry(record, ledger)
@@ -29,15 +60,15 @@ def check_booked(path: str | Path, ledger: Ledger) -> Entry:
             "model file",
             "on record in this ledger",
             str(path),
-            "It was fitted without this ledger, or changed afterwards: nothing that it "
-            "says of its guarantee is confirmed.",
+            "It was fitted without this ledger, or changed afterwards: nothing it says "
+            "about its guarantee is confirmed.",
         )
     if entry.content_hash is not None and entry.content_hash != _kept_hash(record):
         raise InvalidParameter(
             "model file",
             f"as entry {entry.number} of this ledger booked it",
             str(path),
-            "It was changed since it was fitted. What was booked comes back by: confide "
+            "It was changed since it was fitted. Restore what was booked by: confide "
             f"recover LEDGER --charge {entry.charge} --out FILE",
         )
     return entry

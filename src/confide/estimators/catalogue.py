@@ -1,4 +1,4 @@
-"""The estimators: what each is called in print, and which model it fits."""
+"""The estimators, with their titles in reports and the models they fit."""
 
 from dataclasses import dataclass
 from importlib import import_module
@@ -9,10 +9,30 @@ from confide._registry import Registry
 
 @dataclass(frozen=True, slots=True)
 class EstimatorEntry:
-    """An estimator by the name of its class, which is imported when it is asked for.
+    """Registry entry of an estimator, whose class is imported when it is first used.
 
-    ``model`` is what plans and commands call it, one of `confide.objectives.MODELS`; it is
-    empty where they know no such model. ``labelled`` says whether targets are labels.
+    Parameters
+    ----------
+    name : str
+        Name of the class.
+    title : str
+        What reports call the model.
+    model : str, default=""
+        What plans and commands call it, one of `confide.objectives.MODELS`; empty for
+        models that they do not offer.
+    labelled : bool, default=False
+        Whether targets are labels.
+    own : type, optional
+        The class itself, for estimators of other packages.
+
+    Examples
+    --------
+    >>> from confide.estimators import ESTIMATORS
+    >>> entry = ESTIMATORS["PoissonRegression"]
+    >>> entry.title, entry.model, entry.labelled
+    ('Poisson regression', 'poisson', False)
+
+    Commands offer it as ``--model poisson``, for targets that are numbers.
     """
 
     name: str
@@ -23,12 +43,25 @@ class EstimatorEntry:
 
     @classmethod
     def of(cls, kind: type[Any], title: str) -> "EstimatorEntry":
-        """Return the entry of an estimator that another package defines."""
+        """Make the entry of an estimator that another package defines.
+
+        Parameters
+        ----------
+        kind : type
+            The class.
+        title : str
+            What reports call the model.
+
+        Returns
+        -------
+        EstimatorEntry
+            An entry to register in `ESTIMATORS`.
+        """
         return cls(kind.__name__, title, own=kind)
 
     @property
     def kind(self) -> type[Any]:
-        """The class."""
+        """The class of the estimator."""
         found: type[Any] | None = self.own
         return found or getattr(import_module(__package__), self.name)
 
@@ -47,7 +80,26 @@ for _entry in (
 
 
 def model_names(*, labelled: bool | None = None) -> tuple[str, ...]:
-    """Return the models that commands fit; for labels or for numbers alone where told."""
+    """Return the names of the models that commands fit.
+
+    Parameters
+    ----------
+    labelled : bool, optional
+        True for models of labels only, False for models of numbers only.
+
+    Returns
+    -------
+    tuple of str
+        Names as in ``confide fit --model``.
+
+    Examples
+    --------
+    >>> from confide.estimators import model_names
+    >>> model_names(labelled=False)
+    ('linear', 'poisson')
+
+    Two models predict numbers.
+    """
     return tuple(
         entry.model
         for entry in ESTIMATORS.values()

@@ -9,6 +9,7 @@ from confide._types import Array
 from confide.data import Schema
 from confide.errors import InvalidParameter
 from confide.estimators._base import PrivateLinearModel
+from confide.estimators._regressor import PrivateRegressor
 from confide.estimators._spec import (
     FitSpec,
     IntervalSetting,
@@ -19,23 +20,109 @@ from confide.estimators._spec import (
 )
 from confide.estimators._target import SeveralTargetsRule, TargetSpec
 from confide.estimators._validate import read_number
-from confide.estimators.regressors import _PrivateRegressor
 from confide.mechanisms import Release
 from confide.noise import RandomState
 from confide.objectives import Clipped, Penalty, Squared
 from confide.privacy import Budget
 
 
-class MultiResponseRegression(_PrivateRegressor):
-    """Linear regression of several targets on the same rows, under differential privacy.
+class MultiResponseRegression(PrivateRegressor):
+    """Linear regression of several targets on the same rows under differential privacy.
 
-    ``y`` has a column for every target; one record is a row of ``X`` with all its targets.
-    ``target_bound`` is a public bound on all of them: bring them to a common scale first.
-    ``nuclear`` weighs the nuclear norm of the matrix of slopes, which makes its rank small;
-    ``l1`` and ``penalty`` are the alternatives, a penalty's coordinates being the matrix
-    line by line, a line for every column of the design, the intercepts last. The slope of
-    every squared loss is clipped at ``slope_bound`` (by default at ``target_bound``). The
-    mechanism must be driven by gradients. Everything else is as in `LogisticRegression`.
+    One record is a row of ``X`` with all its targets. The slope of every squared loss is
+    clipped, and the gradients of all targets are clipped together; the guarantee is PROVED
+    (docs/proofs/gradient-mechanisms.md).
+
+    Parameters
+    ----------
+    budget : Pure, Approx or Zcdp
+        What the fit may spend: coefficients, intervals and bought ranges together. A larger
+        budget gives less noise and a weaker guarantee. The only required argument.
+    schema : None
+        Not used: a schema declares one target.
+    row_norm : float, optional
+        Public bound on the Euclidean length of a row of features; longer rows are scaled
+        down to it. Arrays need one; beside a schema it has no effect. A larger bound means
+        more noise, a smaller one distorts more rows.
+    mechanism : str or Mechanism, default="mpadmm"
+        A mechanism that follows noisy gradients: "mpadmm", "momentum", "ssadmm", "sgd" or
+        "dp-admm", or an instance of one.
+    l2 : float or "auto", default="auto"
+        Ridge Λ of ½Λ‖θ‖² beside the sum of the losses (not their mean), intercept included.
+        A larger one shrinks coefficients and lets less noise through. "auto" chooses it
+        from public facts.
+    l1 : float, default=0
+        Weight of an ℓ1 penalty on the slopes; a larger one sets more of them to 0.
+    penalty : Penalty, optional
+        Penalty from `confide.objectives` instead of ``l1`` and ``nuclear``. Its coordinates
+        are the matrix of coefficients line by line: a line for every column of the design,
+        the intercepts last.
+    nuclear : float, default=0
+        Weight of the nuclear norm of the matrix of slopes; a larger one lowers its rank.
+    fit_intercept : bool, default=True
+        Add a constant column of height 0.3 times the row norm, penalised like the others.
+    neighbours : {"add-remove", "replace-one"}, optional
+        What the guarantee hides: whether a person is in the table (the number of rows is
+        then private), or the values of a person (the number of rows is then public, and
+        noise is larger). By default that of the mechanism, usually "add-remove".
+    intervals : None
+        Not available for mechanisms that follow noisy gradients.
+    ledger : Ledger, str or Path, optional
+        Ledger to charge before any noise is drawn, under the name of the schema, or of
+        `Ledger.for_dataset` for arrays. Without one, spending is not recorded.
+    random_state : int or generator, optional
+        A seed makes a fit repeatable and NOT private: for tests and studies. By default
+        noise comes from the operating system.
+    target_bound : float
+        Public bound on the absolute value of every target; targets beyond are clamped.
+        Bring targets to a common scale first.
+    slope_bound : float, optional
+        Residual, in the unit of the targets, beyond which a row counts no more than at the
+        bound. By default ``target_bound``.
+
+    Attributes
+    ----------
+    release_ : Release
+        Coefficients with their guarantee, the noise on them and, where paid for, intervals.
+    coef_ : ndarray of shape (n_targets, n_features)
+        Slopes of every target.
+    intercept_ : ndarray of shape (n_targets,)
+        Intercepts.
+    selected_ : tuple of str
+        Names of the variables with a coefficient other than 0, where a penalty or the
+        mechanism selects.
+    support_ : ndarray
+        Indices of the columns of the design with a coefficient other than 0.
+    schema_ : Schema or None
+        The schema, with the ranges that the fit bought.
+    rows_ : int or None
+        Number of rows, where it is public.
+    holdout_score_ : ModelScore
+        How good the model is on held-out rows, after ``fit(..., holdout=0.2)``.
+    n_features_in_ : int
+        Number of columns of the design.
+    feature_names_in_ : ndarray
+        Names of the columns, where they have any.
+
+    See Also
+    --------
+    LinearRegression : One target, with intervals.
+
+    Examples
+    --------
+    Two targets, of which the second is minus the first:
+
+    >>> import numpy as np
+    >>> from confide import Approx, MultiResponseRegression
+    >>> X = np.linspace(-1, 1, 4000)[:, None]
+    >>> Y = np.hstack([X / 2, -X / 2])
+    >>> model = MultiResponseRegression(
+    ...     Approx(2, 1e-6), row_norm=1.0, target_bound=1.0, random_state=0
+    ... ).fit(X, Y)
+    >>> model.predict([[1.0]]).round(1)
+    array([[ 0.5, -0.5]])
+
+    At 1 the two private predictions have the right size and opposite signs.
     """
 
     def __init__(
@@ -73,14 +160,46 @@ class MultiResponseRegression(_PrivateRegressor):
         self.target_bound = target_bound
         self.slope_bound = slope_bound
 
+    def fit(  # type: ignore[override]
+        self, X: Any, y: Any = None, *, holdout: Any = None
+    ) -> Any:
+        """Fit all targets privately.
+
+        Parameters
+        ----------
+        X : array or table
+            Features.
+        y : array of shape (n_rows, n_targets)
+            Targets, a column for each.
+        holdout : None
+            Not available for several targets.
+
+        Returns
+        -------
+        MultiResponseRegression
+            The fitted model itself.
+        """
+        return self._fit(X, y, holdout=holdout)
+
     def predict(self, X: Any) -> Array:
-        """Return a column of predictions for every target, within the declared range."""
+        """Predict all targets of every row.
+
+        Parameters
+        ----------
+        X : array or table
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_targets)
+            Predictions, within ``target_bound``.
+        """
         return np.clip(self._margins(X), *self._ends(None))
 
     def _spec(self) -> FitSpec:
         weight = read_number("nuclear", self.nuclear, "0 means none.", zero=True)
         if weight and (self.l1 or self.penalty is not None):
-            raise InvalidParameter("nuclear", "0 next to another penalty", weight)
+            raise InvalidParameter("nuclear", "0 together with another penalty", weight)
         if self.schema is not None:
             raise InvalidParameter(
                 "schema", "None for several targets: a schema declares one", "a schema"

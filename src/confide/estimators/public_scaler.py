@@ -12,25 +12,38 @@ from confide.errors import InvalidParameter
 
 
 class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Bring every column of an array to [−1, 1] by limits that are publicly known.
+    """Scale every column of an array to [−1, 1] by public limits.
 
-    What scikit-learn's StandardScaler does is not private: it takes means and deviations
-    from all rows, so that every scaled row tells about all others. This one looks at each
-    row by itself; ``fit`` learns nothing but how many columns there are.
+    StandardScaler of scikit-learn is not private: it takes means and deviations from all
+    rows, so that every scaled row reveals something about all others. This one looks at
+    each row separately; ``fit`` learns nothing but the number of columns.
 
     Parameters
     ----------
-    lower, upper : float or sequence of floats
-        Public limits, one for all columns or one for each. Values beyond are clamped.
+    lower : float or sequence of float, default=-1.0
+        Public lower limit, one for all columns or one for each. Values below are clamped.
+    upper : float or sequence of float, default=1.0
+        Public upper limits. Values above are clamped. A missing value becomes 0, the
+        middle.
 
-    A missing value becomes 0, the middle. Scaled rows are no longer than the root of the
-    number of columns, which is the ``row_norm`` to declare next.
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of columns.
+    row_norm : float
+        Largest length of a scaled row, to be declared for the model that follows.
 
     Examples
     --------
     >>> from sklearn.pipeline import make_pipeline
     >>> from confide import LogisticRegression, Pure, PublicScaler
     >>> scaler = PublicScaler(lower=[18, 0], upper=[90, 200_000])
+    >>> scaler.fit_transform([[54, 0], [90, 250_000]])
+    array([[ 0., -1.],
+           [ 1.,  1.]])
+
+    An age of 54 is the middle of its range, and an income of 250,000 is clamped.
+
     >>> model = make_pipeline(scaler, LogisticRegression(Pure(1), row_norm=2**0.5))
     """
 
@@ -39,13 +52,37 @@ class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
         self.upper = upper
 
     def fit(self, X: Any, y: Any = None) -> "PublicScaler":
-        """Check the limits; of the rows only the number of columns is looked at."""
+        """Check the limits; only the number of columns is learned.
+
+        Parameters
+        ----------
+        X : array
+            Rows.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        PublicScaler
+            The scaler itself.
+        """
         validate_data(self, X, dtype=np.float64, ensure_all_finite=False)
         self._limits()
         return self
 
     def transform(self, X: Any) -> Array:
-        """Return every value as its place between the limits."""
+        """Scale rows.
+
+        Parameters
+        ----------
+        X : array
+            Rows.
+
+        Returns
+        -------
+        ndarray
+            Every value as its position between the limits, from −1 to 1.
+        """
         check_is_fitted(self)
         values = validate_data(
             self, X, reset=False, dtype=np.float64, ensure_all_finite=False
@@ -58,7 +95,7 @@ class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
 
     @property
     def row_norm(self) -> float:
-        """How long a scaled row can be, once the number of columns is known."""
+        """Largest Euclidean length of a scaled row."""
         check_is_fitted(self)
         return math.sqrt(self.n_features_in_)
 

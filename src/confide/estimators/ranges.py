@@ -19,12 +19,8 @@ from confide.estimators._readings import CountCells, count_in_parts, parted_tabl
 from confide.estimators._spec import LedgerSetting, NeighbourSetting
 from confide.estimators._summary import hidden_ranges, show_end
 from confide.ledger import Ledger
-from confide.mechanisms.ranges.mechanism import (
-    RangeQuery,
-    Ranges,
-    buy,
-    range_noise,
-)
+from confide.mechanisms.ranges.mechanism import Ranges, buy, range_noise
+from confide.mechanisms.ranges.read_range import RangeQuery
 from confide.mechanisms.release import RangeRelease
 from confide.noise import Entropy, RandomState
 from confide.privacy import (
@@ -47,7 +43,36 @@ FOR_INTERVALS, FOR_PREDICTIONS = "plain intervals", "predictions"
 
 @dataclass(frozen=True, slots=True)
 class BoughtRanges:
-    """Ranges with their guarantee, and a schema that later fits use for free."""
+    """Bought ranges with their guarantee, and a schema that later fits use for free.
+
+    Parameters
+    ----------
+    schema : Schema
+        The schema with the bought ranges, which names the purchase.
+    release : RangeRelease
+        The ranges, and the columns whose values noise hides.
+    guarantee : Guarantee
+        What the purchase promises.
+    events : tuple of Event
+        What the purchase cost, for a ledger.
+
+    See Also
+    --------
+    buy_ranges : Makes one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from confide import Number, Pure, Schema, Target, buy_ranges
+    >>> table = pd.DataFrame({"dose": np.linspace(2, 8, 5000), "cured": [0, 1] * 2500})
+    >>> schema = Schema([Number("dose", 0, 1000)], Target("cured", labels=(0, 1)))
+    >>> found = buy_ranges(table, schema, Pure(1), random_state=0)
+    >>> [name for name, lower, upper in found.lines], found.caution
+    (['dose'], '')
+
+    The range of one column was bought, and noise hides no column.
+    """
 
     schema: Schema
     release: RangeRelease
@@ -56,13 +81,13 @@ class BoughtRanges:
 
     @property
     def lines(self) -> list[tuple[str, str, str]]:
-        """Every column whose range was bought, with both ends for readers."""
+        """Name, lower and upper end of every bought range, as text."""
         ends = self.schema.bought[-1].facts
         return [(name, show_end(low), show_end(high)) for name, (low, high) in ends.items()]
 
     @property
     def caution(self) -> str:
-        """Which columns noise hides; empty where it hides none."""
+        """Warning about columns whose values noise hides; empty if there are none."""
         return hidden_ranges(self.release.hidden)
 
 
@@ -79,26 +104,58 @@ def buy_ranges(
 ) -> BoughtRanges:
     """Release a range for every number column, and for a target that is a number.
 
-    Columns whose schema says ``range = "public"`` keep their limits. A later fit with the
-    schema that comes back takes its ranges as they are, and its guarantee says where they
-    come from.
+    Columns that the schema marks ``range="public"`` keep their limits. Later fits with the
+    schema that is returned take its ranges as they are, for free; their guarantees say
+    where the ranges come from. The guarantee of the purchase is PROVED
+    (docs/proofs/private-ranges.md).
 
     Parameters
     ----------
     table : table, path or Dask collection
-        What a fit takes.
+        Private rows, as in a fit.
+    schema : Schema
+        Public description of the table. Limits in it may be far too wide, or absent.
     budget : Pure, Approx or Zcdp
-        What the ranges may cost.
-    neighbours : "add-remove", "replace-one" or None
-        The relation to protect; None is add-remove.
-    tail : float or None
-        The share of values that may lie below a range, and above it; None is what fits
-        take: a hundredth, and with ``intervals`` a twentieth for columns.
-    intervals : bool
-        Whether the ranges are for fits with plain intervals. Such fits buy narrower ranges
-        for themselves, and none that hold little but one value.
-    ledger : Ledger, path or None
-        The book to charge, under the name of the schema.
+        What the ranges may cost. A larger budget finds narrower ranges.
+    neighbours : {"add-remove", "replace-one"}, optional
+        Relation to protect; by default "add-remove".
+    tail : float, optional
+        Share of values that may lie below a range, and above it. A larger one gives
+        narrower ranges, to which more values are clamped. By default that of fits: 0.01,
+        and with ``intervals`` 0.05 for columns.
+    intervals : bool, default=False
+        Whether the ranges are for fits with intervals, which take narrower ones.
+    ledger : Ledger, str or Path, optional
+        Ledger to charge, under the name of the schema.
+    random_state : int or generator, optional
+        A seed makes the ranges repeatable and NOT private.
+
+    Returns
+    -------
+    BoughtRanges
+        The schema with the ranges, and their guarantee.
+
+    Raises
+    ------
+    InvalidParameter
+        The schema has no column whose range may be bought.
+    BudgetExceeded
+        The ledger has too little left. Nothing was spent.
+
+    Examples
+    --------
+    Doses lie between 2 and 8, but only "at most 1000" is public:
+
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from confide import Number, Pure, Schema, Target, buy_ranges
+    >>> table = pd.DataFrame({"dose": np.linspace(2, 8, 5000), "cured": [0, 1] * 2500})
+    >>> schema = Schema([Number("dose", 0, 1000)], Target("cured", labels=(0, 1)))
+    >>> found = buy_ranges(table, schema, Pure(1), random_state=0)
+    >>> found.lines
+    [('dose', '2', '8')]
+
+    Fits with ``found.schema`` scale doses by this range instead of the wide limits.
     """
     price = check_budget(budget)
     relation = Neighbours.of(Neighbours.ADD_REMOVE if neighbours is None else neighbours)

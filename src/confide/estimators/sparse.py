@@ -14,7 +14,7 @@ from confide.estimators._spec import (
 )
 from confide.estimators._target import RangeRule
 from confide.estimators._validate import read_number
-from confide.estimators.regressors import LinearRegression
+from confide.estimators.linear import LinearRegression
 from confide.mechanisms import Mechanism, ObjectivePerturbation
 from confide.noise import RandomState
 from confide.objectives import Squared
@@ -32,36 +32,102 @@ ROUTES = ("screening", "sample-aggregate", "published", "thresholding", "frank-w
 
 
 class SparseLinearRegression(LinearRegression):
-    """Linear regression on ``size`` of many columns, under differential privacy.
+    """Linear regression on few of many columns under differential privacy.
+
+    Columns are selected and fitted for one budget. The guarantee is PROVED for every named
+    mechanism but where `release_` says otherwise (docs/proofs/selection.md).
 
     Parameters
     ----------
     budget : Pure, Approx or Zcdp
-        What selection and fit may spend together.
-    size : int
-        How many columns to select.
-    column_bound : float
-        Public bound on every entry; entries beyond are clipped to it.
-    mechanism : str or instance
-        "screening" (default) selects by covariance with the target and fits by objective
+        What selection and fit may spend together. A larger budget finds weaker columns. The
+        only required argument.
+    size : int, default=10
+        How many columns to select. The budget of the selection is divided among them.
+    column_bound : float, default=1.0
+        Public bound on the absolute value of every entry; entries beyond are clipped to it.
+    schema : Schema, optional
+        Public description of a table: its columns with their ranges or levels, and the
+        target. `fit` then takes a data frame or a file. Write it without looking at the
+        private rows.
+    mechanism : str or Mechanism, default="screening"
+        "screening" selects by covariance with the target and fits by objective
         perturbation; "sample-aggregate" lets blocks of rows vote instead. "published" is
-        the recipe of Kifer, Smith and Thakurta: half the budget for votes with Laplace
-        noise, rows scaled where their largest ``size`` entries exceed √size, targets within
-        ±size, coefficients within ±1 and their constants (under add-remove; the sharper
-        ones under replace-one). "thresholding" and "frank-wolfe" select while they fit. Or
-        any mechanism, for instance a `SelectThenFit`.
+        the recipe of Kifer, Smith and Thakurta (2012): half the budget for votes with
+        Laplace noise, rows scaled where their largest ``size`` entries exceed √size,
+        targets within ±size, coefficients within ±1, and no intercept. "thresholding" and
+        "frank-wolfe" select while they fit. Or an instance, for example of `SelectThenFit`.
     blocks : int, optional
-        How many blocks vote; see `SampleAggregateSelector`.
+        How many blocks of rows vote, see `SampleAggregateSelector`.
+    l2 : float or "auto", default="auto"
+        Ridge Λ of ½Λ‖θ‖² beside the sum of the losses (not their mean), intercept included.
+        A larger one shrinks coefficients and lets less noise through. "auto" chooses it
+        from public facts.
+    fit_intercept : bool, default=True
+        Add a constant column of height 0.3 times the row norm, penalised like the others.
+    neighbours : {"add-remove", "replace-one"}, optional
+        What the guarantee hides: whether a person is in the table (the number of rows is
+        then private), or the values of a person (the number of rows is then public, and
+        noise is larger). By default that of the mechanism, usually "add-remove".
+    ledger : Ledger, str or Path, optional
+        Ledger to charge before any noise is drawn, under the name of the schema, or of
+        `Ledger.for_dataset` for arrays. Without one, spending is not recorded.
+    random_state : int or generator, optional
+        A seed makes a fit repeatable and NOT private: for tests and studies. By default
+        noise comes from the operating system.
     target_bound : float, optional
-        Public bound on |y|; size·column_bound if absent, which coefficients within ±1
-        cannot exceed.
-
-    Everything else is as in `LinearRegression`. Under "published" there is no intercept.
+        Public bound on the absolute value of the target; targets beyond are clamped. By
+        default size·column_bound, which coefficients within ±1 cannot exceed.
+    slope_bound : float, optional
+        Residuals, in the unit of the target, beyond which a row counts no more than at the
+        bound (Huber's loss). By default a quarter of the width of the range. A smaller one
+        means less noise and more bias where residuals are skewed. Mechanisms that release
+        sums do not clip.
+    coef_norm : float, optional
+        Confine the coefficients, of scaled columns and in the unit of the target, to a ball
+        of this public radius; residuals are then not clipped unless ``slope_bound`` is set.
 
     Attributes
     ----------
-    support_ : array
-        The selected columns, private as the coefficients are.
+    release_ : Release
+        Coefficients with their guarantee, the noise on them and, where paid for, intervals.
+    coef_ : ndarray of shape (n_features,)
+        Slopes; those of columns that were not selected are 0.
+    intercept_ : float
+        Intercept, in the unit of the target.
+    selected_ : tuple of str
+        Names of the variables with a coefficient other than 0.
+    support_ : ndarray
+        Indices of the columns of the design with a coefficient other than 0.
+    schema_ : Schema or None
+        The schema, with the ranges that the fit bought.
+    rows_ : int or None
+        Number of rows, where it is public.
+    holdout_score_ : ModelScore
+        How good the model is on held-out rows, after ``fit(..., holdout=0.2)``.
+    n_features_in_ : int
+        Number of columns of the design.
+    feature_names_in_ : ndarray
+        Names of the columns, where they have any.
+
+    See Also
+    --------
+    confide.selection.SelectThenFit : The mechanism, with all its settings.
+
+    Examples
+    --------
+    Of 20 columns that lie between -1 and 1, the target depends on the columns 3 and 8:
+
+    >>> import numpy as np
+    >>> from confide import Approx, SparseLinearRegression
+    >>> row, column = np.ogrid[:5000, :20]
+    >>> X = np.sin((row + 1) * (column + 1))
+    >>> y = X[:, 3] - X[:, 8]
+    >>> model = SparseLinearRegression(Approx(2, 1e-6), size=2, random_state=0).fit(X, y)
+    >>> model.support_
+    array([3, 8])
+
+    The two columns that matter were selected, and the selection itself is private.
     """
 
     def __init__(
@@ -145,9 +211,23 @@ class SparseLinearRegression(LinearRegression):
     def fit(  # type: ignore[override]
         self, X: Any, y: Any = None, *, holdout: Any = None
     ) -> Any:
-        """Fit privately; with a schema, ``X`` is a table that holds the target.
+        """Select columns and fit them privately.
 
-        ``holdout`` is a share of the rows to score on, as in `LogisticRegression`.
+        Parameters
+        ----------
+        X : table, path or array
+            Features, or with a schema a table that holds the target as well.
+        y : array or str, optional
+            Target, or the name of its column in a table without a schema. Absent with a
+            schema.
+        holdout : float or Holdout, optional
+            Share of rows to hold out, for example 0.2. `holdout_score_` then says how good
+            the model is on them, for the same budget.
+
+        Returns
+        -------
+        SparseLinearRegression
+            The fitted model itself.
         """
         return self._fit(X, y, holdout=holdout)
 

@@ -1,4 +1,4 @@
-"""In which cell of a grid numbers lie: by comparisons, so each by itself."""
+"""Cells of a grid that numbers lie in, found by comparisons, each independently."""
 
 import numpy as np
 

@@ -53,9 +53,30 @@ def count_edges(most: float) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class CountErrors:
-    """A Poisson regression of counts up to ``most``, which are kept in ``unit``s.
+    """Score of a Poisson regression: deviance, dispersion, absolute errors, rootogram.
 
-    Its log means lie between ``lowest`` and ``highest``.
+    Parameters
+    ----------
+    most : float
+        Public bound on the counts.
+    unit : float
+        Unit in which the objective has counts.
+    lowest : float
+        Lowest logarithm of a mean that the model can predict.
+    highest : float
+        Highest such logarithm.
+    title : str, optional
+        Title of the score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.evaluation import CountErrors
+    >>> rule = CountErrors(most=10.0, unit=1.0, lowest=-2.0, highest=2.0)
+    >>> rule.means(np.log([[2.0], [50.0]])).round(1)
+    array([ 2., 10.])
+
+    Predicted means are cut off at the bound on the counts.
     """
 
     most: float
@@ -67,18 +88,59 @@ class CountErrors:
     def means(self, margins: Array) -> Array:
         """Return the predicted mean of every row.
 
-        Functions of SciPy take numbers one by one: that of a row depends on no other.
+        SciPy's functions take numbers one by one, so that the mean of a row depends on no
+        other.
+
+        Parameters
+        ----------
+        margins : ndarray
+            Linear predictors of the rows.
+
+        Returns
+        -------
+        ndarray
+            Means, at most the bound on the counts.
         """
         log = np.clip(margins[:, 0], LOWEST_LOG, math.log(self.most))
         return np.minimum(expm1(log) + 1.0, self.most)
 
     def errors(self, margins: Array, target: AnyArray) -> tuple[Array, Array]:
-        """Return counts and predicted means."""
+        """Return counts and predicted means.
+
+        Parameters
+        ----------
+        margins : ndarray
+            Linear predictors of the rows.
+        target : ndarray
+            Counts, in the unit of the objective.
+
+        Returns
+        -------
+        known : ndarray
+            Counts, at most the bound.
+        mean : ndarray
+            Predicted means.
+        """
         known = np.minimum(np.asarray(target, dtype=np.float64) * self.unit, self.most)
         return known, self.means(margins)
 
     def losses(self, known: Array, mean: Array) -> tuple[Array, Array]:
-        """Return deviances and squared Pearson residuals, in parts of their largest."""
+        """Return deviances and squared Pearson residuals, as shares of their largest value.
+
+        Parameters
+        ----------
+        known : ndarray
+            Counts.
+        mean : ndarray
+            Predicted means.
+
+        Returns
+        -------
+        deviance : ndarray
+            Deviance of every row, over 16.
+        pearson : ndarray
+            Squared Pearson residual of every row, over 16.
+        """
         with np.errstate(over="ignore"):
             deviance = 2 * kl_div(known, mean)
             pearson = (known - mean) ** 2 / mean
@@ -89,7 +151,7 @@ class CountErrors:
 
     @property
     def mean_edges(self) -> Array:
-        """Where log means are cut on the fine grid."""
+        """Edges of the fine grid of log means."""
         return np.linspace(self.lowest, self.highest, MEAN_CELLS + 1)[1:-1]
 
     def tally(self, margins: Array, target: AnyArray) -> Partial:
@@ -189,12 +251,12 @@ class CountTable:
 
     @property
     def means(self) -> Array:
-        """A predicted mean that stands for every cell."""
+        """A representative mean of every cell."""
         return np.asarray(np.exp((self.log_ends[1:] + self.log_ends[:-1]) / 2))
 
     @property
     def counts(self) -> Array:
-        """A count that stands for every cell."""
+        """A representative count of every cell."""
         return (self.count_ends[1:] + self.count_ends[:-1]) / 2
 
     def variance_of(self, values: Array) -> float:

@@ -1,6 +1,6 @@
 """Estimates from noisy counts, with intervals that count sampling and privacy noise.
 
-Records are taken for a sample: a count varies as much as it is large. Noise adds its own
+Records are treated as a sample: the variance of a count is its size. Noise adds its own
 variance. Both are known, so ratios and curves have intervals by the delta method, and
 proportions by inverting a test, which holds near 0 and 1 too.
 """
@@ -15,12 +15,33 @@ from scipy.special import ndtri
 from confide._types import Array
 
 VISIBLE = 4.0
-"""A total that is not so many deviations of its noise from 0 is taken to be hidden."""
+"""A total that is fewer deviations of its noise from 0 counts as hidden."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreEstimate:
-    """A number with an interval; None where noise hides it, or where nothing bounds it."""
+    """Estimate of a score with its interval.
+
+    Parameters
+    ----------
+    name : str
+        What is estimated.
+    value : float or None
+        The estimate; None where noise hides it.
+    lower : float or None
+        Lower end of the interval; None where nothing bounds it.
+    upper : float or None
+        Upper end of the interval.
+
+    Examples
+    --------
+    >>> from confide.evaluation import ScoreEstimate
+    >>> accuracy = ScoreEstimate("accuracy", 0.84, 0.82, 0.86)
+    >>> accuracy.lower > 0.5
+    True
+
+    The interval excludes one half: the model is better than a coin.
+    """
 
     name: str
     value: float | None
@@ -28,7 +49,18 @@ class ScoreEstimate:
     upper: float | None
 
     def scaled(self, factor: float) -> "ScoreEstimate":
-        """Return the estimate in another unit."""
+        """Return the estimate in another unit.
+
+        Parameters
+        ----------
+        factor : float
+            Units per old unit.
+
+        Returns
+        -------
+        ScoreEstimate
+            The estimate and both ends, times the factor.
+        """
         ends = (self.value, self.lower, self.upper)
         return ScoreEstimate(self.name, *(x if x is None else factor * x for x in ends))
 

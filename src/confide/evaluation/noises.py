@@ -1,4 +1,4 @@
-"""What one record can move, the noise that hides it, and what that costs.
+"""Sensitivity of the counts of a score, the noise that hides a record, and its cost.
 
 docs/proofs/evaluation.md#tables-exact.
 """
@@ -46,7 +46,7 @@ def table_look(neighbours: Neighbours, share: Fraction) -> Look:
 
 
 def sums_look(sums: "BoundedSums", neighbours: Neighbours, share: Fraction) -> Look:
-    """Return weighed sums of numbers within public ends."""
+    """Return weighted sums of numbers within public ends."""
     lower, upper = sums.ends
     span = np.maximum(np.abs(lower), np.abs(upper))
     if neighbours is Neighbours.REPLACE_ONE:
@@ -134,9 +134,29 @@ class Noises:
 
 
 def noises_for(budget: Budget, looks: Sequence[Look]) -> Noises:
-    """Return the noises that a budget for one row buys.
+    """Divide a budget among the looks of a score, and choose their noises.
 
-    Under (epsilon, delta) it is Laplace or Gaussian noise, whichever is shorter.
+    Parameters
+    ----------
+    budget : Pure, Approx or Zcdp
+        What the score may cost.
+    looks : sequence of Look
+        Sensitivity of every noisy count, and its share of the budget.
+
+    Returns
+    -------
+    Noises
+        A noise for every look, and the events that they cost.
+
+    Examples
+    --------
+    >>> from confide.evaluation import TwoClasses, noises_for
+    >>> from confide.privacy import Neighbours, Pure
+    >>> looks = TwoClasses((0.0,), "yes", chances=True).looks(Neighbours.ADD_REMOVE)
+    >>> [noise.kind for noise in noises_for(Pure(1), looks).each]
+    ['laplace', 'laplace']
+
+    Two counts share ε = 1: one chooses cells, the other fills them.
     """
     if isinstance(budget, Pure):
         return _laplace(budget.epsilon, looks)

@@ -45,7 +45,7 @@ SUMS = BoundedSums(
 """Residuals are in parts of where they are cut off."""
 SIZE_SHARE, SUM_SHARE = Fraction(1, 10), Fraction(1, 2)
 CLEAR = 2.0
-"""Octaves that hold no more than so many deviations of noise are taken to be empty."""
+"""Octaves that hold no more deviations of noise than this count as empty."""
 PREDICTION_CELLS = 64
 STEPS, OCTAVES = 4, 12
 """Residuals are counted in cells of a quarter of an octave, down to 2⁻¹² of the width."""
@@ -54,7 +54,7 @@ MULTIPLES = (0.25, 0.75, 1.5, 2.5, 4.0)
 DEVIATIONS = (-1.5, -0.9, -0.4, 0.0, 0.4, 0.9, 1.5)
 """Where predictions are cut, in their deviations."""
 BEYOND = 1.2
-"""Residuals in the outermost cells are taken to be so many times where these begin."""
+"""Size of residuals in the outermost cells, over the start of these cells."""
 
 
 QUARTERS = 2.0 ** (-np.arange(1, STEPS + 1) / STEPS)
@@ -151,7 +151,28 @@ def cut_sums(octaves: Array, last: int) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class NumberErrors:
-    """A regression whose target has a public range around ``origin``, ±``unit``."""
+    """Score of a regression: R², squared and absolute errors, residuals.
+
+    Parameters
+    ----------
+    origin : float
+        Middle of the public range of the target.
+    unit : float
+        Half the width of that range.
+    title : str, optional
+        Title of the score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.evaluation import NumberErrors
+    >>> rule = NumberErrors(origin=100.0, unit=50.0)
+    >>> known, predicted, error = rule.errors(np.array([[120.0]]), np.array([0.5]))
+    >>> rule.width * error
+    array([5.])
+
+    The target is 0.5 units above the origin, 125, and 120 was predicted.
+    """
 
     origin: float
     unit: float
@@ -159,11 +180,28 @@ class NumberErrors:
 
     @property
     def width(self) -> float:
-        """The width of the range, in the target's own unit."""
+        """Width of the range, in the unit of the target."""
         return 2 * self.unit
 
     def errors(self, margins: Array, target: AnyArray) -> tuple[Array, Array, Array]:
-        """Return target, prediction and residual of every row, in parts of the width."""
+        """Return target, prediction and residual of every row, as shares of the width.
+
+        Parameters
+        ----------
+        margins : ndarray
+            Linear predictors of the rows.
+        target : ndarray
+            Targets, in the unit of the objective.
+
+        Returns
+        -------
+        known : ndarray
+            Targets.
+        predicted : ndarray
+            Predictions, within the range.
+        error : ndarray
+            Residuals.
+        """
         known = np.asarray(target, dtype=np.float64) / 2
         said = np.clip((margins[:, 0] - self.origin) / self.unit, -1.0, 1.0) / 2
         return known, said, known - said
@@ -244,7 +282,7 @@ class ErrorTable:
 
     @property
     def residuals(self) -> Array:
-        """A residual that stands for every cell; the outermost are mostly empty."""
+        """A representative residual of every cell; the outermost are mostly empty."""
         found = (self.residual_ends[1:] + self.residual_ends[:-1]) / 2
         if len(found) > 2:
             found[0] = max(BEYOND * self.residual_ends[1], -1.0)

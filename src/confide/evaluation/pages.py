@@ -6,7 +6,31 @@ from confide.reporting import ReleasedPlot, ScoreSection
 
 
 def section_of(score: ModelScore) -> ScoreSection:
-    """Return what a page shows of a score."""
+    """Return a score as a section of a page.
+
+    Parameters
+    ----------
+    score : ModelScore
+        Released score.
+
+    Returns
+    -------
+    ScoreSection
+        Its lines, plots and notes, for `confide.reporting`.
+
+    Examples
+    --------
+    >>> from confide.evaluation import ModelScore, ScoreEstimate, section_of
+    >>> from confide.privacy import Guarantee, Neighbours, Pure, Status
+    >>> theorem = "evaluation.md#tables-exact"
+    >>> promise = Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.PROVED, theorem)
+    >>> accuracy = ScoreEstimate("accuracy", 0.84, 0.82, 0.86)
+    >>> score = ModelScore("Score of a classifier", promise, (), (), 0.95, (accuracy,))
+    >>> section_of(score).lines
+    (('score', 'estimate', 'lower', 'upper'), ('accuracy', '0.84', '0.82', '0.86'))
+
+    A page shows headings, and a line for the accuracy.
+    """
     return ScoreSection(
         score.title,
         score.guarantee,

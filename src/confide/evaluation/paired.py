@@ -50,7 +50,7 @@ CUT = 4.0
 
 @dataclass(frozen=True, slots=True)
 class LossLine:
-    """A loss of a row between 0 and 1: its name, and what 1 stands for."""
+    """A loss of a row, scaled to [0, 1]: its name, and the loss that is 1."""
 
     name: str
     unit: float
@@ -83,7 +83,7 @@ def loss_lines(rule: ScoreRule) -> tuple[LossLine, ...]:
 
 
 def row_losses(rule: Any, margins: Array, target: AnyArray) -> list[Array]:
-    """Return the losses of every row, each computed by itself."""
+    """Return the losses of every row, each computed independently."""
     match rule:
         case TwoClasses():
             positive = np.asarray(target) == 1
@@ -110,10 +110,35 @@ def row_losses(rule: Any, margins: Array, target: AnyArray) -> list[Array]:
 
 @dataclass(frozen=True, slots=True)
 class PairedLosses:
-    """Two rules of one kind, for models with the same target.
+    """Score of two models on the same rows: differences of their losses.
 
     Rows come with the margins of the first model, then those of the second, and with the
-    target as the first reads it: a range that the second bought for itself is not used.
+    target as the first reads it: a range that the second bought is not used.
+
+    Parameters
+    ----------
+    first : ScoreRule
+        Rule of the first model.
+    second : ScoreRule
+        Rule of the second model, of the same kind.
+    width : int
+        Number of columns of the first model's margins.
+    title : str, optional
+        Title of the score.
+
+    Raises
+    ------
+    InvalidParameter
+        The models are of different kinds, or have different labels.
+
+    Examples
+    --------
+    >>> from confide.evaluation import NumberErrors, PairedLosses
+    >>> rule = NumberErrors(origin=0.0, unit=1.0)
+    >>> [line.name for line in PairedLosses(rule, rule, width=1).lines]
+    ['squared error, residuals up to 0.5', 'absolute error, residuals up to 0.5']
+
+    Two regressions are compared by squared and by absolute errors.
     """
 
     first: Any
@@ -138,12 +163,12 @@ class PairedLosses:
 
     @property
     def lines(self) -> tuple[LossLine, ...]:
-        """The losses that are compared."""
+        """Losses that are compared."""
         return loss_lines(self.first)
 
     @property
     def sums(self) -> BoundedSums:
-        """Differences of losses, and their squares."""
+        """Bounds and weights of the differences of losses, and of their squares."""
         names = [line.name for line in self.lines]
         count = len(names)
         return BoundedSums(
@@ -155,7 +180,7 @@ class PairedLosses:
 
     @property
     def ranks(self) -> bool:
-        """Whether areas under the ROC are compared too."""
+        """Whether areas under the ROC curve are compared as well."""
         return isinstance(self.first, TwoClasses)
 
     def tally(self, margins: Array, target: AnyArray) -> Partial:

@@ -18,9 +18,31 @@ DIGITS = 4
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """A point of a curve; its interval is None where none is drawn.
+    """Point of a released curve.
 
-    ``start`` and ``end`` are those of the cell on the x-axis that it stands for.
+    Parameters
+    ----------
+    x : float
+        Position on the x-axis.
+    y : float
+        Value of the curve.
+    lower : float, optional
+        Lower end of the interval of ``y``; None where none is drawn.
+    upper : float, optional
+        Upper end of the interval.
+    start : float, optional
+        Start, on the x-axis, of the cell that the point summarises.
+    end : float, optional
+        End of that cell.
+
+    Examples
+    --------
+    >>> from confide.evaluation import CurvePoint
+    >>> point = CurvePoint(0.25, 0.3, lower=0.2, upper=0.4)
+    >>> point.lower <= 0.25 <= point.upper
+    True
+
+    Of predictions of about 25 % some 30 % came true: the interval still holds 25 %.
     """
 
     x: float
@@ -33,9 +55,32 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Released points, and what the axes mean.
+    """Released curve of a score: points, and what its axes mean.
 
-    ``guide`` is the line that they are held against: "diagonal", "zero" or none.
+    Parameters
+    ----------
+    title : str
+        Name of the curve.
+    x_label : str
+        What the x-axis shows.
+    y_label : str
+        What the y-axis shows.
+    points : tuple of CurvePoint
+        Points, from left to right.
+    joined : bool, default=True
+        Whether a line joins the points.
+    guide : {"", "diagonal", "zero"}, default=""
+        Line to compare the points with.
+
+    Examples
+    --------
+    >>> from confide.evaluation import Curve, CurvePoint
+    >>> points = (CurvePoint(0.2, 0.25), CurvePoint(0.7, 0.75))
+    >>> curve = Curve("Calibration", "predicted", "observed", points, guide="diagonal")
+    >>> all(point.y > point.x for point in curve.points)
+    True
+
+    All points lie above the diagonal: the model predicts too low.
     """
 
     title: str
@@ -48,7 +93,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class ScoreParts:
-    """What a score is made of before its guarantee is put to it."""
+    """Estimates, curves and notes of a score, without its guarantee."""
 
     estimates: tuple[ScoreEstimate, ...]
     curves: tuple[Curve, ...] = ()
@@ -57,10 +102,44 @@ class ScoreParts:
 
 @dataclass(frozen=True, slots=True)
 class ModelScore:
-    """How good a model is on some rows, released under differential privacy.
+    """Score of a model on some rows, released under differential privacy.
 
     Intervals are about the population that the rows were drawn from: they count sampling
-    and the noise. Each holds by itself, as often as ``level`` says.
+    and privacy noise, and each holds at the confidence level separately.
+
+    Parameters
+    ----------
+    title : str
+        What was scored.
+    guarantee : Guarantee
+        What the release of the score promises.
+    noise : tuple of NoiseRecord
+        Noises that were added.
+    events : tuple of Event
+        What the score cost, for a ledger.
+    level : float
+        Confidence level of the intervals.
+    estimates : tuple of ScoreEstimate
+        Accuracy, errors and so on, with intervals. ``score[name]`` returns one of them.
+    curves : tuple of Curve, default=()
+        ROC curve, calibration and so on.
+    notes : tuple of str, default=()
+        Remarks about how to read the score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide import LogisticRegression, Pure
+    >>> X = np.linspace(-1, 1, 4000)[:, None]
+    >>> y = (X[:, 0] > 0).astype(int)
+    >>> model = LogisticRegression(Pure(1), row_norm=1, classes=[0, 1], random_state=0)
+    >>> score = model.fit(X, y, holdout=0.25).holdout_score_
+    >>> round(score["accuracy"].value, 1), score["accuracy"].lower > 0.9
+    (1.0, True)
+    >>> [curve.title for curve in score.curves][:2]
+    ['ROC curve', 'Precision and recall']
+
+    On held-out rows the accuracy is near 1, and at least 0.9 with 95 % confidence.
     """
 
     title: str
@@ -80,11 +159,28 @@ class ModelScore:
         return iter(self.estimates)
 
     def curve(self, title: str) -> Curve:
-        """Return the curve with this title."""
+        """Return the curve with a title.
+
+        Parameters
+        ----------
+        title : str
+            Title of the curve.
+
+        Returns
+        -------
+        Curve
+            The curve.
+        """
         return {curve.title: curve for curve in self.curves}[title]
 
     def cells(self) -> list[list[str]]:
-        """Return a line of headings and one for every estimate, as text."""
+        """Return the estimates as text.
+
+        Returns
+        -------
+        list of list of str
+            A line of headings, and a line for every estimate.
+        """
         return [
             ["score", "estimate", "lower", "upper"],
             *(
@@ -105,28 +201,63 @@ class ModelScore:
 
 
 def show(value: float | None) -> str:
-    """Return a number for readers; what noise hides is a dash."""
+    """Return a number as text; a dash for what noise hides."""
     return "–" if value is None else f"{value:.{DIGITS}g}"
 
 
 class ScoreRule(Protocol):
-    """What is counted of a model's predictions, and how a score follows from it.
+    """Protocol of a score: counts of predictions, and what follows from them.
 
-    A rule is made of public facts: the released model and its schema. It can be sent to
+    A rule is made of public facts, the released model and its schema. It can be sent to
     where the rows are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide import LogisticRegression, Pure
+    >>> X = np.linspace(-1, 1, 200)[:, None]
+    >>> model = LogisticRegression(Pure(1), row_norm=1, classes=[0, 1])
+    >>> model.fit(X, (X[:, 0] > 0).astype(int)).score_rule().title
+    'Score of a classifier'
+
+    The rule of a model follows from its kind.
     """
 
     @property
     def title(self) -> str:
-        """What the score is of."""
+        """Title of the score."""
         ...
 
     def tally(self, margins: Array, target: AnyArray) -> Partial:
-        """Return private sums over some rows, each of which counts by itself."""
+        """Add up what is counted of some rows; the sums are private.
+
+        Parameters
+        ----------
+        margins : ndarray
+            Linear predictors of the rows, a column per coding.
+        target : ndarray
+            Target of every row, as the model reads it.
+
+        Returns
+        -------
+        tuple of ndarray
+            Exact sums, to which every row contributes independently of the others.
+        """
         ...
 
     def looks(self, neighbours: Neighbours) -> tuple[Look, ...]:
-        """Return what is released of those sums, from public facts alone."""
+        """Return what is released of those sums, from public facts alone.
+
+        Parameters
+        ----------
+        neighbours : Neighbours
+            Relation to protect.
+
+        Returns
+        -------
+        tuple of Look
+            Sensitivity and share of the budget of every noisy count.
+        """
         ...
 
     def release(
@@ -136,5 +267,22 @@ class ScoreRule(Protocol):
         entropy: Entropy,
         level: float,
     ) -> ScoreParts:
-        """Release every look, and return what follows from them; it never fails."""
+        """Add noise to the sums and return what follows from them; it never fails.
+
+        Parameters
+        ----------
+        sums : tuple of ndarray
+            What `tally` returned for all rows.
+        noises : tuple of Noise
+            A noise for every look.
+        entropy : Entropy
+            Source of random bits.
+        level : float
+            Confidence level of the intervals.
+
+        Returns
+        -------
+        ScoreParts
+            Estimates, curves and notes.
+        """
         ...

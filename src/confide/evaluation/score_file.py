@@ -26,7 +26,31 @@ MALFORMED = (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError)
 
 
 def score_record(score: ModelScore) -> dict[str, Any]:
-    """Return a score as plain values; budgets and events are exact, as text."""
+    """Return a score as plain values; budgets and events are exact, as text.
+
+    Parameters
+    ----------
+    score : ModelScore
+        Released score.
+
+    Returns
+    -------
+    dict
+        What JSON can hold.
+
+    Examples
+    --------
+    >>> from confide.evaluation import ModelScore, ScoreEstimate, score_record
+    >>> from confide.privacy import Guarantee, Neighbours, Pure, Status
+    >>> theorem = "evaluation.md#tables-exact"
+    >>> promise = Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.PROVED, theorem)
+    >>> accuracy = ScoreEstimate("accuracy", 0.84, 0.82, 0.86)
+    >>> score = ModelScore("Score of a classifier", promise, (), (), 0.95, (accuracy,))
+    >>> score_record(score)["guarantee"]["budget"]
+    {'kind': 'pure', 'epsilon': '1'}
+
+    The budget is kept exactly, as a fraction in text.
+    """
     names = {kind: name for name, kind in EVENTS.items()}
     return {
         "title": score.title,
@@ -54,17 +78,97 @@ def file_record(score: ModelScore) -> dict[str, Any]:
 
 
 def score_content(score: ModelScore) -> bytes:
-    """Return a score file as it stands on a disk."""
+    """Return the bytes of a score file.
+
+    Parameters
+    ----------
+    score : ModelScore
+        Released score.
+
+    Returns
+    -------
+    bytes
+        JSON in UTF-8.
+
+    Examples
+    --------
+    >>> from confide.evaluation import ModelScore, ScoreEstimate, score_content
+    >>> from confide.privacy import Guarantee, Neighbours, Pure, Status
+    >>> theorem = "evaluation.md#tables-exact"
+    >>> promise = Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.PROVED, theorem)
+    >>> accuracy = ScoreEstimate("accuracy", 0.84, 0.82, 0.86)
+    >>> score = ModelScore("Score of a classifier", promise, (), (), 0.95, (accuracy,))
+    >>> b'"format": "confide-score"' in score_content(score)
+    True
+
+    The file names its format, so that later versions can read it.
+    """
     return (json.dumps(file_record(score), indent=1, allow_nan=False) + "\n").encode()
 
 
 def save_score(score: ModelScore, path: str | Path) -> None:
-    """Write a score as JSON, for `load_score`."""
+    """Write a score to a JSON file, to be read by `load_score`.
+
+    Parameters
+    ----------
+    score : ModelScore
+        Released score.
+    path : str or Path
+        File to write.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from confide.evaluation import ModelScore, ScoreEstimate, load_score, save_score
+    >>> from confide.privacy import Guarantee, Neighbours, Pure, Status
+    >>> theorem = "evaluation.md#tables-exact"
+    >>> promise = Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.PROVED, theorem)
+    >>> accuracy = ScoreEstimate("accuracy", 0.84, 0.82, 0.86)
+    >>> score = ModelScore("Score of a classifier", promise, (), (), 0.95, (accuracy,))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_score(score, f"{folder}/score.json")
+    ...     load_score(f"{folder}/score.json") == score
+    True
+
+    The score that comes back is the same.
+    """
     write_file(Path(path), score_content(score), "score file")
 
 
 def load_score(path: str | Path) -> ModelScore:
-    """Return the score that `save_score` wrote."""
+    """Load the score that `save_score` or ``confide score`` wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+        Score file.
+
+    Returns
+    -------
+    ModelScore
+        The score, with its guarantee.
+
+    Raises
+    ------
+    InvalidParameter
+        The file cannot be read, or is not a score file of this format.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from confide.evaluation import ModelScore, ScoreEstimate, load_score, save_score
+    >>> from confide.privacy import Guarantee, Neighbours, Pure, Status
+    >>> theorem = "evaluation.md#tables-exact"
+    >>> promise = Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.PROVED, theorem)
+    >>> accuracy = ScoreEstimate("accuracy", 0.84, 0.82, 0.86)
+    >>> score = ModelScore("Score of a classifier", promise, (), (), 0.95, (accuracy,))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_score(score, f"{folder}/score.json")
+    ...     load_score(f"{folder}/score.json")["accuracy"].value
+    0.84
+
+    Estimates are found by their names.
+    """
     try:
         record = json.loads(Path(path).read_text("utf-8"))
     except OSError as error:

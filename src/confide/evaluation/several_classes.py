@@ -41,10 +41,28 @@ SMALLEST = float(np.finfo(np.float64).tiny)
 
 @dataclass(frozen=True, slots=True)
 class SeveralClasses:
-    """A classifier of three classes or more.
+    """Score of a classifier of three classes or more: accuracy, sensitivities, losses.
 
-    ``chances`` is how margins become chances: "softmax", "one-vs-rest" or "" for none. A
-    row with a label that is none of the classes is one that no prediction gets right.
+    A row with an undeclared label is one that no prediction gets right.
+
+    Parameters
+    ----------
+    labels : tuple of str
+        Labels of the classes.
+    chances : {"softmax", "one-vs-rest", ""}
+        How margins become probabilities; empty for models without any.
+    title : str, optional
+        Title of the score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.evaluation import SeveralClasses
+    >>> rule = SeveralClasses(("cat", "dog", "fox"), "softmax")
+    >>> rule.probabilities(np.log([[2.0, 1.0, 1.0]])).round(2)
+    array([[0.5 , 0.25, 0.25]])
+
+    The first class has twice the probability of each of the others.
     """
 
     labels: tuple[str, ...]
@@ -52,7 +70,18 @@ class SeveralClasses:
     title: str = "Score of a classifier"
 
     def probabilities(self, margins: Array) -> Array:
-        """Return the chance of every class, each row computed by itself."""
+        """Return the probability of every class, each row computed independently.
+
+        Parameters
+        ----------
+        margins : ndarray
+            Linear predictors, a column per class.
+
+        Returns
+        -------
+        ndarray
+            Probabilities that add up to 1 in every row.
+        """
         if self.chances == "softmax":
             top = margins[:, 0].copy()
             for column in margins.T[1:]:
@@ -66,7 +95,22 @@ class SeveralClasses:
         return np.asarray(sizes / whole[:, None])
 
     def losses(self, margins: Array, target: AnyArray) -> tuple[Array, Array]:
-        """Return Brier scores and log losses of every row, in parts of their largest."""
+        """Return Brier score and log loss of every row, as shares of their largest value.
+
+        Parameters
+        ----------
+        margins : ndarray
+            Linear predictors, a column per class.
+        target : ndarray
+            Position of every row's label among the classes.
+
+        Returns
+        -------
+        brier : ndarray
+            Brier scores, over 2.
+        log : ndarray
+            Log losses, over 4 and cut off at 1.
+        """
         chance = self.probabilities(margins)
         places = np.asarray(target).astype(np.intp)
         square, given = np.zeros(len(chance)), np.zeros(len(chance))
@@ -100,7 +144,7 @@ class SeveralClasses:
 
     @property
     def confidence_edges(self) -> Array:
-        """Where the chance of the predicted class is cut."""
+        """Edges of the cells of the predicted class's probability."""
         return np.linspace(1 / len(self.labels), 1.0, CONFIDENCE_CELLS + 1)[1:-1]
 
     def looks(self, neighbours: Neighbours) -> tuple[Look, ...]:

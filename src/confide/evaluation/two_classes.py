@@ -35,20 +35,41 @@ FARTHEST_SCORE = 12.0
 FIRST_SHARE = Fraction(3, 20)
 FEWEST, MOST = 10, 64
 ROWS_PER_NOISE = 200.0
-"""Cells hold about so many deviations of the noise, as far as ``MOST`` cells allow."""
+"""Content of a cell in deviations of the noise, as far as ``MOST`` cells allow."""
 CHANCES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4)
-"""Cells end at these chances, at a half and at their counterparts whatever is seen."""
+"""Cells always end at these chances, at a half, and at their counterparts."""
 PLAIN_CELLS = 16
-"""Scores that are no chances have so many cells of the same width at least."""
+"""Least number of cells, of equal width, for scores that are not probabilities."""
 GROUPS = 10
 MOST_LOG_LOSS = 4.0
 """A chance of 1.8 % given to what happened; worse guesses all count as this bad."""
 
 
 def fine_edges(level: float, reach: float, farthest: float) -> tuple[float, ...]:
-    """Return where scores are cut: evenly between the ends that they can reach, and at 0.
+    """Return the edges of a grid of scores, evenly spaced, with one at 0.
 
-    ``level`` ± ``reach`` holds every score that the model can give.
+    Parameters
+    ----------
+    level : float
+        Middle of the scores that the model can give.
+    reach : float
+        How far from the middle scores can be.
+    farthest : float
+        Scores beyond this size are taken together.
+
+    Returns
+    -------
+    tuple of float
+        Edges in increasing order.
+
+    Examples
+    --------
+    >>> from confide.evaluation import fine_edges
+    >>> edges = fine_edges(level=0.0, reach=5.0, farthest=12.0)
+    >>> len(edges), 0.0 in edges
+    (511, True)
+
+    Scores from -5 to 5 are counted in 512 cells, and predictions change at an edge.
     """
     low, high = (min(max(level + s * reach, -farthest), farthest) for s in (-1, 1))
     inner = np.linspace(low, high, FINE_CELLS + 1)[1:-1] if low < high else np.empty(0)
@@ -57,7 +78,33 @@ def fine_edges(level: float, reach: float, farthest: float) -> tuple[float, ...]
 
 @dataclass(frozen=True, slots=True)
 class TwoClasses:
-    """A classifier of two classes; ``chances`` says whether scores are log-odds."""
+    """Score of a classifier of two classes: accuracy, ROC curve, calibration, losses.
+
+    Parameters
+    ----------
+    edges : tuple of float
+        Edges of the fine grid of scores, 0 among them.
+    positive : str
+        Label of the positive class.
+    chances : bool
+        Whether scores are log-odds. Without it there is no calibration, Brier score or log
+        loss.
+    title : str, optional
+        Title of the score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.evaluation import TwoClasses
+    >>> rule = TwoClasses((-1.0, 0.0, 1.0), "yes", chances=True)
+    >>> rule.count(np.array([[-2.0], [0.5], [0.7]]), np.array([0, 0, 1]))
+    array([[1., 0.],
+           [0., 0.],
+           [1., 1.],
+           [0., 0.]])
+
+    Of two rows with scores from 0 to 1 one has the positive label.
+    """
 
     edges: tuple[float, ...]
     positive: str
@@ -69,7 +116,20 @@ class TwoClasses:
         return (self.count(margins, target),)
 
     def count(self, margins: Array, target: AnyArray) -> Array:
-        """Return how many rows have every score and label."""
+        """Count rows by score and label; the counts are private.
+
+        Parameters
+        ----------
+        margins : ndarray
+            Scores of the rows.
+        target : ndarray
+            1 for the positive label.
+
+        Returns
+        -------
+        ndarray
+            A line per cell of scores; columns for the first and the positive label.
+        """
         places = cells_of(margins[:, 0], np.array(self.edges))
         places *= 2
         places += np.asarray(target) == 1
@@ -107,7 +167,7 @@ class TwoClasses:
 
     @property
     def fixed(self) -> frozenset[int]:
-        """Where cells end whatever is seen: also at 0, where the prediction changes."""
+        """Places where cells always end, among them 0, where the prediction changes."""
         edges = np.array(self.edges)
         wanted = np.linspace(edges[0], edges[-1], PLAIN_CELLS + 1)[1:-1]
         if self.chances:
@@ -117,9 +177,21 @@ class TwoClasses:
         return frozenset([self.edges.index(0.0) + 1, *(near + 1).tolist()])
 
     def cuts(self, fine: Array, first: float, second: float) -> AnyArray:
-        """Return where to cut the grid: cells that hold about alike many rows.
+        """Choose cells that hold about equal numbers of rows.
 
-        ``first`` and ``second`` are the deviations of both noises.
+        Parameters
+        ----------
+        fine : ndarray
+            Noisy counts of the fine grid.
+        first : float
+            Standard deviation of their noise.
+        second : float
+            Standard deviation of the noise on the final cells.
+
+        Returns
+        -------
+        ndarray
+            Places at which the grid is cut.
         """
         total, fixed = max(float(fine.sum()), 1.0), self.fixed
         cells = min(max(total / (ROWS_PER_NOISE * second), FEWEST), MOST)

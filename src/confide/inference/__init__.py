@@ -1,4 +1,4 @@
-"""What can be said about a release after the fit: intervals, tests, contrasts, effects."""
+"""Inference after the fit: intervals, tests, contrasts, effects."""
 
 from confide._lazy import moved
 from confide.inference.law import ChiSquare, CoefficientLaw

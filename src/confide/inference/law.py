@@ -23,17 +23,34 @@ from confide.mechanisms.release import (
 from confide.noise import NOISES, Entropy, RoundNoise
 
 DRAWS = 20_000
-"""So many errors are drawn for a simultaneous region: its level is off by 0.2 %."""
+"""Number of errors drawn for a simultaneous region: its level is off by 0.2 %."""
 INDEPENDENT = 1e-9
 """Directions shorter than this, of a unit, are combinations of others."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChiSquare:
-    """A Wald statistic, its degrees of freedom and p value.
+    """Wald statistic with its degrees of freedom and p value.
 
-    ``rank`` is how many directions were asked about: with fewer degrees of freedom the
-    others are not identified. Nothing is known where there are none.
+    Parameters
+    ----------
+    statistic : float or None
+        The statistic; None where nothing is identified.
+    degrees : int
+        Degrees of freedom: directions that are identified.
+    p_value : float or None
+        Probability of a statistic at least this large if all effects are 0.
+    rank : int
+        Number of directions that were asked about.
+
+    Examples
+    --------
+    >>> from confide.inference import ChiSquare
+    >>> found = ChiSquare(statistic=9.2, degrees=2, p_value=0.01, rank=3)
+    >>> found.rank - found.degrees
+    1
+
+    One of three directions is not identified, and is left out of the test.
     """
 
     statistic: float | None
@@ -44,10 +61,30 @@ class ChiSquare:
 
 @dataclass(frozen=True)
 class CoefficientLaw:
-    """What a release says about one set of coefficients, in the objective's scale.
+    """Law of the errors of one set of released coefficients, on the objective's scale.
 
-    ``estimate`` is of the plain coefficients or, without ``plain``, of the penalised ones.
-    ``held`` says that a ball's boundary holds the coefficients: nothing is identified.
+    Parameters
+    ----------
+    estimate : ndarray
+        Estimates of the plain coefficients or, without ``plain``, of the penalised ones.
+    error : Uncertainty
+        Sampling and privacy parts of their error.
+    plain : PlainLaw or None
+        What is known of the plain coefficients.
+    held : bool
+        Whether coefficients lie on the boundary of their ball: nothing is identified then.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.inference import CoefficientLaw
+    >>> from confide.mechanisms.release import Uncertainty
+    >>> error = Uncertainty(np.diag([0.04, 0.25]), np.zeros((2, 2)), "gaussian", 2)
+    >>> law = CoefficientLaw(np.array([1.0, 0.5]), error, None, held=False)
+    >>> law.standard_errors(np.array([[1.0, 0.0], [1.0, 1.0]])).round(2)
+    array([0.2 , 0.54])
+
+    The sum of two coefficients with independent errors has a larger error than either.
     """
 
     estimate: Array
@@ -57,7 +94,22 @@ class CoefficientLaw:
 
     @classmethod
     def of(cls, release: IntervalRelease, value: Array, copy: int) -> "CoefficientLaw":
-        """Return the law of one row of released coefficients."""
+        """Make the law of one line of released coefficients.
+
+        Parameters
+        ----------
+        release : IntervalRelease
+            What intervals are computed from.
+        value : ndarray
+            Released coefficients.
+        copy : int
+            Which line they are.
+
+        Returns
+        -------
+        CoefficientLaw
+            The law, of plain or of penalised coefficients.
+        """
         if release.of == "penalised":
             return cls(value, release.laws[copy], None, release.on_boundary)
         law = release.plain[copy]
@@ -70,9 +122,19 @@ class CoefficientLaw:
         return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
     def sampling(self, directions: Array) -> Array:
-        """Return the covariance of linear functions that sampling gives.
+        """Return the covariance that sampling gives linear functions.
 
         Correlations are those of the positive part; variances are those of intervals.
+
+        Parameters
+        ----------
+        directions : ndarray
+            A line of weights for every linear function of the coefficients.
+
+        Returns
+        -------
+        ndarray
+            Covariances.
         """
         found = directions @ self._positive @ directions.T
         own, whole = self.error.variances(directions)[0], np.diag(found)
@@ -80,41 +142,122 @@ class CoefficientLaw:
         return np.asarray(found * np.outer(factor, factor))
 
     def covariance(self, directions: Array) -> Array:
-        """Return the covariance of the errors, sampling and privacy noise together."""
+        """Return the covariance of the errors, sampling and privacy noise together.
+
+        Parameters
+        ----------
+        directions : ndarray
+            A line of weights for every linear function of the coefficients.
+
+        Returns
+        -------
+        ndarray
+            Covariances.
+        """
         spread, chance = self.error.mixture
         noise = directions @ self.error.privacy @ directions.T
         return np.asarray(self.sampling(directions) + float(spread @ chance) * noise)
 
     def values(self, directions: Array) -> Array:
-        """Return the estimates of linear functions, a row of ``directions`` each."""
+        """Return the estimates of linear functions.
+
+        Parameters
+        ----------
+        directions : ndarray
+            A line of weights for every linear function of the coefficients.
+
+        Returns
+        -------
+        ndarray
+            An estimate for every line.
+        """
         return np.asarray(directions @ self.estimate)
 
     def standard_errors(self, directions: Array) -> Array:
-        """Return the root of the variance of every row of ``directions``."""
+        """Return the standard errors of linear functions.
+
+        Parameters
+        ----------
+        directions : ndarray
+            A line of weights for every linear function of the coefficients.
+
+        Returns
+        -------
+        ndarray
+            A standard error for every line.
+        """
         sampling, privacy = self.error.variances(directions)
         spread, chance = self.error.mixture
         return np.sqrt(np.maximum(sampling + float(spread @ chance) * privacy, 0.0))
 
     def identified(self, directions: Array) -> AnyArray:
-        """Say of every row of ``directions`` whether its linear function is known."""
+        """Say which linear functions the release identifies.
+
+        Parameters
+        ----------
+        directions : ndarray
+            A line of weights for every linear function of the coefficients.
+
+        Returns
+        -------
+        ndarray of bool
+            Whether each is identified.
+        """
         known = np.ones(len(directions), dtype=bool)
         if self.plain is not None:
             known = self.plain.identified(directions) & (not self.held)
         return np.asarray(known & (np.abs(directions).max(axis=1, initial=0.0) > 0))
 
     def is_absent(self, directions: Array) -> AnyArray:
-        """Say of every row of ``directions`` whether no row of a table can have it."""
+        """Say which linear functions are about rows that no table can have.
+
+        Parameters
+        ----------
+        directions : ndarray
+            A line of weights for every linear function of the coefficients.
+
+        Returns
+        -------
+        ndarray of bool
+            Whether each is.
+        """
         if self.plain is None:
             return np.zeros(len(directions), dtype=bool)
         return self.plain.leans_on_absent(directions)
 
     def half_lengths(self, directions: Array, level: float) -> Array:
-        """Return half the length of the interval of every row of ``directions``."""
+        """Return half the lengths of intervals.
+
+        Parameters
+        ----------
+        directions : ndarray
+            A line of weights for every linear function of the coefficients.
+        level : float
+            Confidence level.
+
+        Returns
+        -------
+        ndarray
+            Half a length for every line.
+        """
         law = self.error if self.plain is None else self.plain
         return law.half_lengths(directions, level)
 
     def sampling_half_lengths(self, directions: Array, level: float) -> Array:
-        """Return what half the lengths would be without the mechanism's noise."""
+        """Return half the lengths of intervals without privacy noise.
+
+        Parameters
+        ----------
+        directions : ndarray
+            A line of weights for every linear function of the coefficients.
+        level : float
+            Confidence level.
+
+        Returns
+        -------
+        ndarray
+            Half a length for every line.
+        """
         law = self.error if self.plain is None else self.plain
         return np.minimum(
             law.sampling_half_lengths(directions, level),
@@ -122,15 +265,38 @@ class CoefficientLaw:
         )
 
     def allowance(self, directions: Array) -> Array:
-        """Return what is allowed for the curvature's place, a bias of either sign."""
+        """Return an allowance for taking the curvature at penalised coefficients.
+
+        It is a bias of either sign.
+
+        Parameters
+        ----------
+        directions : ndarray
+            A line of weights for every linear function of the coefficients.
+
+        Returns
+        -------
+        ndarray
+            An allowance for every line.
+        """
         if self.plain is None:
             return np.zeros(len(directions))
         return np.asarray(self.plain.pull / 2 * (directions @ self.plain.shift))
 
     def p_values(self, directions: Array, offsets: Array) -> Array:
-        """Return the chance of an error as large as every offset, of either sign.
+        """Return p values of linear functions that would be 0 without an effect.
 
-        It is below 1 − level just where the interval of that level excludes 0.
+        Parameters
+        ----------
+        directions : ndarray
+            A line of weights for every linear function of the coefficients.
+        offsets : ndarray
+            Estimates of these functions.
+
+        Returns
+        -------
+        ndarray
+            A p value for every line.
         """
         sampling, privacy = self.error.variances(directions)
         spread, chance = self.error.mixture
@@ -141,11 +307,19 @@ class CoefficientLaw:
         return np.asarray(np.minimum(tails @ chance, 1.0))
 
     def wald(self, directions: Array, offsets: Array) -> ChiSquare:
-        """Test that linear functions, whose estimates are ``offsets``, are all 0.
+        """Test that several linear functions are all 0.
 
-        Directions that lean on what is not identified are left out, and so are degrees of
-        freedom. Given the variance of spherical noise errors are normal: the p value is a
-        mean over it, each a chi-square tail with the mean and variance of the statistic.
+        Parameters
+        ----------
+        directions : ndarray
+            A line of weights for every linear function of the coefficients.
+        offsets : ndarray
+            Estimates of these functions.
+
+        Returns
+        -------
+        ChiSquare
+            The test, over the directions that are identified.
         """
         basis, values = _independent(directions, offsets)
         rank = len(basis)
@@ -209,7 +383,20 @@ class CoefficientLaw:
         return np.asarray(min(1.0, max(-1.0, part)) * towards)
 
     def joint_quantile(self, directions: Array, level: float) -> float:
-        """Return how many standard errors hold all rows of ``directions`` at once."""
+        """Return the half length of simultaneous intervals, in standard errors.
+
+        Parameters
+        ----------
+        directions : ndarray
+            A line of weights for every linear function of the coefficients.
+        level : float
+            Confidence level.
+
+        Returns
+        -------
+        float
+            Number of standard errors on either side.
+        """
         if not 0 < level < 1:
             raise InvalidParameter("level", "between 0 and 1", level)
         entropy = Entropy.seeded(POSTPROCESSING_SEED)

@@ -1,7 +1,7 @@
-"""What is expected of rows: means, predictions and marginal effects, with intervals.
+"""Means, predictions and marginal effects of rows, with intervals.
 
-Rows are those that somebody hands in, or the middle of the public ranges: never those of
-the fit, unless they are handed in again, and then the answer is about private rows.
+Rows are those that are passed, or the middle of the public ranges: never those of
+the fit, unless they are passed again, and then the answer is about private rows.
 """
 
 import math
@@ -20,15 +20,33 @@ from confide.reporting import Coefficient, CoefficientTable
 
 LARGEST_LOG = 700.0
 SHORTEST_REACH, LONGEST_REACH = 0.3, 8.0
-"""Where, in standard deviations, residuals may be cut for their variance to be told."""
+"""Where, in standard deviations, residuals may be cut for their variance to be known."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarginalStep:
-    """One marginal effect: of a small step of a number, or from a baseline to a level.
+    """Step whose marginal effect is asked for: of a number, or from a baseline to a level.
 
-    ``line`` is the direction of the step. ``places`` are the coefficients of its column,
-    and ``base`` what rows have there before the step; None for a number, which stays.
+    Parameters
+    ----------
+    name : str
+        Name of the effect.
+    line : ndarray
+        Direction of the step.
+    places : tuple of int, default=()
+        Coefficients of the column.
+    base : ndarray, optional
+        What rows have there before the step; None for a number, which stays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.inference import MarginalStep
+    >>> smoker = MarginalStep("smoker", np.array([0.0, 1.0]), (1,), base=np.zeros(1))
+    >>> (smoker.line[list(smoker.places)] - smoker.base).tolist()
+    [1.0]
+
+    Every row is first taken as a non-smoker, then as a smoker.
     """
 
     name: str
@@ -39,7 +57,32 @@ class MarginalStep:
 
 @dataclass(frozen=True, slots=True)
 class MeanTable:
-    """Estimates for rows, with the ends of their intervals; NaN where not identified."""
+    """Estimates for rows, with the ends of their intervals.
+
+    Parameters
+    ----------
+    what : str
+        What is estimated.
+    estimate : ndarray
+        Estimates.
+    lower : ndarray
+        Lower ends; NaN where a row is not identified.
+    upper : ndarray
+        Upper ends.
+    level : float
+        Confidence level.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.inference import MeanTable
+    >>> found = MeanTable("probability", *map(np.array, ([0.3], [0.2], [0.4])), 0.95)
+    >>> found.to_frame()
+       estimate  lower  upper
+    0       0.3    0.2    0.4
+
+    The probability is below one half with 95 % confidence.
+    """
 
     what: str
     estimate: Array
@@ -48,7 +91,13 @@ class MeanTable:
     level: float
 
     def to_frame(self) -> object:
-        """Return a DataFrame with a row for every row."""
+        """Return the table as a data frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for every row, with the columns estimate, lower and upper.
+        """
         import pandas as pd
 
         columns = {"estimate": self.estimate, "lower": self.lower, "upper": self.upper}
@@ -78,7 +127,45 @@ def _slopes(link: str, predictor: Array) -> tuple[Array, Array]:
 def mean_intervals(
     asked: Inference, directions: Array, constant: Array | float, level: float | None = None
 ) -> MeanTable:
-    """Return the expected target of rows, given as directions of the coefficients."""
+    """Estimate the expected target of rows, with intervals.
+
+    Parameters
+    ----------
+    asked : Inference
+        Released coefficients.
+    directions : ndarray
+        Rows, as weights of the coefficients.
+    constant : ndarray or float
+        What the linear predictor of every row adds to that.
+    level : float, optional
+        Confidence level; by default that of the fit.
+
+    Returns
+    -------
+    MeanTable
+        A line for every row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.inference import (
+    ...     CoefficientLaw, EffectScale, Inference, TableLines, TermLines,
+    ...     mean_intervals,
+    ... )
+    >>> from confide.mechanisms.release import Uncertainty
+    >>> error = Uncertainty(np.diag([0.04, 0.25]), np.zeros((2, 2)), "gaussian", 2)
+    >>> law = CoefficientLaw(np.array([1.0, 0.5]), error, None, held=False)
+    >>> columns = TermLines("age", (0,)), TermLines("dose", (1,))
+    >>> terms, scale = TableLines(("age", "dose"), columns), EffectScale("identity")
+    >>> asked = Inference(
+    ...     law, terms, np.eye(2), np.zeros(2), law.estimate, scale, 0.95, "penalised"
+    ... )
+    >>> mean_intervals(asked, np.array([[2.0, 2.0]]), constant=1.0).to_frame().round(1)
+       estimate  lower  upper
+    0       4.0    1.9    6.1
+
+    The mean of a row with age 2 and dose 2 is 1 + 2·1 + 2·0.5 = 4.
+    """
     _check_means(asked)
     wanted = rounded_level(level, asked.level)
     law, link = asked.law, asked.scale.link
@@ -97,24 +184,67 @@ def mean_intervals(
 def prediction_intervals(
     asked: Inference, directions: Array, constant: Array | float, level: float | None = None
 ) -> MeanTable:
-    """Return where a new target of each row is expected to lie.
+    """Return intervals for a new target of each row.
 
-    Residuals are taken for normal, counts for Poisson or, where they scatter more,
-    negative binomial; the dispersion is estimated from the released moments.
+    Residuals are assumed normal; counts are assumed Poisson or, where they scatter more,
+    negative binomial. The dispersion is estimated from the released moments.
+
+    Parameters
+    ----------
+    asked : Inference
+        Released coefficients.
+    directions : ndarray
+        Rows, as weights of the coefficients.
+    constant : ndarray or float
+        What the linear predictor of every row adds to that.
+    level : float, optional
+        Confidence level; by default that of the fit.
+
+    Returns
+    -------
+    MeanTable
+        A line for every row.
+
+    Raises
+    ------
+    InvalidParameter
+        The target is a label, or the dispersion is not known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.inference import (
+    ...     CoefficientLaw, EffectScale, Inference, TableLines, TermLines,
+    ...     prediction_intervals,
+    ... )
+    >>> from confide.mechanisms.release import Uncertainty
+    >>> error = Uncertainty(np.diag([0.04, 0.25]), np.zeros((2, 2)), "gaussian", 2)
+    >>> law = CoefficientLaw(np.array([1.0, 0.5]), error, None, held=False)
+    >>> columns = TermLines("age", (0,)), TermLines("dose", (1,))
+    >>> terms, scale = TableLines(("age", "dose"), columns), EffectScale("identity")
+    >>> asked = Inference(
+    ...     law, terms, np.eye(2), np.zeros(2), law.estimate, scale, 0.95, "penalised", 4.0
+    ... )
+    >>> found = prediction_intervals(asked, np.array([[2.0, 2.0]]), constant=1.0)
+    >>> found.to_frame().round(1)
+       estimate  lower  upper
+    0       4.0   -0.5    8.5
+
+    The interval is longer than that of the mean: residuals have a variance of 4.
     """
     _check_means(asked)
     link, scale = asked.scale.link, asked.dispersion
     if link == "logit":
         raise InvalidParameter(
             "prediction intervals",
-            "asked of a number or a count",
+            "requested for a number or a count",
             asked.scale.mean,
             "A label has none; the interval of its probability is that of the mean.",
         )
     if scale is None:
         raise InvalidParameter(
             "prediction intervals",
-            "asked of a model that holds the dispersion of residuals",
+            "requested from a model that knows the dispersion of residuals",
             "a model of an earlier version, or of penalised coefficients",
             "Fit it again, with plain intervals.",
         )
@@ -135,9 +265,28 @@ def prediction_intervals(
 
 
 def unclipped_variance(ratio: float, clip: float) -> float:
-    """Return the variance of normal residuals from that of residuals cut at ``clip``.
+    """Return the variance of normal residuals from that of clipped residuals.
 
-    ``ratio`` is the mean square of what is cut over the share that is not.
+    Parameters
+    ----------
+    ratio : float
+        Mean square of clipped residuals, over the share that is not clipped.
+    clip : float
+        Size at which residuals are clipped.
+
+    Returns
+    -------
+    float
+        Variance of the residuals before they were clipped.
+
+    Examples
+    --------
+    >>> from confide.inference import unclipped_variance
+    >>> round(unclipped_variance(0.756, clip=1.0), 1)
+    1.0
+
+    Normal residuals of variance 1 that are clipped at 1 have a mean square of 0.516, which
+    is 0.756 of the share of 68 % that is not clipped.
     """
 
     def excess(log_reach: float) -> float:
@@ -179,7 +328,46 @@ def marginal_effects(
 ) -> CoefficientTable:
     """Return how much the mean changes with every column, on average over rows.
 
-    Errors are those of the first-order expansion (the delta method).
+    Errors are those of a first-order expansion (the delta method).
+
+    Parameters
+    ----------
+    asked : Inference
+        Released coefficients.
+    steps : sequence of MarginalStep
+        Steps whose effects are asked for.
+    directions : ndarray
+        Rows, as weights of the coefficients.
+    constant : ndarray or float
+        What the linear predictor of every row adds to that.
+    level : float, optional
+        Confidence level; by default that of the fit.
+
+    Returns
+    -------
+    CoefficientTable
+        A line for every step.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.inference import (
+    ...     CoefficientLaw, EffectScale, Inference, MarginalStep, TableLines,
+    ...     TermLines, marginal_effects,
+    ... )
+    >>> from confide.mechanisms.release import Uncertainty
+    >>> error = Uncertainty(np.diag([0.04, 0.25]), np.zeros((2, 2)), "gaussian", 2)
+    >>> law = CoefficientLaw(np.array([1.0, 0.5]), error, None, held=False)
+    >>> columns = TermLines("age", (0,)), TermLines("dose", (1,))
+    >>> terms, scale = TableLines(("age", "dose"), columns), EffectScale("logit")
+    >>> asked = Inference(
+    ...     law, terms, np.eye(2), np.zeros(2), law.estimate, scale, 0.95, "penalised"
+    ... )
+    >>> step = MarginalStep("age", np.array([1.0, 0.0]))
+    >>> round(marginal_effects(asked, [step], np.zeros((1, 2)), 0.0)["age"].estimate, 2)
+    0.25
+
+    At a probability of one half a unit of log-odds changes it by a quarter.
     """
     _check_means(asked)
     wanted = rounded_level(level, asked.level)
@@ -229,6 +417,6 @@ def _check_means(asked: Inference) -> None:
     if asked.scale.link == "none":
         raise InvalidParameter(
             "means and marginal effects",
-            "asked of a model that predicts a mean: logistic, linear or Poisson",
+            "requested from a model that predicts a mean: logistic, linear or Poisson",
             "a support-vector machine",
         )

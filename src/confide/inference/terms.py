@@ -18,12 +18,35 @@ FEWEST_LEVELS = 2
 
 @dataclass(frozen=True, slots=True)
 class TermLines:
-    """A column of a model, and the places of its lines among those of a table.
+    """Column or term of a model, and the positions of its lines in a table.
 
-    ``coded`` is whether it has levels, ``levels`` how many of them. ``spans`` are how many
-    units the range has, for every line, and ``deviation`` is about its standard deviation
-    as a part of that. ``unit`` is that of a number; ``zero`` are lines that are 0 by
-    definition, as that of a reference.
+    Parameters
+    ----------
+    name : str
+        Name of the column or term.
+    lines : tuple of int
+        Positions of its lines.
+    coded : bool, default=False
+        Whether it has levels.
+    levels : int, default=0
+        Number of levels.
+    spans : tuple of float, default=(1.0,)
+        Width of the range of every line, in units.
+    deviation : float, default=1.0
+        About a standard deviation, as a share of the range.
+    unit : str, default=""
+        Unit of a number.
+    zero : tuple of str, default=()
+        Lines that are 0 by definition, such as that of a reference level.
+
+    Examples
+    --------
+    >>> from confide.inference import TermLines
+    >>> region = TermLines("region", (1, 2), coded=True, levels=3, zero=("region=north",))
+    >>> len(region.lines) + len(region.zero) == region.levels
+    True
+
+    Three levels have two lines: the reference has none.
     """
 
     name: str
@@ -38,9 +61,26 @@ class TermLines:
 
 @dataclass(frozen=True, slots=True)
 class TableLines:
-    """The columns of a model and the lines of its table.
+    """Lines of a table of coefficients, and the columns they belong to.
 
-    ``rare`` lines are about rows without a level, which a table need not have.
+    Parameters
+    ----------
+    lines : tuple of str
+        Names of the lines.
+    terms : tuple of TermLines
+        Columns and terms of the model.
+    rare : frozenset of str, default=frozenset()
+        Lines about rows without a level, which a table need not have.
+
+    Examples
+    --------
+    >>> from confide.inference import TableLines, TermLines
+    >>> columns = TermLines("age", (0,)), TermLines("dose", (1,))
+    >>> table = TableLines(("age", "dose"), columns)
+    >>> table.weights("10*age - dose")
+    array([10., -1.])
+
+    Contrasts are written as sums of lines.
     """
 
     lines: tuple[str, ...]
@@ -48,7 +88,23 @@ class TableLines:
     rare: frozenset[str] = frozenset()
 
     def find(self, name: str) -> TermLines:
-        """Return a column by its name."""
+        """Return a column by its name.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+
+        Returns
+        -------
+        TermLines
+            The column.
+
+        Raises
+        ------
+        InvalidParameter
+            There is no such column.
+        """
         for term in self.terms:
             if term.name == name:
                 return term
@@ -58,7 +114,23 @@ class TableLines:
         raise InvalidParameter("column to test", f"one of {known}", name, hint)
 
     def tested(self, name: str) -> tuple[int, ...]:
-        """Return the lines of a column that has something to be compared."""
+        """Return the positions of the lines that test a column.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+
+        Returns
+        -------
+        tuple of int
+            Positions in the table.
+
+        Raises
+        ------
+        InvalidParameter
+            The column has a single level.
+        """
         term = self.find(name)
         if term.coded and term.levels < FEWEST_LEVELS:
             raise InvalidParameter(
@@ -71,7 +143,7 @@ class TableLines:
 
     @property
     def spans(self) -> Array:
-        """How many units the range of every line's column has."""
+        """Width of the range of every line's column, in units."""
         found = np.ones(len(self.lines))
         for term in self.terms:
             found[list(term.lines)] = term.spans
@@ -79,7 +151,7 @@ class TableLines:
 
     @property
     def _places(self) -> dict[str, int | None]:
-        """Where names stand: a line, None for one that is 0 by definition."""
+        """The line of every name; None for one that is 0 by definition."""
         found: dict[str, int | None] = dict.fromkeys(
             (name for term in self.terms for name in term.zero), None
         )
@@ -90,7 +162,23 @@ class TableLines:
         return found
 
     def weights(self, contrast: Contrast) -> Array:
-        """Return the weight of every line in a contrast."""
+        """Return the weight of every line in a contrast.
+
+        Parameters
+        ----------
+        contrast : str or mapping
+            A sum such as "age - 2*income", or weights by name.
+
+        Returns
+        -------
+        ndarray
+            A weight for every line.
+
+        Raises
+        ------
+        InvalidParameter
+            A name is unknown, or a weight not finite.
+        """
         if isinstance(contrast, str):
             contrast = self._parsed(contrast)
         if not isinstance(contrast, Mapping) or not contrast:
@@ -111,7 +199,7 @@ class TableLines:
     def _parsed(self, text: str) -> dict[str, float]:
         """Return the weights by name of a sum such as "2*age - income".
 
-        At every place the longest name counts that stands there: names may hold spaces
+        Of several names that fit, the longest counts: names may hold spaces
         and signs.
         """
         known = sorted(self._places, key=len, reverse=True)

@@ -1,4 +1,4 @@
-"""What a regression is asked after the fit: errors, tests, contrasts, ratios, effects.
+"""Errors, tests, contrasts, ratios and effects of a regression after the fit.
 
 All of it is post-processing of one released law, of one set of coefficients.
 """
@@ -29,10 +29,51 @@ EXPONENT = 700.0
 
 @dataclass(frozen=True)
 class Inference:
-    """One set of released coefficients, ready to be asked.
+    """One set of released coefficients with all that can be computed from it.
 
-    ``matrix`` and ``constant`` make the lines of a table of the coefficients. Every answer
-    is about what intervals are ``of``: "plain" or "penalised" coefficients.
+    Nothing here costs a budget, or looks at rows.
+
+    Parameters
+    ----------
+    law : CoefficientLaw
+        Law of the errors.
+    terms : TableLines
+        Lines of the table, and the columns they belong to.
+    matrix : ndarray
+        Lines of the table as linear functions of the coefficients.
+    constant : ndarray
+        What is added to every line.
+    released : ndarray
+        Released, penalised coefficients.
+    scale : EffectScale
+        What effects are measured in.
+    level : float
+        Confidence level unless another one is asked for.
+    of : {"plain", "penalised"}
+        Coefficients that answers are about.
+    dispersion : float, optional
+        Variance of residuals, in units of the target, where it is known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.inference import (
+    ...     CoefficientLaw, EffectScale, Inference, TableLines, TermLines,
+    ... )
+    >>> from confide.mechanisms.release import Uncertainty
+    >>> error = Uncertainty(np.diag([0.04, 0.25]), np.zeros((2, 2)), "gaussian", 2)
+    >>> law = CoefficientLaw(np.array([1.0, 0.5]), error, None, held=False)
+    >>> columns = TermLines("age", (0,)), TermLines("dose", (1,))
+    >>> terms, scale = TableLines(("age", "dose"), columns), EffectScale("identity")
+    >>> asked = Inference(
+    ...     law, terms, np.eye(2), np.zeros(2), law.estimate, scale, 0.95, "penalised"
+    ... )
+    >>> asked.contrast("age - dose").to_frame()[["estimate", "lower", "upper"]].round(2)
+                estimate  lower  upper
+    name
+    age - dose       0.5  -0.56   1.56
+
+    The interval of the difference holds 0: age may have no larger effect than dose.
     """
 
     law: CoefficientLaw
@@ -47,7 +88,7 @@ class Inference:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The names of the lines."""
+        """Names of the lines."""
         return self.terms.lines
 
     @property
@@ -68,8 +109,25 @@ class Inference:
     ) -> tuple[Coefficient, ...]:
         """Return linear functions of the coefficients as lines of a table.
 
-        A ``quantile`` is how many standard errors an interval has on either side, where
-        intervals are simultaneous. What is not identified has the penalised estimate.
+        Parameters
+        ----------
+        names : sequence of str
+            Names of the lines.
+        directions : ndarray
+            A line of weights for every linear function.
+        constants : ndarray
+            What is added to every line.
+        level : float
+            Confidence level.
+        spans : ndarray, optional
+            Width of the range of every line's column.
+        quantile : float, optional
+            Half length in standard errors, where intervals are simultaneous.
+
+        Returns
+        -------
+        tuple of Coefficient
+            A line each; the penalised estimate where one is not identified.
         """
         law = self.law
         known = law.identified(directions)
@@ -108,9 +166,21 @@ class Inference:
     def coefficients(
         self, level: float | None = None, *, simultaneous: bool = False
     ) -> CoefficientTable:
-        """Return the lines of the summary; ``simultaneous`` intervals hold all at once.
+        """Return the lines of the summary.
 
-        Those leave the intercept out, and what is not identified.
+        Simultaneous intervals leave out the intercept, and what is not identified.
+
+        Parameters
+        ----------
+        level : float, optional
+            Confidence level; by default that of the fit.
+        simultaneous : bool, default=False
+            Whether all intervals hold at once at that level.
+
+        Returns
+        -------
+        CoefficientTable
+            A line for every coefficient.
         """
         asked = rounded_level(level, self.level)
         kept = self._slopes if simultaneous else self._shown
@@ -139,7 +209,13 @@ class Inference:
         ]
 
     def covariance(self) -> Array:
-        """Return the covariance of the lines that are shown; NaN where not identified."""
+        """Return the covariance matrix of the lines that are shown.
+
+        Returns
+        -------
+        ndarray
+            Covariances; NaN where a line is not identified.
+        """
         kept = self._shown
         rows = self.matrix[kept]
         found = self.law.covariance(rows)
@@ -149,13 +225,26 @@ class Inference:
 
     @property
     def shown_names(self) -> tuple[str, ...]:
-        """The names of the lines that `covariance` is about."""
+        """Names of the lines that `covariance` is about."""
         return tuple(self.lines[place] for place in self._shown)
 
     def contrast(
         self, contrasts: Contrast | Sequence[Contrast], level: float | None = None
     ) -> CoefficientTable:
-        """Return sums of lines with their intervals, a row for every contrast."""
+        """Estimate linear combinations of lines, with intervals.
+
+        Parameters
+        ----------
+        contrasts : str, mapping or sequence of them
+            Sums such as "age - 2*income", or weights by name.
+        level : float, optional
+            Confidence level; by default that of the fit.
+
+        Returns
+        -------
+        CoefficientTable
+            A line for every contrast.
+        """
         asked = rounded_level(level, self.level)
         several = as_contrasts(contrasts)
         weights = np.stack([self.terms.weights(one) for one in several])
@@ -164,12 +253,39 @@ class Inference:
         return CoefficientTable(rows, asked, self.of)
 
     def joint_contrast_test(self, contrasts: Sequence[Contrast]) -> WaldTest:
-        """Test that several contrasts are all 0."""
+        """Test that several contrasts are all 0.
+
+        Parameters
+        ----------
+        contrasts : sequence of str or mapping
+            Sums of lines, or weights by name.
+
+        Returns
+        -------
+        WaldTest
+            The test.
+        """
         weights = np.stack([self.terms.weights(one) for one in contrasts])
         return self._test(tuple(map(contrast_name, contrasts)), weights)
 
     def wald_test(self, columns: str | Sequence[str]) -> WaldTest:
-        """Test that all coefficients of some columns are 0 together."""
+        """Test that all coefficients of some columns are 0.
+
+        Parameters
+        ----------
+        columns : str or sequence of str
+            Names of columns.
+
+        Returns
+        -------
+        WaldTest
+            The test.
+
+        Raises
+        ------
+        InvalidParameter
+            No column was named, or one that does not exist.
+        """
         names = (columns,) if isinstance(columns, str) else tuple(columns)
         if not names:
             raise InvalidParameter("columns to test", "one or more names", names)
@@ -185,7 +301,13 @@ class Inference:
         )
 
     def tests(self) -> tuple[WaldTest, ...]:
-        """Return a test of every column that has something to be compared."""
+        """Test every column that has something to compare.
+
+        Returns
+        -------
+        tuple of WaldTest
+            A test for every column.
+        """
         tested = [term for term in self.terms.terms if not term.coded or term.levels > 1]
         return tuple(self.wald_test(term.name) for term in tested)
 
@@ -196,11 +318,24 @@ class Inference:
         *,
         simultaneous: bool = False,
     ) -> CoefficientTable:
-        """Return effects of as much of a number as makes them comparable.
+        """Return effects of comparable changes of all columns.
 
-        ``per`` is "unit", "range" (from one end to the other), "deviation" (about a
-        standard deviation), or an amount by the name of a column, others per unit. Levels
-        stay as they are.
+        Levels are compared with what the summary compares them with.
+
+        Parameters
+        ----------
+        per : {"unit", "range", "deviation"} or mapping, default="range"
+            Change of a number: one unit, its range, about a standard deviation, or amounts
+            by column.
+        level : float, optional
+            Confidence level; by default that of the fit.
+        simultaneous : bool, default=False
+            Whether all intervals hold at once at that level.
+
+        Returns
+        -------
+        CoefficientTable
+            A line for every coefficient but the intercept.
         """
         asked = rounded_level(level, self.level)
         amounts = self._amounts(per)
@@ -218,7 +353,7 @@ class Inference:
             for name, amount in per.items():
                 term = self.terms.find(name)
                 if term.coded:
-                    must = "that of a number: levels have no amount"
+                    must = "the name of a number: levels have no amount"
                     raise InvalidParameter("per", must, name)
                 if not amount or not math.isfinite(amount):
                     raise InvalidParameter(f"per of {name!r}", "a number but 0", amount)
@@ -250,11 +385,32 @@ class Inference:
         *,
         simultaneous: bool = False,
     ) -> CoefficientTable:
-        """Return what effects multiply the odds, or the rate, by."""
+        """Return the factors by which effects multiply the odds or the rate.
+
+        Parameters
+        ----------
+        per : {"unit", "range", "deviation"} or mapping, default="unit"
+            Change of a number: one unit, its range, about a standard deviation, or amounts
+            by column.
+        level : float, optional
+            Confidence level; by default that of the fit.
+        simultaneous : bool, default=False
+            Whether all intervals hold at once at that level.
+
+        Returns
+        -------
+        CoefficientTable
+            A line for every coefficient but the intercept.
+
+        Raises
+        ------
+        InvalidParameter
+            The model has neither odds nor rates.
+        """
         if not self.scale.ratio:
             raise InvalidParameter(
                 "ratios",
-                "asked of a logistic (odds) or a Poisson (rates) regression",
+                "requested from a logistic (odds) or a Poisson (rates) regression",
                 f"a model of the {self.scale.predictor}",
                 "Its effects are differences: see effects().",
             )

@@ -1,18 +1,16 @@
 """Mechanisms: one file each, all of them calibrated without data."""
 
 from confide._lazy import moved
-from confide.mechanisms.base import MECHANISMS, Calibration, Mechanism, Need
+from confide.mechanisms.base import MECHANISMS, Calibration, Mechanism
 from confide.mechanisms.gradient.dp_admm import DpAdmm
 from confide.mechanisms.gradient.momentum import MomentumDescent
 from confide.mechanisms.gradient.mpadmm import MpAdmm
 from confide.mechanisms.gradient.sgd import ProximalSgd
 from confide.mechanisms.gradient.ssadmm import SsAdmm
-from confide.mechanisms.intervals.mechanism import (
-    IntervalCalibration,
-    Intervals,
-    WithIntervals,
-)
+from confide.mechanisms.intervals.mechanism import IntervalCalibration, WithIntervals
 from confide.mechanisms.intervals.moments import MomentRelease, Moments
+from confide.mechanisms.intervals.settings import Intervals
+from confide.mechanisms.needs import Need
 from confide.mechanisms.objective.adaptive import AdaptiveObjectivePerturbation
 from confide.mechanisms.objective.admm import AdmmObjectivePerturbation
 from confide.mechanisms.objective.perturbation import ObjectivePerturbation

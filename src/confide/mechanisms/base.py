@@ -1,4 +1,4 @@
-"""What every mechanism is: a calibration without data, then a release from rows."""
+"""Ground of all mechanisms: a calibration without data, then a release from rows."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,12 +25,13 @@ from confide.accounting import Event, GaussianEvent, PureEvent, event_of
 from confide.accounting.spherical_shift import smallest_spherical, spherical_cost
 from confide.data.matrix.sums import MAX_ROWS, MOST_TERMS
 from confide.data.rows.in_memory import Rows
-from confide.errors import InvalidParameter, MissingPublicBound, UnmetNeeds
+from confide.errors import InvalidParameter
+from confide.mechanisms.needs import Need
 from confide.mechanisms.release import NoiseRecord, Release, RowBounds
 from confide.mechanisms.tolerance import least_tolerance
 from confide.noise import Entropy, Gaussian, Noise, SphericalLaplace
 from confide.noise.lattice import grid_for, round_sum
-from confide.objectives import Objective, has_exact_prox, is_hinge, is_multinomial
+from confide.objectives import Objective
 from confide.privacy import (
     Approx,
     Budget,
@@ -114,139 +115,48 @@ def scaled(noise: UnitNoise, reach: float) -> UnitNoise:
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
-    """A hypothesis, how to tell whether it holds, and what to do if it does not."""
-
-    name: str
-    holds: Callable[[Objective], bool]
-    remedy: str
-
-
-def _bounded_slope(objective: Objective) -> bool:
-    try:
-        return objective.slope_bound < float("inf")
-    except MissingPublicBound:
-        return False
-
-
-BOUNDED_SLOPE = Need(
-    "a loss with a bounded slope",
-    _bounded_slope,
-    "declare the missing public bounds (target_bound, coef_norm) or clip the slope "
-    "(slope_bound)",
-)
-CURVED_LOSS = Need(
-    "a loss with a curvature, so that estimates are near normal",
-    lambda objective: objective.loss.smooth,
-    "use the huberized hinge",
-)
-SMOOTH_PENALTY = Need(
-    "a penalty without a kink, so that estimates are near normal",
-    lambda objective: objective.nonsmooth_part is None,
-    "set l1 to 0",
-)
-SMOOTH_LOSS = Need(
-    "a loss whose slope does not jump",
-    lambda objective: objective.loss.smooth,
-    "use the huberized hinge, or mechanism='output'",
-)
-CONVEX_PENALTY = Need(
-    "a convex penalty",
-    lambda objective: objective.penalty is None or objective.penalty.convex,
-    "use l1, elastic net or group l2 instead of SCAD or MCP",
-)
-EXACT_PROX = Need(
-    "a penalty and a constraint with an exact joint proximal map",
-    lambda objective: has_exact_prox(objective.nonsmooth_part, objective.constraint),
-    "combine the nuclear norm with an l2 ball or with no constraint",
-)
-ONE_RESPONSE = Need(
-    "one target for every record",
-    lambda objective: objective.responses == 1 or is_multinomial(objective.loss),
-    "use mechanism='momentum', 'mpadmm', 'ssadmm' or 'sgd'",
-)
-ONE_SCORE = Need(
-    "a loss of one score for every record",
-    lambda objective: not is_multinomial(objective.loss),
-    "use multi_class='one-vs-rest', or mechanism='objective' or 'output'",
-)
-SEVERAL_SCORES = Need(
-    "a smooth multinomial objective, or one score for every record",
-    lambda objective: (
-        not is_multinomial(objective.loss)
-        or (objective.penalty is None and objective.constraint is None)
-    ),
-    "leave out penalty and constraint, or use multi_class='one-vs-rest'",
-)
-SEVERAL_RESPONSES = Need(
-    "one target for every record, or several",
-    lambda objective: objective.responses >= 1,
-    "declare how many targets a record has",
-)
-EQUAL_RECORDS = Need(
-    "records that all count alike",
-    lambda objective: not objective.weighted,
-    "use mechanism='objective' or 'output'",
-)
-PLAIN_RECORDS = Need(
-    "records without weights of their own",
-    lambda objective: not objective.case_weights,
-    "use mechanism='objective' or 'output', or leave out the weights",
-)
-CASE_WEIGHTS = Need(
-    "records that count alike, or at most once by weights of their own",
-    lambda objective: objective.row_norm <= objective.reach,
-    "declare a cap on the weights",
-)
-NO_OFFSET = Need(
-    "margins without an offset",
-    lambda objective: not objective.offset_bound,
-    "use mechanism='objective' or 'output', or leave out the offset",
-)
-OFFSETS = Need(
-    "margins without an offset, or with one that is bounded",
-    lambda objective: not objective.offset_bound or objective.responses == 1,
-    "use one score for every record",
-)
-WEIGHTED_RECORDS = Need(
-    "records that count alike, or the less the longer their rows are",
-    lambda objective: objective.row_norm <= objective.reach,
-    "declare how long a row can be",
-)
-PLAIN_HINGE = Need(
-    "a smooth loss, or the plain hinge",
-    lambda objective: objective.loss.smooth or is_hinge(objective.loss),
-    "use the huberized hinge with a small width",
-)
-
-
-def check_needs(mechanism: str, needs: tuple[Need, ...], objective: Objective) -> None:
-    """Raise one error that lists every unmet need with its remedy.
-
-    A mechanism is about one target and one score for every record, and about records that
-    all count alike, unless it says otherwise.
-    """
-    every = needs if WEIGHTED_RECORDS in needs else (*needs, EQUAL_RECORDS)
-    every = every if CASE_WEIGHTS in needs else (*every, PLAIN_RECORDS)
-    every = every if OFFSETS in needs else (*every, NO_OFFSET)
-    if SEVERAL_RESPONSES not in needs and ONE_RESPONSE not in needs:
-        every = (*every, ONE_RESPONSE)
-    if SEVERAL_SCORES not in needs:
-        every = (*every, ONE_SCORE)
-    unmet = tuple((n.name, n.remedy) for n in every if not n.holds(objective))
-    if unmet:
-        raise UnmetNeeds(mechanism, unmet)
-
-
-@dataclass(frozen=True, slots=True)
 class Calibration:
-    """Everything that is fixed before the data are read; it releases itself.
+    """Everything about a release that is fixed before the data are read.
 
-    ``mechanism`` is what was calibrated. ``noise`` perturbs the objective or the output;
-    ``solver_noise`` is the second, small noise that pays for stopping a solver within
-    ``tolerance`` (None where one noise pays for both). ``copies`` objectives share the rows
-    and the budget. ``status`` is what the mechanism says of itself, lowered where its
-    theorem asks for noise that doubles are not; ``reason`` is why it is not PROVED.
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What was calibrated.
+    objective : Objective
+        Objective with its ridge.
+    budget : Pure, Approx or Zcdp
+        What the release costs.
+    neighbours : Neighbours
+        Relation that is protected.
+    theorem : str
+        Page and anchor of the theorem, under docs/proofs.
+    noise : Noise
+        Noise on the objective or the output.
+    solver_noise : Noise or None
+        Second, small noise that covers the solver's ``tolerance``; None where one noise
+        covers both.
+    tolerance : float
+        How close to the exact minimiser the solver must come.
+    events : tuple of Event
+        What the release costs, for a ledger.
+    copies : int, default=1
+        Number of objectives that share the rows and the budget.
+    status : Status, default=PROVED
+        Status of the theorem; lowered where its noise must not be drawn in doubles.
+    reason : str, default=""
+        Why the status is not PROVED.
+
+    Examples
+    --------
+    >>> from confide.mechanisms import OutputPerturbation
+    >>> from confide.objectives import Logistic, Objective
+    >>> from confide.privacy import Neighbours, Pure
+    >>> objective = Objective(Logistic(), dimension=3, row_norm=1.0)
+    >>> found = OutputPerturbation().calibrate(objective, Pure(1), Neighbours.ADD_REMOVE)
+    >>> found.guarantee.theorem
+    'output-perturbation.md#output-pure-exact'
+
+    The theorem is known before any row is read; its proof is on that page.
     """
 
     mechanism: "Mechanism"
@@ -269,7 +179,7 @@ class Calibration:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the release will promise: nothing where the claim was refuted."""
+        """Guarantee of the release; without a budget where the claim was refuted."""
         budget = None if self.status is Status.REFUTED else self.budget
         found = Guarantee(
             budget, self.neighbours, self.status, self.theorem, reason=self.reason
@@ -278,21 +188,45 @@ class Calibration:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the release assumes beside what its theorem always does."""
+        """What the release assumes besides the assumptions of its theorem."""
         perturbs = self.solver_noise is not None
         return (SHORT_NOISE,) if perturbs and self.objective.constraint is not None else ()
 
     @property
     def takes_count_as_public(self) -> bool:
-        """Whether the release rests on the number of rows being a public number."""
+        """Whether the release relies on the number of rows being public."""
         return False
 
     def release(self, tasks: Iterable[Rows], entropy: Entropy) -> Release:
-        """Solve every task, add the noise, and release the results together."""
+        """Solve every task, add the noise, and release the results together.
+
+        Parameters
+        ----------
+        tasks : iterable of Rows
+            Private rows, with one target for every copy.
+        entropy : Entropy
+            Source of random bits.
+
+        Returns
+        -------
+        Release
+            Private coefficients with their guarantee.
+        """
         return self.mechanism.release(self, tasks, entropy)
 
     def records(self, added_to: str) -> tuple[NoiseRecord, ...]:
-        """Describe the noises for the release."""
+        """Describe the noises for the release.
+
+        Parameters
+        ----------
+        added_to : str
+            What the first noise is added to.
+
+        Returns
+        -------
+        tuple of NoiseRecord
+            One or two records.
+        """
         first = NoiseRecord(self.noise.kind, self.noise.scale, added_to)
         if self.solver_noise is None:
             return (first,)
@@ -303,13 +237,23 @@ class Calibration:
 
     @property
     def largest_ridge(self) -> float:
-        """The largest weight of a ridge in whatever will be solved."""
+        """Largest weight of a ridge in the objective."""
         return float(self.objective.ridge.max())
 
     def check_rows(self, rows: Rows) -> None:
-        """Refuse by public shape, before anything is spent, what no solver could certify.
+        """Refuse tables by their public shape, before anything is spent.
 
-        Where the number of rows is private it is taken to be the largest there may be.
+        Where the number of rows is private, the largest possible number is assumed.
+
+        Parameters
+        ----------
+        rows : Rows
+            Bounded rows, of which only the shape is looked at.
+
+        Raises
+        ------
+        InvalidParameter
+            The table is too long, or arithmetic cannot certify the tolerance.
         """
         check_length(rows)
         check_weights(self.objective, rows)
@@ -341,7 +285,7 @@ def checked_copies(tasks: Iterable[Rows], copies: int) -> Iterator[Rows]:
 def make_release(
     calibration: Calibration, values: Sequence[Array], entropy: Entropy, added_to: str
 ) -> Release:
-    """Put private values, one per copy, together with what may be said about them."""
+    """Make a release of private values, one per copy."""
     guarantee, objective = calibration.guarantee, calibration.objective
     return Release(
         values[0] if calibration.copies == 1 else np.stack(values),
@@ -354,7 +298,7 @@ def make_release(
 
 
 COEFFICIENT_REACH = 2.0**20
-"""The lattice of coefficients goes so far at least, where the noise is not finer."""
+"""Least extent of the lattice of coefficients, where the noise is not finer."""
 
 
 def publish(
@@ -410,7 +354,7 @@ def check_length(rows: Rows) -> None:
 
 
 def check_weights(objective: Objective, rows: Rows) -> None:
-    """Refuse rows that were not weighed as the objective supposes."""
+    """Refuse rows whose weights differ from those that the objective assumes."""
     if rows.weighted != objective.weighted:
         must = "with weights" if objective.weighted else "without weights"
         raise InvalidParameter("rows", must, "others")
@@ -423,7 +367,17 @@ def check_whole(name: str, value: object, hint: str = "") -> None:
 
 
 class Mechanism(Protocol):
-    """A frozen configuration; every field is public."""
+    """Protocol of a mechanism: a frozen configuration, every field of which is public.
+
+    Examples
+    --------
+    >>> from confide.mechanisms import MECHANISMS
+    >>> mechanism = MECHANISMS["output"]()
+    >>> mechanism.name, str(mechanism.default_neighbours)
+    ('output', 'add-remove')
+
+    Whatever is registered here can be given to an estimator by its name.
+    """
 
     name: ClassVar[str]
     needs: ClassVar[tuple[Need, ...]]
@@ -438,11 +392,50 @@ class Mechanism(Protocol):
         *,
         copies: int = 1,
     ) -> Calibration:
-        """Choose noise and ridge from public facts alone."""
+        """Choose noise and ridge from public facts alone.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss, ridge, penalty and public bounds.
+        budget : Pure, Approx or Zcdp
+            What the release may cost. A larger one means less noise.
+        neighbours : Neighbours
+            Relation to protect.
+        copies : int, default=1
+            Number of objectives that share the rows and the budget.
+
+        Returns
+        -------
+        Calibration
+            Noise, ridge, tolerance and guarantee.
+
+        Raises
+        ------
+        UnmetNeeds
+            The theorem does not cover this objective.
+        InvalidParameter
+            No noise for this budget, relation or ridge.
+        """
         ...
 
     def release(self, calibration: Any, tasks: Iterable[Rows], entropy: Entropy) -> Release:
-        """Release from rows by a calibration that this mechanism made."""
+        """Release coefficients from rows by a calibration of this mechanism.
+
+        Parameters
+        ----------
+        calibration : Calibration
+            What `calibrate` returned.
+        tasks : iterable of Rows
+            Private rows, with one target for every copy.
+        entropy : Entropy
+            Source of random bits.
+
+        Returns
+        -------
+        Release
+            Private coefficients with their guarantee.
+        """
         ...
 
 

@@ -11,21 +11,10 @@ from confide.accounting import Event, as_pure
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import (
-    BOUNDED_SLOPE,
-    CASE_WEIGHTS,
-    CONVEX_PENALTY,
-    EXACT_PROX,
     MECHANISMS,
-    OFFSETS,
-    ONE_RESPONSE,
-    PLAIN_HINGE,
-    SEVERAL_SCORES,
-    WEIGHTED_RECORDS,
     Calibration,
-    Need,
     NoiseChoice,
     UnitNoise,
-    check_needs,
     check_noise_choice,
     checked_copies,
     make_release,
@@ -33,6 +22,19 @@ from confide.mechanisms.base import (
     scaled,
     shorter_unit_noise,
     unit_noise,
+)
+from confide.mechanisms.needs import (
+    BOUNDED_SLOPE,
+    CASE_WEIGHTS,
+    CONVEX_PENALTY,
+    EXACT_PROX,
+    OFFSETS,
+    ONE_RESPONSE,
+    PLAIN_HINGE,
+    SEVERAL_SCORES,
+    WEIGHTED_RECORDS,
+    Need,
+    check_needs,
 )
 from confide.mechanisms.release import Release
 from confide.mechanisms.tolerance import certain_tolerance, solver_tolerance
@@ -45,7 +47,9 @@ from confide.solvers import minimise
 @MECHANISMS.register("output")
 @dataclass(frozen=True, slots=True)
 class OutputPerturbation:
-    """Release argmin F plus noise scaled to how far one record can move it.
+    """Output perturbation: minimise, then add noise to the minimiser.
+
+    The noise is scaled to how far one record can move the minimiser.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, penalty, constraint, bounds, ridge, budget, tolerance.
@@ -53,13 +57,32 @@ class OutputPerturbation:
     Sensitivity  L/Λ under add-remove, 2L/Λ under replace-one, plus 2·tolerance.
     Proof        docs/proofs/output-perturbation.md
 
-    ``tolerance`` is how close to the exact minimiser the solver must come, divided by a
-    ridge below 1; None is 1e-9, or what can be certified if that is more. ``noise_length``
-    is the expected length of the noise that an automatic ridge aims at, None a quarter of a
-    typical length of the coefficients, but 5 at most. The corner of the hinge is rounded
-    off within 0.001 of the margin: one record moves the minimiser no further than before,
-    and it can be certified for every table. ``noise`` says what (epsilon, delta) buys, as
-    for `ObjectivePerturbation`.
+    The corner of the hinge is rounded off within 0.001 of the margin: one record moves the
+    minimiser no further than before, and it can be certified for every table.
+
+    Parameters
+    ----------
+    tolerance : float, optional
+        How close to the exact minimiser the solver must come, divided by a ridge below 1.
+        By default 1e-9, or what can be certified if that is more.
+    noise_length : float, optional
+        Expected length of the noise that an automatic ridge aims at. A smaller one means a
+        larger ridge. By default a quarter of a typical length of the coefficients, at most
+        5.
+    noise : {"shorter", "composable", "gaussian"}, default="shorter"
+        What (epsilon, delta) buys, as for `ObjectivePerturbation`.
+
+    Examples
+    --------
+    >>> from confide.mechanisms import OutputPerturbation
+    >>> from confide.objectives import Logistic, Objective
+    >>> from confide.privacy import Neighbours
+    >>> objective = Objective(Logistic(), dimension=3, row_norm=1.0, l2=10.0)
+    >>> round(OutputPerturbation().sensitivity(objective, Neighbours.ADD_REMOVE), 3)
+    0.1
+
+    One record of length 1 moves the minimiser by at most a tenth: its length over the
+    ridge.
     """
 
     tolerance: float | None = None
@@ -90,7 +113,20 @@ class OutputPerturbation:
         check_noise_choice(self.noise)
 
     def sensitivity(self, objective: Objective, neighbours: Neighbours) -> float:
-        """Return how far the certified minimiser can move between neighbours."""
+        """Return how far the certified minimiser can move between neighbours.
+
+        Parameters
+        ----------
+        objective : Objective
+            Objective with a ridge.
+        neighbours : Neighbours
+            Relation to protect.
+
+        Returns
+        -------
+        float
+            Largest distance, twice the solver's tolerance included.
+        """
         smooth = _rounded_off(objective)
         exact = neighbours.shifts * smooth.lipschitz / smooth.strong_convexity
         return round_up(exact + 2 * self._tolerance(smooth))
@@ -103,7 +139,31 @@ class OutputPerturbation:
         *,
         copies: int = 1,
     ) -> Calibration:
-        """Choose noise and ridge from public facts alone."""
+        """Choose noise and ridge from public facts alone.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss, ridge, penalty and public bounds.
+        budget : Pure, Approx or Zcdp
+            What the release may cost. A larger one means less noise.
+        neighbours : Neighbours
+            Relation to protect.
+        copies : int, default=1
+            Number of objectives that share the rows and the budget.
+
+        Returns
+        -------
+        Calibration
+            Noise, ridge, tolerance and guarantee.
+
+        Raises
+        ------
+        UnmetNeeds
+            The theorem does not cover this objective.
+        InvalidParameter
+            No noise for this budget, relation or ridge.
+        """
         check_needs(type(self).__name__, self.needs, objective)
         objective = _rounded_off(objective)
         unit, event = self._unit_noise(objective, budget, copies)
@@ -134,21 +194,65 @@ class OutputPerturbation:
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Solve every task, add noise to each and release the results together."""
+        """Minimise every objective, then add noise.
+
+        Parameters
+        ----------
+        calibration : Calibration
+            What `calibrate` returned.
+        tasks : iterable of Rows
+            Private rows, with one target for every copy.
+        entropy : Entropy
+            Source of random bits.
+
+        Returns
+        -------
+        Release
+            Private coefficients with their guarantee.
+        """
         paid = checked_copies(tasks, calibration.copies)
         values = [_one(calibration, rows, entropy) for rows in paid]
         return make_release(calibration, values, entropy, "coefficients")
 
     def as_published(self) -> "OutputPerturbation":
-        """Return the mechanism itself: its noise is that of the paper."""
+        """Return the mechanism with the analysis of Wang, Kifer and Lee (2018).
+
+        Returns
+        -------
+        OutputPerturbation
+            The same mechanism.
+        """
         return self
 
     def with_noise(self, noise: NoiseChoice) -> "OutputPerturbation":
-        """Return the mechanism with this choice of noise under (epsilon, delta)."""
+        """Return the mechanism with another choice of noise under (epsilon, delta).
+
+        Parameters
+        ----------
+        noise : {"shorter", "composable", "gaussian"}
+            The choice.
+
+        Returns
+        -------
+        OutputPerturbation
+            The same settings with this choice.
+        """
         return replace(self, noise=noise)
 
     def profile(self, calibration: Calibration) -> Callable[[float], float] | None:
-        """Return None: Gaussian noise composes by its shift."""
+        """Return a bound on delta at any epsilon, for budgets of (epsilon, delta).
+
+        Parameters
+        ----------
+        calibration : Calibration
+            What `calibrate` returned.
+
+        Returns
+        -------
+        callable or None
+            Delta as a function of epsilon, for one copy; None where the budget is of
+            another kind.
+        """
         return None
 
     def _unit_noise(

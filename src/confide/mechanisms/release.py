@@ -23,7 +23,28 @@ POSTPROCESSING_SEED = 20180601
 
 @dataclass(frozen=True, slots=True)
 class NoiseRecord:
-    """Which noise was added to what: kind and scale are public."""
+    """Public description of a noise that was added.
+
+    Parameters
+    ----------
+    kind : str
+        Distribution, for example "gaussian".
+    scale : float
+        Its scale: standard deviation, or 1/rate.
+    added_to : str
+        What it was added to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide import LinearRegression, Pure
+    >>> X = np.linspace(-1, 1, 100)[:, None]
+    >>> model = LinearRegression(Pure(1), row_norm=1, target_bound=1).fit(X, X[:, 0])
+    >>> [(noise.kind, noise.added_to) for noise in model.release_.noise]
+    [('spherical-laplace', 'linear term'), ('spherical-laplace', 'coefficients')]
+
+    The first noise protects; the second, tiny one covers the tolerance of the solver.
+    """
 
     kind: str
     scale: float
@@ -165,12 +186,40 @@ class PlainLaw:
 
 @dataclass(frozen=True, slots=True)
 class IntervalRelease:
-    """What intervals are made of: the law of the errors of every copy, and a level.
+    """What intervals are computed from: the laws of the errors, and a level.
 
-    ``split`` has the parts of the budget for coefficients, curvature and scatter.
-    ``on_boundary`` says that coefficients lie on the boundary of their ball. ``of`` says
-    what intervals are about: "plain" or "penalised" coefficients. ``laws`` are those of
-    the penalised ones, ``plain`` of the others, where that is known.
+    Parameters
+    ----------
+    level : float
+        Confidence level of the summary.
+    variant : str
+        How intervals are made: "tight", "model-based" or "published".
+    samples : int
+        Number of draws of the published variant.
+    split : tuple of Fraction
+        Shares of the budget for coefficients, curvature and scatter.
+    on_boundary : bool
+        Whether coefficients lie on the boundary of their ball, where intervals do not hold.
+    laws : tuple of Uncertainty
+        Law of the error of every copy's penalised coefficients.
+    of : {"plain", "penalised"}, default="penalised"
+        Coefficients that intervals are about.
+    plain : tuple of PlainLaw, default=()
+        Laws of the plain coefficients, where they are known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide import Approx, LinearRegression
+    >>> X = np.linspace(-1, 1, 5000)[:, None]
+    >>> model = LinearRegression(
+    ...     Approx(1, 1e-6), row_norm=1, target_bound=1, intervals=0.5, random_state=0
+    ... ).fit(X, X[:, 0])
+    >>> kept = model.release_.intervals
+    >>> kept.level, str(kept.split[0]), kept.of
+    (0.95, '1/2', 'plain')
+
+    Half of the budget went to coefficients, the rest to what their intervals need.
     """
 
     level: float
@@ -183,7 +232,24 @@ class IntervalRelease:
     plain: tuple[PlainLaw, ...] = ()
 
     def offsets(self, copy: int, directions: Array) -> tuple[Array, Array, Array]:
-        """Return intervals of penalised coefficients as offsets: below, above, sampling."""
+        """Return intervals of penalised coefficients as offsets from the estimates.
+
+        Parameters
+        ----------
+        copy : int
+            Which copy.
+        directions : ndarray
+            A line of weights for every linear function of the coefficients.
+
+        Returns
+        -------
+        below : ndarray
+            Lower ends, minus the estimates.
+        above : ndarray
+            Upper ends, minus the estimates.
+        sampling : ndarray
+            Half the lengths that sampling alone would give.
+        """
         law = self.laws[copy]
         sampling = law.sampling_half_lengths(directions, self.level)
         if self.variant == "published" and not law.is_normal:
@@ -195,7 +261,24 @@ class IntervalRelease:
 
 @dataclass(frozen=True, slots=True)
 class RowBounds:
-    """How rows were bounded entry by entry, beside a constant column of some height."""
+    """Bounds on the entries of rows, and the height of the constant column.
+
+    Parameters
+    ----------
+    entries : EntryBounds
+        Largest entry, and further bounds.
+    height : float
+        Height of the constant column, 0 without one.
+
+    Examples
+    --------
+    >>> from confide.selection import ScreeningSelector, SelectThenFit
+    >>> bounds = SelectThenFit(ScreeningSelector(2), column_bound=1.5).row_bounds
+    >>> bounds.entries.most
+    1.5
+
+    Entries beyond 1.5 are clipped before columns are selected.
+    """
 
     entries: EntryBounds
     height: float
@@ -203,11 +286,32 @@ class RowBounds:
 
 @dataclass(frozen=True, slots=True)
 class RangeRelease:
-    """Ranges that were bought, by the names of their columns, in the model's own terms.
+    """Ranges that were bought, by the names of their columns.
 
-    ``share`` is the part of the budget that they cost, ``noise`` that on the counts. Of
-    ``hidden`` columns no values stand out of the noise: they keep their declared limits,
-    and have a guess where they have none.
+    Parameters
+    ----------
+    ranges : mapping of str to (float, float)
+        Lower and upper end, in the model's own terms.
+    share : Fraction
+        Share of the budget that they cost.
+    noise : NoiseRecord
+        Noise on the counts.
+    hidden : tuple of str, default=()
+        Columns whose values noise hides. They keep their declared limits, or a guess where
+        there are none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from confide import Number, Pure, Schema, Target, buy_ranges
+    >>> table = pd.DataFrame({"dose": np.linspace(2, 8, 5000), "cured": [0, 1] * 2500})
+    >>> schema = Schema([Number("dose", 0, 1000)], Target("cured", labels=(0, 1)))
+    >>> release = buy_ranges(table, schema, Pure(1), random_state=0).release
+    >>> release.ranges, release.hidden
+    ({'dose': (2.0, 8.0)}, ())
+
+    The range of doses was found, and noise hid no column.
     """
 
     ranges: Mapping[str, tuple[float, float]]
@@ -218,17 +322,51 @@ class RangeRelease:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A private value with everything a reader needs to trust and use it.
+    """Private coefficients with everything a reader needs to trust and use them.
 
-    ``value`` holds the coefficients, intercept last, in the scaled units of the
-    objective; one row per class for several classes. It holds no data and nothing about how
-    the solver got there.
+    A release holds no data, and nothing about how the solver found its value.
 
-    What only some mechanisms release is None elsewhere: the ``support`` of every copy, the
-    bounds on entries, intervals; ``weights`` of an adaptive penalty; the share of a budget
-    that was ``retrieved``; ``ridges`` that were chosen privately; ``record_norm``, the
-    length of a row whose record counts once, where longer ones count less; ``ranges`` of
-    columns.
+    Parameters
+    ----------
+    value : ndarray
+        Coefficients in the scaled units of the objective, intercept last; a line for every
+        class or target where there are several.
+    guarantee : Guarantee
+        What the release promises, and by which theorem.
+    noise : tuple of NoiseRecord
+        Noises that were added.
+    l2 : float
+        Ridge of the objective.
+    events : tuple of Event
+        What the release cost, for a ledger.
+    support : tuple of tuple of int, optional
+        Selected columns of every copy.
+    row_bounds : RowBounds, optional
+        Bounds on entries of rows.
+    intervals : IntervalRelease, optional
+        Laws of the errors of the coefficients.
+    weights : tuple of tuple of float, optional
+        Weights of an adaptive penalty.
+    retrieved : float or tuple of float, optional
+        Share of the budget that was not needed.
+    ridges : tuple of float, optional
+        Ridges that were chosen privately.
+    record_norm : float, optional
+        Length up to which rows count fully; longer ones count less.
+    ranges : RangeRelease, optional
+        Ranges that were bought.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide import LinearRegression, Pure
+    >>> X = np.linspace(-1, 1, 100)[:, None]
+    >>> model = LinearRegression(Pure(1), row_norm=1, target_bound=1).fit(X, X[:, 0])
+    >>> release = model.release_
+    >>> release.value.shape, release.noise[0].kind, str(release.guarantee.budget)
+    ((2,), 'spherical-laplace', 'ε = 1')
+
+    Slope and intercept were released with this noise for ε = 1.
     """
 
     value: Array
@@ -247,14 +385,23 @@ class Release:
 
     @property
     def noise_scale(self) -> float:
-        """The scale of the first noise: 1/rate or standard deviation."""
+        """Scale of the first noise: 1/rate, or standard deviation."""
         return self.noise[0].scale
 
     def per_person(self, budget: Budget, rows_per_person: int) -> "Release":
         """Restate a release, made with the budget of one row, for a person with several.
 
-        ``budget`` is the person's; see `confide.privacy.row_budget`. The events, which an
-        accountant composes, become those of a group as well.
+        Parameters
+        ----------
+        budget : Pure, Approx or Zcdp
+            Budget of the person, see `confide.privacy.row_budget`.
+        rows_per_person : int
+            Largest number of rows that one person has.
+
+        Returns
+        -------
+        Release
+            The same value, with guarantee and events of a group of rows.
         """
         k = rows_per_person
         if k == 1:

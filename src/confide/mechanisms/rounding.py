@@ -19,7 +19,7 @@ SUM_SHARE = 1e-3
 MARGIN_SHARE = 5e-4
 """What the rounding of margins can, where they are computed for many rows at once."""
 SLACK = 2 * (SUM_SHARE + MARGIN_SHARE)
-"""By so many lengths more than exact ones do sums of neighbouring tables differ."""
+"""Lengths by which sums of neighbouring tables differ more than exact sums."""
 
 
 def trusted_radius(objective: Objective, slope: float) -> float:

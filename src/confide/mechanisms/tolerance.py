@@ -7,7 +7,7 @@ from confide.solvers import TableShape, finest_share, finest_tolerance
 SHARE_OF_A_RECORD = 2.5e-11
 LARGEST_GROWTH = 40.0
 LONG = 20.0
-"""So many usual lengths of coefficients are not shortened."""
+"""Multiple of the usual length of coefficients that is not shortened."""
 
 
 def solver_tolerance(objective: Objective, asked: float | None) -> float:

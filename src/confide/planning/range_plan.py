@@ -9,7 +9,8 @@ from confide._types import Array
 from confide.data import Schema
 from confide.errors import InvalidParameter
 from confide.estimators.ranges import THEOREM, queries_of
-from confide.mechanisms.ranges.mechanism import RangeQuery, range_noise
+from confide.mechanisms.ranges.mechanism import range_noise
+from confide.mechanisms.ranges.read_range import RangeQuery
 from confide.noise import Entropy, generator
 from confide.planning.shapes import Shapes, real_shapes
 from confide.planning.supposition import SupposedColumn, reach_of, supposed_range

@@ -20,12 +20,8 @@ from confide.data import Column, Display, Schema
 from confide.data.schema.effect_moments import Nodes, has_terms, moments_of
 from confide.estimators import ESTIMATORS, CalibratedFit, FitSpec
 from confide.mechanisms import Calibration
-from confide.mechanisms.ranges.mechanism import (
-    CountNoise,
-    RangeQuery,
-    RangesCalibration,
-    read_range,
-)
+from confide.mechanisms.ranges.mechanism import RangesCalibration
+from confide.mechanisms.ranges.read_range import CountNoise, RangeQuery, read_range
 from confide.noise import Entropy, Generator, generator
 from confide.objectives import (
     MODELS,

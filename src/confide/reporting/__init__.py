@@ -1,4 +1,4 @@
-"""What a reader is told about a release: a summary, and how each medium shows it.
+"""Summaries of releases, and how each medium shows them.
 
 Everything here is computed from a ``Summary``, which holds no data. As text a summary
 shows itself; HTML is in ``templates``, Markdown in ``card``, JSON in ``records``, and what

@@ -108,26 +108,39 @@ def model_card(
     counted_for: Neighbours | None = None,
     version: str = "",
 ) -> str:
-    """Return a model card in Markdown, ready to be published with the coefficients.
+    """Write a model card in Markdown, ready to be published with the coefficients.
 
     Parameters
     ----------
     summary : Summary
         The released model.
-    dataset : str
-        The public name of the table.
-    spent, limit : Budget, optional
-        What all releases from this dataset have spent together, and what they may; of
-        one kind.
+    dataset : str, default=""
+        Public name of the table.
+    spent : Budget, optional
+        What all releases from this dataset have spent together.
+    limit : Budget, optional
+        What they may spend, a budget of the same kind.
     counted_for : Neighbours, optional
-        The relation for which these are; None if it is not recorded.
-    version : str
-        The version of confide that made the release.
+        Relation for which these are counted; None if it is not recorded.
+    version : str, default=""
+        Version of confide that made the release.
 
     Returns
     -------
     str
         Markdown in which text of the user is never taken for markup.
+
+    Examples
+    --------
+    >>> from confide.privacy import Guarantee, Neighbours, Pure, Status
+    >>> from confide.reporting import Coefficient, Summary, model_card
+    >>> theorem = "objective-perturbation.md#objective-pure-exact"
+    >>> promise = Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.PROVED, theorem)
+    >>> summary = Summary("Linear regression", promise, (Coefficient("age", 0.5),), ())
+    >>> [line for line in model_card(summary).splitlines() if line.startswith("#")][:3]
+    ['# Model card: Linear regression', '## Model', '## Guarantee']
+
+    The guarantee, against whom it protects, and what it does not cover have sections.
     """
     budget = spending(spent, limit, counted_for)
     sections = card_sections(summary, dataset, budget, version)
@@ -169,7 +182,7 @@ def card_sections(
 
 
 def _intervals(summary: Summary) -> tuple[Section, ...]:
-    """Say what intervals promise, in a section of its own where there are any."""
+    """Say what intervals promise, in a section where there are any."""
     if summary.level is None:
         return ()
     bounds = not_in_intervals(summary.level, summary.of)
@@ -189,7 +202,7 @@ def caution_text(caution: str) -> str:
 
 
 def citation(guarantee: Guarantee, version: str) -> str:
-    """Return one sentence that can stand in a paper."""
+    """Return one sentence for a paper."""
     where = f"{theorem_text(guarantee)}, {_software(version)}"
     budget = effective_budget(guarantee)
     if budget is None:

@@ -13,7 +13,7 @@ NOT_IDENTIFIED: Final = "not identified"
 INTERCEPT: Final = "(intercept)"
 UNIT: Final = re.compile(r" \(per [^)]*\)")
 MOST_SHOWN: Final = 30
-"""So many coefficients a picture shows."""
+"""Number of coefficients that a picture shows."""
 
 
 def without_unit(name: str) -> str:
@@ -28,13 +28,42 @@ def p_text(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """One line of the table; bounds are None where no interval was paid for.
+    """Released coefficient, with its interval where one was paid for.
 
-    ``sampling`` is half the length that the interval would have without privacy noise.
-    ``pull`` is how far the ridge moved the coefficient from the estimate. Where a plain
-    coefficient is not ``identified`` the estimate is the penalised one. ``span`` is how
-    many units the range of its column has. ``null`` is what no effect would be: 0, or 1
-    for a ratio.
+    Parameters
+    ----------
+    name : str
+        Column, level or "(intercept)", with a unit where it is not per unit.
+    estimate : float
+        The estimate. Where a plain coefficient is not identified it is the penalised one.
+    lower : float, optional
+        Lower end of the interval; None without intervals.
+    upper : float, optional
+        Upper end of the interval.
+    sampling : float, optional
+        Half the length that the interval would have without privacy noise.
+    pull : float, optional
+        How far the ridge had moved the coefficient from the estimate.
+    identified : bool, default=True
+        Whether the budget can tell the coefficient at all.
+    std_error : float, optional
+        Standard error, which counts sampling and privacy noise.
+    p_value : float, optional
+        Probability of an estimate at least as far from ``null`` if there is no effect.
+    span : float, default=1.0
+        Width of the column's range, in units.
+    null : float, default=0.0
+        Value of no effect: 0, or 1 for a ratio.
+
+    Examples
+    --------
+    >>> from confide.reporting import Coefficient
+    >>> age = Coefficient("age", 0.5, 0.3, 0.7, sampling=0.1)
+    >>> age.reliable, age.widened_by
+    (True, 'privacy')
+
+    The interval excludes zero; most of its length is due to privacy noise, so that a larger
+    budget would shorten it.
     """
 
     name: str
@@ -51,7 +80,7 @@ class Coefficient:
 
     @property
     def z(self) -> float | None:
-        """The estimate in standard errors."""
+        """The estimate, in standard errors."""
         return self.estimate / self.std_error if self.std_error else None
 
     @property
@@ -61,7 +90,7 @@ class Coefficient:
 
     @property
     def certainty(self) -> float:
-        """How far from no effect the estimate is, in halves of its interval's length."""
+        """Distance of the estimate from no effect, in halves of the interval's length."""
         if self.lower is None or self.upper is None or not self.identified:
             return 0.0
         half = (self.upper - self.lower) / 2
@@ -69,7 +98,7 @@ class Coefficient:
 
     @property
     def over_range(self) -> "Coefficient":
-        """The effect of the whole range of the column, which others compare with."""
+        """The effect over the whole range of the column."""
         size = self.span
         if size == 1:
             return self
@@ -91,12 +120,12 @@ class Coefficient:
 
     @property
     def is_intercept(self) -> bool:
-        """Whether it is what all columns leave."""
+        """Whether this is the intercept."""
         return self.name.endswith(INTERCEPT)
 
     @property
     def widened_by(self) -> Literal["privacy", "sampling"] | None:
-        """Which of the two widens the interval more; their variances add up."""
+        """The larger part of the interval's variance: "privacy" or "sampling"."""
         if self.lower is None or self.upper is None or self.sampling is None:
             return None
         half = (self.upper - self.lower) / 2
@@ -104,12 +133,12 @@ class Coefficient:
 
     @property
     def remark(self) -> str | None:
-        """What widens the interval more, or that there is none to tell."""
+        """What widens the interval more, or that the coefficient is not identified."""
         return self.widened_by if self.identified else NOT_IDENTIFIED
 
     @property
     def reliable(self) -> bool:
-        """Whether the interval excludes zero: the sign can be trusted at its level."""
+        """Whether the interval excludes no effect, so that the sign can be trusted."""
         return (
             self.lower is not None
             and self.upper is not None
@@ -138,7 +167,7 @@ COLUMNS: Final = (
 
 
 def shown_columns(rows: Sequence[Coefficient]) -> tuple[TableColumn, ...]:
-    """Return the columns that say something; an estimate does in any case."""
+    """Return the columns that have content; the estimate is always among them."""
     first, *others = COLUMNS
     found = [c for c in others if any(getattr(row, c.key) is not None for row in rows)]
     if not any(row.widened_by for row in rows):

@@ -1,4 +1,4 @@
-"""What effects are measured in: the words and the ratio of a link."""
+"""The scale of effects: the words and the ratio of a link."""
 
 import math
 from dataclasses import dataclass
@@ -9,10 +9,27 @@ Link: TypeAlias = Literal["identity", "logit", "log", "softmax", "none"]
 
 @dataclass(frozen=True, slots=True)
 class EffectScale:
-    """The scale of a linear predictor: its link, and the target in words.
+    """Scale of a linear predictor: its link, and the target in words.
 
-    ``link`` is "none" where a score means nothing but its sign. ``target`` is the
-    column, ``outcome`` the positive label, ``unit`` that of a number.
+    Parameters
+    ----------
+    link : {"identity", "logit", "log", "softmax", "none"}
+        Link of the model; "none" where only the sign of a score has a meaning.
+    target : str, default=""
+        Column of the target.
+    outcome : str, default=""
+        Positive label.
+    unit : str, default=""
+        Unit of a target that is a number.
+
+    Examples
+    --------
+    >>> from confide.reporting import EffectScale
+    >>> scale = EffectScale("logit", "ill", "yes")
+    >>> scale.meaning
+    'Effects are on the log-odds of ill = yes: 0.1 multiplies the odds by 1.105.'
+
+    Reports print this sentence above the coefficients of a logistic regression.
     """
 
     link: Link
@@ -22,7 +39,7 @@ class EffectScale:
 
     @property
     def predictor(self) -> str:
-        """What a coefficient adds to."""
+        """Quantity that coefficients add to."""
         match self.link:
             case "logit":
                 return f"log-odds of {self._event}"
@@ -40,12 +57,12 @@ class EffectScale:
 
     @property
     def ratio(self) -> str:
-        """What e to a coefficient is called; empty where it means nothing."""
+        """Name of e to the power of a coefficient; empty where it has none."""
         return {"logit": "odds ratio", "log": "rate ratio"}.get(self.link, "")
 
     @property
     def mean(self) -> str:
-        """What is expected of a row."""
+        """Name of the expectation of a row's target."""
         match self.link:
             case "logit":
                 return f"probability of {self._event}"

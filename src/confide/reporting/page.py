@@ -1,4 +1,4 @@
-"""The report: one HTML page that needs nothing but itself.
+"""The report: one self-contained HTML page.
 
 It holds no script and fetches nothing; a content policy in its head forbids both.
 """
@@ -27,35 +27,49 @@ def report_page(
     paid_plots: tuple[ReleasedPlot, ...] = (),
     scores: tuple[ScoreSection, ...] = (),
 ) -> str:
-    """Return a self-contained HTML page about a released model.
+    """Make an HTML page about a released model.
 
     Parameters
     ----------
     summary : Summary
         The released model; the page holds nothing about the data beyond it.
-    title : str
-        The heading; by default the summary's own.
-    dataset : str
-        The public name of the table.
-    spent, limit : Budget, optional
-        What all releases from this dataset have spent together, and what they may; of
-        one kind.
+    title : str, default=""
+        Heading; by default the summary's own.
+    dataset : str, default=""
+        Public name of the table.
+    spent : Budget, optional
+        What all releases from this dataset have spent together.
+    limit : Budget, optional
+        What they may spend, a budget of the same kind.
     counted_for : Neighbours, optional
-        The relation for which these are; None if it is not recorded.
-    card : bool
-        Whether to fold the model card in at the end.
-    version : str
-        The version of confide that made the release.
-    paid_plots : tuple of ReleasedPlot
-        Plots that need the data, such as a ROC curve or residuals. Each must come from a
-        private release of its own and is printed with that release's guarantee.
-    scores : tuple of ScoreSection
-        How good the model is on rows that it was not fitted on, released as well.
+        Relation for which these are counted; None if it is not recorded.
+    card : bool, default=True
+        Whether the model card is folded in at the end.
+    version : str, default=""
+        Version of confide that made the release.
+    paid_plots : tuple of ReleasedPlot, default=()
+        Plots of the data. Each must come from a private release of its own, whose guarantee
+        is printed.
+    scores : tuple of ScoreSection, default=()
+        Released scores of the model on other rows.
 
     Returns
     -------
     str
-        HTML text, to be written as UTF-8.
+        HTML without scripts or links to other files, to be written as UTF-8.
+
+    Examples
+    --------
+    >>> from confide.privacy import Guarantee, Neighbours, Pure, Status
+    >>> from confide.reporting import Coefficient, Summary, report_page
+    >>> theorem = "objective-perturbation.md#objective-pure-exact"
+    >>> promise = Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.PROVED, theorem)
+    >>> summary = Summary("Linear regression", promise, (Coefficient("age", 0.5),), ())
+    >>> page = report_page(summary, title="Blood pressure by age")
+    >>> "Blood pressure by age" in page, "<script" in page
+    (True, False)
+
+    The page can be sent by mail and opened anywhere: it fetches nothing.
     """
     level, budget = summary.level, spending(spent, limit, counted_for)
     limits = () if level is None else not_in_intervals(level, summary.of)

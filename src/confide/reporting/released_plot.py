@@ -13,10 +13,10 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, FOOT = 400, 320, 58, 16, 14, 50
 
 @dataclass(frozen=True, slots=True)
 class ReleasedPlot:
-    """A curve or a cloud of points that a private mechanism released.
+    """Curve or cloud of points that a private mechanism released.
 
-    A ROC curve or residuals computed from the records in the clear have no guarantee and
-    must not be passed here: the points are printed as they are.
+    A ROC curve or residuals computed directly from the records have no guarantee and must
+    not be passed here: points are printed without any noise.
 
     Parameters
     ----------
@@ -26,14 +26,33 @@ class ReleasedPlot:
         The released points.
     guarantee : Guarantee
         What their release cost, on top of the coefficients.
-    x_label, y_label : str
-        What the axes mean.
-    joined : bool
+    x_label : str, default=""
+        Meaning of the x-axis.
+    y_label : str, default=""
+        Meaning of the y-axis.
+    joined : bool, default=True
         Whether to draw a line through the points, as for a ROC curve, or dots.
-    ends : tuple of (float, float)
-        The intervals of the points, drawn as a band beside a line and as bars at dots.
-    guide : str
-        A line to hold the points against: "diagonal", "zero" or none.
+    ends : tuple of (float, float), default=()
+        Intervals of the points, drawn as a band beside a line and as bars at dots.
+    guide : {"", "diagonal", "zero"}, default=""
+        Line to compare the points with.
+
+    Raises
+    ------
+    InvalidParameter
+        There are no points, a number is not finite, or intervals are missing.
+
+    Examples
+    --------
+    >>> from confide.privacy import Guarantee, Neighbours, Pure, Status
+    >>> from confide.reporting import ReleasedPlot
+    >>> theorem = "evaluation.md#tables-exact"
+    >>> promise = Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.PROVED, theorem)
+    >>> plot = ReleasedPlot("ROC curve", ((0.0, 0.0), (0.2, 0.7), (1.0, 1.0)), promise)
+    >>> str(plot.guarantee.budget)
+    'ε = 1'
+
+    A report prints this budget below the curve.
     """
 
     title: str
@@ -54,7 +73,7 @@ class ReleasedPlot:
 
 
 def plot_svg(plot: ReleasedPlot, number: int) -> str:
-    """Draw the plot; the number tells its labels from those of other plots."""
+    """Draw the plot; the number makes its labels differ from those of other plots."""
     xs, ys = zip(*plot.points, strict=True)
     if plot.guide == "diagonal":
         xs, ys = (*xs, 0.0, 1.0), (*ys, 0.0, 1.0)
@@ -78,7 +97,7 @@ def plot_svg(plot: ReleasedPlot, number: int) -> str:
 
 
 def _guide(plot: ReleasedPlot, across: Scale, up: Scale) -> str:
-    """Draw the line that points are held against."""
+    """Draw the line to compare points with."""
     if not plot.guide:
         return ""
     ends = ((0.0, 0.0), (1.0, 1.0))

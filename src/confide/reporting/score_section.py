@@ -10,7 +10,35 @@ from confide.reporting.text import Promise
 
 @dataclass(frozen=True, slots=True)
 class ScoreSection:
-    """What a page shows of a score; ``lines`` are headings first, then estimates."""
+    """Private score as a section of a page.
+
+    Parameters
+    ----------
+    title : str
+        Heading.
+    guarantee : Guarantee
+        What the release of the score promises.
+    level : float
+        Confidence level of the intervals.
+    lines : tuple of tuple of str
+        Headings, then a line for every estimate, as text.
+    notes : tuple of str, default=()
+        Remarks below the table.
+    plots : tuple of ReleasedPlot, default=()
+        Released curves.
+
+    Examples
+    --------
+    >>> from confide.privacy import Guarantee, Neighbours, Pure, Status
+    >>> from confide.reporting import ScoreSection
+    >>> theorem = "evaluation.md#tables-exact"
+    >>> promise = Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.PROVED, theorem)
+    >>> lines = (("score", "estimate"), ("accuracy", "0.84"))
+    >>> ScoreSection("Score of a classifier", promise, 0.95, lines).promise.headline
+    'ε = 1, add-remove neighbours'
+
+    The section shows its own guarantee, because a score costs a budget of its own.
+    """
 
     title: str
     guarantee: Guarantee
@@ -25,7 +53,18 @@ class ScoreSection:
         return Promise.of(self.guarantee)
 
     def pictures(self, start: int = 0) -> list[tuple[str, str]]:
-        """Return a title and a drawing for every plot, numbered from ``start``."""
+        """Draw every plot.
+
+        Parameters
+        ----------
+        start : int, default=0
+            Number of the first plot on the page.
+
+        Returns
+        -------
+        list of (str, str)
+            A title and an SVG drawing for every plot.
+        """
         return [
             (plot.title, plot_svg(plot, number))
             for number, plot in enumerate(self.plots, start=start)
@@ -33,7 +72,35 @@ class ScoreSection:
 
 
 def score_page(score: ScoreSection, *, dataset: str = "", version: str = "") -> str:
-    """Return a self-contained HTML page about a released score."""
+    """Make an HTML page about a released score.
+
+    Parameters
+    ----------
+    score : ScoreSection
+        The score.
+    dataset : str, default=""
+        Public name of the table.
+    version : str, default=""
+        Version of confide that made the release.
+
+    Returns
+    -------
+    str
+        HTML without scripts or links to other files, to be written as UTF-8.
+
+    Examples
+    --------
+    >>> from confide.privacy import Guarantee, Neighbours, Pure, Status
+    >>> from confide.reporting import ScoreSection, score_page
+    >>> theorem = "evaluation.md#tables-exact"
+    >>> promise = Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.PROVED, theorem)
+    >>> lines = (("score", "estimate"), ("accuracy", "0.84"))
+    >>> score = ScoreSection("Score of a classifier", promise, 0.95, lines)
+    >>> "<script" in score_page(score, dataset="clinic")
+    False
+
+    The page can be opened anywhere: it fetches nothing.
+    """
     return render(
         "score.html.jinja", {"score": score, "dataset": dataset, "version": version}
     )

@@ -19,14 +19,33 @@ from confide.reporting.text import about_intervals, about_unidentified
 from confide.reporting.wald import WaldTest
 
 MARK = "*"
-"""Stands behind the names of coefficients whose interval excludes zero."""
+"""Follows the names of coefficients whose interval excludes zero."""
 
 
 @dataclass(frozen=True, slots=True)
 class CoefficientTable:
-    """Coefficients, with their intervals where there are any; it holds no data.
+    """Table of coefficients, with intervals where there are any; it holds no data.
 
-    ``heading`` is what the estimates are, where they are something else.
+    Parameters
+    ----------
+    rows : tuple of Coefficient
+        A line for every coefficient. ``table[name]`` returns one of them.
+    level : float, optional
+        Confidence level of the intervals; None without intervals.
+    of : {"plain", "penalised"}, default="penalised"
+        Coefficients that intervals are about.
+    heading : str, default=""
+        Heading of the estimates, where they are not coefficients.
+
+    Examples
+    --------
+    >>> from confide.reporting import Coefficient, CoefficientTable
+    >>> rows = (Coefficient("age", 0.5, 0.3, 0.7), Coefficient("income", 0.1, -0.2, 0.4))
+    >>> table = CoefficientTable(rows, level=0.95)
+    >>> [row.name for row in table if row.reliable]
+    ['age']
+
+    Of age the interval excludes zero, so its sign can be trusted.
     """
 
     rows: tuple[Coefficient, ...]
@@ -47,12 +66,12 @@ class CoefficientTable:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How to read the table; nothing where there are no intervals."""
+        """How to read the table; empty without intervals."""
         if self.level is None:
             return ()
         sure = (
             f"{MARK} the interval excludes zero: the sign holds at {100 * self.level:g} "
-            "% (each line by itself)."
+            "% (each line separately)."
         )
         unsure = "No interval excludes zero: not even a sign is certain."
         legend = sure if any(row.reliable for row in self.rows) else unsure
@@ -62,7 +81,7 @@ class CoefficientTable:
 
     @property
     def explanations(self) -> tuple[str, ...]:
-        """What the intervals mean, and what it means that one is missing."""
+        """What the intervals mean, and why one may be missing."""
         if self.level is None:
             return ()
         marks = [row.identified for row in self.rows]
@@ -70,7 +89,18 @@ class CoefficientTable:
         return told if all(marks) else (*told, about_unidentified())
 
     def cells(self, digits: int) -> list[list[str]]:
-        """Return a line of headings and one for every coefficient, as text."""
+        """Return the table as text.
+
+        Parameters
+        ----------
+        digits : int
+            Number of significant digits.
+
+        Returns
+        -------
+        list of list of str
+            A line of headings, and a line for every coefficient.
+        """
         heads = ["coefficient", *(column.head for column in self.columns)]
         lines = [
             [row.name, *(_text(getattr(row, c.key), digits) for c in self.columns)]
@@ -79,7 +109,13 @@ class CoefficientTable:
         return [heads, *lines]
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the table as a list of plain dictionaries."""
+        """Return the table as plain values.
+
+        Returns
+        -------
+        list of dict
+            A dictionary for every coefficient.
+        """
         keys = ["name", "estimate", "lower", "upper"]
         if self.level is None:
             return [{key: getattr(row, key) for key in keys} for row in self.rows]
@@ -89,13 +125,30 @@ class CoefficientTable:
         return [{**{key: getattr(row, key) for key in keys}, **about} for row in self.rows]
 
     def to_frame(self) -> Any:
-        """Return the table as a DataFrame, a row for every name."""
+        """Return the table as a data frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for every coefficient, by name.
+        """
         import pandas as pd
 
         return pd.DataFrame(self.records()).set_index("name")
 
     def plot(self, *, ax: Any = None) -> Any:
-        """Draw the coefficients with their intervals; return matplotlib axes."""
+        """Draw the coefficients with their intervals.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default new ones.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
         return plot_coefficients(self.rows, self.level, ax=ax)
 
     def __getitem__(self, name: str) -> Coefficient:
@@ -124,13 +177,46 @@ class CoefficientTable:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A frozen table that holds no data and knows what may be said about it.
+    """Summary of a released model: guarantee, facts and coefficients; it holds no data.
 
-    ``about`` says what the model is of, ``facts`` how it was released, ``level`` how
-    often intervals are meant to hold what they estimate, ``caution`` why they may not.
-    ``of`` says what intervals are about: "plain" or "penalised" coefficients. ``scale``
-    is what effects are measured in, ``ratios`` what they multiply over the range of a
-    column, ``tests`` are of whole columns.
+    Parameters
+    ----------
+    title : str
+        Kind of model.
+    guarantee : Guarantee
+        What the release promises.
+    rows : tuple of Coefficient
+        A line for every coefficient.
+    facts : tuple of (str, str)
+        How the model was released: names and values.
+    about : tuple of (str, str), default=()
+        What the model is of: names and values.
+    level : float, optional
+        Confidence level of the intervals; None without intervals.
+    caution : str, default=""
+        Why the intervals may not hold.
+    of : {"plain", "penalised"}, default="penalised"
+        Coefficients that intervals are about.
+    scale : EffectScale, optional
+        What effects are measured in.
+    ratios : CoefficientTable, optional
+        Odds or rate ratios over the ranges of columns.
+    tests : tuple of WaldTest, default=()
+        Tests of whole columns.
+
+    Examples
+    --------
+    >>> from confide.privacy import Guarantee, Neighbours, Pure, Status
+    >>> from confide.reporting import Coefficient, Summary
+    >>> theorem = "objective-perturbation.md#objective-pure-exact"
+    >>> promise = Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.PROVED, theorem)
+    >>> rows = (Coefficient("age", 0.5, 0.3, 0.7),)
+    >>> print(Summary("Linear regression", promise, rows, (), level=0.95).table)
+    coefficient    estimate       lower       upper
+    -----------------------------------------------
+    age                 0.5         0.3         0.7
+
+    The interval excludes zero. ``print(summary)`` shows the guarantee above this table.
     """
 
     title: str
@@ -151,11 +237,28 @@ class Summary:
         return CoefficientTable(self.rows, self.level, self.of)
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the table as a list of plain dictionaries."""
+        """Return the coefficients as plain values.
+
+        Returns
+        -------
+        list of dict
+            A dictionary for every coefficient.
+        """
         return self.table.records()
 
     def plot(self, *, ax: Any = None) -> Any:
-        """Draw the coefficients with their intervals; return matplotlib axes."""
+        """Draw the coefficients with their intervals.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default new ones.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
         return plot_coefficients(self.rows, self.level, ax=ax, scale=self.scale)
 
     def __str__(self) -> str:
@@ -193,7 +296,32 @@ def _ruled(cells: Sequence[Sequence[str]]) -> str:
 def guarantee_record(
     guarantee: Guarantee, write_budget: Callable[[Budget], Any] = str
 ) -> dict[str, Any]:
-    """Return a guarantee as plain values; ``write_budget`` makes one of its budget."""
+    """Return a guarantee as plain values.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        What a release promises.
+    write_budget : callable, default=str
+        Function that turns a budget into a plain value.
+
+    Returns
+    -------
+    dict
+        What JSON can hold.
+
+    Examples
+    --------
+    >>> from confide.privacy import Guarantee, Neighbours, Pure, Status
+    >>> from confide.reporting import guarantee_record
+    >>> theorem = "objective-perturbation.md#objective-pure-exact"
+    >>> promise = Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.PROVED, theorem)
+    >>> found = guarantee_record(promise)
+    >>> found["budget"], found["status"]
+    ('ε = 1', 'PROVED')
+
+    Programs that read JSON see budget and status as text.
+    """
     budget = guarantee.budget
     return {
         "budget": None if budget is None else write_budget(budget),
@@ -207,7 +335,30 @@ def guarantee_record(
 
 
 def summary_record(summary: Summary) -> dict[str, Any]:
-    """Return a summary as plain values."""
+    """Return a summary as plain values.
+
+    Parameters
+    ----------
+    summary : Summary
+        Summary of a released model.
+
+    Returns
+    -------
+    dict
+        What JSON can hold: model, guarantee, coefficients, tests and facts.
+
+    Examples
+    --------
+    >>> from confide.privacy import Guarantee, Neighbours, Pure, Status
+    >>> from confide.reporting import Coefficient, Summary, summary_record
+    >>> theorem = "objective-perturbation.md#objective-pure-exact"
+    >>> promise = Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.PROVED, theorem)
+    >>> summary = Summary("Linear regression", promise, (Coefficient("age", 0.5),), ())
+    >>> summary_record(summary)["coefficients"]
+    [{'name': 'age', 'estimate': 0.5, 'lower': None, 'upper': None}]
+
+    Without intervals their ends are None.
+    """
     return {
         "model": summary.title,
         "guarantee": guarantee_record(summary.guarantee),

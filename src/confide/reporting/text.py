@@ -38,8 +38,8 @@ LARGE_DELTA = 1e-3
 VAST_RHO = 1e6
 
 NOT_PRIVATE = (
-    "NOT PRIVATE. The noise was drawn from a seed, and whoever knows the seed can take the "
-    "noise away again. This release is for tests and studies only. Had the noise been "
+    "NOT PRIVATE. The noise was drawn from a seed, and anyone who knows the seed can "
+    "remove it. This release is for tests and studies only. Had the noise been "
     "fresh and secret, the following would hold."
 )
 NO_GUARANTEE = (
@@ -71,12 +71,12 @@ TRUST = {
     Status.REFUTED: "REFUTED: the claim once made for this mechanism has been shown false",
 }
 GLOSSES = {
-    ARITHMETIC: "as computers in use have them; what is published is covered to its last "
-    "digit",
+    ARITHMETIC: "as on computers in common use; what is published is covered to its "
+    "last digit",
     ROW_LIMIT: "sums over more rows could be rounded by more than was paid for",
     IDEAL_NOISE: "the proof does not cover how a computer rounds the last digits",
     ROW_BY_ROW: "means or deviations of all rows, as a StandardScaler takes them, break it",
-    ONE_ROW: "whoever has more is protected less, and less with every further row",
+    ONE_ROW: "a person with more rows is protected less, and less with every further row",
     PUBLIC_LABELS: "the list of possible outcomes is not protected",
 }
 
@@ -93,7 +93,7 @@ class GuaranteeText:
 
     @property
     def paragraphs(self) -> tuple[str, ...]:
-        """All that stands between the warning and the list of assumptions."""
+        """Everything between the warning and the list of assumptions."""
         return tuple(filter(None, (self.relation, *self.promise, self.trust)))
 
 
@@ -109,6 +109,18 @@ def plain_words(guarantee: Guarantee) -> str:
     -------
     str
         Paragraphs with an empty line between them; the assumptions are a list.
+
+    Examples
+    --------
+    >>> from confide.privacy import Guarantee, Neighbours, Pure, Status
+    >>> from confide.reporting import plain_words
+    >>> theorem = "objective-perturbation.md#objective-pure-exact"
+    >>> promise = Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.PROVED, theorem)
+    >>> "by a factor of at most 2.72" in plain_words(promise)
+    True
+
+    Any one row changes the probability of any result by no more than e to the power of
+    ε = 1.
     """
     words = describe(guarantee)
     paragraphs = [words.warning, *words.paragraphs]
@@ -139,8 +151,8 @@ def describe(guarantee: Guarantee) -> GuaranteeText:
 
 
 def _unproved(reason: str) -> str:
-    """Open a promise that nobody has proved."""
-    start = "Nobody has proved this to confide's standard."
+    """Introduce a promise that has not been proved."""
+    start = "This has not been proved to confide's standard."
     return " ".join(filter(None, (start, reason, "If it is true:")))
 
 
@@ -192,7 +204,7 @@ def _bound(epsilon: float, delta: float, shown: str, neighbours: Neighbours) -> 
     )
     parts = [f"{chance} {odds}"]
     if epsilon >= WEAK_EPSILON:
-        parts.append("A factor this large is a weak promise: by itself it protects little.")
+        parts.append("A factor this large is a weak promise: it alone protects little.")
     if delta:
         parts.append(_failure(delta))
     if neighbours is Neighbours.ADD_REMOVE:
@@ -234,7 +246,28 @@ ABOUT = {
 
 
 def about_intervals(level: float, of: str = "penalised") -> tuple[str, ...]:
-    """Say how to read intervals: what they contain, what widens them, what was undone."""
+    """Explain how to read intervals: what they contain, and what widens them.
+
+    Parameters
+    ----------
+    level : float
+        Confidence level.
+    of : {"plain", "penalised"}, default="penalised"
+        Coefficients that intervals are about.
+
+    Returns
+    -------
+    tuple of str
+        A paragraph for every point.
+
+    Examples
+    --------
+    >>> from confide.reporting import about_intervals
+    >>> about_intervals(0.95, "plain")[0][:57]
+    'In about 95 of 100 such studies an interval contains the '
+
+    Reports print this below a table of intervals.
+    """
     holds = (
         f"In about {100 * level:g} of 100 such studies an interval contains the "
         f"coefficient {ABOUT[of]}; sampling and privacy noise are both allowed for."
@@ -246,8 +279,8 @@ def about_intervals(level: float, of: str = "penalised") -> tuple[str, ...]:
     if of == "penalised":
         return holds, widened
     pull = (
-        '"Ridge pull" is how far the ridge penalty moved a coefficient; the estimate has '
-        "it taken back already. Predictions use the penalised coefficients."
+        '"Ridge pull" is how far the ridge penalty moved a coefficient; the estimate is '
+        "already corrected for it. Predictions use the penalised coefficients."
     )
     return holds, widened, pull
 
@@ -275,12 +308,12 @@ def not_in_intervals(level: float, of: str = "penalised") -> tuple[tuple[str, st
         "columns may have other coefficients."
     )
     together = (
-        "Each interval stands by itself: of 100 columns that tell nothing, about "
-        f"{100 * (1 - level):.2g} would seem to tell something."
+        "Each interval holds separately: of 100 columns without any effect, about "
+        f"{100 * (1 - level):.2g} would seem to have one."
     )
     rows = (
-        "They suppose rows drawn independently from one population and so many of them "
-        "that errors are nearly normal; where they are few, intervals hold less often."
+        "They assume rows drawn independently from one population, and enough of them for "
+        "errors to be nearly normal; with few rows, intervals hold less often."
     )
     causes = (
         "An interval says neither what would happen if a column were changed nor how far "
@@ -357,7 +390,7 @@ def spending(
 
 def _under(counted_for: Neighbours | None) -> str:
     if counted_for is None:
-        return "for neighbours that the budget book does not record"
+        return "for neighbours that the ledger does not record"
     return f"counted for {counted_for} neighbours"
 
 

@@ -8,10 +8,30 @@ from confide.reporting.coefficients import NOT_IDENTIFIED, p_text
 
 @dataclass(frozen=True, slots=True)
 class WaldTest:
-    """The test that all coefficients of some columns, or several contrasts, are 0.
+    """Wald test that all coefficients of some columns, or several contrasts, are 0.
 
-    ``statistic`` has about a chi-square law with ``degrees`` of freedom where they are.
-    ``rank`` is how many there would be if everything were identified.
+    Parameters
+    ----------
+    names : tuple of str
+        Columns or contrasts that were tested.
+    statistic : float or None
+        Its law is about chi-square if they are 0; None where nothing is identified.
+    degrees : int
+        Degrees of freedom.
+    p_value : float or None
+        Probability of a statistic at least this large if all of them are 0.
+    rank : int
+        Degrees of freedom if everything were identified.
+    of : {"plain", "penalised"}, default="plain"
+        Coefficients that were tested.
+
+    Examples
+    --------
+    >>> from confide.reporting import WaldTest
+    >>> print(WaldTest(("region",), statistic=9.2, degrees=2, p_value=0.01, rank=2))
+    region: chi-square 9.2 on 2 df, p = 0.010
+
+    Regions differ by more than sampling and privacy noise explain.
     """
 
     names: tuple[str, ...]
@@ -38,7 +58,7 @@ class WaldTest:
 
     @property
     def remark(self) -> str:
-        """How much was left out; empty if nothing was."""
+        """How many directions were left out; empty if none were."""
         left = self.rank - self.degrees
         if not left:
             return ""
@@ -47,7 +67,13 @@ class WaldTest:
         return f"{left} of {self.rank} directions are not identified and left out"
 
     def record(self) -> dict[str, Any]:
-        """Return the test as plain values."""
+        """Return the test as plain values.
+
+        Returns
+        -------
+        dict
+            What JSON can hold.
+        """
         return {
             "names": list(self.names),
             "statistic": self.statistic,

@@ -14,13 +14,8 @@ from confide.accounting import event_of
 from confide.data.matrix.sums import FEW_ADDED, MAX_ROWS, Partial, pairwise_sum
 from confide.data.rows.in_memory import Block, Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import (
-    SMOOTH_LOSS,
-    Need,
-    check_length,
-    check_needs,
-    check_whole,
-)
+from confide.mechanisms.base import check_length, check_whole
+from confide.mechanisms.needs import SMOOTH_LOSS, Need, check_needs
 from confide.noise import Entropy, Gumbel
 from confide.objectives import Objective, PublicBounds, curvature_bound
 from confide.privacy import Budget, Neighbours

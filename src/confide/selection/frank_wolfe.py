@@ -14,15 +14,8 @@ from confide.data.matrix.sums import MOST_ADDED, Partial, pairwise_sum
 from confide.data.rows.in_memory import Block, InMemoryRows, Rows
 from confide.errors import InvalidParameter, MissingPublicBound, PrivacyLeak
 from confide.mechanisms import MECHANISMS, Calibration, Need, Release, RowBounds
-from confide.mechanisms.base import (
-    SMOOTH_LOSS,
-    SMOOTH_PENALTY,
-    check_length,
-    check_needs,
-    check_whole,
-    checked_copies,
-    make_release,
-)
+from confide.mechanisms.base import check_length, check_whole, checked_copies, make_release
+from confide.mechanisms.needs import SMOOTH_LOSS, SMOOTH_PENALTY, check_needs
 from confide.noise import Entropy, Gumbel, SignedWeights
 from confide.objectives import L1Ball, Objective, PublicBounds
 from confide.privacy import Budget, Neighbours

@@ -25,13 +25,14 @@ from confide.mechanisms import (
     Release,
     RowBounds,
 )
-from confide.mechanisms.base import check_needs, checked_copies
+from confide.mechanisms.base import checked_copies
+from confide.mechanisms.needs import check_needs
 from confide.mechanisms.objective.calibration import (
     gaussian_bounds,
     replace_one_bound,
     smallest_scale,
 )
-from confide.mechanisms.objective.perturbation import solver_noise_for
+from confide.mechanisms.objective.minimiser import solver_noise_for
 from confide.noise import Entropy, Gaussian
 from confide.objectives import Objective, is_uniform
 from confide.privacy import (

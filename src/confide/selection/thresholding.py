@@ -20,16 +20,13 @@ from confide.mechanisms import (
     RowBounds,
 )
 from confide.mechanisms.base import (
-    BOUNDED_SLOPE,
-    SMOOTH_LOSS,
-    SMOOTH_PENALTY,
     check_length,
-    check_needs,
     check_whole,
     checked_copies,
     make_release,
     publish,
 )
+from confide.mechanisms.needs import BOUNDED_SLOPE, SMOOTH_LOSS, SMOOTH_PENALTY, check_needs
 from confide.mechanisms.rounding import SLACK, is_long, trusted_radius
 from confide.noise import Entropy, Gumbel, Noise
 from confide.objectives import Objective, curvature_bound

@@ -15,7 +15,7 @@ import numpy as np
 from confide.data.rows.in_memory import InMemoryRows, bound_rows
 from confide.errors import ConfideError, InvalidParameter, UnmetNeeds
 from confide.mechanisms import Calibration, Mechanism, Release
-from confide.mechanisms.base import WEIGHTED_RECORDS
+from confide.mechanisms.needs import WEIGHTED_RECORDS
 from confide.noise import Entropy
 from confide.objectives import Box, Clipped, Hinge, Logistic, Objective, Scad, Squared
 from confide.privacy import Budget, Neighbours

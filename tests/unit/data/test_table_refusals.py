@@ -157,7 +157,7 @@ def test_the_target_of_a_file_is_named_once(folder):
         said = refusal(InvalidData, table, "why")
         assert "misses ['why']" in said
         said = refusal(InvalidParameter, table, "a", schema=SCHEMA)
-        assert "left out, for the schema names the target" in said
+        assert "left out: the schema names the target" in said
         assert model(schema=SCHEMA).fit(table, "y").coef_.shape == (1, 3)
 
 

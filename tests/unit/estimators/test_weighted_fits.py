@@ -28,7 +28,7 @@ from confide.mechanisms import (
     ObjectivePerturbation,
     WithIntervals,
 )
-from confide.mechanisms.base import WEIGHTED_RECORDS
+from confide.mechanisms.needs import WEIGHTED_RECORDS
 from confide.objectives import Clipped, Logistic, Objective, Squared
 from confide.planning import plan_fit
 from confide.privacy import Neighbours

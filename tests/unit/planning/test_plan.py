@@ -19,7 +19,7 @@ from confide.estimators import (
     model_names,
 )
 from confide.mechanisms import ObjectivePerturbation
-from confide.mechanisms.objective.perturbation import LINEAR_SHARE
+from confide.mechanisms.objective.minimiser import LINEAR_SHARE
 from confide.objectives import MODELS, HuberizedHinge
 from confide.objectives.families import Classes
 from confide.planning import (

@@ -168,7 +168,7 @@ def test_what_is_spent_is_stated_for_a_relation():
     spent = {"spent": Pure("1.5"), "limit": Pure(4)}
     for counted_for, words in (
         (Neighbours.REPLACE_ONE, "spent ε = 1.5, counted for replace-one neighbours."),
-        (None, "spent ε = 1.5, for neighbours that the budget book does not record."),
+        (None, "spent ε = 1.5, for neighbours that the ledger does not record."),
     ):
         for write in (model_card, report_page):
             assert words in write(a_summary(), **spent, counted_for=counted_for)

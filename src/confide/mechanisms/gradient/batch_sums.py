@@ -25,12 +25,12 @@ BatchSum: TypeAlias = Callable[[Array, AnyArray], Array]
 
 ROW_BITS, SLOPE_BITS = 23, 20
 ROWS_AT_ONCE = 1024
-"""So many products of a row's entry and a slope add up to 53 bits at most."""
+"""Number of products of a row's entry and a slope whose sum has at most 53 bits."""
 CARRIED_BITS = 30
 MOST_BYTES = 2**28
 MAX_DENSE_COLUMNS = 1024
 MOST_FETCHED, MOST_ROWS_FETCHED = 256, 2**16
-"""So many batches, and about so many rows, come from workers at once."""
+"""Batches, and about as many rows, that come from workers at once."""
 
 
 @dataclass(frozen=True, slots=True)

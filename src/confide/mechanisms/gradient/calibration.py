@@ -1,4 +1,4 @@
-"""What is fixed before noisy gradients are taken: clip, noise, sampling, count."""
+"""Calibration of noisy gradients: clip, noise, sampling, number of rows."""
 
 import math
 from contextlib import suppress
@@ -25,16 +25,13 @@ from confide.data.matrix.sums import MAX_ROWS
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter, MissingPublicBound, UnmetNeeds
 from confide.mechanisms.base import (
-    BOUNDED_SLOPE,
-    SEVERAL_RESPONSES,
     Calibration,
-    Need,
     check_length,
-    check_needs,
     check_whole,
     gaussian_shift_of,
     publish,
 )
+from confide.mechanisms.needs import BOUNDED_SLOPE, SEVERAL_RESPONSES, Need, check_needs
 from confide.mechanisms.release import NoiseRecord
 from confide.mechanisms.rounding import SLACK, trusted_radius
 from confide.noise import Entropy, Gaussian
@@ -45,14 +42,14 @@ from confide.privacy.budgets import exact
 from confide.privacy.rounding import MARGIN
 
 RIDGE_SHARE = 0.1
-"""An automatic ridge, as a share of the ridge that a path of limited length stands for."""
+"""An automatic ridge, as a share of the ridge that a path of limited length amounts to."""
 SAFETY_FACTOR = 2.0
-"""So many deviations are added to a noisy number of rows: too many rows do no harm."""
+"""Deviations added to a noisy number of rows: a number that is too large does no harm."""
 BATCH_SLACK = 2.0**-21
-"""By so many clips more than exact ones do sums over batches of neighbours differ: they
+"""Clips by which sums over batches of neighbours differ more than exact sums: they
 are exact but for one rounding."""
 ENTRY_ROUNDING = 2.0**-20
-"""So many longest rows, times the root of their number of entries, is more than cutting
+"""In longest rows, times the root of their number of entries: more than cutting
 and rounding can move the gradients of two records apart."""
 LONGEST = 1024.0
 """A margin beyond which two gradients are taken to be as far apart as they ever are."""
@@ -129,7 +126,7 @@ class GradientCalibration(Calibration):
         return grid_for(self.noise.scale, most)
 
     def noise_share(self, points: Array) -> float:
-        """Return what of the noise is enough at coefficients that are no secret.
+        """Return the share of the noise that is enough at coefficients that are public.
 
         Where one record is replaced and coefficients are short, no two logistic gradients
         are as far apart as twice the longest is long. Each line has those of a party.
@@ -236,7 +233,7 @@ def calibrate_gradients(
         if not isinstance(budget, Approx):
             raise InvalidParameter(
                 "budget",
-                "Approx for random batches: zCDP does not reward them",
+                "Approx for random batches: under zCDP they save nothing",
                 budget,
                 "Use Approx(epsilon, delta), or set rate to 1.",
             )

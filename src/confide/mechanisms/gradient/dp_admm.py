@@ -10,16 +10,7 @@ import numpy as np
 
 from confide._types import AnyArray, Array
 from confide.data.rows.in_memory import Rows
-from confide.mechanisms.base import (
-    EXACT_PROX,
-    MECHANISMS,
-    SEVERAL_RESPONSES,
-    Need,
-    check_needs,
-    check_whole,
-    checked_copies,
-    make_release,
-)
+from confide.mechanisms.base import MECHANISMS, check_whole, checked_copies, make_release
 from confide.mechanisms.gradient.calibration import (
     GradientCalibration,
     GradientSettings,
@@ -36,6 +27,7 @@ from confide.mechanisms.gradient.iterations import (
 )
 from confide.mechanisms.gradient.noisy_gradient import party_gradients
 from confide.mechanisms.gradient.ssadmm import PAGE, check_rho
+from confide.mechanisms.needs import EXACT_PROX, SEVERAL_RESPONSES, Need, check_needs
 from confide.mechanisms.release import Release
 from confide.noise import Entropy
 from confide.objectives import Objective, prox
@@ -45,20 +37,64 @@ from confide.privacy import Budget, Neighbours
 @MECHANISMS.register("dp-admm")
 @dataclass(frozen=True, slots=True)
 class DpAdmm:
-    """Consensus ADMM of several parties; each adds noise to the gradients it sends.
+    """Consensus ADMM of several parties, each of which adds noise to what it sends.
 
     Guarantee    (epsilon, delta) or zCDP; add-remove or replace-one; also against
-                 whoever sees all that the parties send.
+                 anybody who sees all that the parties send.
     Public       loss, penalty, constraint, bounds, budget, and every setting below; under
                  replace-one the number of rows.
     Private      rows and targets, and under add-remove their number.
     Noise        Gaussian on every party's sum of gradients in every step, as large as one
-                 party with all rows would need: a record sits at one party.
+                 party with all rows would need: a record belongs to one party.
     Proof        docs/proofs/gradient-mechanisms.md
 
     Under replace-one the row at place i belongs to party i modulo ``parties``; under
-    add-remove, where places are no public fact, each row is dealt to a party by lot. The
-    other settings are those of `SsAdmm`.
+    add-remove, where places are not public, each row is assigned to a party at random.
+
+    Parameters
+    ----------
+    parties : int, default=2
+        Number of parties. With more of them the noise of their sum is larger.
+    steps : int, default=300
+        Number of steps. They cost time, not privacy.
+    rho : float, default=0.02
+        Weight of the augmented term; a larger one makes shorter steps.
+    step : float, optional
+        Length of a step under a published ``rule``; by default the inverse of the largest
+        curvature of a record.
+    rule : {"epoch", "sqrt", "constant"}, optional
+        How steps shrink: by the epoch, by √k, or not. By default a total step that follows
+        from the noise is divided evenly (docs/gradients.md).
+    clip : float, optional
+        Public bound on the length of every record's gradient; longer ones are shortened. A
+        smaller one means less noise and more bias. By default what the loss implies.
+    averaged : float, default=0.0
+        Share of the last steps whose mean is released.
+    ridge : float, optional
+        What ``l2="auto"`` means. By default a tenth of what the limited path does anyway.
+    count_share : Fraction, default=1/50
+        Share of the squared shift for a noisy number of rows, under add-remove.
+
+    Raises
+    ------
+    InvalidParameter
+        A setting is outside its range.
+
+    Examples
+    --------
+    >>> from confide.mechanisms import DpAdmm
+    >>> from confide.objectives import Logistic, Objective
+    >>> from confide.privacy import Approx, Neighbours
+    >>> objective = Objective(Logistic(), dimension=3, row_norm=1.0)
+    >>> budget, relation = Approx(1, 1e-6), Neighbours.REPLACE_ONE
+    >>> few, many = (
+    ...     DpAdmm(steps=steps).calibrate(objective, budget, relation)
+    ...     for steps in (100, 400)
+    ... )
+    >>> round(many.noise.scale / few.noise.scale)
+    2
+
+    Four times the steps with twice the noise cost the same budget.
     """
 
     parties: int = 2
@@ -91,7 +127,31 @@ class DpAdmm:
         *,
         copies: int = 1,
     ) -> GradientCalibration:
-        """Choose the noise of every step from public facts alone."""
+        """Choose noise and ridge from public facts alone.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss, ridge, penalty and public bounds.
+        budget : Pure, Approx or Zcdp
+            What the release may cost. A larger one means less noise.
+        neighbours : Neighbours
+            Relation to protect.
+        copies : int, default=1
+            Number of objectives that share the rows and the budget.
+
+        Returns
+        -------
+        GradientCalibration
+            Noise, ridge, tolerance and guarantee.
+
+        Raises
+        ------
+        UnmetNeeds
+            The theorem does not cover this objective.
+        InvalidParameter
+            No noise for this budget, relation or ridge.
+        """
         check_needs(type(self).__name__, self.needs, objective)
         Steps(self.rule, self.step).longest(objective)
         settings = GradientSettings.of(self, PAGE + "dp-admm-exact")
@@ -101,7 +161,22 @@ class DpAdmm:
     def release(
         self, calibration: GradientCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Find a consensus for every task and release the results together."""
+        """Follow the noisy gradients of every task.
+
+        Parameters
+        ----------
+        calibration : GradientCalibration
+            What `calibrate` returned.
+        tasks : iterable of Rows
+            Private rows, with one target for every copy.
+        entropy : Entropy
+            Source of random bits.
+
+        Returns
+        -------
+        Release
+            Private coefficients with their guarantee.
+        """
         values: list[Array] = []
         scale, owner = 0.0, np.empty(0, dtype=np.int64)
         for rows in checked_copies(tasks, calibration.copies):
@@ -123,7 +198,7 @@ class DpAdmm:
     def _consensus(
         self, calibration: GradientCalibration, gradients: Gradient, scale: float
     ) -> Array:
-        """Run the parties in turn; every party stands for its share of the scale."""
+        """Run the parties in turn; every party has its share of the scale."""
         objective, rho = calibration.objective, self.rho
         own = scale / self.parties
         ridge = objective.ridge / scale + rho

@@ -24,9 +24,9 @@ from confide.objectives import Objective, curvature_bound, prox
 
 StepRule = Literal["total", "epoch", "sqrt", "constant"]
 LEAST_FRICTION = 7.0
-"""So many times at least is a movement forgotten in the course of all steps."""
+"""Least number of times that a movement is forgotten in the course of all steps."""
 SETTLED = 20.0
-"""A ridge Λ has had its effect after a path of so many times 1/Λ."""
+"""Length of a path, in units of 1/Λ, after which a ridge Λ has had its effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Steps:
             return longest_step(objective)
         except MissingPublicBound:
             raise InvalidParameter(
-                "step", "given, for nothing public bounds the loss's curvature", None
+                "step", "given: nothing public bounds the curvature of the loss", None
             ) from None
 
     def sizes(
@@ -133,7 +133,7 @@ def least_scale(objective: Objective, longest_prox: float) -> float:
 
 
 def check_averaged(share: float) -> None:
-    """Refuse what is no share of the points."""
+    """Refuse a share outside [0, 1]."""
     if not 0 <= share <= 1:
         raise InvalidParameter("averaged", "a share from 0 to 1", share)
 

@@ -6,15 +6,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from confide.data.rows.in_memory import Rows
-from confide.mechanisms.base import (
-    EXACT_PROX,
-    MECHANISMS,
-    SEVERAL_RESPONSES,
-    Need,
-    check_needs,
-    checked_copies,
-    make_release,
-)
+from confide.mechanisms.base import MECHANISMS, checked_copies, make_release
 from confide.mechanisms.gradient.calibration import (
     GradientCalibration,
     GradientSettings,
@@ -30,6 +22,7 @@ from confide.mechanisms.gradient.iterations import (
 )
 from confide.mechanisms.gradient.noisy_gradient import noisy_gradient
 from confide.mechanisms.gradient.ssadmm import PAGE, SUM
+from confide.mechanisms.needs import EXACT_PROX, SEVERAL_RESPONSES, Need, check_needs
 from confide.mechanisms.release import Release
 from confide.noise import Entropy
 from confide.objectives import Objective
@@ -39,7 +32,7 @@ from confide.privacy import Budget, Neighbours
 @MECHANISMS.register("momentum")
 @dataclass(frozen=True, slots=True)
 class MomentumDescent:
-    """Proximal gradient descent with momentum and noisy gradients of all rows.
+    """Proximal gradient descent with momentum, by noisy gradients of all rows.
 
     Guarantee    (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, penalty, constraint, bounds, budget, and every setting below; under
@@ -51,10 +44,43 @@ class MomentumDescent:
     Proof        docs/proofs/gradient-mechanisms.md
 
     How far to go follows from the noise (docs/gradients.md), step length and momentum from
-    that and from the number of rows. ``steps`` cost time, not privacy: more of them go the
-    same way in smaller pieces. ``averaged`` is the share of the last steps whose mean is
-    released. ``ridge`` is what l2="auto" stands for; None takes a tenth of what the
-    limited path does by itself.
+    that and from the number of rows.
+
+    Parameters
+    ----------
+    steps : int, default=200
+        Number of steps. They cost time, not privacy: more of them go the same way in
+        smaller pieces.
+    clip : float, optional
+        Public bound on the length of every record's gradient; longer ones are shortened. A
+        smaller one means less noise and more bias. By default what the loss implies.
+    averaged : float, default=0.5
+        Share of the last steps whose mean is released.
+    ridge : float, optional
+        What ``l2="auto"`` means. By default a tenth of what the limited path does anyway.
+    count_share : Fraction, default=1/50
+        Share of the squared shift for a noisy number of rows, under add-remove.
+
+    Raises
+    ------
+    InvalidParameter
+        A setting is outside its range.
+
+    Examples
+    --------
+    >>> from confide.mechanisms import MomentumDescent
+    >>> from confide.objectives import Logistic, Objective
+    >>> from confide.privacy import Approx, Neighbours
+    >>> objective = Objective(Logistic(), dimension=3, row_norm=1.0)
+    >>> budget, relation = Approx(1, 1e-6), Neighbours.REPLACE_ONE
+    >>> few, many = (
+    ...     MomentumDescent(steps).calibrate(objective, budget, relation)
+    ...     for steps in (100, 400)
+    ... )
+    >>> round(many.noise.scale / few.noise.scale)
+    2
+
+    Four times the steps with twice the noise cost the same budget.
     """
 
     steps: int = 200
@@ -80,7 +106,31 @@ class MomentumDescent:
         *,
         copies: int = 1,
     ) -> GradientCalibration:
-        """Choose the noise of every step from public facts alone."""
+        """Choose noise and ridge from public facts alone.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss, ridge, penalty and public bounds.
+        budget : Pure, Approx or Zcdp
+            What the release may cost. A larger one means less noise.
+        neighbours : Neighbours
+            Relation to protect.
+        copies : int, default=1
+            Number of objectives that share the rows and the budget.
+
+        Returns
+        -------
+        GradientCalibration
+            Noise, ridge, tolerance and guarantee.
+
+        Raises
+        ------
+        UnmetNeeds
+            The theorem does not cover this objective.
+        InvalidParameter
+            No noise for this budget, relation or ridge.
+        """
         check_needs(type(self).__name__, self.needs, objective)
         settings = GradientSettings.of(self, PAGE + "noisy-gradient-exact")
         found = calibrate_gradients(settings, objective, budget, neighbours, copies)
@@ -90,7 +140,22 @@ class MomentumDescent:
     def release(
         self, calibration: GradientCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Descend for every task under its own noise and release the results together."""
+        """Follow the noisy gradients of every task.
+
+        Parameters
+        ----------
+        calibration : GradientCalibration
+            What `calibrate` returned.
+        tasks : iterable of Rows
+            Private rows, with one target for every copy.
+        entropy : Entropy
+            Source of random bits.
+
+        Returns
+        -------
+        Release
+            Private coefficients with their guarantee.
+        """
         objective, scale, values = calibration.objective, 0.0, []
         for rows in checked_copies(tasks, calibration.copies):
             least = least_scale(objective, longest_step(objective))

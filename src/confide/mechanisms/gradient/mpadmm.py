@@ -6,15 +6,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from confide.data.rows.in_memory import Rows
-from confide.mechanisms.base import (
-    EXACT_PROX,
-    MECHANISMS,
-    SEVERAL_RESPONSES,
-    Need,
-    check_needs,
-    checked_copies,
-    make_release,
-)
+from confide.mechanisms.base import MECHANISMS, checked_copies, make_release
 from confide.mechanisms.gradient.calibration import (
     GradientCalibration,
     GradientSettings,
@@ -30,6 +22,7 @@ from confide.mechanisms.gradient.iterations import (
 )
 from confide.mechanisms.gradient.noisy_gradient import noisy_gradient
 from confide.mechanisms.gradient.ssadmm import PAGE, SUM, check_rho
+from confide.mechanisms.needs import EXACT_PROX, SEVERAL_RESPONSES, Need, check_needs
 from confide.mechanisms.release import Release
 from confide.noise import Entropy
 from confide.objectives import Objective
@@ -39,20 +32,66 @@ from confide.privacy import Budget, Neighbours
 @MECHANISMS.register("mpadmm")
 @dataclass(frozen=True, slots=True)
 class MpAdmm:
-    """Linearised ADMM over all rows; after every step the model gets noise.
+    """Linearised ADMM over all rows, with noise on the model after every step.
 
     Guarantee    (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, penalty, constraint, bounds, budget, and every setting below; under
                  replace-one the number of rows.
-    Private      rows and targets, and under add-remove their number.
-    Noise        Gaussian on x, which is noise on the sum of gradients, for the step to x is
+    Private      rows and targets, and under add-remove their number. Noise        Gaussian
+    on x, which is noise on the sum of gradients, because the step to x is
                  a public affine map of that sum; z and y are computed from the noisy x.
     Sensitivity  of x, with N rows: clip/(N/step + N·rho + l2), twice that under
                  replace-one.
     Proof        docs/proofs/gradient-mechanisms.md
 
-    The settings are those of `SsAdmm`. `confide.mechanisms.published.PublishedMpAdmm` has
-    noise on x, z and y, as the paper does.
+    `confide.mechanisms.published.PublishedMpAdmm` has noise on x, z and y, as the paper
+    does.
+
+    Parameters
+    ----------
+    steps : int, default=300
+        Number of steps. They cost time, not privacy.
+    rho : float, default=0.02
+        Weight of the augmented term; a larger one makes shorter steps.
+    step : float, optional
+        Length of a step under a published ``rule``; by default the inverse of the largest
+        curvature of a record.
+    rule : {"epoch", "sqrt", "constant"}, optional
+        How steps shrink: by the epoch, by √k, or not. By default a total step that follows
+        from the noise is divided evenly (docs/gradients.md).
+    clip : float, optional
+        Public bound on the length of every record's gradient; longer ones are shortened. A
+        smaller one means less noise and more bias. By default what the loss implies.
+    averaged : float, default=0.0
+        Share of the last steps whose mean is released.
+    return_z : bool, optional
+        Whether the copy of the coefficients that the penalty made, with exact zeros, is
+        released. By default where there is a penalty.
+    ridge : float, optional
+        What ``l2="auto"`` means. By default a tenth of what the limited path does anyway.
+    count_share : Fraction, default=1/50
+        Share of the squared shift for a noisy number of rows, under add-remove.
+
+    Raises
+    ------
+    InvalidParameter
+        A setting is outside its range.
+
+    Examples
+    --------
+    >>> from confide.mechanisms import MpAdmm
+    >>> from confide.objectives import Logistic, Objective
+    >>> from confide.privacy import Approx, Neighbours
+    >>> objective = Objective(Logistic(), dimension=3, row_norm=1.0)
+    >>> budget, relation = Approx(1, 1e-6), Neighbours.REPLACE_ONE
+    >>> few, many = (
+    ...     MpAdmm(steps).calibrate(objective, budget, relation)
+    ...     for steps in (100, 400)
+    ... )
+    >>> round(many.noise.scale / few.noise.scale)
+    2
+
+    Four times the steps with twice the noise cost the same budget.
     """
 
     steps: int = 300
@@ -84,7 +123,31 @@ class MpAdmm:
         *,
         copies: int = 1,
     ) -> GradientCalibration:
-        """Choose the noise of every step from public facts alone."""
+        """Choose noise and ridge from public facts alone.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss, ridge, penalty and public bounds.
+        budget : Pure, Approx or Zcdp
+            What the release may cost. A larger one means less noise.
+        neighbours : Neighbours
+            Relation to protect.
+        copies : int, default=1
+            Number of objectives that share the rows and the budget.
+
+        Returns
+        -------
+        GradientCalibration
+            Noise, ridge, tolerance and guarantee.
+
+        Raises
+        ------
+        UnmetNeeds
+            The theorem does not cover this objective.
+        InvalidParameter
+            No noise for this budget, relation or ridge.
+        """
         check_needs(type(self).__name__, self.needs, objective)
         Steps(self.rule, self.step).longest(objective)
         settings = GradientSettings.of(self, PAGE + "noisy-gradient-exact")
@@ -93,7 +156,22 @@ class MpAdmm:
     def release(
         self, calibration: GradientCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Iterate every task under its own noise and release the results together."""
+        """Follow the noisy gradients of every task.
+
+        Parameters
+        ----------
+        calibration : GradientCalibration
+            What `calibrate` returned.
+        tasks : iterable of Rows
+            Private rows, with one target for every copy.
+        entropy : Entropy
+            Source of random bits.
+
+        Returns
+        -------
+        Release
+            Private coefficients with their guarantee.
+        """
         objective, scale, values = calibration.objective, 0.0, []
         admm = Admm(objective, self.rho, self.averaged, self.return_z)
         rule = Steps(self.rule, self.step)

@@ -9,15 +9,7 @@ from typing import ClassVar
 from confide.accounting import Method
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import (
-    EXACT_PROX,
-    MECHANISMS,
-    SEVERAL_RESPONSES,
-    Need,
-    check_needs,
-    checked_copies,
-    make_release,
-)
+from confide.mechanisms.base import MECHANISMS, checked_copies, make_release
 from confide.mechanisms.gradient.calibration import (
     GradientCalibration,
     GradientSettings,
@@ -32,6 +24,7 @@ from confide.mechanisms.gradient.iterations import (
     least_scale,
 )
 from confide.mechanisms.gradient.noisy_gradient import noisy_gradient
+from confide.mechanisms.needs import EXACT_PROX, SEVERAL_RESPONSES, Need, check_needs
 from confide.mechanisms.release import Release
 from confide.noise import Entropy
 from confide.objectives import Objective
@@ -45,7 +38,7 @@ PUBLISHED_RHO = 0.25
 @MECHANISMS.register("ssadmm")
 @dataclass(frozen=True, slots=True)
 class SsAdmm:
-    """Linearised ADMM: noisy gradients of random batches, exact steps for the penalty.
+    """Stochastic ADMM: noisy gradients of random batches, exact steps for the penalty.
 
     Guarantee    (epsilon, delta), or zCDP at rate 1; add-remove or replace-one.
     Public       loss, penalty, constraint, bounds, budget, and every setting below; under
@@ -56,17 +49,54 @@ class SsAdmm:
                  number of rows, from ``count_share`` of the squared shift.
     Proof        docs/proofs/gradient-mechanisms.md
 
-    A batch holds the share ``rate`` of the rows: so many without replacement under
-    replace-one, each by chance under add-remove; rate 1 is no sampling. There are
-    ``epochs``/rate steps. By default they divide a total step that follows from the noise
-    (docs/gradients.md). The published ``rule`` divides ``step`` (1/β if absent, the inverse
-    of a record's largest curvature) by the "epoch"; "sqrt" divides it by √k, "constant" by
-    nothing. ``rho`` weighs the augmented term; the default is the published value.
-    ``return_z`` returns the copy of the coefficients that the penalty made, with exact
-    zeros; by default where there is a penalty.
-    ``averaged`` is the share of the last steps whose mean is released. ``ridge`` is what
-    l2="auto" stands for; None takes a tenth of what the limited path does by itself.
-    ``accounting`` chooses the noise for random batches: a method of `epsilon_for`.
+    Parameters
+    ----------
+    epochs : float, default=20.0
+        Number of passes over the rows. There are epochs/rate steps.
+    rate : Fraction, default=1/200
+        Share of the rows in a batch: a fixed number without replacement under replace-one,
+        each row by chance under add-remove; 1 takes all rows.
+    rho : float, default=1/4
+        Weight of the augmented term; a larger one makes shorter steps.
+    step : float, optional
+        Length of a step under a published ``rule``; by default the inverse of the largest
+        curvature of a record.
+    rule : {"epoch", "sqrt", "constant"}, optional
+        How steps shrink: by the epoch, by √k, or not. By default a total step that follows
+        from the noise is divided evenly (docs/gradients.md).
+    clip : float, optional
+        Public bound on the length of every record's gradient; longer ones are shortened. A
+        smaller one means less noise and more bias. By default what the loss implies.
+    averaged : float, default=0.5
+        Share of the last steps whose mean is released.
+    return_z : bool, optional
+        Whether the copy of the coefficients that the penalty made, with exact zeros, is
+        released. By default where there is a penalty.
+    ridge : float, optional
+        What ``l2="auto"`` means. By default a tenth of what the limited path does anyway.
+    count_share : Fraction, default=1/50
+        Share of the squared shift for a noisy number of rows, under add-remove.
+    accounting : str, default="best"
+        How the noise of random batches is accounted for: a method of
+        `confide.accounting.epsilon_for`.
+
+    Raises
+    ------
+    InvalidParameter
+        A setting is outside its range.
+
+    Examples
+    --------
+    >>> from confide.mechanisms import SsAdmm
+    >>> from confide.objectives import Logistic, Objective
+    >>> from confide.privacy import Approx, Neighbours
+    >>> objective = Objective(Logistic(), dimension=3, row_norm=1.0)
+    >>> mechanism = SsAdmm(rate=1)
+    >>> found = mechanism.calibrate(objective, Approx(1, 1e-6), Neighbours.REPLACE_ONE)
+    >>> mechanism.steps, found.noise.kind
+    (20, 'gaussian')
+
+    Twenty epochs with all rows in every batch are twenty steps.
     """
 
     epochs: float = 20.0
@@ -97,7 +127,7 @@ class SsAdmm:
 
     @property
     def steps(self) -> int:
-        """How many steps there are."""
+        """Number of steps."""
         return math.ceil(self.epochs / self.rate)
 
     def calibrate(
@@ -108,7 +138,31 @@ class SsAdmm:
         *,
         copies: int = 1,
     ) -> GradientCalibration:
-        """Choose the noise of every step from public facts alone."""
+        """Choose noise and ridge from public facts alone.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss, ridge, penalty and public bounds.
+        budget : Pure, Approx or Zcdp
+            What the release may cost. A larger one means less noise.
+        neighbours : Neighbours
+            Relation to protect.
+        copies : int, default=1
+            Number of objectives that share the rows and the budget.
+
+        Returns
+        -------
+        GradientCalibration
+            Noise, ridge, tolerance and guarantee.
+
+        Raises
+        ------
+        UnmetNeeds
+            The theorem does not cover this objective.
+        InvalidParameter
+            No noise for this budget, relation or ridge.
+        """
         check_needs(type(self).__name__, self.needs, objective)
         kind = "noisy" if self.rate == 1 else "sampled"
         Steps(self.rule, self.step).longest(objective)
@@ -118,7 +172,22 @@ class SsAdmm:
     def release(
         self, calibration: GradientCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Iterate every task under its own noise and release the results together."""
+        """Follow the noisy gradients of every task.
+
+        Parameters
+        ----------
+        calibration : GradientCalibration
+            What `calibrate` returned.
+        tasks : iterable of Rows
+            Private rows, with one target for every copy.
+        entropy : Entropy
+            Source of random bits.
+
+        Returns
+        -------
+        Release
+            Private coefficients with their guarantee.
+        """
         objective, scale, values = calibration.objective, 0.0, []
         admm = Admm(objective, self.rho, self.averaged, self.return_z)
         rule = Steps(self.rule, self.step)
@@ -132,6 +201,6 @@ class SsAdmm:
 
 
 def check_rho(rho: float) -> None:
-    """Refuse a weight of the augmented term that is none."""
+    """Refuse a weight of the augmented term that is not positive and finite."""
     if not 0 < rho < math.inf:
         raise InvalidParameter("rho", "positive and finite", rho)

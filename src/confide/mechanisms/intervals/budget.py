@@ -21,7 +21,7 @@ from confide.accounting import (
     pure_left,
 )
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import Calibration, IntervalMechanism, Mechanism, check_needs
+from confide.mechanisms.base import Calibration, IntervalMechanism, Mechanism
 from confide.mechanisms.intervals.moments import (
     INTERVAL_NEEDS,
     MOMENT_SPLIT,
@@ -30,6 +30,7 @@ from confide.mechanisms.intervals.moments import (
     Recipe,
     largest_contribution,
 )
+from confide.mechanisms.needs import check_needs
 from confide.noise import Gaussian, SphericalLaplace
 from confide.noise.symmetric import degrees_of_freedom
 from confide.objectives import Objective, curvature_bound, is_multinomial
@@ -109,7 +110,7 @@ class _Task:
 
 
 MOST_COEFFICIENTS = 4096
-"""Beyond these a fit would end for want of memory, after it was paid for."""
+"""With more coefficients a fit would run out of memory after it was paid for."""
 
 
 def check_intervals(mechanism: Mechanism, objective: Objective) -> IntervalMechanism:
@@ -122,8 +123,8 @@ def check_intervals(mechanism: Mechanism, objective: Objective) -> IntervalMecha
     if objective.dimension > MOST_COEFFICIENTS:
         raise InvalidParameter(
             "intervals",
-            f"asked for at most {MOST_COEFFICIENTS:,} coefficients: they take a matrix of "
-            "all pairs",
+            f"requested for at most {MOST_COEFFICIENTS:,} coefficients: they take a "
+            "matrix of all pairs",
             f"{objective.dimension:,} coefficients",
             "Fit without intervals, or with fewer columns and levels.",
         )
@@ -164,7 +165,7 @@ def split_between(
     if variant == "model-based" and objective.weighted:
         raise InvalidParameter(
             "variant",
-            "'tight' where records are weighed: their curvature is not their scatter",
+            "'tight' where records are weighted: their curvature is not their scatter",
             variant,
         )
     if variant == "published" and is_multinomial(objective.loss):

@@ -24,10 +24,10 @@ and then to 0 if they are negative: too small a curvature makes too wide an inte
 PLAIN_CAUTION = 1.25
 """The same for plain intervals, which lean on the curvature twice."""
 WEAK = 1.0
-"""Below so many times the deviation of its noise times the square root of the number of
-directions, the curvature along one of them cannot be told from nothing."""
+"""Threshold, in deviations of its noise times the square root of the number of
+directions, below which the curvature along one of them cannot be told from 0."""
 HIDDEN = 0.5
-"""So many deviations of noise stand for the curvature of a weak direction where what the
+"""Deviations of noise taken as the curvature of a weak direction where what the
 ridge did to it makes other coefficients doubtful."""
 
 
@@ -154,7 +154,7 @@ def _dispersion(objective: Objective, scatter: Array, curvature: Array) -> float
 def _total_curvature(objective: Objective, moments: Moments) -> float:
     """Return about the sum of the records' curvatures, or less.
 
-    The constant column tells it; without one, no row is longer than the longest.
+    The constant column shows it; without one, no row is longer than the longest.
     """
     responses = objective.responses
     diagonal = np.diag(moments.curvature)

@@ -5,23 +5,20 @@ The release keeps the distribution of its errors, not the intervals: those can b
 again at any level and for any linear function of the coefficients.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar, get_args
+from typing import ClassVar
 
 import numpy as np
 
 from confide._types import Array
 from confide.accounting import Event
 from confide.data.rows.in_memory import Rows
-from confide.errors import InvalidParameter
-from confide.mechanisms.base import WEIGHTED_RECORDS, Calibration, Mechanism, Need
+from confide.mechanisms.base import Calibration, Mechanism
 from confide.mechanisms.intervals.budget import (
     NOTHING,
-    IntervalTarget,
     SplitBudget,
-    Variant,
     check_intervals,
     split_between,
 )
@@ -33,109 +30,71 @@ from confide.mechanisms.intervals.moments import (
     Moments,
     noise_records,
 )
+from confide.mechanisms.intervals.settings import Intervals
+from confide.mechanisms.needs import WEIGHTED_RECORDS, Need
 from confide.mechanisms.release import IntervalRelease, PlainLaw, Release, Uncertainty
 from confide.noise import Entropy
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours
-from confide.privacy.budgets import exact
 from confide.privacy.guarantee import ROW_LIMIT
 
 
-@dataclass(frozen=True, slots=True)
-class Intervals:
-    """What intervals are about, how they are paid for and how they are made.
-
-    ``of`` is "plain" (default): the coefficients that the same model has without its ridge;
-    or "penalised": those that it has with it, as in Wang, Kifer and Lee (2018). ``share``
-    is the part of the budget that goes to uncertainty; None chooses it from public facts.
-    ``split`` fixes all three parts instead: coefficients, curvature, scatter. ``variant``
-    is "tight", "model-based" (assumes that the model is right and saves the scatter) or
-    "published" (Wang, Kifer and Lee 2018, with ``samples`` draws).
-    """
-
-    share: Any = None
-    split: Any = None
-    level: float = 0.95
-    variant: Variant = "tight"
-    samples: int = 10_000
-    of: IntervalTarget | None = None
-
-    def __post_init__(self) -> None:
-        self._settle_target()
-        if not (isinstance(self.level, float) and 0.5 <= self.level < 1):
-            raise InvalidParameter("level", "from 0.5 to below 1, like 0.95", self.level)
-        if type(self.samples) is not int or not 100 <= self.samples <= 10**7:
-            raise InvalidParameter("samples", "between 100 and ten million", self.samples)
-        if self.share is not None and self.split is not None:
-            raise InvalidParameter("intervals", "a share or a split, not both", "both")
-        if self.share is not None:
-            part = exact(self.share, "intervals")
-            if not 0 < part < 1:
-                raise InvalidParameter(
-                    "intervals",
-                    "a share of the budget between 0 and 1",
-                    self.share,
-                    "Try intervals=0.2, or intervals=True to have it chosen.",
-                )
-            object.__setattr__(self, "share", part)
-        if self.split is not None:
-            object.__setattr__(self, "split", _three_parts(self.split))
-
-    def _settle_target(self) -> None:
-        """Check variant and target; the published variant is about penalised ones."""
-        if self.variant not in get_args(Variant):
-            raise InvalidParameter(
-                "variant", f"one of {list(get_args(Variant))}", self.variant
-            )
-        if self.of not in (None, *get_args(IntervalTarget)):
-            raise InvalidParameter(
-                "of", f"one of {list(get_args(IntervalTarget))}", self.of
-            )
-        published = self.variant == "published"
-        if published and self.of == "plain":
-            raise InvalidParameter(
-                "of", "'penalised' for variant='published'", self.of, "Leave it out."
-            )
-        usual: IntervalTarget = "penalised" if published else "plain"
-        object.__setattr__(self, "of", self.of or usual)
-
-    @classmethod
-    def read(cls, value: Any) -> "Intervals | None":
-        """Read what an estimator was given: None, True, a share or settings."""
-        if value is None or value is False:
-            return None
-        if isinstance(value, Intervals):
-            return value
-        if isinstance(value, Mapping):
-            return cls(**value)
-        if value is True or (isinstance(value, str) and value == "auto"):
-            return cls()
-        if isinstance(value, Sequence) and not isinstance(value, str):
-            return cls(split=tuple(value))
-        return cls(share=value)
-
-
 def weighs_records(mechanism: Mechanism, intervals: Intervals | None) -> bool:
-    """Whether a fit weighs records: their curvature alone says nothing of their scatter."""
+    """Whether a fit weights records: their curvature alone does not show their scatter."""
     alone = intervals is not None and intervals.variant == "model-based"
     return WEIGHTED_RECORDS in mechanism.needs and not alone
 
 
-def _three_parts(split: Any) -> tuple[Fraction, ...]:
-    must = "three positive shares for coefficients, curvature and scatter that add up to 1"
-    if not isinstance(split, Sequence) or len(split) != 3:
-        raise InvalidParameter("intervals", must, split)
-    parts = tuple(exact(part, "intervals") for part in split)
-    if min(parts) <= 0 or sum(parts) != 1:
-        raise InvalidParameter("intervals", must, split, "Try 0.5, 0.25, 0.25.")
-    return parts
-
-
 @dataclass(frozen=True, slots=True)
 class IntervalCalibration(Calibration):
-    """Coefficients (``main``) and ``moments``, calibrated to cost the budget together.
+    """Calibration of coefficients and of the moments of their errors, for one budget.
 
-    ``split`` has the parts of coefficients, curvature and scatter.
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What was calibrated.
+    objective : Objective
+        Objective with its ridge.
+    budget : Pure, Approx or Zcdp
+        What both releases cost together.
+    neighbours : Neighbours
+        Relation that is protected.
+    theorem : str
+        Page and anchor of the theorem.
+    noise : Noise
+        Noise of the coefficients.
+    solver_noise : Noise or None
+        Second noise of the coefficients.
+    tolerance : float
+        How close the solver must come.
+    events : tuple of Event
+        What both cost, for a ledger.
+    copies : int, default=1
+        Number of objectives.
+    status : Status, optional
+        Status of the theorem.
+    reason : str, default=""
+        Why the status is not PROVED.
+    main : Calibration
+        Calibration of the coefficients alone.
+    moments : MomentCalibration
+        Calibration of the moments alone.
+    split : tuple of Fraction
+        Shares of coefficients, curvature and scatter.
+
+    Examples
+    --------
+    >>> from confide.mechanisms import ObjectivePerturbation, WithIntervals
+    >>> from confide.objectives import Logistic, Objective
+    >>> from confide.privacy import Approx, Neighbours
+    >>> objective = Objective(Logistic(), dimension=3, row_norm=1.0)
+    >>> mechanism, budget = ObjectivePerturbation(), Approx(1, 1e-6)
+    >>> alone = mechanism.calibrate(objective, budget, Neighbours.ADD_REMOVE)
+    >>> both = WithIntervals(mechanism).calibrate(objective, budget, Neighbours.ADD_REMOVE)
+    >>> both.noise.scale > 2 * alone.noise.scale
+    True
+
+    Intervals cost accuracy: coefficients that share a budget with them have more noise.
     """
 
     main: Calibration = field(kw_only=True)
@@ -144,7 +103,7 @@ class IntervalCalibration(Calibration):
 
     @property
     def takes_count_as_public(self) -> bool:
-        """Whether the coefficients rest on the number of rows being a public number."""
+        """Whether the coefficients rely on the number of rows being public."""
         return self.main.takes_count_as_public
 
     @property
@@ -153,24 +112,63 @@ class IntervalCalibration(Calibration):
         return (*self.main.guarantee.assumptions, ROW_LIMIT)
 
     def check_rows(self, rows: Rows) -> None:
-        """Refuse by shape, before anything is spent."""
+        """Refuse tables by their public shape, before anything is spent.
+
+        Parameters
+        ----------
+        rows : Rows
+            Bounded rows, of which only the shape is looked at.
+
+        Raises
+        ------
+        InvalidParameter
+            The table is too long, or arithmetic cannot certify the tolerance.
+        """
         self.main.check_rows(rows)
         self.moments.check_rows(rows)
 
 
 @dataclass(frozen=True, slots=True)
 class WithIntervals:
-    """A mechanism whose release tells how far its coefficients may be off.
+    """Mechanism whose release says how far its coefficients may be off.
+
+    It divides the budget between the coefficients and the moments of their errors.
 
     Guarantee    that of the mechanism and of `MomentRelease` together.
     Public       ``rows``, their number, under replace-one neighbours; ``unidentified``
                  directions (columns of a matrix) that no row has; ``heights``, the largest
                  entry of every column.
     Proof        docs/proofs/private-intervals.md
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        How the coefficients are released.
+    settings : Intervals, optional
+        Shares, level and variant.
+    rows : int, optional
+        Number of rows, where it is public.
+    unidentified : ndarray, optional
+        Directions that no row has.
+    heights : ndarray, optional
+        Largest entry of every column.
+
+    Examples
+    --------
+    >>> from confide.mechanisms import ObjectivePerturbation, WithIntervals
+    >>> from confide.objectives import Logistic, Objective
+    >>> from confide.privacy import Approx, Neighbours
+    >>> objective = Objective(Logistic(), dimension=3, row_norm=1.0)
+    >>> mechanism = WithIntervals(ObjectivePerturbation())
+    >>> found = mechanism.calibrate(objective, Approx(1, 1e-6), Neighbours.ADD_REMOVE)
+    >>> [str(share) for share in found.split]
+    ['3/5', '9/25', '1/25']
+
+    Coefficients get three fifths of the budget, their curvature nine tenths of the rest.
     """
 
     mechanism: Mechanism
-    settings: Intervals = Intervals()
+    settings: Intervals = field(default_factory=Intervals)
     rows: int | None = None
     unidentified: Array | None = field(default=None, compare=False)
     heights: Array | None = field(default=None, compare=False)
@@ -185,7 +183,18 @@ class WithIntervals:
     )
 
     def check(self, objective: Objective) -> None:
-        """Refuse mechanisms and objectives that have no intervals; calibrate nothing."""
+        """Refuse mechanisms and objectives without intervals; calibrate nothing.
+
+        Parameters
+        ----------
+        objective : Objective
+            Objective of the fit.
+
+        Raises
+        ------
+        UnmetNeeds
+            Estimates would not be near normal.
+        """
         check_intervals(self.mechanism, objective)
 
     def calibrate(
@@ -196,7 +205,31 @@ class WithIntervals:
         *,
         copies: int = 1,
     ) -> IntervalCalibration:
-        """Divide a budget between coefficients and moments, and calibrate both."""
+        """Choose noise and ridge from public facts alone.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss, ridge, penalty and public bounds.
+        budget : Pure, Approx or Zcdp
+            What the release may cost. A larger one means less noise.
+        neighbours : Neighbours
+            Relation to protect.
+        copies : int, default=1
+            Number of objectives that share the rows and the budget.
+
+        Returns
+        -------
+        IntervalCalibration
+            Noise, ridge, tolerance and guarantee.
+
+        Raises
+        ------
+        UnmetNeeds
+            The theorem does not cover this objective.
+        InvalidParameter
+            No noise for this budget, relation or ridge.
+        """
         split = self._split(objective, budget, neighbours, copies, NOTHING)
         return self._calibration(split, budget, neighbours, copies)
 
@@ -209,7 +242,30 @@ class WithIntervals:
         copies: int,
         reserve: Fraction,
     ) -> tuple[IntervalCalibration, Budget, tuple[Event, ...]]:
-        """Calibrate with all of a budget but a reserve, as `divide_budget` does."""
+        """Calibrate with all of a budget but a reserve.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss, ridge and public bounds.
+        budget : Pure, Approx or Zcdp
+            Whole budget.
+        neighbours : Neighbours
+            Relation to protect.
+        copies : int
+            Number of objectives that share the rows and the budget.
+        reserve : Fraction
+            Share of the budget to keep for something else.
+
+        Returns
+        -------
+        calibration : IntervalCalibration
+            Coefficients and moments.
+        rest : Pure, Approx or Zcdp
+            What the reserve may spend.
+        events : tuple of Event
+            Cost of everything together, where it is accounted for jointly.
+        """
         split = self._split(objective, budget, neighbours, copies, reserve)
         assert split.rest is not None  # noqa: S101
         found = self._calibration(split, budget, neighbours, copies)
@@ -263,7 +319,22 @@ class WithIntervals:
     def release(
         self, calibration: IntervalCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Release coefficients, then moments at them, and combine both."""
+        """Release coefficients, then the moments of their errors.
+
+        Parameters
+        ----------
+        calibration : IntervalCalibration
+            What `calibrate` returned.
+        tasks : iterable of Rows
+            Private rows, with one target for every copy.
+        entropy : Entropy
+            Source of random bits.
+
+        Returns
+        -------
+        Release
+            Private coefficients with their guarantee.
+        """
         first = calibration.main.release(tasks, entropy)
         values = list(np.atleast_2d(first.value))
         moments = calibration.moments.release(values, tasks, entropy)
@@ -327,7 +398,18 @@ class WithIntervals:
         return self.rows if calibration.neighbours is Neighbours.REPLACE_ONE else None
 
     def absent(self, objective: Objective) -> Array | None:
-        """Return directions that no row has, for every score of an objective."""
+        """Return the directions that no row has.
+
+        Parameters
+        ----------
+        objective : Objective
+            Objective of the fit.
+
+        Returns
+        -------
+        ndarray or None
+            Columns of a matrix.
+        """
         if self.unidentified is None or objective.responses == 1:
             return self.unidentified
         each = np.eye(objective.responses)

@@ -13,6 +13,16 @@ from confide.accounting import Event
 from confide.data.matrix.sums import MAX_ROWS
 from confide.data.rows.in_memory import Block, Rows, sum_in_pieces
 from confide.mechanisms.base import (
+    Summand,
+    UnitNoise,
+    check_length,
+    checked_copies,
+    publish,
+    publish_together,
+    scaled,
+    unit_noise,
+)
+from confide.mechanisms.needs import (
     CASE_WEIGHTS,
     CURVED_LOSS,
     OFFSETS,
@@ -20,15 +30,7 @@ from confide.mechanisms.base import (
     SMOOTH_PENALTY,
     WEIGHTED_RECORDS,
     Need,
-    Summand,
-    UnitNoise,
-    check_length,
     check_needs,
-    checked_copies,
-    publish,
-    publish_together,
-    scaled,
-    unit_noise,
 )
 from confide.mechanisms.release import NoiseRecord
 from confide.noise import Entropy, Gaussian, SphericalLaplace
@@ -75,10 +77,29 @@ Recipe: TypeAlias = Literal["joint", "curvature", "published"]
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Noisy curvature and scatter as they were drawn; they need not be positive.
+    """Noisy curvature and scatter as they were released; they need not be positive.
 
-    The deviations are those of a diagonal entry's noise. Without a scatter of its own
-    the curvature stands in for it.
+    Parameters
+    ----------
+    curvature : ndarray
+        Noisy second derivative of the loss.
+    scatter : ndarray
+        Noisy sum of the outer products of gradients. Without one of its own the curvature
+        takes its place.
+    curvature_deviation : float
+        Standard deviation of the noise on a diagonal entry of the curvature.
+    scatter_deviation : float
+        The same for the scatter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.mechanisms import Moments
+    >>> found = Moments(np.diag([50.0, -2.0]), np.eye(2), 4.0, 4.0)
+    >>> found.curvature.diagonal() > 3 * found.curvature_deviation
+    array([ True, False])
+
+    Of the second direction noise hides the curvature: its coefficient is not identified.
     """
 
     curvature: Array
@@ -129,7 +150,7 @@ class MomentCalibration:
 
 @dataclass(frozen=True, slots=True)
 class MomentRelease:
-    """Release C and S at coefficients that are public already.
+    """Release the curvature C and the scatter S at coefficients that are public already.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, bounds, the coefficients, budget.
@@ -141,10 +162,27 @@ class MomentRelease:
     Noise        one vector in the space of pairs of symmetric matrices.
     Proof        docs/proofs/private-intervals.md
 
-    ``recipe`` is "joint", "curvature" (only C) or "published" (both on their own, with
-    twice the largest contribution and noise for every entry, as Wang, Kifer and Lee have
-    it). ``split`` says in which ratio curvature and scatter share the budget, ``heights``
-    how large the entries of a row can be.
+    Parameters
+    ----------
+    recipe : {"joint", "curvature", "published"}, default="joint"
+        Both matrices with one noise; only C; or both separately, with twice the largest
+        contribution and noise for every entry, as in Wang, Kifer and Lee (2018).
+    split : tuple of Fraction
+        Ratio in which curvature and scatter share the budget.
+    heights : ndarray, optional
+        Largest entries of a row.
+
+    Examples
+    --------
+    >>> from confide.mechanisms import MomentRelease
+    >>> from confide.objectives import Logistic, Objective
+    >>> from confide.privacy import Neighbours, Pure
+    >>> objective = Objective(Logistic(), dimension=3, row_norm=1.0)
+    >>> found = MomentRelease().calibrate(objective, Pure(1), Neighbours.ADD_REMOVE)
+    >>> [noise.kind for noise in found.parts]
+    ['spherical-laplace']
+
+    One noise vector covers both matrices.
     """
 
     recipe: Recipe = "joint"
@@ -159,7 +197,31 @@ class MomentRelease:
         *,
         copies: int = 1,
     ) -> MomentCalibration:
-        """Choose noise from public facts alone."""
+        """Choose noise from public facts alone.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss, ridge, penalty and public bounds.
+        budget : Pure, Approx or Zcdp
+            What the release may cost. A larger one means less noise.
+        neighbours : Neighbours
+            Relation to protect.
+        copies : int, default=1
+            Number of objectives that share the rows and the budget.
+
+        Returns
+        -------
+        MomentCalibration
+            Noise for unit sensitivity, and what it costs.
+
+        Raises
+        ------
+        UnmetNeeds
+            The theorem does not cover this objective.
+        InvalidParameter
+            No noise for this budget, relation or ridge.
+        """
         check_needs("Intervals", INTERVAL_NEEDS, objective)
         ratio = 1.0
         if self.recipe == "published":
@@ -270,7 +332,7 @@ def noises(calibration: MomentCalibration, length: float) -> list[UnitNoise]:
 def _check_scales(calibration: MomentCalibration) -> None:
     """Refuse, before anything is spent, noise that doubles could not hold.
 
-    Scales grow with the length of the coefficients, so that two lengths stand for all.
+    Scales grow with the length of the coefficients, so checking two lengths is enough.
     """
     for length in (0.0, math.inf):
         weight = calibration.weight(length)

@@ -6,51 +6,35 @@ noises, ridges and events come from public facts alone (docs/proofs/adaptive-obj
 
 import math
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from confide._types import Array
 from confide.accounting import (
-    ORDERS,
-    ApproxEvent,
-    Event,
-    approx_delta,
     as_pure,
     gaussian_part,
-    sum_delta,
 )
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter, NoiseChanged
-from confide.mechanisms.base import (
+from confide.mechanisms.base import MECHANISMS, Calibration, checked_copies, make_release
+from confide.mechanisms.gradient.calibration import pair_distance
+from confide.mechanisms.needs import (
     CASE_WEIGHTS,
-    MECHANISMS,
     OFFSETS,
     SEVERAL_SCORES,
-    Calibration,
     Need,
     check_needs,
-    checked_copies,
-    make_release,
 )
-from confide.mechanisms.gradient.calibration import pair_distance
 from confide.mechanisms.objective.ball import has_ball_bound
-from confide.mechanisms.objective.calibration import (
-    gaussian_bounds,
-    replace_one_bound,
-    smallest_scale,
-)
-from confide.mechanisms.objective.perturbation import (
-    ObjectivePerturbation,
-    perturbed_minimiser,
-    solver_noise_for,
-)
+from confide.mechanisms.objective.minimiser import perturbed_minimiser
+from confide.mechanisms.objective.perturbation import ObjectivePerturbation
+from confide.mechanisms.objective.two_looks import TwoFitSpec, split_budget
 from confide.mechanisms.release import NoiseRecord, Release
-from confide.noise import Entropy, Gaussian, Noise
+from confide.noise import Entropy, Noise
 from confide.objectives import L1, ElasticNet, Objective, Ridge, has_exact_prox
 from confide.privacy import (
     Approx,
@@ -58,150 +42,9 @@ from confide.privacy import (
     Neighbours,
     Pure,
     Zcdp,
-    approx_to_zcdp,
     gaussian_epsilon,
-    gaussian_mu,
-    round_down,
 )
 from confide.privacy.budgets import exact
-
-
-@dataclass(frozen=True, slots=True)
-class TwoFits:
-    """Both looks, calibrated, and what happens to the data in them together.
-
-    ``alone`` is what the second look may spend on its own; None where only the sum of
-    both is known.
-    """
-
-    first: Calibration
-    second: Calibration
-    events: tuple[Event, ...]
-    alone: Budget | None
-
-
-@dataclass(frozen=True, slots=True)
-class TwoFitSpec:
-    """What is to be calibrated, whatever it may spend."""
-
-    look: ObjectivePerturbation
-    rough: Objective
-    final: Objective
-    neighbours: Neighbours
-    copies: int
-
-    def first(self, budget: Budget) -> Calibration:
-        """Calibrate the first look."""
-        return self._one(self.rough, budget)
-
-    def second(self, budget: Budget) -> Calibration:
-        """Calibrate the second look."""
-        return self._one(self.final, budget)
-
-    def _one(self, objective: Objective, budget: Budget) -> Calibration:
-        return self.look.calibrate(objective, budget, self.neighbours, copies=self.copies)
-
-
-@lru_cache(maxsize=256)
-def split_budget(task: TwoFitSpec, budget: Budget, share: Fraction) -> TwoFits:
-    """Calibrate both looks so that together they cost the budget.
-
-    Pure and zCDP budgets are cut. For (epsilon, delta) there are three ways, and the one
-    whose second look needs the least noise is taken: cut epsilon and delta, cut the zCDP
-    budget that implies them, or bound the privacy loss of both looks together.
-    """
-    if not isinstance(budget, Approx):
-        return _cut(task, budget, share)
-    ways: tuple[Callable[[], TwoFits], ...] = (
-        lambda: _cut(task, budget, share),
-        lambda: _cut(task, approx_to_zcdp(budget.epsilon, budget.delta), share),
-        lambda: _together(task, budget, share),
-    )
-    found: list[tuple[TwoFits, list[warnings.WarningMessage]]] = []
-    refusal: InvalidParameter | None = None
-    for way in ways:
-        try:
-            with warnings.catch_warnings(record=True) as said:
-                warnings.simplefilter("always")
-                found.append((way(), said))
-        except InvalidParameter as error:
-            refusal = refusal or error
-    if refusal is not None and not found:
-        raise refusal
-    best, said = min(found, key=lambda pair: _effort(task, pair[0].second))
-    for one in said:
-        warnings.warn(one.message, stacklevel=2)
-    return best
-
-
-def _effort(task: TwoFitSpec, second: Calibration) -> float:
-    """Return what noise and ridge of the second look pull at the coefficients."""
-    noise = second.noise.expected_norm(task.final.dimension)
-    ridge = second.objective.strong_convexity
-    return noise + ridge * (task.look.coef_norm_guess or task.final.typical_norm)
-
-
-def _cut(task: TwoFitSpec, budget: Budget, share: Fraction) -> TwoFits:
-    rest = budget.share(1 - share)
-    first, second = task.first(budget.share(share)), task.second(rest)
-    return TwoFits(first, second, (*first.events, *second.events), rest)
-
-
-def _together(task: TwoFitSpec, budget: Approx, share: Fraction) -> TwoFits:
-    """Gaussian noise for both looks, from a bound on the sum of their losses.
-
-    The shares are of a squared shift. Ridges are those of a cut budget; both noises start
-    at what shifts alone would need and grow by one factor until the sum is within delta.
-    """
-    look = task.look.with_noise("gaussian")
-    cut = _cut(replace(task, look=look), budget, share)
-    precise = task.look.precision_share
-    main = budget.share(1 - precise)
-    epsilon, delta = round_down(main.epsilon), round_down(main.delta)
-    whole = gaussian_mu(main.epsilon, main.delta) / math.sqrt(task.copies)
-    scales = [
-        task.neighbours.shifts * task.final.lipschitz / (whole * math.sqrt(float(part)))
-        for part in (share, 1 - share)
-    ]
-    objectives = (cut.first.objective, cut.second.objective)
-
-    def cost(factor: float) -> float:
-        laid = [factor * scale for scale in scales]
-        return _sum_cost(task, objectives, laid, epsilon)
-
-    try:
-        factor = smallest_scale(cost, delta, 1.0)
-    except OverflowError:
-        raise InvalidParameter("l2", "larger for this budget", task.final.l2) from None
-    looks: list[Calibration] = []
-    events: list[Event] = [ApproxEvent(main.epsilon, main.delta)]
-    for one, scale, part in zip(
-        (cut.first, cut.second), scales, (share, 1 - share), strict=True
-    ):
-        solver_noise, event = solver_noise_for(
-            budget.share(precise).share(part), one.tolerance, task.copies
-        )
-        looks.append(
-            replace(one, noise=Gaussian(factor * scale), solver_noise=solver_noise)
-        )
-        events.append(event)
-    return TwoFits(looks[0], looks[1], tuple(events), None)
-
-
-def _sum_cost(
-    task: TwoFitSpec,
-    objectives: tuple[Objective, Objective],
-    scales: list[float],
-    epsilon: float,
-) -> float:
-    """Return delta at epsilon for both looks and all copies together."""
-    pairs = list(zip(objectives, scales, strict=True))
-    if task.neighbours is Neighbours.ADD_REMOVE:
-        present = [gaussian_bounds(one, scale)[0] for one, scale in pairs]
-        return sum_delta(present, task.copies, epsilon)
-    curves = [replace_one_bound(one, scale).renyi(ORDERS) for one, scale in pairs]
-    return approx_delta(ORDERS, task.copies * np.sum(curves, axis=0), epsilon)
-
 
 FIRST_FIT = " of the first look"
 
@@ -288,20 +131,19 @@ L1_PROX = Need(
 @MECHANISMS.register("adaptive")
 @dataclass(frozen=True, slots=True)
 class AdaptiveObjectivePerturbation:
-    """Look twice: a ridge fit sets weights for l1, which zero what looked small.
+    """Adaptive penalties: a private ridge fit sets the weights of an ℓ1 penalty.
 
-    The first look is `ObjectivePerturbation` with a ridge; its coefficients θ¹ are
-    private. The second minimises Σφ + ⟨b,θ⟩ + Σvⱼ|θⱼ| + ½Λ‖θ − θ¹‖² ("lasso"; with the l1
-    part of an elastic net the same; around 0 if it is not ``centred``), or the sum
-    Σφ + ⟨b,θ⟩ + ½ΣΛⱼθⱼ² with Λⱼ = 2·max(vⱼ, Λ/2) ("bridge": no zeros, and no ridge
-    besides). The weights are
+    The first look is `ObjectivePerturbation` with a ridge; its coefficients θ¹ are private.
+    The second minimises Σφ + ⟨b,θ⟩ + Σvⱼ|θⱼ| + ½Λ‖θ − θ¹‖² ("lasso"; with the l1 part of an
+    elastic net the same; around 0 if it is not ``centred``), or the sum
+    Σφ + ⟨b,θ⟩ + ½ΣΛⱼθⱼ² with Λⱼ = 2·max(vⱼ, Λ/2) ("bridge": no zeros, and no other ridge).
+    The weights are
 
         vⱼ = λⱼ · min(cap, (typical / |θ¹ⱼ|)^power),
 
-    λⱼ being those of the objective's penalty and ``typical`` the mean of |θ¹| if it is not
-    set: a coefficient that looked average gets the weight that was asked for. A good λⱼ is
-    about the deviation of the second look's noise; without a penalty there is nothing to
-    weigh, and the first look is for nothing.
+    with λⱼ from the objective's penalty: a coefficient that looked average gets the weight
+    that was asked for. A good λⱼ is about the deviation of the second look's noise; without
+    a penalty there is nothing to weight, and the first look is wasted.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, penalty, constraint, bounds, ridge, budget, share, tolerance.
@@ -309,8 +151,47 @@ class AdaptiveObjectivePerturbation:
     Noise        that of `ObjectivePerturbation` in both looks, fixed before the first.
     Proof        docs/proofs/adaptive-objective.md
 
-    ``share`` is what the first look gets of the budget; the last three settings are those
-    of `ObjectivePerturbation`, for both looks.
+    Parameters
+    ----------
+    style : {"lasso", "bridge"}, default="lasso"
+        Weighted ℓ1 penalty, or a weighted ridge.
+    share : Fraction, default=1/4
+        Share of the budget for the first look.
+    power : float, default=1.0
+        Exponent of the weights. A larger one treats small and large coefficients more
+        differently.
+    cap : float, default=100.0
+        Largest ratio of a weight to that of an average coefficient.
+    typical : float, optional
+        Size of an average coefficient; by default the mean of |θ¹|.
+    centred : bool, default=True
+        Whether the second ridge pulls towards the first look instead of 0.
+    tolerance : float, optional
+        How close to the exact minimiser the solver must come, divided by a ridge below 1.
+        By default so close that the second noise is below a tenth of the first.
+    precision_share : Fraction, default=1/100
+        Share of the budget for the second noise, which covers the solver's tolerance.
+    coef_norm_guess : float, optional
+        Public guess of ‖θ‖, from which an automatic ridge is chosen. It affects accuracy,
+        never privacy. By default that of the objective.
+
+    Raises
+    ------
+    InvalidParameter
+        A setting is outside its range.
+
+    Examples
+    --------
+    >>> from confide.mechanisms import AdaptiveObjectivePerturbation
+    >>> from confide.objectives import L1, Logistic, Objective
+    >>> from confide.privacy import Neighbours, Pure
+    >>> objective = Objective(Logistic(), dimension=3, row_norm=1.0, penalty=L1(5.0))
+    >>> mechanism = AdaptiveObjectivePerturbation()
+    >>> found = mechanism.calibrate(objective, Pure(1), Neighbours.ADD_REMOVE)
+    >>> round(found.first.noise.scale / found.noise.scale, 1)
+    3.0
+
+    With a quarter of the budget the first look has three times the noise of the second.
     """
 
     style: Style = "lasso"
@@ -359,7 +240,7 @@ class AdaptiveObjectivePerturbation:
 
     @property
     def look(self) -> ObjectivePerturbation:
-        """What both looks are made by."""
+        """Mechanism of both looks."""
         return ObjectivePerturbation(
             tolerance=self.tolerance,
             precision_share=self.precision_share,
@@ -375,7 +256,31 @@ class AdaptiveObjectivePerturbation:
         *,
         copies: int = 1,
     ) -> AdaptiveCalibration:
-        """Choose both noises and ridges from public facts alone."""
+        """Choose noise and ridge from public facts alone.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss, ridge, penalty and public bounds.
+        budget : Pure, Approx or Zcdp
+            What the release may cost. A larger one means less noise.
+        neighbours : Neighbours
+            Relation to protect.
+        copies : int, default=1
+            Number of objectives that share the rows and the budget.
+
+        Returns
+        -------
+        AdaptiveCalibration
+            Noise, ridge, tolerance and guarantee.
+
+        Raises
+        ------
+        UnmetNeeds
+            The theorem does not cover this objective.
+        InvalidParameter
+            No noise for this budget, relation or ridge.
+        """
         check_needs(type(self).__name__, self.needs, objective)
         rough = replace(objective, penalty=None, l2=None)
         task = TwoFitSpec(self.look, rough, objective, neighbours, copies)
@@ -400,7 +305,22 @@ class AdaptiveObjectivePerturbation:
     def release(
         self, calibration: AdaptiveCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Look twice at every task and release the second results together."""
+        """Look twice at the rows of every task, and release the second results.
+
+        Parameters
+        ----------
+        calibration : AdaptiveCalibration
+            What `calibrate` returned.
+        tasks : iterable of Rows
+            Private rows, with one target for every copy.
+        entropy : Entropy
+            Source of random bits.
+
+        Returns
+        -------
+        Release
+            Private coefficients with their guarantee.
+        """
         values, weights, shares = [], [], []
         for rows in checked_copies(tasks, calibration.copies):
             rough = perturbed_minimiser(calibration.first, rows, entropy)
@@ -414,7 +334,20 @@ class AdaptiveObjectivePerturbation:
         return replace(release, retrieved=min(shares), weights=tuple(weights))
 
     def weights(self, calibration: Calibration, rough: Array) -> Array:
-        """Return vⱼ; of the data they know the private coefficients of the first look."""
+        """Return the weights vⱼ of the second look.
+
+        Parameters
+        ----------
+        calibration : Calibration
+            What `calibrate` returned.
+        rough : ndarray
+            Private coefficients of the first look.
+
+        Returns
+        -------
+        ndarray
+            A weight for every coefficient; post-processing of the first look.
+        """
         asked = _asked(calibration.objective)
         size = np.abs(rough)
         usual = self.typical
@@ -426,7 +359,20 @@ class AdaptiveObjectivePerturbation:
         return np.asarray(asked * (usual / np.maximum(size, least)) ** self.power)
 
     def tilt(self, calibration: Calibration, rough: Array) -> Array:
-        """Return the linear term that centres the second ridge at the first look."""
+        """Return the linear term that centres the second ridge at the first look.
+
+        Parameters
+        ----------
+        calibration : Calibration
+            What `calibrate` returned.
+        rough : ndarray
+            Private coefficients of the first look.
+
+        Returns
+        -------
+        ndarray
+            A term for every coefficient, 0 where the ridge is not centred.
+        """
         if self.style == "bridge" or not self.centred:
             return np.zeros(len(rough))
         return -(calibration.objective.l2 or 0.0) * rough

@@ -13,24 +13,24 @@ from confide._types import Array
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter, NoiseChanged
 from confide.mechanisms.base import (
-    BOUNDED_SLOPE,
-    EXACT_PROX,
     MECHANISMS,
-    ONE_RESPONSE,
-    SMOOTH_LOSS,
-    WEIGHTED_RECORDS,
     Calibration,
-    Need,
-    check_needs,
     check_whole,
     checked_copies,
     make_release,
 )
 from confide.mechanisms.gradient.iterations import least_scale
-from confide.mechanisms.objective.perturbation import (
-    ObjectivePerturbation,
-    perturbed_minimiser,
+from confide.mechanisms.needs import (
+    BOUNDED_SLOPE,
+    EXACT_PROX,
+    ONE_RESPONSE,
+    SMOOTH_LOSS,
+    WEIGHTED_RECORDS,
+    Need,
+    check_needs,
 )
+from confide.mechanisms.objective.minimiser import perturbed_minimiser
+from confide.mechanisms.objective.perturbation import ObjectivePerturbation
 from confide.mechanisms.release import Release
 from confide.noise import Entropy
 from confide.objectives import Objective, Ridge, prox
@@ -60,7 +60,7 @@ class AdmmObjectiveCalibration(Calibration):
 @MECHANISMS.register("admm-objective")
 @dataclass(frozen=True, slots=True)
 class AdmmObjectivePerturbation:
-    """ADMM for Σφ(x) + r(z), x = z, with objective perturbation in every x-step.
+    """ADMM with objective perturbation in every step, for Σφ(x) + r(z) with x = z.
 
     An x-step minimises Σφ + ⟨b + y − ρz, x⟩ + ½(Λ+ρ)‖x‖² with a fresh random b.
 
@@ -70,9 +70,43 @@ class AdmmObjectivePerturbation:
     Noise        that of `ObjectivePerturbation`, for ``turns`` of them on the same rows.
     Proof        docs/proofs/gradient-mechanisms.md
 
-    ``rho`` weighs the augmented term of the sum; None takes the ridge that
-    `ObjectivePerturbation` would choose. ``ridge`` is what l2="auto" stands for. The rest
-    is as there.
+    Parameters
+    ----------
+    turns : int, default=10
+        Number of steps, which share the budget. More of them mean more noise in each.
+    rho : float, optional
+        Weight of the augmented term of the sum; by default the ridge that
+        `ObjectivePerturbation` would choose.
+    tolerance : float, optional
+        How close to the exact minimiser the solver must come, divided by a ridge below 1.
+        By default so close that the second noise is below a tenth of the first.
+    precision_share : Fraction, default=1/100
+        Share of the budget for the second noise, which covers the solver's tolerance.
+    coef_norm_guess : float, default=20.0
+        Public guess of ‖θ‖, which affects accuracy, never privacy.
+    ridge : float, default=1.0
+        What ``l2="auto"`` means.
+
+    Raises
+    ------
+    InvalidParameter
+        A setting is outside its range.
+
+    Examples
+    --------
+    >>> from confide.mechanisms import AdmmObjectivePerturbation
+    >>> from confide.objectives import L1, Logistic, Objective
+    >>> from confide.privacy import Neighbours, Pure
+    >>> objective = Objective(Logistic(), dimension=3, row_norm=1.0, penalty=L1(5.0))
+    >>> relation = Neighbours.ADD_REMOVE
+    >>> few, many = (
+    ...     AdmmObjectivePerturbation(turns).calibrate(objective, Pure(1), relation)
+    ...     for turns in (5, 10)
+    ... )
+    >>> round(many.noise.scale / few.noise.scale)
+    2
+
+    Twice the steps double the noise in each of them, because they share the budget.
     """
 
     turns: int = 10
@@ -106,7 +140,7 @@ class AdmmObjectivePerturbation:
 
     @property
     def look(self) -> ObjectivePerturbation:
-        """What every x-step is made by."""
+        """Mechanism of one x-step."""
         return ObjectivePerturbation(
             tolerance=self.tolerance,
             precision_share=self.precision_share,
@@ -121,7 +155,31 @@ class AdmmObjectivePerturbation:
         *,
         copies: int = 1,
     ) -> AdmmObjectiveCalibration:
-        """Choose the noise of every turn from public facts alone."""
+        """Choose noise and ridge from public facts alone.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss, ridge, penalty and public bounds.
+        budget : Pure, Approx or Zcdp
+            What the release may cost. A larger one means less noise.
+        neighbours : Neighbours
+            Relation to protect.
+        copies : int, default=1
+            Number of objectives that share the rows and the budget.
+
+        Returns
+        -------
+        AdmmCalibration
+            Noise, ridge, tolerance and guarantee.
+
+        Raises
+        ------
+        UnmetNeeds
+            The theorem does not cover this objective.
+        InvalidParameter
+            No noise for this budget, relation or ridge.
+        """
         check_needs(type(self).__name__, self.needs, objective)
         fixed = objective.with_l2(self.ridge if objective.l2 is None else objective.l2)
         own = fixed.l2 or 0.0
@@ -158,7 +216,22 @@ class AdmmObjectivePerturbation:
     def release(
         self, calibration: AdmmObjectiveCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Iterate every task under its own noise and release the results together."""
+        """Alternate private x-steps and exact z-steps for every task.
+
+        Parameters
+        ----------
+        calibration : AdmmCalibration
+            What `calibrate` returned.
+        tasks : iterable of Rows
+            Private rows, with one target for every copy.
+        entropy : Entropy
+            Source of random bits.
+
+        Returns
+        -------
+        Release
+            Private coefficients with their guarantee.
+        """
         paid = checked_copies(tasks, calibration.copies)
         values = [self._one(calibration, rows, entropy) for rows in paid]
         return make_release(calibration, values, entropy, "linear term of every x-step")

@@ -158,7 +158,7 @@ def _theorem(name: str) -> str:
 
 
 MOST_NOISE = 1e6
-"""Where so many times the noise of a shift alone does not help, no noise does."""
+"""Multiple of the noise of a shift alone beyond which no noise helps."""
 CACHE_SIZE = 256
 """Repeated fits with the same public facts search for their noise once."""
 

@@ -186,7 +186,7 @@ def _largest_gain(lead: Array, lag: Array, share: float) -> Array:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def _lags(others: int) -> tuple[tuple[float, ...], Array]:
-    """Return cells of (u + v)/2 − max of so many normals, and their chances, rounded up."""
+    """Return cells of (u + v)/2 − max of normals, and their chances, rounded up."""
     edges = np.linspace(-5.0, 3.5, LAG_CELLS + 1)
     places = np.linspace(-9.0, 9.0, 4001)
     density = others * np.exp(-(places**2) / 2) / math.sqrt(2 * math.pi)

@@ -7,62 +7,57 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Literal, assert_never
 
-import numpy as np
 from scipy.optimize import minimize_scalar
 
-from confide._types import Array
 from confide.accounting import (
-    Event,
-    GaussianEvent,
-    PureEvent,
-    ZcdpEvent,
     as_pure,
     event_of,
 )
-from confide.data.matrix.sums import MAX_ROWS
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter, NoiseChanged
 from confide.mechanisms.base import (
+    MECHANISMS,
+    Calibration,
+    NoiseChoice,
+    check_noise_choice,
+    checked_copies,
+    make_release,
+)
+from confide.mechanisms.needs import (
     BOUNDED_SLOPE,
     CASE_WEIGHTS,
     CONVEX_PENALTY,
     EXACT_PROX,
-    MECHANISMS,
     OFFSETS,
     ONE_RESPONSE,
     SEVERAL_SCORES,
     SMOOTH_LOSS,
     WEIGHTED_RECORDS,
-    Calibration,
     Need,
-    NoiseChoice,
     check_needs,
-    check_noise_choice,
-    checked_copies,
-    gaussian_shift_of,
-    make_release,
-    publish,
 )
 from confide.mechanisms.objective import calibration as calibration_rules
 from confide.mechanisms.objective import multinomial
 from confide.mechanisms.objective.calibration import Perturbation
+from confide.mechanisms.objective.minimiser import (
+    check_linear_length,
+    perturbed_minimiser,
+    solver_noise_for,
+    unseen_tolerance,
+)
 from confide.mechanisms.objective.published_noise import published_noise
 from confide.mechanisms.release import Release
-from confide.mechanisms.tolerance import certain_tolerance, solver_tolerance
-from confide.noise import Entropy, Gaussian, Noise, SphericalLaplace
-from confide.noise.lattice import FARTHEST, approximate
+from confide.mechanisms.tolerance import solver_tolerance
+from confide.noise import Entropy, SphericalLaplace
 from confide.objectives import Objective, check_guess, is_logistic, is_multinomial
-from confide.objectives.twofold import Twofold
 from confide.privacy import (
     Approx,
     Budget,
     Neighbours,
     Pure,
     Zcdp,
-    round_up,
 )
 from confide.privacy.budgets import exact
-from confide.solvers import LONGEST_LINEAR, minimise
 
 Analysis = Literal["coupled", "separate", "kst"]
 
@@ -70,7 +65,9 @@ Analysis = Literal["coupled", "separate", "kst"]
 @MECHANISMS.register("objective")
 @dataclass(frozen=True, slots=True)
 class ObjectivePerturbation:
-    """Release the minimiser of Σφ + ⟨b,θ⟩ + r(θ) + ½ΣΛⱼθⱼ² with b random.
+    """Objective perturbation: minimise the objective plus a random linear term.
+
+    The release is the minimiser of Σφ + ⟨b,θ⟩ + r(θ) + ½ΣΛⱼθⱼ² with b random.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, penalty, constraint, bounds, ridge, budget, tolerance.
@@ -81,15 +78,43 @@ class ObjectivePerturbation:
                  from ``precision_share`` of the budget, because a solver is not exact.
     Proof        docs/proofs/objective-perturbation.md, docs/proofs/finite-precision.md
 
-    ``analysis`` is "coupled" (log-determinant and noise bounded together), "separate"
-    (each by its own maximum) or "kst" (the constants of Kifer, Smith and Thakurta).
-    ``tolerance`` is how close to the exact minimiser the solver must come, divided by a
-    ridge below 1; None takes a distance that no noise shows (`solver_tolerance`).
-    ``coef_norm_guess`` is a public guess of ‖θ‖ from which an automatic ridge is chosen,
-    None that of the objective: it affects accuracy, never privacy. ``noise`` says what
-    (epsilon, delta) buys by the coupled analysis: the "shorter" of spherical Laplace and
-    Gaussian noise, the shorter that is "composable" (an epsilon alone, or Gaussian; it
-    composes with other releases better than one epsilon and delta), or "gaussian" noise.
+    Parameters
+    ----------
+    analysis : {"coupled", "separate", "kst"}, default="coupled"
+        How the noise is derived: log-determinant and noise bounded together, each by its
+        own maximum, or with the constants of Kifer, Smith and Thakurta (2012).
+    tolerance : float, optional
+        How close to the exact minimiser the solver must come, divided by a ridge below 1.
+        By default so close that the second noise is below a tenth of the first.
+    precision_share : Fraction, default=1/100
+        Share of the budget for the second noise, which covers the solver's tolerance.
+    coef_norm_guess : float, optional
+        Public guess of ‖θ‖, from which an automatic ridge is chosen. It affects accuracy,
+        never privacy. By default that of the objective.
+    noise : {"shorter", "composable", "gaussian"}, default="shorter"
+        What (epsilon, delta) buys with the coupled analysis: the shorter of spherical
+        Laplace and Gaussian noise; the shorter of those that compose well with other
+        releases; or Gaussian noise.
+
+    Raises
+    ------
+    InvalidParameter
+        A setting is outside its range.
+
+    Examples
+    --------
+    >>> from confide.mechanisms import ObjectivePerturbation
+    >>> from confide.objectives import Logistic, Objective
+    >>> from confide.privacy import Neighbours, Pure
+    >>> objective = Objective(Logistic(), dimension=3, row_norm=1.0)
+    >>> mechanism, relation = ObjectivePerturbation(), Neighbours.ADD_REMOVE
+    >>> for epsilon in (1, 2):
+    ...     found = mechanism.calibrate(objective, Pure(epsilon), relation)
+    ...     print(round(found.noise.scale, 1))
+    1.0
+    0.5
+
+    Twice the budget halves the noise. All of this is known before any row is read.
     """
 
     analysis: Analysis = "coupled"
@@ -150,7 +175,31 @@ class ObjectivePerturbation:
         *,
         copies: int = 1,
     ) -> Calibration:
-        """Choose noise and ridge from public facts alone."""
+        """Choose noise and ridge from public facts alone.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss, ridge, penalty and public bounds.
+        budget : Pure, Approx or Zcdp
+            What the release may cost. A larger one means less noise.
+        neighbours : Neighbours
+            Relation to protect.
+        copies : int, default=1
+            Number of objectives that share the rows and the budget.
+
+        Returns
+        -------
+        Calibration
+            Noise, ridge, tolerance and guarantee.
+
+        Raises
+        ------
+        UnmetNeeds
+            The theorem does not cover this objective.
+        InvalidParameter
+            No noise for this budget, relation or ridge.
+        """
         check_needs(type(self).__name__, self.needs, objective)
         main = budget.share(1 - self.precision_share)
         fixed = objective
@@ -163,14 +212,14 @@ class ObjectivePerturbation:
         found = self._perturbation(fixed, main, neighbours, copies)
         if objective.l2 is not None:
             self._warn_of_another_noise(fixed, main, neighbours, copies)
-        _check_length(fixed, found.noise)
+        check_linear_length(fixed, found.noise)
         share = budget.share(self.precision_share)
         if isinstance(share, Approx) and found.pure:
             share = Pure(share.epsilon)
         tolerance = solver_tolerance(fixed, self.tolerance)
         if self.tolerance is None:
             unit, _ = solver_noise_for(share, 1.0, copies)
-            tolerance = _unseen_tolerance(fixed, found.noise, unit, tolerance)
+            tolerance = unseen_tolerance(fixed, found.noise, unit, tolerance)
         solver_noise, event = solver_noise_for(share, tolerance, copies)
         return Calibration(
             self,
@@ -188,21 +237,65 @@ class ObjectivePerturbation:
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Solve every task under its own noise and release the results together."""
+        """Minimise every objective under its own noise.
+
+        Parameters
+        ----------
+        calibration : Calibration
+            What `calibrate` returned.
+        tasks : iterable of Rows
+            Private rows, with one target for every copy.
+        entropy : Entropy
+            Source of random bits.
+
+        Returns
+        -------
+        Release
+            Private coefficients with their guarantee.
+        """
         paid = checked_copies(tasks, calibration.copies)
         values = [perturbed_minimiser(calibration, rows, entropy) for rows in paid]
         return make_release(calibration, values, entropy, "linear term")
 
     def as_published(self) -> "ObjectivePerturbation":
-        """Return the mechanism with noise and determinant paid for separately."""
+        """Return the mechanism with noise and determinant paid for separately.
+
+        Returns
+        -------
+        ObjectivePerturbation
+            The same settings with ``analysis="separate"``.
+        """
         return replace(self, analysis="separate")
 
     def with_noise(self, noise: NoiseChoice) -> "ObjectivePerturbation":
-        """Return the mechanism with this choice of noise under (epsilon, delta)."""
+        """Return the mechanism with another choice of noise under (epsilon, delta).
+
+        Parameters
+        ----------
+        noise : {"shorter", "composable", "gaussian"}
+            The choice.
+
+        Returns
+        -------
+        ObjectivePerturbation
+            The same settings with this choice.
+        """
         return replace(self, noise=noise)
 
     def profile(self, calibration: Calibration) -> Callable[[float], float] | None:
-        """Return a bound on delta at any epsilon under (epsilon, delta)."""
+        """Return a bound on delta at any epsilon, for budgets of (epsilon, delta).
+
+        Parameters
+        ----------
+        calibration : Calibration
+            What `calibrate` returned.
+
+        Returns
+        -------
+        callable or None
+            Delta as a function of epsilon, for one copy; None where the budget is of
+            another kind.
+        """
         if not isinstance(calibration.budget, Approx) or as_pure(calibration.events):
             return None
         objective, scale = calibration.objective, calibration.noise.scale
@@ -355,106 +448,14 @@ class ObjectivePerturbation:
 
 MOST_DOUBLINGS = 12
 AMPLE_RIDGE = 1e6
-"""A ridge of so many curvatures of a record costs no noise."""
+"""A ridge, in curvatures of a record, that costs no noise."""
 NOTABLE = 1.05
 """Noise that is not longer by as much changes its kind without a warning."""
-MEAN_LENGTHS = 1e4
-"""How many times as long as usual a linear term may be under a constraint."""
 
 
-def _check_length(objective: Objective, noise: Noise) -> None:
-    """Refuse budgets whose linear terms may outgrow what is certified in a constraint.
-
-    docs/proofs/finite-precision.md#publication.
-    """
-    usual = noise.expected_norm(objective.dimension)
-    if objective.constraint is None or (
-        MEAN_LENGTHS * usual <= LONGEST_LINEAR * objective.lipschitz
-    ):
-        return
-    raise InvalidParameter(
-        "budget",
-        "large enough for a linear term that is at most 100,000 times as long as the "
-        "gradient of one record",
-        f"one that makes it {usual / objective.lipschitz:.2g} times as long",
-        "Raise the budget, or leave out the constraint (coef_norm).",
-    )
-
-
-LEAST_NOISE = 2.0**14 / FARTHEST
-"""A second noise is never smaller: its lattice would end before coefficients do."""
-UNSEEN = 0.09
-"""The second noise over the first, where arithmetic certifies as much."""
-LINEAR_SHARE = 0.125
-"""What the linear term may be off, as a share of the solver's own tolerance."""
-ZERO_BELOW = 10.0
 ZCDP_RIDGE = 0.5
 """The ridge under zCDP, over that at which pure noise of epsilon = √(2ρ) is free: noise
 is within 11 % of what a shift alone needs, and less of it would not be worth its ridge."""
-
-
-def _unseen_tolerance(
-    objective: Objective, noise: Noise, unit: Noise, usual: float
-) -> float:
-    """Return a tolerance whose noise is below a tenth of the first noise, in any table.
-
-    The linear term moves coefficients least where the most rows that there may be curve as
-    much as they can, alike in all directions. ``unit`` is the second noise for a tolerance
-    of 1. It is never more than the usual tolerance, nor less than what is certified.
-    """
-    size = objective.dimension
-    most = MAX_ROWS * objective.smoothness / size + objective.strong_convexity
-    wanted = UNSEEN * noise.deviation(size) / (most * unit.deviation(size))
-    return min(usual, max(wanted, certain_tolerance(objective)))
-
-
-def perturbed_minimiser(
-    calibration: Calibration, rows: Rows, entropy: Entropy, tilt: Array | float = 0.0
-) -> Array:
-    """Draw both noises, solve in between, and return the private coefficients.
-
-    ``tilt`` is a public linear term beside the random one.
-    """
-    objective, solver_noise = calibration.objective, calibration.solver_noise
-    assert solver_noise is not None  # noqa: S101
-    linear = linear_term(calibration, entropy) + tilt
-    solved = minimise(objective, rows, linear, calibration.tolerance).theta
-    noised = publish(solved, solver_noise, entropy)
-    return _restore_zeros(objective, noised, solver_noise)
-
-
-def linear_term(calibration: Calibration, entropy: Entropy) -> Twofold:
-    """Return numbers near to a real-valued linear term: the second noise hides how far.
-
-    A minimiser moves by 1/Λ of what the linear term does, so the distance allowed here is Λ
-    times the allowance of `solver_noise_for`: docs/proofs/finite-precision.md.
-    """
-    objective = calibration.objective
-    allowed = LINEAR_SHARE * calibration.tolerance * objective.strong_convexity
-    noise = calibration.noise.sample(objective.dimension, entropy)
-    found = approximate(noise, allowed)
-    return Twofold.sum_of(found.value, found.rest)
-
-
-def solver_noise_for(budget: Budget, tolerance: float, copies: int) -> tuple[Noise, Event]:
-    """Noise that hides where a solver stops within the tolerance, from the small share.
-
-    The sensitivity per copy is 2·tolerance, and as much again times `LINEAR_SHARE` for the
-    distance of the linear term from a real-valued one.
-    """
-    reach = 2 * tolerance * (1 + LINEAR_SHARE)
-    match budget:
-        case Pure(epsilon=epsilon):
-            scale = max(round_up(reach * copies / float(epsilon)), LEAST_NOISE)
-            return SphericalLaplace(scale), PureEvent(epsilon)
-        case Approx():
-            event: Event = GaussianEvent(gaussian_shift_of(budget))
-        case Zcdp(rho=rho):
-            event = ZcdpEvent(rho)
-        case _:
-            assert_never(budget)
-    scale = round_up(reach * math.sqrt(copies) / gaussian_shift_of(budget))
-    return Gaussian(max(scale, LEAST_NOISE)), event
 
 
 def _free_logistic_ridge(
@@ -479,15 +480,3 @@ def _free_logistic_ridge(
             return ZCDP_RIDGE * shifts * objective.row_square / each * slack
         case _:
             assert_never(budget)
-
-
-def _restore_zeros(objective: Objective, noised: Array, solver_noise: Noise) -> Array:
-    """Restore what the small noise blurred, by looking at the noised vector alone."""
-    value = noised
-    if objective.nonsmooth_part is not None:
-        reach = solver_noise.expected_norm(objective.dimension)
-        reach = ZERO_BELOW * max(solver_noise.scale, reach / math.sqrt(objective.dimension))
-        value = np.where(np.abs(value) <= reach, 0.0, value)
-    if objective.constraint is not None:
-        value = objective.constraint.project(value)
-    return value

@@ -10,16 +10,7 @@ import numpy as np
 from confide._types import Array
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter, Unproved
-from confide.mechanisms.base import (
-    CONVEX_PENALTY,
-    EXACT_PROX,
-    MECHANISMS,
-    SEVERAL_RESPONSES,
-    Need,
-    check_needs,
-    checked_copies,
-    make_release,
-)
+from confide.mechanisms.base import MECHANISMS, checked_copies, make_release
 from confide.mechanisms.gradient.calibration import (
     GradientCalibration,
     GradientSettings,
@@ -36,6 +27,13 @@ from confide.mechanisms.gradient.iterations import (
     least_scale,
 )
 from confide.mechanisms.gradient.ssadmm import PAGE, SUM, check_rho
+from confide.mechanisms.needs import (
+    CONVEX_PENALTY,
+    EXACT_PROX,
+    SEVERAL_RESPONSES,
+    Need,
+    check_needs,
+)
 from confide.mechanisms.release import Release
 from confide.noise import Entropy, Noise
 from confide.objectives import Objective, prox

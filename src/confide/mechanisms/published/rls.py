@@ -12,17 +12,9 @@ from confide._types import Array
 from confide.accounting import PureEvent
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import (
-    EXACT_PROX,
-    SMOOTH_LOSS,
-    Calibration,
-    Need,
-    check_needs,
-    checked_copies,
-    make_release,
-    publish,
-)
-from confide.mechanisms.objective.perturbation import perturbed_minimiser, solver_noise_for
+from confide.mechanisms.base import Calibration, checked_copies, make_release, publish
+from confide.mechanisms.needs import EXACT_PROX, SMOOTH_LOSS, Need, check_needs
+from confide.mechanisms.objective.minimiser import perturbed_minimiser, solver_noise_for
 from confide.mechanisms.release import Release
 from confide.mechanisms.statistics.sums import BOUNDED_TARGET, NO_PENALTY
 from confide.noise import Entropy, SphericalLaplace

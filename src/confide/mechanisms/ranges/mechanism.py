@@ -8,30 +8,22 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
-import numpy as np
-
-from confide._types import AnyArray, Array
+from confide._types import Array
 from confide.accounting import Event, GaussianEvent, PureEvent
-from confide.data.matrix.sums import MAX_ROWS
 from confide.data.rows.in_memory import Rows
-from confide.data.schema.range_grid import (
-    PARTS,
-    SMALLEST_NUMBER,
-    RangeGrid,
-    counts_between,
-)
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import (
-    Calibration,
-    Mechanism,
-    Need,
-    gaussian_shift_of,
-    publish,
-)
+from confide.mechanisms.base import Calibration, Mechanism, gaussian_shift_of
 from confide.mechanisms.intervals.budget import divide_budget
 from confide.mechanisms.intervals.mechanism import WithIntervals
+from confide.mechanisms.needs import Need
+from confide.mechanisms.ranges.read_range import (
+    USUAL_TAIL,
+    CountNoise,
+    RangeQuery,
+    read_range,
+)
 from confide.mechanisms.release import NoiseRecord, RangeRelease, Release
 from confide.noise import Entropy, Gaussian, Laplace
 from confide.objectives import Objective
@@ -39,34 +31,16 @@ from confide.privacy import Approx, Budget, Neighbours, Pure, Zcdp, round_down, 
 from confide.privacy.budgets import exact
 from confide.privacy.guarantee import ROW_LIMIT
 
-CountNoise: TypeAlias = Gaussian | Laplace
 PAGE = "private-ranges.md#"
 LOOKS = 2
 """Every value is counted twice: in a cell, and in one that may be a part of it."""
-LEAST_OF_USUAL = 1 / 8
-"""A range that is narrower, as a part of that with the usual tails, holds one value."""
 USUAL_SHARE = Fraction(1, 10)
-USUAL_TAIL = 0.01
 INTERVAL_TAIL = 0.05
 """The tail for plain intervals: a column whose range holds rare values has little spread
 in it, and noise hides its curvature."""
-FALSE_ALARMS, CLOSER_ALARMS = 0.01, 0.05
-"""How many cells without values seem to have some, on average, where a tail is nothing:
-in the first look, and in the second, where they are near the others.
-
-Runs of cells are looked at as well: they make it about four times as many."""
-PIECE_DEVIATIONS = 7
-"""Pieces of the second look are so large that on average they hold so many noises."""
-DOUBT = 0.1
-"""A cell may hold as much more than it seems to as noise exceeds with this chance."""
-EXTENSION = 0.4
-"""By such a share of itself, on either side, a range is extended over doubtful cells."""
-MOST_BEYOND = 0.25
-"""More than such a share of the values must not seem to lie, within a deviation of the
-noise, beyond an end that could be where the limits are."""
 NEEDED_TAIL = 0.05
 NEEDED_DEVIATIONS: Mapping[type[Any], float] = {Gaussian: 0.5, Laplace: 0.8}
-"""Ranges are worth their price if such a share of the rows is so many noises long.
+"""Ranges are worth their price if this share of the rows exceeds this many deviations.
 
 With less they are hardly ever found, but then the limits stay as they are: it costs
 little to try. Laplace noise at times shows what is not there, so it needs more."""
@@ -76,10 +50,31 @@ ROWS_IF_UNKNOWN: Mapping[type[Any], int] = {Gaussian: 30_000, Laplace: 10_000}
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """How ranges are bought: with which share of the budget, and at which quantiles.
+    """Settings of a purchase of ranges: its share of the budget, and the quantiles.
 
-    ``tail`` is the share of values that may lie below the range, and above it; None is a
-    hundredth, and a twentieth for plain intervals.
+    Parameters
+    ----------
+    share : float, str or Fraction, default=1/10
+        Share of the budget of the fit. A larger one finds narrower ranges and gives
+        coefficients more noise.
+    tail : float, optional
+        Share of the values that may lie below a range, and above it. A larger one gives
+        narrower ranges, to which more values are clamped. By default 0.01, and 0.05 for
+        columns of fits with plain intervals.
+
+    Raises
+    ------
+    InvalidParameter
+        The share is not above 0 and up to 1, or the tail not between 0 and 0.5.
+
+    Examples
+    --------
+    >>> from confide import Ranges
+    >>> settings = Ranges(share="1/5")
+    >>> settings.tail_for(inference=False), settings.tail_for(inference=True)
+    (0.01, 0.05)
+
+    For intervals ranges are cut at the 5 and 95 % quantiles instead of 1 and 99 %.
     """
 
     share: Any = USUAL_SHARE
@@ -98,33 +93,27 @@ class Ranges:
             raise InvalidParameter("tail of ranges", "between 0 and 0.5", self.tail)
 
     def tail_for(self, *, inference: bool) -> float:
-        """Return the tail, where none was given by what the fit is for."""
+        """Return the tail, given the purpose of the fit.
+
+        Parameters
+        ----------
+        inference : bool
+            Whether the fit has plain intervals.
+
+        Returns
+        -------
+        float
+            Share of the values below the range, and above it.
+        """
         if self.tail is not None:
             return self.tail
         return INTERVAL_TAIL if inference else USUAL_TAIL
 
 
-@dataclass(frozen=True, slots=True)
-class RangeQuery:
-    """A column whose range is to be found, on which grid, and between which quantiles.
-
-    Without a lower tail the range begins where the grid does. Unless it ``allows_step`` a
-    range that holds little but one value, such as 0, becomes wider: a column would be a
-    step in it, and its coefficient that of a step per unit.
-    """
-
-    name: str
-    grid: RangeGrid = field(compare=False)
-    lower_tail: float
-    upper_tail: float
-    has_limits: bool
-    allows_step: bool = True
-
-
 def is_affordable(
     budget: Budget, columns: int, neighbours: Neighbours, settings: Ranges, rows: int | None
 ) -> bool:
-    """Say, from public facts, whether so many rows have tails that noise does not hide."""
+    """Say, from public facts, whether the tails of that many rows exceed the noise."""
     part: Budget = budget.share(settings.share)
     if isinstance(budget, Approx):
         shift = gaussian_shift_of(budget)
@@ -192,13 +181,33 @@ class RangesCalibration(Calibration):
 
 @dataclass(frozen=True, slots=True)
 class WithRanges:
-    """A mechanism that is preceded by a purchase of ranges.
+    """Mechanism that is preceded by a purchase of ranges.
 
     Guarantee    that of the mechanism and of the noisy counts together.
     Public       grids, quantiles, share of the budget.
     Sensitivity  one count per column and look under add-remove, two under replace-one.
     Noise        Gaussian on counts, Laplace for pure budgets.
     Proof        docs/proofs/private-ranges.md
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        How the coefficients are released.
+    queries : tuple of RangeQuery
+        Columns whose ranges are bought.
+    settings : Ranges, optional
+        Share of the budget and quantiles.
+
+    Examples
+    --------
+    >>> from confide import Approx, LinearRegression, Number, Schema, Target
+    >>> schema = Schema([Number("income", 0, 1e6)], Target("rent", lower=0, upper=5000))
+    >>> model = LinearRegression(Approx(1, 1e-6), schema=schema, ranges="private")
+    >>> mechanism = model.calibrated(rows=10_000).calibration.mechanism
+    >>> type(mechanism).__name__, [query.name for query in mechanism.queries]
+    ('WithRanges', ['income', 'rent'])
+
+    A fit that buys ranges is its mechanism, preceded by a purchase for two columns.
     """
 
     mechanism: Mechanism
@@ -221,12 +230,36 @@ class WithRanges:
         *,
         copies: int = 1,
     ) -> RangesCalibration:
-        """Divide a budget between ranges and the fit, and calibrate both."""
+        """Choose noise and ridge from public facts alone.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss, ridge, penalty and public bounds.
+        budget : Pure, Approx or Zcdp
+            What the release may cost. A larger one means less noise.
+        neighbours : Neighbours
+            Relation to protect.
+        copies : int, default=1
+            Number of objectives that share the rows and the budget.
+
+        Returns
+        -------
+        RangesCalibration
+            Noise, ridge, tolerance and guarantee.
+
+        Raises
+        ------
+        UnmetNeeds
+            The theorem does not cover this objective.
+        InvalidParameter
+            No noise for this budget, relation or ridge.
+        """
         share = self.settings.share
         if share == 1:
             raise InvalidParameter(
                 "share of ranges",
-                "less than 1, so that a fit has something to spend",
+                "less than 1: the fit needs the rest",
                 share,
             )
         main, rest, joint = self._divide(objective, budget, neighbours, copies)
@@ -265,7 +298,22 @@ class WithRanges:
     def release(
         self, calibration: RangesCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Refuse: rows must be read again between the two steps."""
+        """Refuse: rows must be read again between purchase and fit.
+
+        Parameters
+        ----------
+        calibration : RangesCalibration
+            What `calibrate` returned.
+        tasks : iterable of Rows
+            Private rows, with one target for every copy.
+        entropy : Entropy
+            Source of random bits.
+
+        Returns
+        -------
+        Release
+            Private coefficients with their guarantee.
+        """
         raise AssertionError("ranges are bought before rows are read for the fit")
 
 
@@ -285,199 +333,3 @@ def buy(
     hidden = tuple(name for name, (_, stands_out) in found.items() if not stands_out)
     record = NoiseRecord(noise.kind, noise.scale, "counts")
     return RangeRelease(ranges, share, record, hidden)
-
-
-def read_range(
-    query: RangeQuery, counts: Array, noise: CountNoise, entropy: Entropy
-) -> tuple[tuple[float, float], bool]:
-    """Return a range for private counts, and whether any values stand out of the noise.
-
-    Both are post-processing of two noisy looks. The first is at whole cells. The second is
-    at pieces of equal width where the range seems to lie and beside it, the more the
-    clearer the values stand out; what both say of a piece is weighed together.
-    """
-    grid = query.grid
-    cells = publish(counts.sum(axis=1), noise, entropy, MAX_ROWS)
-    if not query.allows_step:
-        query = _beyond_one_value(query, cells, noise)
-    seen = _bracket(query, cells, np.eye(grid.cells), noise, FALSE_ALARMS)
-    first = _fallback(query, cells) if seen is None else seen
-    near = slice(max(0, first.start - 1), min(grid.cells, first.stop + 1))
-    width = float(grid.edges[first.stop] - grid.edges[first.start])
-    cuts = _pieces(grid, near, width / _piece_count(float(cells[first].sum()), noise))
-    closer = publish(counts_between(counts, cuts), noise, entropy, MAX_ROWS)
-    merged, covariance = _merge(cells, closer, cuts)
-    edges = grid.edges_at(cuts)
-    inner = slice(int(near.start > 0), len(merged) - int(near.stop < grid.cells))
-    again = _bracket(query, merged[inner], covariance[inner, inner], noise, CLOSER_ALARMS)
-    if again is None:
-        low = int(np.searchsorted(cuts, first.start * PARTS, side="right")) - 1
-        found = slice(low, int(np.searchsorted(cuts, first.stop * PARTS)))
-    else:
-        found = slice(again.start + inner.start, again.stop + inner.start)
-    most = merged + noise.exceeded(DOUBT) * np.sqrt(np.diag(covariance))
-    found = _extended(found, edges, most, query)
-    if query.has_limits:
-        found = _safe(found, merged, noise.deviation(1) ** 2 * covariance)
-    lower = float(edges[found.start]) if query.lower_tail else grid.ends[0]
-    upper = float(edges[found.stop])
-    ends = _rounded(lower, upper, grid)
-    if query.has_limits and not query.allows_step:
-        ends = grid.ends if upper - lower <= np.diff(grid.edges).min() else ends
-    # The fullest of many noisy cells seems full at the second look too.
-    return ends, seen is not None or (query.has_limits and again is not None)
-
-
-def _beyond_one_value(query: RangeQuery, cells: Array, noise: CountNoise) -> RangeQuery:
-    """Take the usual tails where larger ones leave little but one value."""
-    usual = replace(
-        query,
-        lower_tail=min(query.lower_tail, USUAL_TAIL),
-        upper_tail=min(query.upper_tail, USUAL_TAIL),
-    )
-    brackets = (
-        _bracket(one, cells, np.eye(len(cells)), noise, FALSE_ALARMS)
-        for one in (query, usual)
-    )
-    edges = query.grid.edges
-    narrow, wide = (
-        edges[-1] - edges[0] if one is None else edges[one.stop] - edges[one.start]
-        for one in brackets
-    )
-    return usual if narrow < LEAST_OF_USUAL * wide else query
-
-
-def _rounded(lower: float, upper: float, grid: RangeGrid) -> tuple[float, float]:
-    """Take ends next to 0 for 0; where both are, the range goes to 1, or to a limit.
-
-    Of a column that seems to be 0 almost always effects are then per unit as usual.
-    """
-    first, last = grid.ends
-    low, high = (0.0 if abs(end) <= SMALLEST_NUMBER else end for end in (lower, upper))
-    if low == high == 0.0:
-        low, high = (0.0, 1.0) if last > 0 else (-1.0, 0.0)
-    return max(low, first), min(high, last)
-
-
-def _fallback(query: RangeQuery, cells: Array) -> slice:
-    """Return all cells where they have limits, and the fullest where they have none."""
-    fullest = int(np.argmax(cells))
-    return slice(0, len(cells)) if query.has_limits else slice(fullest, fullest + 1)
-
-
-def _piece_count(values: float, noise: CountNoise) -> float:
-    """Return into how many pieces, a power of two, so many values are divided."""
-    share = values / (PIECE_DEVIATIONS * noise.deviation(1))
-    return float(np.clip(2.0 ** np.round(np.log2(max(share, 1.0))), 1, PARTS))
-
-
-def _pieces(grid: RangeGrid, near: slice, width: float) -> AnyArray:
-    """Return where pieces of about some width begin, counted in parts of cells.
-
-    Wide cells are divided into equal pieces and narrow ones taken together; what lies below
-    the cells near the range is one piece, and what lies above.
-    """
-    cuts, last = [0] if near.start else [], -math.inf
-    for cell in range(near.start, near.stop):
-        lower, upper = (float(edge) for edge in grid.edges[cell : cell + 2])
-        count = min(PARTS, 2 ** round(math.log2(max(upper / width - lower / width, 1.0))))
-        if count > 1 or lower - last >= width:
-            cuts.extend(cell * PARTS + PARTS // count * part for part in range(count))
-            last = lower if count == 1 else upper - width
-    cuts.append(near.stop * PARTS)
-    if near.stop < grid.cells:
-        cuts.append(grid.cells * PARTS)
-    return np.array(cuts)
-
-
-def _merge(cells: Array, closer: Array, cuts: AnyArray) -> tuple[Array, Array]:
-    """Weigh noisy counts of cells and of pieces together, by least squares.
-
-    A piece is some cells, or a part of one. Returns counts of pieces, and their covariance
-    in units of the variance of the noise.
-    """
-    first, after = cuts[:-1] // PARTS, -(-cuts[1:] // PARTS)
-    same = first[:, None] == first
-    covariance = np.eye(len(closer)) - same / (same.sum(axis=1) + after - first)
-    sums = np.concatenate([[0.0], np.cumsum(cells)])
-    rest = sums[after] - sums[first] - same @ closer
-    return closer + rest * (1 - np.diag(covariance)), covariance
-
-
-def _bracket(
-    query: RangeQuery, counts: Array, covariance: Array, noise: CountNoise, alarms: float
-) -> slice | None:
-    """Return the cells from the lower quantile to the upper one, None if noise hides all.
-
-    The covariance is in units of the variance of the noise.
-    """
-    total = max(0.0, float(counts.sum()))
-    margin = noise.exceeded(alarms / len(counts))
-    turned = covariance[::-1, ::-1]
-    lower = _first_beyond(counts, covariance, query.lower_tail * total, margin)
-    upper = _first_beyond(counts[::-1], turned, query.upper_tail * total, margin)
-    if lower is None or upper is None:
-        return None
-    low, high = sorted((lower, len(counts) - 1 - upper))
-    return slice(low, high + 1)
-
-
-def _extended(found: slice, edges: Array, most: Array, query: RangeQuery) -> slice:
-    """Add cells beside the ends that may well hold values and widen the range by little.
-
-    ``most`` is what they hold at most. A cell that was cut off wrongly biases a model, one
-    that is kept for nothing costs a part of the column's length.
-    """
-    total = max(0.0, float(most[found].sum()))
-    allowed = EXTENSION * float(edges[found.stop] - edges[found.start])
-    low, high = found.start, found.stop
-    while low > 0 and (
-        edges[found.start] - edges[low - 1] <= allowed
-        and most[low - 1] > query.lower_tail * total
-    ):
-        low -= 1
-    while high < len(most) and (
-        edges[high + 1] - edges[found.stop] <= allowed
-        and most[high] > query.upper_tail * total
-    ):
-        high += 1
-    return slice(low, high)
-
-
-def _safe(found: slice, counts: Array, covariance: Array) -> slice:
-    """Move ends apart until few values can lie beyond them.
-
-    Where noise hides most cells the few that stand out are a small part of the values.
-    """
-    last = len(counts) - found.stop
-    low = _last_with_few_before(found.start, counts, covariance)
-    high = _last_with_few_before(last, counts[::-1], covariance[::-1, ::-1])
-    return slice(low, len(counts) - high)
-
-
-def _last_with_few_before(most: int, counts: Array, covariance: Array) -> int:
-    """Return the last cell, up to ``most``, before which no more than a share can lie."""
-    allowed = MOST_BEYOND * max(0.0, float(counts.sum()))
-    sums, spread = _sums_from_the_first(counts, covariance)
-    before = (sums + np.sqrt(np.diag(spread)))[: most + 1]
-    return int(np.flatnonzero(before <= allowed)[-1]) if allowed else 0
-
-
-def _first_beyond(
-    counts: Array, covariance: Array, tail: float, margin: float
-) -> int | None:
-    """Return the first cell at which some run of cells holds more than a tail and noise."""
-    sums, spread = _sums_from_the_first(counts, covariance)
-    own = np.diag(spread)
-    for stop in range(1, len(sums)):
-        variance = own[stop] + own[:stop] - 2 * spread[stop, :stop]
-        if (sums[stop] - sums[:stop] > tail + margin * np.sqrt(variance)).any():
-            return stop - 1
-    return None
-
-
-def _sums_from_the_first(counts: Array, covariance: Array) -> tuple[Array, Array]:
-    """Return what the first cells hold together, none of them at first, and covariances."""
-    spread = np.zeros((len(counts) + 1, len(counts) + 1))
-    spread[1:, 1:] = np.cumsum(np.cumsum(covariance, axis=0), axis=1)
-    return np.concatenate([[0.0], np.cumsum(counts)]), spread

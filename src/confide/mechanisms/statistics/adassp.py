@@ -15,16 +15,14 @@ from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import (
     MECHANISMS,
-    WEIGHTED_RECORDS,
     Calibration,
-    Need,
-    check_needs,
     checked_copies,
     gaussian_shift_of,
     make_release,
     publish,
 )
 from confide.mechanisms.intervals.moments import ROUNDING_SLACK
+from confide.mechanisms.needs import WEIGHTED_RECORDS, Need, check_needs
 from confide.mechanisms.release import NoiseRecord, Release
 from confide.mechanisms.statistics.sums import (
     BOUNDED_TARGET,
@@ -63,7 +61,10 @@ MOMENT = "moment"
 @MECHANISMS.register("adassp")
 @dataclass(frozen=True, slots=True)
 class AdaSsp:
-    """Release sums, and add as much ridge as a private smallest eigenvalue leaves room for.
+    """Sufficient statistics with an adaptive ridge.
+
+    Sums are released as in `SufficientStatistics`; a private smallest eigenvalue decides
+    how much ridge is added.
 
     Guarantee    (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       bounds, budget, shares, the largest ridge.
@@ -71,10 +72,35 @@ class AdaSsp:
     Sensitivity  X² for the eigenvalue; of the sums as in `SufficientStatistics`.
     Proof        docs/proofs/sufficient-statistics.md
 
-    ``share`` is what the eigenvalue gets of the squared Gaussian shift, ``failure`` how
-    often the ridge may be too small. l2 is the most that is ever added. ``constants`` =
-    "published" has the noise of the paper: three equal parts, independent entries above
-    the diagonal, and the classical rule, which its three parts together keep to.
+    The ridge ``l2`` of the objective is the most that is ever added.
+
+    Parameters
+    ----------
+    constants : {"tight", "published"}, default="tight"
+        Noise by exact accounting, or that of the paper: three equal parts, independent
+        entries above the diagonal, and the classical rule, which its three parts together
+        keep to.
+    share : Fraction, default=1/10
+        Share of the squared Gaussian shift for the eigenvalue.
+    failure : float, default=0.05
+        Probability with which the ridge may be too small. A smaller one adds more ridge.
+
+    Raises
+    ------
+    InvalidParameter
+        A setting is outside its range.
+
+    Examples
+    --------
+    >>> from confide.mechanisms import AdaSsp
+    >>> from confide.objectives import Objective, Squared
+    >>> from confide.privacy import Approx, Neighbours
+    >>> objective = Objective(Squared(), dimension=3, row_norm=1.0, target_bound=1.0)
+    >>> found = AdaSsp().calibrate(objective, Approx(1, 1e-6), Neighbours.ADD_REMOVE)
+    >>> round(found.objective.l2)
+    31
+
+    At most this ridge is added; data with enough variation in every direction get less.
     """
 
     constants: Literal["tight", "published"] = "tight"
@@ -113,7 +139,31 @@ class AdaSsp:
         *,
         copies: int = 1,
     ) -> Calibration:
-        """Choose noise and the largest ridge from public facts alone."""
+        """Choose noise and ridge from public facts alone.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss, ridge, penalty and public bounds.
+        budget : Pure, Approx or Zcdp
+            What the release may cost. A larger one means less noise.
+        neighbours : Neighbours
+            Relation to protect.
+        copies : int, default=1
+            Number of objectives that share the rows and the budget.
+
+        Returns
+        -------
+        SumsCalibration
+            Noise, ridge, tolerance and guarantee.
+
+        Raises
+        ------
+        UnmetNeeds
+            The theorem does not cover this objective.
+        InvalidParameter
+            No noise for this budget, relation or ridge.
+        """
         check_needs(type(self).__name__, self.needs, objective)
         if isinstance(budget, Pure):
             raise InvalidParameter(
@@ -148,7 +198,22 @@ class AdaSsp:
     def release(
         self, calibration: SumsCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Release ridge and sums of every task and solve each."""
+        """Add noise to the sums of every task, and solve.
+
+        Parameters
+        ----------
+        calibration : SumsCalibration
+            What `calibrate` returned.
+        tasks : iterable of Rows
+            Private rows, with one target for every copy.
+        entropy : Entropy
+            Source of random bits.
+
+        Returns
+        -------
+        Release
+            Private coefficients with their guarantee.
+        """
         paid = checked_copies(tasks, calibration.copies)
         pairs = [self._one(calibration, rows, entropy) for rows in paid]
         values = [value for value, _ in pairs]

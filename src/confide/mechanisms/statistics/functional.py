@@ -12,16 +12,9 @@ from confide._types import Array
 from confide.accounting import PureEvent
 from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import (
-    MECHANISMS,
-    WEIGHTED_RECORDS,
-    Calibration,
-    Need,
-    check_needs,
-    checked_copies,
-    make_release,
-)
+from confide.mechanisms.base import MECHANISMS, Calibration, checked_copies, make_release
 from confide.mechanisms.intervals.moments import ROUNDING_SLACK
+from confide.mechanisms.needs import WEIGHTED_RECORDS, Need, check_needs
 from confide.mechanisms.release import Release
 from confide.mechanisms.statistics.sums import (
     BOUNDED_TARGET,
@@ -66,7 +59,9 @@ class Polynomial:
 @MECHANISMS.register("functional")
 @dataclass(frozen=True, slots=True)
 class FunctionalMechanism:
-    """Minimise a polynomial whose coefficients have Laplace noise (Zhang et al. 2012).
+    """Functional mechanism: minimise a polynomial whose coefficients have Laplace noise.
+
+    It follows Zhang et al. (2012).
 
     Guarantee    pure; add-remove or replace-one.
     Public       bounds, ridge, budget.
@@ -77,8 +72,32 @@ class FunctionalMechanism:
                  directions whose curvature is not positive are dropped.
     Proof        docs/proofs/sufficient-statistics.md
 
-    ``constants`` = "published" has the sensitivities of the paper, 2(d+1)² for squares and
-    d²/4 + 3d for the logistic loss, which allow every entry of a row to be as large as X.
+    Parameters
+    ----------
+    constants : {"tight", "published"}, default="tight"
+        Sensitivity for rows of bounded length; or that of the paper, (dX + B)²/2 for
+        squares and d²X²/8 + 3dX/2 for the logistic loss under add-remove, for rows whose
+        entries may all be as large as X.
+
+    Raises
+    ------
+    InvalidParameter
+        The constants have another name.
+
+    Examples
+    --------
+    >>> from confide.mechanisms import FunctionalMechanism
+    >>> from confide.objectives import Objective, Squared
+    >>> from confide.privacy import Neighbours
+    >>> objective = Objective(Squared(), dimension=3, row_norm=1.0, target_bound=1.0)
+    >>> tight, published = (
+    ...     FunctionalMechanism(one).sensitivity(objective, Neighbours.ADD_REMOVE)
+    ...     for one in ("tight", "published")
+    ... )
+    >>> round(tight, 1), round(published, 1)
+    (3.2, 8.0)
+
+    Because rows are at most 1 long, less than half of the published noise is enough.
     """
 
     constants: Constants = "tight"
@@ -102,7 +121,20 @@ class FunctionalMechanism:
             raise InvalidParameter("constants", "'tight' or 'published'", self.constants)
 
     def sensitivity(self, objective: Objective, neighbours: Neighbours) -> float:
-        """Bound the sum of what one record moves all coefficients by."""
+        """Return how far one record moves all coefficients of the polynomial together.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss and public bounds.
+        neighbours : Neighbours
+            Relation to protect.
+
+        Returns
+        -------
+        float
+            Largest ℓ1 distance between neighbours.
+        """
         rule = _published if self.constants == "published" else _tight
         return rule(objective, neighbours) * (1 + ROUNDING_SLACK)
 
@@ -114,7 +146,31 @@ class FunctionalMechanism:
         *,
         copies: int = 1,
     ) -> Calibration:
-        """Choose noise and ridge from public facts alone."""
+        """Choose noise and ridge from public facts alone.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss, ridge, penalty and public bounds.
+        budget : Pure, Approx or Zcdp
+            What the release may cost. A larger one means less noise.
+        neighbours : Neighbours
+            Relation to protect.
+        copies : int, default=1
+            Number of objectives that share the rows and the budget.
+
+        Returns
+        -------
+        Calibration
+            Noise, ridge, tolerance and guarantee.
+
+        Raises
+        ------
+        UnmetNeeds
+            The theorem does not cover this objective.
+        InvalidParameter
+            No noise for this budget, relation or ridge.
+        """
         check_needs(type(self).__name__, self.needs, objective)
         if not isinstance(budget, Pure):
             raise InvalidParameter(
@@ -146,7 +202,22 @@ class FunctionalMechanism:
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Add noise to the polynomial of every task and minimise each."""
+        """Add noise to the polynomial of every task, and minimise it.
+
+        Parameters
+        ----------
+        calibration : Calibration
+            What `calibrate` returned.
+        tasks : iterable of Rows
+            Private rows, with one target for every copy.
+        entropy : Entropy
+            Source of random bits.
+
+        Returns
+        -------
+        Release
+            Private coefficients with their guarantee.
+        """
         paid = checked_copies(tasks, calibration.copies)
         values = [_one(calibration, rows, entropy) for rows in paid]
         return make_release(calibration, values, entropy, "coefficients of the objective")

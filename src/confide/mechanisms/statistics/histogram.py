@@ -14,14 +14,8 @@ from confide.data import Schema
 from confide.data.matrix.sums import MAX_ROWS, Partial
 from confide.data.rows.in_memory import Block, Rows
 from confide.errors import InvalidParameter
-from confide.mechanisms.base import (
-    Calibration,
-    Need,
-    check_needs,
-    checked_copies,
-    make_release,
-    publish,
-)
+from confide.mechanisms.base import Calibration, checked_copies, make_release, publish
+from confide.mechanisms.needs import Need, check_needs
 from confide.mechanisms.release import Release
 from confide.mechanisms.statistics.sums import (
     BOUNDED_TARGET,
@@ -43,7 +37,7 @@ MOST_CELLS = 10**6
 
 @dataclass(frozen=True, slots=True)
 class ProjectedHistogram:
-    """Count records in public cells with noise, and fit the centres with those weights.
+    """Histogram regression: count records in public cells with noise, and fit the centres.
 
     Guarantee    pure; add-remove or replace-one.
     Public       cells, bounds, ridge, budget.
@@ -52,10 +46,31 @@ class ProjectedHistogram:
     Noise        Laplace on every count, empty cells included.
     Proof        docs/proofs/sufficient-statistics.md
 
-    ``blocks`` holds, for every group of neighbouring columns, the centres of its cells;
-    ``target_cells`` equal intervals divide the range of the target. The histogram's cells
-    are all combinations. Negative counts are kept: cutting them off would add records to
-    every empty cell.
+    Negative counts are kept: cutting them off would add records to every empty cell.
+
+    Parameters
+    ----------
+    blocks : tuple
+        Centres of the cells of every group of neighbouring columns. Cells are all
+        combinations.
+    target_cells : int, default=8
+        Number of equal intervals of the target's range. More cells mean a finer picture and
+        more noise.
+
+    Raises
+    ------
+    InvalidParameter
+        There are too many cells, or none.
+
+    Examples
+    --------
+    >>> from confide import Number, Schema, Target
+    >>> from confide.mechanisms import ProjectedHistogram
+    >>> schema = Schema([Number("age", 18, 90)], Target("score", lower=0, upper=1))
+    >>> ProjectedHistogram.of_schema(schema, number_cells=4, target_cells=5).cells
+    20
+
+    Four intervals of age times five of the score are 20 counts, each with noise.
     """
 
     blocks: tuple[Centres, ...]
@@ -79,9 +94,28 @@ class ProjectedHistogram:
         number_cells: int = 2,
         target_cells: int = 8,
     ) -> Self:
-        """Return cells for the columns of a schema: levels, and equal parts of a range.
+        """Make cells for the columns of a schema: levels, and equal parts of ranges.
 
-        ``height`` is that of the intercept's column, 0 without one.
+        Parameters
+        ----------
+        schema : Schema
+            Schema without terms.
+        height : float, default=0.0
+            Height of the constant column, 0 without one.
+        number_cells : int, default=2
+            Number of equal parts of every number's range.
+        target_cells : int, default=8
+            Number of equal parts of the target's range.
+
+        Returns
+        -------
+        ProjectedHistogram
+            The mechanism with these cells.
+
+        Raises
+        ------
+        InvalidParameter
+            The schema has interactions or curves.
         """
         if schema.terms:
             must = "absent: a histogram has cells of columns"
@@ -98,7 +132,7 @@ class ProjectedHistogram:
 
     @property
     def cells(self) -> int:
-        """How many cells there are in all."""
+        """Number of cells."""
         return math.prod(map(len, self.blocks)) * self.target_cells
 
     def calibrate(
@@ -109,7 +143,31 @@ class ProjectedHistogram:
         *,
         copies: int = 1,
     ) -> Calibration:
-        """Choose noise and ridge from public facts alone."""
+        """Choose noise and ridge from public facts alone.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss, ridge, penalty and public bounds.
+        budget : Pure, Approx or Zcdp
+            What the release may cost. A larger one means less noise.
+        neighbours : Neighbours
+            Relation to protect.
+        copies : int, default=1
+            Number of objectives that share the rows and the budget.
+
+        Returns
+        -------
+        Calibration
+            Noise, ridge, tolerance and guarantee.
+
+        Raises
+        ------
+        UnmetNeeds
+            The theorem does not cover this objective.
+        InvalidParameter
+            No noise for this budget, relation or ridge.
+        """
         check_needs(type(self).__name__, self.needs, objective)
         if not isinstance(budget, Pure):
             raise InvalidParameter("budget", "Pure for a histogram", budget)
@@ -139,13 +197,41 @@ class ProjectedHistogram:
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Add noise to the counts of every task and fit each."""
+        """Add noise to the counts of every task, and fit their centres.
+
+        Parameters
+        ----------
+        calibration : Calibration
+            What `calibrate` returned.
+        tasks : iterable of Rows
+            Private rows, with one target for every copy.
+        entropy : Entropy
+            Source of random bits.
+
+        Returns
+        -------
+        Release
+            Private coefficients with their guarantee.
+        """
         paid = checked_copies(tasks, calibration.copies)
         values = [self._one(calibration, rows, entropy) for rows in paid]
         return make_release(calibration, values, entropy, "counts")
 
     def counts(self, rows: Rows, bound: float) -> Array:
-        """Return how many records every cell holds, which is private."""
+        """Count the records in every cell; the result is private.
+
+        Parameters
+        ----------
+        rows : Rows
+            Private rows.
+        bound : float
+            Public bound on the target.
+
+        Returns
+        -------
+        ndarray
+            Exact counts, without noise.
+        """
 
         def part(block: Block) -> Partial:
             codes = self._codes(block, bound)

@@ -10,16 +10,14 @@ from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import (
     MECHANISMS,
-    WEIGHTED_RECORDS,
     Calibration,
-    Need,
     UnitNoise,
-    check_needs,
     checked_copies,
     make_release,
     scaled,
     unit_noise,
 )
+from confide.mechanisms.needs import WEIGHTED_RECORDS, Need, check_needs
 from confide.mechanisms.release import Release
 from confide.mechanisms.statistics.sums import (
     BOUNDED_TARGET,
@@ -46,7 +44,9 @@ from confide.privacy import Budget, Neighbours, Pure
 @MECHANISMS.register("ssp")
 @dataclass(frozen=True, slots=True)
 class SufficientStatistics:
-    """Release Gram matrix and moment with one noise vector, and solve with a ridge.
+    """Sufficient statistics: release Gram matrix and moments with one noise vector.
+
+    Coefficients are the solution of the noisy normal equations, with a ridge.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       bounds, ridge, budget.
@@ -55,9 +55,33 @@ class SufficientStatistics:
                  (2X² + w²B²)/√2, or 2wXB where wB > √2·X.
     Proof        docs/proofs/sufficient-statistics.md
 
-    Squared loss only; a clip of its slope plays no part. An automatic ridge is
-    ``ridge_factor`` times the length of the noise in the normal equations, over a typical
-    length of the coefficients. Both w and the ridge affect accuracy, never privacy.
+    Squared loss only; a clip of its slope has no effect. The weight w and the ridge affect
+    accuracy, never privacy.
+
+    Parameters
+    ----------
+    ridge_factor : float, default=1.0
+        Automatic ridge, as a multiple of the length of the noise in the normal equations
+        over a typical length of the coefficients. A larger one shrinks coefficients more.
+
+    Raises
+    ------
+    InvalidParameter
+        The factor is not positive and finite.
+
+    Examples
+    --------
+    >>> from confide.mechanisms import SufficientStatistics
+    >>> from confide.objectives import Objective, Squared
+    >>> from confide.privacy import Approx, Pure, Neighbours
+    >>> objective = Objective(Squared(), dimension=3, row_norm=1.0, target_bound=1.0)
+    >>> mechanism, relation = SufficientStatistics(), Neighbours.ADD_REMOVE
+    >>> mechanism.calibrate(objective, Pure(1), relation).noise.kind
+    'spherical-laplace'
+    >>> mechanism.calibrate(objective, Approx(1, 1e-6), relation).noise.kind
+    'gaussian'
+
+    The kind of budget decides about the kind of noise.
     """
 
     ridge_factor: float = 1.0
@@ -88,7 +112,31 @@ class SufficientStatistics:
         *,
         copies: int = 1,
     ) -> Calibration:
-        """Choose noise and ridge from public facts alone."""
+        """Choose noise and ridge from public facts alone.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss, ridge, penalty and public bounds.
+        budget : Pure, Approx or Zcdp
+            What the release may cost. A larger one means less noise.
+        neighbours : Neighbours
+            Relation to protect.
+        copies : int, default=1
+            Number of objectives that share the rows and the budget.
+
+        Returns
+        -------
+        Calibration
+            Noise, ridge, tolerance and guarantee.
+
+        Raises
+        ------
+        UnmetNeeds
+            The theorem does not cover this objective.
+        InvalidParameter
+            No noise for this budget, relation or ridge.
+        """
         check_needs(type(self).__name__, self.needs, objective)
         unit, event = unit_noise(budget, copies)
         weight = balanced_weight(objective)
@@ -114,7 +162,22 @@ class SufficientStatistics:
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Add noise to the sums of every task and solve each."""
+        """Add noise to the sums of every task, and solve.
+
+        Parameters
+        ----------
+        calibration : Calibration
+            What `calibrate` returned.
+        tasks : iterable of Rows
+            Private rows, with one target for every copy.
+        entropy : Entropy
+            Source of random bits.
+
+        Returns
+        -------
+        Release
+            Private coefficients with their guarantee.
+        """
         paid = checked_copies(tasks, calibration.copies)
         values = [_one(calibration, rows, entropy) for rows in paid]
         return make_release(calibration, values, entropy, "gram and moment")

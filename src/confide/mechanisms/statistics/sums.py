@@ -15,13 +15,13 @@ from confide.data.matrix.sums import MAX_ROWS, Partial
 from confide.data.rows.in_memory import Block, Rows, sum_in_pieces
 from confide.mechanisms.base import (
     Calibration,
-    Need,
     Summand,
     check_length,
     check_weights,
     publish_together,
 )
 from confide.mechanisms.intervals.moments import ROUNDING_SLACK
+from confide.mechanisms.needs import Need
 from confide.mechanisms.release import NoiseRecord
 from confide.noise import Entropy, Noise
 from confide.noise.real_vector import check_scale

@@ -35,7 +35,7 @@ class Step(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NappStopping:
-    """At most so many iterations; earlier once the objective changes by less, relatively.
+    """Largest number of iterations, and the relative change that ends them.
 
     ``change`` = 0 runs them all, which is what the published figures did.
     """

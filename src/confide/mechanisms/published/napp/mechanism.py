@@ -13,15 +13,8 @@ from confide._types import Array
 from confide.accounting import event_of
 from confide.data.rows.in_memory import Rows, require_in_memory
 from confide.errors import InvalidParameter, PrivacyLeak, Unproved
-from confide.mechanisms.base import (
-    BOUNDED_SLOPE,
-    SMOOTH_LOSS,
-    Calibration,
-    Need,
-    check_needs,
-    checked_copies,
-    make_release,
-)
+from confide.mechanisms.base import Calibration, checked_copies, make_release
+from confide.mechanisms.needs import BOUNDED_SLOPE, SMOOTH_LOSS, Need, check_needs
 from confide.mechanisms.objective.perturbation import ObjectivePerturbation
 from confide.mechanisms.published.napp.iterations import (
     ExactStep,

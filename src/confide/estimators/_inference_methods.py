@@ -3,20 +3,16 @@
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from confide._types import Array
-from confide.data import INTERCEPT, Display, Schema, read_table
-from confide.data.schema.effect_moments import has_terms
+from confide.data import Schema
 from confide.errors import InvalidParameter, did_you_mean
-from confide.estimators._amounts import effect_amounts, levels_of, unit_of
 from confide.estimators._summary import coefficient_lines, row_facts
-from confide.estimators._validate import read_features
+from confide.estimators._table_lines import table_lines
 from confide.inference import (
     Amount,
     Coefficient,
@@ -25,14 +21,7 @@ from confide.inference import (
     EffectScale,
     Inference,
     IntervalTable,
-    MarginalStep,
-    MeanTable,
-    TableLines,
-    TermLines,
     WaldTest,
-    marginal_effects,
-    mean_intervals,
-    prediction_intervals,
 )
 from confide.reporting.effect_scale import Link
 
@@ -45,12 +34,28 @@ class InferenceMethods:
     """
 
     def inference(self: Any, label: Any = None) -> Inference:
-        """Return what a released set of coefficients says about the population."""
+        """Return the toolkit for one released set of coefficients.
+
+        Parameters
+        ----------
+        label : object, optional
+            Class whose coefficients are meant, where a model has several sets.
+
+        Returns
+        -------
+        Inference
+            Errors, tests, contrasts and ratios of these coefficients.
+
+        Raises
+        ------
+        InvalidParameter
+            The model was fitted without intervals.
+        """
         check_is_fitted(self, "release_")
         if self.release_.intervals is None:
             raise InvalidParameter(
                 "this model",
-                "fitted with intervals: errors, tests and contrasts are made of the same "
+                "fitted with intervals: errors, tests and contrasts come from the same "
                 "release",
                 "one without",
                 "Fit with intervals=True, or a share of the budget like 0.2.",
@@ -65,7 +70,7 @@ class InferenceMethods:
         law = CoefficientLaw.of(kept, value, place)
         return Inference(
             law,
-            self._terms(display),
+            table_lines(self.schema_, display),
             np.asarray(display.matrix),
             display.constant,
             value,
@@ -121,7 +126,7 @@ class InferenceMethods:
         labels, kept = self._row_labels(count), self.release_.intervals
         if kept is None or kept.variant == "published":
             display = self._display()
-            spans = self._terms(display).spans
+            spans = table_lines(self.schema_, display).spans
             return coefficient_lines(self.release_, labels, display, spans)
         found = (self._inference_at(place).coefficients().rows for place in range(count))
         return tuple(
@@ -142,50 +147,37 @@ class InferenceMethods:
         ratios = asked.ratios("range") if asked.scale.ratio else None
         return ratios, () if self.schema_ is None else asked.tests()
 
-    def _terms(self: Any, display: Display) -> TableLines:
-        """Return the columns and terms of the model with the places of their lines."""
-        schema, lines = self.schema_, display.names
-        if schema is None:
-            alone = (
-                TermLines(name, (place,))
-                for place, name in enumerate(lines)
-                if name != INTERCEPT
-            )
-            return TableLines(lines, tuple(alone))
-        found, place = [], 0
-        for effect in schema.effects:
-            spans, deviation = effect_amounts(effect)
-            own: list[tuple[int, float]] = []
-            zero = set(effect.features) if effect.coded else set()
-            for number, name in enumerate(effect.lines().names):
-                if place == len(lines) or lines[place] != name:
-                    continue
-                zero.discard(name)
-                if not effect.coded or name in effect.features:
-                    own.append((place, spans[number]))
-                place += 1
-            found.append(
-                TermLines(
-                    effect.name,
-                    tuple(where for where, _ in own),
-                    effect.coded,
-                    levels_of(effect),
-                    tuple(span for _, span in own),
-                    deviation,
-                    unit_of(effect),
-                    tuple(name for name in effect.features if name in zero),
-                )
-            )
-        return TableLines(lines, tuple(found), display.rare)
-
     def covariance(self, *, label: Any = None) -> pd.DataFrame:
-        """Return the covariance of the coefficients of the summary, by their names."""
+        """Return the covariance matrix of the coefficients in the summary.
+
+        Parameters
+        ----------
+        label : object, optional
+            Class whose coefficients are meant, where a model has several sets.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Covariances, of sampling and privacy noise together, by names of coefficients;
+            NaN where a coefficient is not identified.
+        """
         asked = self.inference(label)
         names = list(asked.shown_names)
         return pd.DataFrame(asked.covariance(), index=names, columns=names)
 
     def standard_errors(self, *, label: Any = None) -> pd.Series:
-        """Return the standard errors; NaN where a coefficient is not identified."""
+        """Return the standard errors of the coefficients in the summary.
+
+        Parameters
+        ----------
+        label : object, optional
+            Class whose coefficients are meant, where a model has several sets.
+
+        Returns
+        -------
+        pandas.Series
+            Standard errors by names of coefficients; NaN where one is not identified.
+        """
         square = np.diag(self.covariance(label=label))
         names = list(self.inference(label).shown_names)
         return pd.Series(np.sqrt(square), index=names)
@@ -195,15 +187,54 @@ class InferenceMethods:
     ) -> IntervalTable:
         """Return the coefficients with intervals of any level.
 
-        With ``simultaneous`` all of them hold at once as often as the level says; the
-        intercept and what is not identified are left out of that.
+        Parameters
+        ----------
+        level : float, optional
+            Confidence level; by default that of the fit.
+        simultaneous : bool, default=False
+            Whether all intervals hold at once at that level, which makes them longer. The
+            intercept and coefficients that are not identified are left out of that.
+        label : object, optional
+            Class whose coefficients are meant, where a model has several sets.
+
+        Returns
+        -------
+        IntervalTable
+            A line for every coefficient. Computed from the release: no budget is spent.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from confide import Approx, LinearRegression
+        >>> X = np.linspace(-1, 1, 5000)[:, None]
+        >>> y = X[:, 0] + np.sin(np.arange(5000)) / 2
+        >>> model = LinearRegression(
+        ...     Approx(1, 1e-6), row_norm=1, target_bound=2, intervals=True, random_state=0
+        ... ).fit(X, y)
+        >>> wide = model.confidence_intervals(0.99)["x0"]
+        >>> usual = model.confidence_intervals(0.95)["x0"]
+        >>> round((wide.upper - wide.lower) / (usual.upper - usual.lower), 1)
+        1.3
+
+        Of the same release a 99 % interval is 1.3 times as long as a 95 % interval.
         """
         return self.inference(label).coefficients(level, simultaneous=simultaneous)
 
     def wald_test(self, of: str | Sequence[str], *, label: Any = None) -> WaldTest:
-        """Test that all coefficients of one column or of several are 0.
+        """Test that all coefficients of one or several columns are 0.
 
-        Contrasts may stand in place of columns: all of them are tested to be 0.
+        Parameters
+        ----------
+        of : str or sequence of str
+            Columns of the schema or the array; or contrasts as in `contrast`, all of which
+            are tested to be 0.
+        label : object, optional
+            Class whose coefficients are meant, where a model has several sets.
+
+        Returns
+        -------
+        WaldTest
+            Statistic, degrees of freedom and p value, which count privacy noise.
         """
         asked = self.inference(label)
         names = (of,) if isinstance(of, str) else tuple(of)
@@ -219,10 +250,22 @@ class InferenceMethods:
         *,
         label: Any = None,
     ) -> IntervalTable:
-        """Return sums of coefficients with intervals.
+        """Estimate linear combinations of coefficients, with intervals.
 
-        A contrast is text, as "region=north - region=south" or "10*age - income", or the
-        weights by name.
+        Parameters
+        ----------
+        contrasts : str, mapping or sequence of them
+            Text such as "region=north - region=south" or "10*age - income", or weights by
+            name of coefficient.
+        level : float, optional
+            Confidence level; by default that of the fit.
+        label : object, optional
+            Class whose coefficients are meant, where a model has several sets.
+
+        Returns
+        -------
+        IntervalTable
+            A line for every contrast.
         """
         return self.inference(label).contrast(contrasts, level)
 
@@ -234,7 +277,47 @@ class InferenceMethods:
         simultaneous: bool = False,
         label: Any = None,
     ) -> IntervalTable:
-        """Return what effects multiply the odds by; ``per`` as in `effects`."""
+        """Return the factors by which effects multiply the odds, with intervals.
+
+        Parameters
+        ----------
+        per : {"unit", "range", "deviation"} or mapping, default="unit"
+            Change of a number that a ratio is for, as in `effects`; {"age": 10} is per 10
+            units.
+        level : float, optional
+            Confidence level; by default that of the fit.
+        simultaneous : bool, default=False
+            Whether all intervals hold at once at that level.
+        label : object, optional
+            Class whose coefficients are meant, where a model has several sets.
+
+        Returns
+        -------
+        IntervalTable
+            A line for every coefficient but the intercept. A ratio of 1 is no effect.
+
+        Raises
+        ------
+        InvalidParameter
+            The model is no logistic regression.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> from confide import Approx, Boolean, LogisticRegression, Schema, Target
+        >>> order = np.arange(6000)
+        >>> people = pd.DataFrame({"smoker": order % 2 == 0})
+        >>> people["ill"] = np.where(order // 2 % 4 < 1 + people["smoker"], "yes", "no")
+        >>> schema = Schema([Boolean("smoker")], Target("ill", labels=("no", "yes")))
+        >>> model = LogisticRegression(
+        ...     Approx(1, 1e-6), schema=schema, intervals=True, random_state=0
+        ... ).fit(people)
+        >>> round(model.odds_ratios()["smoker"].estimate)
+        3
+
+        Half of the smokers are ill and a quarter of the others: odds of 1 against 1/3.
+        """
         self._refuse_other_link("logit", "odds ratios", "rate_ratios()")
         return self.inference(label).ratios(per, level, simultaneous=simultaneous)
 
@@ -245,7 +328,28 @@ class InferenceMethods:
         *,
         simultaneous: bool = False,
     ) -> IntervalTable:
-        """Return what effects multiply the expected count by; ``per`` as in `effects`."""
+        """Return the factors by which effects multiply the expected count, with intervals.
+
+        Parameters
+        ----------
+        per : {"unit", "range", "deviation"} or mapping, default="unit"
+            Change of a number that a ratio is for, as in `effects`; {"age": 10} is per 10
+            units.
+        level : float, optional
+            Confidence level; by default that of the fit.
+        simultaneous : bool, default=False
+            Whether all intervals hold at once at that level.
+
+        Returns
+        -------
+        IntervalTable
+            A line for every coefficient but the intercept. A ratio of 1 is no effect.
+
+        Raises
+        ------
+        InvalidParameter
+            The model is no Poisson regression.
+        """
         self._refuse_other_link("log", "rate ratios", "odds_ratios()")
         return self.inference().ratios(per, level, simultaneous=simultaneous)
 
@@ -256,7 +360,7 @@ class InferenceMethods:
         model = {"logit": "a logistic", "log": "a Poisson"}[link]
         hint = f"See {other}." if own in ("logit", "log") else "See effects()."
         raise InvalidParameter(
-            what, f"asked of {model} regression", type(self).__name__, hint
+            what, f"requested from {model} regression", type(self).__name__, hint
         )
 
     def effects(
@@ -267,52 +371,27 @@ class InferenceMethods:
         simultaneous: bool = False,
         label: Any = None,
     ) -> IntervalTable:
-        """Return effects of comparable amounts of every number.
+        """Return effects of comparable changes of all columns, with intervals.
 
-        ``per`` is "unit", "range" (the column's, as declared or bought), "deviation"
-        (about one, from public facts), or an amount by column, as {"age": 10}.
+        Parameters
+        ----------
+        per : {"range", "unit", "deviation"} or mapping, default="range"
+            Change of a number: over its range, as declared or bought; by one unit; by about
+            a standard deviation, from public facts; or by an amount per column, such as
+            {"age": 10}.
+        level : float, optional
+            Confidence level; by default that of the fit.
+        simultaneous : bool, default=False
+            Whether all intervals hold at once at that level.
+        label : object, optional
+            Class whose coefficients are meant, where a model has several sets.
+
+        Returns
+        -------
+        IntervalTable
+            A line for every coefficient but the intercept.
         """
         return self.inference(label).effects(per, level, simultaneous=simultaneous)
-
-    def marginal_effects(
-        self: Any, X: Any = None, level: float | None = None, *, label: Any = None
-    ) -> IntervalTable:
-        """Return how the mean changes with each column, on average over some rows.
-
-        Of a number per unit, of a level or of yes against what the summary compares it
-        with. Without ``X`` the row has all numbers in the middle of their ranges. With
-        rows of the private table the result is about those rows, and not private.
-        """
-        asked, schema = self.inference(label), self.schema_
-        if schema is not None and has_terms(schema.effects):
-            raise InvalidParameter(
-                "marginal effects",
-                "asked of a model of columns alone, without interactions and curves",
-                list(schema.terms),
-                "Compare mean_intervals of rows that differ in one column instead.",
-            )
-        if X is None and schema is None:
-            raise InvalidParameter(
-                "X", "given for a model without a schema: rows to average over", None
-            )
-        rows, constant = self._middle_row(), self._origin()
-        if X is not None:
-            rows, constant = self._directions(X, asked)
-        return marginal_effects(asked, self._steps(asked), rows, constant, level)
-
-    def mean_intervals(
-        self: Any, X: Any, level: float | None = None, *, label: Any = None
-    ) -> MeanTable:
-        """Return the expected target, or the probability, of rows with intervals."""
-        asked = self.inference(label)
-        rows, constant = self._directions(X, asked)
-        return mean_intervals(asked, rows, constant, level)
-
-    def prediction_intervals(self: Any, X: Any, level: float | None = None) -> MeanTable:
-        """Return between which numbers a new target of every row is expected to lie."""
-        asked = self.inference()
-        rows, constant = self._directions(X, asked)
-        return prediction_intervals(asked, rows, constant, level)
 
     def compare(
         self: Any,
@@ -323,14 +402,29 @@ class InferenceMethods:
     ) -> WaldTest:
         """Compare this model with one that leaves columns out, by a Wald test.
 
-        The columns are those ``without``, or those that a ``smaller`` model or schema does
-        not have. Their coefficients in this model are tested to be 0: the smaller one need
-        not be fitted, so that one charge pays for any number of comparisons.
+        The coefficients of those columns are tested to be 0 in this model. The smaller
+        model need not be fitted, so one charge pays for any number of comparisons.
+
+        Parameters
+        ----------
+        smaller : estimator or Schema, optional
+            A model of the same target with fewer columns, or its schema.
+        without : str or sequence of str, default=()
+            Instead of ``smaller``, the columns to leave out.
+        label : object, optional
+            Class whose coefficients are meant, where a model has several sets.
+
+        Returns
+        -------
+        WaldTest
+            A small p value says that the columns are needed.
         """
         names = [without] if isinstance(without, str) else list(without)
         if (smaller is None) == (not names):
             raise InvalidParameter(
-                "compare", "given a smaller model, or columns that it is without", smaller
+                "compare",
+                "given a smaller model, or the columns that it leaves out",
+                smaller,
             )
         if smaller is not None:
             names = self._left_out(smaller)
@@ -351,103 +445,34 @@ class InferenceMethods:
         return left
 
     def with_reference(self: Any, **levels: Any) -> Any:
-        """Return the model with levels shown against others: region="north".
+        """Return the model with the levels of categories compared with others.
 
-        A level of None stands for the average. The release is the same.
+        Parameters
+        ----------
+        **levels : str or None
+            New reference level by name of category, as ``region="north"``; None compares
+            with the average of the levels.
+
+        Returns
+        -------
+        estimator
+            A copy that shows other contrasts of the same release. Nothing is spent.
         """
         if self.schema is None:
-            must = "that of a model with a schema"
+            must = "used on a model with a schema"
             raise InvalidParameter("reference", must, levels)
         columns = {column.name: column for column in self.schema.columns}
         for name, level in levels.items():
             if name not in columns or not hasattr(columns[name], "reference"):
                 known = [n for n, one in columns.items() if hasattr(one, "reference")]
                 hint = did_you_mean(name, known)
-                raise InvalidParameter("reference", f"of one of {known}", name, hint)
+                raise InvalidParameter("reference", f"for one of {known}", name, hint)
             named = {str(one): one for one in columns[name].possible}
             columns[name] = replace(columns[name], reference=named.get(str(level), level))
         again = copy(self)
         again.schema = replace(self.schema, columns=tuple(columns.values()))
         again._set_coefficients(again.release_.value)  # noqa: SLF001
         return again
-
-    def _origin(self: Any) -> float:
-        return float(self._units(self.schema_)[1])
-
-    def _directions(self: Any, X: Any, asked: Inference) -> tuple[Array, Array]:
-        """Return rows as directions of the coefficients, and what else they add to.
-
-        They are bounded as predictions are. The rest is what the predictor of a row is
-        more: an origin, and an offset where there is one.
-        """
-        rows = self._design(X)
-        place = self._place_of(asked)
-        return rows, self._margins(X)[:, place] - rows @ asked.released
-
-    def _place_of(self: Any, asked: Inference) -> int:
-        table = np.atleast_2d(self.release_.value)
-        return int(np.argmin(np.abs(table - asked.released).sum(axis=1)))
-
-    def _design(self: Any, X: Any) -> Array:
-        """Return rows as directions of the coefficients."""
-        schema, bounding = self.schema_, self._bounding
-        if schema is not None:
-            rows = schema.design(read_table(X, schema, target=False))
-        else:
-            check = partial(validate_data, self, reset=False)
-            features = read_features(X, schema, check)
-            nothing = np.zeros(features.shape[0])
-            closed = bounding.enclose(features, nothing, constant=False)
-            each = np.eye(features.shape[1])
-            rows = np.concatenate(
-                [
-                    np.column_stack([block.margin(one) for one in each])
-                    for block in closed.blocks(0, closed.count)
-                ]
-            )
-        unit = self._units(schema)[0]
-        if not self.fit_intercept:
-            return np.asarray(unit * rows)
-        constant = np.full((len(rows), 1), bounding.height)
-        return np.asarray(unit * np.hstack([rows, constant]))
-
-    def _middle_row(self: Any) -> Array:
-        """Return the row in the middle of all ranges, its levels as in the baselines."""
-        schema = self.schema_
-        if schema is None:
-            return np.zeros((1, self.release_.value.shape[-1]))
-        parts = [
-            column.baseline if column.coded else np.zeros(len(column.features))
-            for column in schema.columns
-        ]
-        row = np.concatenate(parts) * schema.weights
-        unit, height = self._units(schema)[0], self._bounding.height
-        last = [height] if self.fit_intercept else []
-        return np.asarray(unit * np.append(row, last))[None, :]
-
-    def _steps(self: Any, asked: Inference) -> tuple[MarginalStep, ...]:
-        """Return the step of every line, the intercept and missing values aside."""
-        schema, found = self.schema_, []
-        unit, start = self._units(schema)[0], 0
-        for number, term in enumerate(asked.terms.terms):
-            column = None if schema is None else schema.columns[number]
-            size = 1 if column is None else len(column.features)
-            places = tuple(range(start, start + size))
-            base = None
-            if column is not None:
-                weights = unit * schema.weights[list(places)]
-                if column.coded and size > 1:
-                    base = weights * column.baseline
-                elif column.coded:
-                    base = np.zeros(1)
-                elif column.possible:
-                    base = -weights
-            for place in term.lines:
-                line = asked.matrix[place]
-                if not asked.law.is_absent(line[None, :])[0]:
-                    found.append(MarginalStep(asked.lines[place], line, places, base))
-            start += size
-        return tuple(found)
 
 
 def _are_sums(names: Sequence[str], asked: Inference) -> bool:

@@ -1,12 +1,14 @@
-"""How many units the range of a column or a term has, for effects that compare."""
+"""The columns and terms of a table of coefficients, and the units in their ranges."""
 
 import math
 from typing import Any
 
+from confide.data import INTERCEPT, Display, Schema
 from confide.data.schema.terms.kinds import Interaction, PolynomialTerm, SplineTerm
+from confide.inference import TableLines, TermLines
 
 FOUR_FIFTHS = 2.5631
-"""So many standard deviations four fifths of normal values lie within."""
+"""Width, in standard deviations, of the interval with four fifths of normal values."""
 
 
 def effect_amounts(effect: Any) -> tuple[tuple[float, ...], float]:
@@ -40,7 +42,7 @@ def _deviation(column: Any) -> float:
 
 
 def levels_of(effect: Any) -> int:
-    """Return how many kinds of rows a factor tells apart."""
+    """Return the number of levels of a factor, a missing one included."""
     if not effect.coded:
         return 0
     count = len(effect.features)
@@ -48,7 +50,44 @@ def levels_of(effect: Any) -> int:
 
 
 def unit_of(effect: Any) -> str:
-    """Return the unit of a number that is taken as it is."""
+    """Return the unit of a number that is not transformed."""
     plain = not effect.coded and getattr(effect, "transform", "none") == "none"
     unit: str = getattr(effect, "unit", "")
     return unit if plain else ""
+
+
+def table_lines(schema: Schema | None, display: Display) -> TableLines:
+    """Return the columns and terms of the model with the places of their lines."""
+    lines = display.names
+    if schema is None:
+        alone = (
+            TermLines(name, (place,))
+            for place, name in enumerate(lines)
+            if name != INTERCEPT
+        )
+        return TableLines(lines, tuple(alone))
+    found, place = [], 0
+    for effect in schema.effects:
+        spans, deviation = effect_amounts(effect)
+        own: list[tuple[int, float]] = []
+        zero = set(effect.features) if effect.coded else set()
+        for number, name in enumerate(effect.lines().names):
+            if place == len(lines) or lines[place] != name:
+                continue
+            zero.discard(name)
+            if not effect.coded or name in effect.features:
+                own.append((place, spans[number]))
+            place += 1
+        found.append(
+            TermLines(
+                effect.name,
+                tuple(where for where, _ in own),
+                effect.coded,
+                levels_of(effect),
+                tuple(span for _, span in own),
+                deviation,
+                unit_of(effect),
+                tuple(name for name in effect.features if name in zero),
+            )
+        )
+    return TableLines(lines, tuple(found), display.rare)

@@ -1,0 +1,111 @@
+"""Bounds on rows: a public length, or public bounds on their entries."""
+
+from dataclasses import dataclass
+
+from confide._types import AnyArray
+from confide.data import (
+    INTERCEPT_HEIGHT,
+    EntryBounds,
+    InMemoryRows,
+    Schema,
+    bound_entries,
+    bound_rows,
+)
+from confide.data.matrix.matrix import Matrix
+from confide.data.matrix.sums import length_beside
+from confide.data.schema.case_weights import NO_CASES, Cases
+from confide.errors import MissingPublicBound
+from confide.mechanisms import (
+    Mechanism,
+    Release,
+)
+from confide.mechanisms.base import EntryMechanism
+
+NO_ROW_NORM = (
+    "an array needs row_norm, a public bound on the length of its rows; none was given. "
+    "Longer rows are scaled down to it and noise grows with it, so it must not be read off "
+    "the rows. If every column lies between -1 and 1, take the root of the number of "
+    "columns: row_norm=3 for 9 of them. Raw columns, such as an age or an income, are best "
+    "declared in a schema (schema=Schema(...)), which takes a DataFrame and scales every "
+    "column by its public range."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounding:
+    """A public length of rows, or public bounds on entries; the intercept's height.
+
+    ``few`` bounds the entries of rows that are bounded by their length already. ``most``
+    is the length, the constant column included, whose records count once where records
+    are weighed; None where they all do.
+    """
+
+    row_norm: float
+    height: float
+    entries: EntryBounds | None = None
+    few: EntryBounds | None = None
+    most: float | None = None
+
+    def enclose(
+        self,
+        features: Matrix,
+        target: AnyArray,
+        cases: Cases = NO_CASES,
+        *,
+        constant: bool = True,
+    ) -> InMemoryRows:
+        """Bound every row and close the box."""
+        height = self.height if constant else 0.0
+        if self.entries is not None:
+            return bound_entries(features, target, self.entries, height).with_cases(cases)
+        rows = bound_rows(features, target, self.row_norm, height)
+        if self.most is not None and constant:
+            rows = rows.weighed(self.most)
+        return rows.with_cases(cases)
+
+    def norm(self, columns: int) -> float:
+        """Return how long a row can be, the constant column included."""
+        longest = self.row_norm if self.entries is None else self.entries.norm(columns)
+        return length_beside(longest, self.height)
+
+    @property
+    def known(self) -> EntryBounds | None:
+        """Bounds on entries, as far as there are any."""
+        return self.entries or self.few
+
+
+def bounding_for(
+    mechanism: Mechanism,
+    schema: Schema | None,
+    row_norm: float | None,
+    *,
+    fit_intercept: bool,
+    weighs: bool = False,
+) -> Bounding:
+    """Return how rows are bounded for a mechanism, from public settings alone.
+
+    ``weighs`` is whether the fit weighs the records of a schema.
+    """
+    kept = mechanism.row_bounds if isinstance(mechanism, EntryMechanism) else None
+    if schema is not None:
+        few = None if kept is None else EntryBounds(float(schema.weights.max()))
+        height = INTERCEPT_HEIGHT if fit_intercept else 0.0
+        most = schema.record_norm(height) if weighs else None
+        return Bounding(1.0, height, few=few, most=most)
+    if kept is not None:
+        return Bounding(1.0, kept.height if fit_intercept else 0.0, kept.entries)
+    if row_norm is None:
+        raise MissingPublicBound(NO_ROW_NORM)
+    norm = float(row_norm)
+    return Bounding(norm, INTERCEPT_HEIGHT * norm if fit_intercept else 0.0)
+
+
+def bounding_of(
+    release: Release, schema: Schema | None, row_norm: float | None, *, fit_intercept: bool
+) -> Bounding:
+    """Return how the rows behind a release were bounded."""
+    norm = 1.0 if schema is not None or row_norm is None else float(row_norm)
+    kept = release.row_bounds
+    if kept is None or schema is not None:
+        return Bounding(norm, INTERCEPT_HEIGHT * norm if fit_intercept else 0.0)
+    return Bounding(norm, kept.height, kept.entries)

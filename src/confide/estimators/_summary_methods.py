@@ -1,0 +1,145 @@
+"""Table, plot, selection and file of a fitted model."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from confide._files import write_file
+from confide._types import AnyArray
+from confide.estimators._model_file import file_content, model_record
+from confide.estimators._summary import (
+    Facts,
+    bounding_facts,
+    head_facts,
+    interval_caution,
+    interval_facts,
+    range_facts,
+    release_facts,
+    selected_names,
+    selection_facts,
+)
+from confide.inference import IntervalTable, Summary
+
+
+class SummaryMethods:
+    """Summary, selected columns, intervals, plot and file of a fitted model."""
+
+    def summary(self: Any) -> Summary:
+        """Summarise the release: guarantee, noise, ridge and coefficients.
+
+        Returns
+        -------
+        Summary
+            A table that prints as text, and shows as HTML in a notebook. It holds no data.
+        """
+        check_is_fitted(self, "release_")
+        release, schema = self.release_, self.schema_
+        own = (*release_facts(release), *self._own_facts())
+        if schema is not None:
+            own += range_facts(release, schema)
+        if schema is None:
+            own += bounding_facts(release)
+        if self._selects:
+            columns = self.n_features_in_ if schema is None else len(schema.effects)
+            own += selection_facts(self.selected_, columns)
+        fitted_on = getattr(self, "fitted_on_", None)
+        return Summary(
+            type(self).__name__,
+            release.guarantee,
+            self._lines(),
+            own + interval_facts(release),
+            head_facts(schema, self.n_features_in_, fitted_on, self._rows_fact()),
+            None if release.intervals is None else release.intervals.level,
+            interval_caution(release),
+            "penalised" if release.intervals is None else release.intervals.of,
+            self._scale_of(0) if len(np.atleast_2d(release.value)) == 1 else None,
+            *self._column_tables(),
+        )
+
+    def _own_facts(self: Any) -> Facts:
+        """Return facts that only this kind of model has."""
+        return ()
+
+    @property
+    def _selects(self: Any) -> bool:
+        """Whether zeros of the release mean that a variable was left out."""
+        penalty = self.penalty
+        zeroes = bool(self.l1) or (
+            penalty is not None and penalty.nonsmooth_part() is not None
+        )
+        return zeroes or self.release_.support is not None
+
+    @property
+    def selected_(self: Any) -> tuple[str, ...]:
+        """Names of the variables whose released coefficients are not all 0.
+
+        A category is selected if one of its levels is.
+        """
+        check_is_fitted(self, "release_")
+        if not self._selects:
+            raise AttributeError(
+                "nothing was selected: fit with l1 greater than 0, or with a mechanism "
+                "that selects columns, such as SelectThenFit"
+            )
+        table = np.atleast_2d(self.release_.value)[:, : self.n_features_in_]
+        used = (table != 0).any(axis=0)
+        return selected_names(used, self.schema, self._feature_names())
+
+    @property
+    def support_(self: Any) -> AnyArray:
+        """Indices, ascending, of the columns whose released coefficients are not all 0."""
+        check_is_fitted(self, "release_")
+        table = np.atleast_2d(self.release_.value)[:, : self.n_features_in_]
+        return np.flatnonzero((table != 0).any(axis=0))
+
+    @property
+    def intervals_(self: Any) -> IntervalTable:
+        """The coefficients with their intervals, as a frozen table."""
+        check_is_fitted(self, "release_")
+        kept = self.release_.intervals
+        if kept is None:
+            raise AttributeError(
+                "no intervals were paid for: fit with intervals=True or a share like 0.2"
+            )
+        return IntervalTable(self._lines(), kept.level, kept.of)
+
+    def plot(self: Any, *, ax: Any = None) -> Any:
+        """Draw the coefficients, with their intervals where there are any.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default new ones.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes. Effects of numbers are over the whole range of their column.
+        """
+        return self.summary().plot(ax=ax)
+
+    def save(self: Any, path: str | Path) -> None:
+        """Write the released model to a JSON file, to be read by `load_model`.
+
+        The file holds coefficients, schema, guarantee and public settings, and no data.
+        Only its owner may read it, unless it replaces a file that others could read.
+
+        Parameters
+        ----------
+        path : str or Path
+            File to write.
+        """
+        write_file(Path(path), self.file_content(), "model file")
+
+    def file_content(self: Any) -> bytes:
+        """Return the content of the file that `save` writes.
+
+        Returns
+        -------
+        bytes
+            JSON in UTF-8.
+        """
+        check_is_fitted(self, "release_")
+        return file_content(model_record(self))

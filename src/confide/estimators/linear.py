@@ -1,0 +1,284 @@
+"""Linear regression of one target in a public range."""
+
+from typing import Any
+
+import numpy as np
+
+from confide._types import Array
+from confide.data import Schema
+from confide.estimators._regressor import PrivateRegressor
+from confide.estimators._spec import (
+    IntervalSetting,
+    LedgerSetting,
+    MechanismSetting,
+    NeighbourSetting,
+    RangeSetting,
+    RidgeSetting,
+)
+from confide.estimators._target import RangeRule
+from confide.evaluation import NumberErrors, ScoreRule
+from confide.evaluation.noises import Look
+from confide.inference import unclipped_variance
+from confide.noise import RandomState
+from confide.objectives import (
+    USUAL_CLIP,
+    Clipped,
+    Loss,
+    Penalty,
+    Squared,
+)
+from confide.privacy import Budget, Neighbours
+from confide.reporting.effect_scale import Link
+
+
+class LinearRegression(PrivateRegressor):
+    """Linear regression under differential privacy.
+
+    The fit minimises a sum of squared residuals, clipped by default, and a ridge. Inside,
+    the middle of the target's range is subtracted and half its width divided by;
+    coefficients and predictions are in the target's own unit. The guarantee of the default
+    mechanism is PROVED (docs/proofs/objective-perturbation.md).
+
+    Parameters
+    ----------
+    budget : Pure, Approx or Zcdp
+        What the fit may spend: coefficients, intervals and bought ranges together. A larger
+        budget gives less noise and a weaker guarantee. The only required argument.
+    schema : Schema, optional
+        Public description of a table: its columns with their ranges or levels, and the
+        target. `fit` then takes a data frame or a file. Write it without looking at the
+        private rows.
+    row_norm : float, optional
+        Public bound on the Euclidean length of a row of features; longer rows are scaled
+        down to it. Arrays need one; beside a schema it has no effect. A larger bound means
+        more noise, a smaller one distorts more rows.
+    mechanism : str or Mechanism, default="objective"
+        How coefficients are released. "objective" adds noise to the objective, "output" to
+        the minimiser; "ssp", "adassp" and "functional" release sums of products; "adaptive"
+        weights an ``l1`` penalty by a first private look; "momentum", "ssadmm", "mpadmm",
+        "sgd" and "dp-admm" follow noisy gradients; "admm-objective" follows a paper. Or an
+        instance of a class in `confide.mechanisms` or `confide.selection`.
+    l2 : float or "auto", default="auto"
+        Ridge Λ of ½Λ‖θ‖² beside the sum of the losses (not their mean), intercept included.
+        A larger one shrinks coefficients and lets less noise through. "auto" chooses it
+        from public facts.
+    l1 : float, default=0
+        Weight of an ℓ1 penalty on the slopes; a larger one sets more of them to 0. With
+        mechanism "adaptive" it is the weight for a slope of average size.
+    penalty : Penalty, optional
+        Penalty from `confide.objectives` instead of ``l1``: `L1`, `ElasticNet`, `GroupL2`
+        or `Nuclear`; `Scad` and `Mcp` with mechanisms that follow noisy gradients. Its
+        coordinates are the columns of the design, the intercept last.
+    fit_intercept : bool, default=True
+        Add a constant column of height 0.3 times the row norm, penalised like the others.
+    neighbours : {"add-remove", "replace-one"}, optional
+        What the guarantee hides: whether a person is in the table (the number of rows is
+        then private), or the values of a person (the number of rows is then public, and
+        noise is larger). By default that of the mechanism, usually "add-remove".
+    intervals : bool, float or Intervals, optional
+        Release intervals, errors and tests as well, paid for from the same budget. True
+        chooses their share; 0.2 sets it to a fifth. Coefficients get the rest.
+    ranges : {"auto", "private", "public"} or Ranges, default="auto"
+        Whether part of the budget buys ranges of number columns. "private" buys all that
+        the schema does not call public; "public" takes the declared limits; "auto" buys
+        where limits are absent, and elsewhere if the number of rows makes it worthwhile.
+    ledger : Ledger, str or Path, optional
+        Ledger to charge before any noise is drawn, under the name of the schema, or of
+        `Ledger.for_dataset` for arrays. Without one, spending is not recorded.
+    random_state : int or generator, optional
+        A seed makes a fit repeatable and NOT private: for tests and studies. By default
+        noise comes from the operating system.
+    target_bound : float, optional
+        Public bound on the absolute value of the target; targets beyond are clamped. A
+        schema may declare any range instead. Noise on coefficients grows with the range.
+    slope_bound : float, optional
+        Residuals, in the unit of the target, beyond which a row counts no more than at the
+        bound (Huber's loss). By default a quarter of the width of the range. A smaller one
+        means less noise and more bias where residuals are skewed. Mechanisms that release
+        sums do not clip.
+    coef_norm : float, optional
+        Confine the coefficients, of scaled columns and in the unit of the target, to a ball
+        of this public radius; residuals are then not clipped unless ``slope_bound`` is set.
+    weight_cap : float, optional
+        Public cap on ``sample_weight``; larger weights are lowered to it. Noise grows with
+        it; ``l2`` is added to the sum of weights divided by the cap.
+
+    Attributes
+    ----------
+    release_ : Release
+        Coefficients with their guarantee, the noise on them and, where paid for, intervals.
+    coef_ : ndarray of shape (n_features,)
+        Slopes, in the unit of the target per unit of each column.
+    intercept_ : float
+        Intercept, in the unit of the target.
+    intervals_ : IntervalTable
+        Estimates with intervals, where they were asked for.
+    selected_ : tuple of str
+        Names of the variables with a coefficient other than 0, where a penalty or the
+        mechanism selects.
+    support_ : ndarray
+        Indices of the columns of the design with a coefficient other than 0.
+    schema_ : Schema or None
+        The schema, with the ranges that the fit bought.
+    rows_ : int or None
+        Number of rows, where it is public.
+    holdout_score_ : ModelScore
+        How good the model is on held-out rows, after ``fit(..., holdout=0.2)``.
+    n_features_in_ : int
+        Number of columns of the design.
+    feature_names_in_ : ndarray
+        Names of the columns, where they have any.
+
+    See Also
+    --------
+    SparseLinearRegression : Few of many columns.
+    MultiResponseRegression : Several targets at once.
+
+    Examples
+    --------
+    A synthetic table of 6,000 people whose blood pressure rises by half a unit per year of
+    age:
+
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from confide import Approx, LinearRegression, Number, Schema, Target
+    >>> order = np.arange(6000)
+    >>> people = pd.DataFrame({"age": 20 + order % 60})
+    >>> people["pressure"] = 100 + people["age"] / 2 + order // 60 % 25 - 12
+    >>> schema = Schema(
+    ...     [Number("age", 18, 90)], Target("pressure", lower=60, upper=200, unit="mmHg")
+    ... )
+    >>> model = LinearRegression(
+    ...     Approx(1, 1e-6), schema=schema, intervals=True, ranges="public", random_state=0
+    ... ).fit(people)
+    >>> model.intervals_.to_frame().loc["age", ["estimate", "lower", "upper"]].round(1)
+    estimate    0.5
+    lower       0.5
+    upper       0.5
+    Name: age, dtype: float64
+
+    To one digit the private interval is a point, the slope that made the table.
+
+    >>> model.predict(pd.DataFrame({"age": [30, 70]})).round()
+    array([115., 135.])
+
+    People of 70 have a pressure that is 20 mmHg higher than that of people of 30.
+    """
+
+    def __init__(
+        self,
+        budget: Budget | None = None,
+        *,
+        schema: Schema | None = None,
+        row_norm: float | None = None,
+        mechanism: MechanismSetting = "objective",
+        l2: RidgeSetting = "auto",
+        l1: float = 0.0,
+        penalty: Penalty | None = None,
+        fit_intercept: bool = True,
+        neighbours: NeighbourSetting = None,
+        intervals: IntervalSetting = None,
+        ranges: RangeSetting = "auto",
+        ledger: LedgerSetting = None,
+        random_state: RandomState = None,
+        target_bound: float | None = None,
+        slope_bound: float | None = None,
+        coef_norm: float | None = None,
+        weight_cap: float | None = None,
+    ) -> None:
+        self.budget = budget
+        self.schema = schema
+        self.row_norm = row_norm
+        self.mechanism = mechanism
+        self.l2 = l2
+        self.l1 = l1
+        self.penalty = penalty
+        self.fit_intercept = fit_intercept
+        self.neighbours = neighbours
+        self.intervals = intervals
+        self.ranges = ranges
+        self.ledger = ledger
+        self.random_state = random_state
+        self.target_bound = target_bound
+        self.slope_bound = slope_bound
+        self.coef_norm = coef_norm
+        self.weight_cap = weight_cap
+
+    def _units(self, schema: Schema | None) -> tuple[float, float]:
+        lower, upper = self._ends(schema)
+        return (upper - lower) / 2, (lower + upper) / 2
+
+    def _link(self) -> Link:
+        return "identity"
+
+    def _dispersion_in_units(self, ratio: float) -> float:
+        clip = self._clip()
+        if clip is not None:
+            ratio = unclipped_variance(ratio, clip)
+        return ratio * self._units(self.schema_)[0] ** 2
+
+    def _loss(self) -> Loss:
+        """Return the loss of a target in [−1, 1]; other regressors override it."""
+        clip = self._clip()
+        return Squared() if clip is None else Clipped(Squared(), clip)
+
+    def _clip(self) -> float | None:
+        """Return where residuals are cut, in the unit of the loss; None if nowhere."""
+        if self.slope_bound is not None:
+            return float(self.slope_bound) / self._units(self.schema)[0]
+        return USUAL_CLIP if self.coef_norm is None else None
+
+    def _rule(self, schema: Schema | None) -> RangeRule:
+        unit, origin = self._units(schema)
+        radius = None if self.coef_norm is None else float(self.coef_norm) / unit
+        return RangeRule(
+            unit,
+            origin,
+            self._loss(),
+            radius,
+            clamped=schema is not None,
+            scales=self._scales(schema),
+        )
+
+    def score_looks(self, classes: int, neighbours: Neighbours) -> tuple[Look, ...]:
+        """Return what a private score will count, known before the model is fitted.
+
+        Parameters
+        ----------
+        classes : int
+            Not used.
+        neighbours : Neighbours
+            Relation that the score protects.
+
+        Returns
+        -------
+        tuple of Look
+            The successive noisy counts.
+        """
+        return NumberErrors(0.0, 1.0).looks(neighbours)
+
+    def score_rule(self) -> ScoreRule:
+        """Return how a private score counts the residuals of this model.
+
+        Returns
+        -------
+        NumberErrors
+            The rule, made of public facts alone.
+        """
+        unit, origin = self._units(self.schema_)
+        return NumberErrors(origin, unit)
+
+    def predict(self, X: Any) -> Array:
+        """Predict the target of every row.
+
+        Parameters
+        ----------
+        X : table, path or array
+            Rows, as in `fit`; a target column is not needed.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predictions in the unit of the target, within its public range.
+        """
+        return np.clip(self._margins(X)[:, 0], *self._ends(self.schema_))

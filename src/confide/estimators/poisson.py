@@ -1,0 +1,299 @@
+"""Poisson regression of counts."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from confide._types import Array
+from confide.data import Schema
+from confide.errors import InvalidParameter
+from confide.estimators._regressor import PrivateRegressor
+from confide.estimators._spec import (
+    IntervalSetting,
+    LedgerSetting,
+    MechanismSetting,
+    NeighbourSetting,
+    RangeSetting,
+    RidgeSetting,
+)
+from confide.estimators._target import CountRule
+from confide.evaluation import CountErrors, ScoreRule
+from confide.evaluation.counts import LOWEST_LOG
+from confide.evaluation.noises import Look
+from confide.noise import RandomState
+from confide.objectives import (
+    Clipped,
+    Loss,
+    Penalty,
+    Poisson,
+)
+from confide.privacy import Budget, Neighbours
+from confide.reporting.effect_scale import Link
+
+LARGEST_COUNT = 4.0
+"""Where no slope is bounded, counts are scaled so that the largest becomes this."""
+USUAL_COUNT_CLIP = 3.0
+"""Residuals are clipped at this: three quarters of the largest count."""
+
+
+class PoissonRegression(PrivateRegressor):
+    """Poisson regression with a log link under differential privacy.
+
+    The fit minimises the sum of Poisson losses, clipped by default, and a ridge. Without
+    ``slope_bound`` and ``coef_norm`` counts are divided by a quarter of their bound inside.
+    The guarantee of the default mechanism is PROVED
+    (docs/proofs/objective-perturbation.md).
+
+    Parameters
+    ----------
+    budget : Pure, Approx or Zcdp
+        What the fit may spend: coefficients, intervals and bought ranges together. A larger
+        budget gives less noise and a weaker guarantee. The only required argument.
+    schema : Schema, optional
+        Public description of a table: its columns with their ranges or levels, and the
+        target. `fit` then takes a data frame or a file. Write it without looking at the
+        private rows.
+    row_norm : float, optional
+        Public bound on the Euclidean length of a row of features; longer rows are scaled
+        down to it. Arrays need one; beside a schema it has no effect. A larger bound means
+        more noise, a smaller one distorts more rows.
+    mechanism : str or Mechanism, default="objective"
+        How coefficients are released. "objective" adds noise to the objective, "output" to
+        the minimiser; "adaptive" weights an ``l1`` penalty by a first private look;
+        "momentum", "ssadmm", "mpadmm", "sgd" and "dp-admm" follow noisy gradients and take
+        penalties that are not convex; "admm-objective" follows a paper. Or an instance of a
+        class in `confide.mechanisms` or `confide.selection`, for example `SelectThenFit`.
+    l2 : float or "auto", default="auto"
+        Ridge Λ of ½Λ‖θ‖² beside the sum of the losses (not their mean), intercept included.
+        A larger one shrinks coefficients and lets less noise through. "auto" chooses it
+        from public facts.
+    l1 : float, default=0
+        Weight of an ℓ1 penalty on the slopes; a larger one sets more of them to 0. With
+        mechanism "adaptive" it is the weight for a slope of average size.
+    penalty : Penalty, optional
+        Penalty from `confide.objectives` instead of ``l1``: `L1`, `ElasticNet`, `GroupL2`
+        or `Nuclear`; `Scad` and `Mcp` with mechanisms that follow noisy gradients. Its
+        coordinates are the columns of the design, the intercept last.
+    fit_intercept : bool, default=True
+        Add a constant column of height 0.3 times the row norm, penalised like the others.
+    neighbours : {"add-remove", "replace-one"}, optional
+        What the guarantee hides: whether a person is in the table (the number of rows is
+        then private), or the values of a person (the number of rows is then public, and
+        noise is larger). By default that of the mechanism, usually "add-remove".
+    intervals : bool, float or Intervals, optional
+        Release intervals, errors and tests as well, paid for from the same budget. True
+        chooses their share; 0.2 sets it to a fifth. Coefficients get the rest.
+    ranges : {"auto", "private", "public"} or Ranges, default="auto"
+        Whether part of the budget buys ranges of number columns. "private" buys all that
+        the schema does not call public; "public" takes the declared limits; "auto" buys
+        where limits are absent, and elsewhere if the number of rows makes it worthwhile.
+    ledger : Ledger, str or Path, optional
+        Ledger to charge before any noise is drawn, under the name of the schema, or of
+        `Ledger.for_dataset` for arrays. Without one, spending is not recorded.
+    random_state : int or generator, optional
+        A seed makes a fit repeatable and NOT private: for tests and studies. By default
+        noise comes from the operating system.
+    target_bound : float, optional
+        Public bound on the counts, for arrays; larger counts are clamped. A schema declares
+        ``upper`` instead. Noise on coefficients grows with it.
+    slope_bound : float, optional
+        Residual, in counts, beyond which a row counts no more than at the bound. By default
+        three quarters of the bound on the counts.
+    coef_norm : float, optional
+        Confine the coefficients to a ball of this public radius instead of clipping.
+    weight_cap : float, optional
+        Public cap on ``sample_weight``; larger weights are lowered to it. Noise grows with
+        it; ``l2`` is added to the sum of weights divided by the cap.
+
+    Attributes
+    ----------
+    release_ : Release
+        Coefficients with their guarantee, the noise on them and, where paid for, intervals.
+    coef_ : ndarray of shape (n_features,)
+        Coefficients on the log scale, per unit of each column.
+    intercept_ : float
+        Intercept on the log scale.
+    intervals_ : IntervalTable
+        Estimates with intervals, where they were asked for.
+    selected_ : tuple of str
+        Names of the variables with a coefficient other than 0, where a penalty or the
+        mechanism selects.
+    support_ : ndarray
+        Indices of the columns of the design with a coefficient other than 0.
+    schema_ : Schema or None
+        The schema, with the ranges that the fit bought.
+    rows_ : int or None
+        Number of rows, where it is public.
+    holdout_score_ : ModelScore
+        How good the model is on held-out rows, after ``fit(..., holdout=0.2)``.
+    n_features_in_ : int
+        Number of columns of the design.
+    feature_names_in_ : ndarray
+        Names of the columns, where they have any.
+
+    See Also
+    --------
+    rate_ratios : What a unit of a column multiplies the expected count by.
+
+    Examples
+    --------
+    A synthetic table of 8,000 people who visit a doctor twice a year on average, and four
+    times if they smoke:
+
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from confide import Approx, Boolean, PoissonRegression, Schema, Target
+    >>> order = np.arange(8000)
+    >>> people = pd.DataFrame({"smoker": order % 2 == 0})
+    >>> people["visits"] = np.where(people["smoker"], order // 2 % 9, order // 2 % 5)
+    >>> schema = Schema([Boolean("smoker")], Target("visits", lower=0, upper=10))
+    >>> model = PoissonRegression(
+    ...     Approx(1, 1e-6), schema=schema, intervals=True, random_state=0
+    ... ).fit(people)
+    >>> ratios = model.rate_ratios().to_frame()
+    >>> ratios.loc["smoker", ["estimate", "lower", "upper"]].round(1)
+    estimate    2.0
+    lower       1.9
+    upper       2.1
+    Name: smoker, dtype: float64
+
+    Smokers have about twice as many visits. The interval counts sampling and privacy noise.
+    """
+
+    def __init__(
+        self,
+        budget: Budget | None = None,
+        *,
+        schema: Schema | None = None,
+        row_norm: float | None = None,
+        mechanism: MechanismSetting = "objective",
+        l2: RidgeSetting = "auto",
+        l1: float = 0.0,
+        penalty: Penalty | None = None,
+        fit_intercept: bool = True,
+        neighbours: NeighbourSetting = None,
+        intervals: IntervalSetting = None,
+        ranges: RangeSetting = "auto",
+        ledger: LedgerSetting = None,
+        random_state: RandomState = None,
+        target_bound: float | None = None,
+        slope_bound: float | None = None,
+        coef_norm: float | None = None,
+        weight_cap: float | None = None,
+    ) -> None:
+        self.budget = budget
+        self.schema = schema
+        self.row_norm = row_norm
+        self.mechanism = mechanism
+        self.l2 = l2
+        self.l1 = l1
+        self.penalty = penalty
+        self.fit_intercept = fit_intercept
+        self.neighbours = neighbours
+        self.intervals = intervals
+        self.ranges = ranges
+        self.ledger = ledger
+        self.random_state = random_state
+        self.target_bound = target_bound
+        self.slope_bound = slope_bound
+        self.coef_norm = coef_norm
+        self.weight_cap = weight_cap
+
+    def _rule(self, schema: Schema | None) -> CountRule:
+        most, unit = self._most(schema), self._unit(schema)
+        loss: Loss = Poisson()
+        if self.slope_bound is not None:
+            loss = Clipped(loss, float(self.slope_bound))
+        elif self.coef_norm is None:
+            loss = Clipped(loss, USUAL_COUNT_CLIP)
+        radius = None if self.coef_norm is None else float(self.coef_norm)
+        return CountRule(
+            most,
+            loss,
+            radius,
+            clamped=schema is not None,
+            unit=unit,
+            scales=self._scales(schema),
+        )
+
+    def _unit(self, schema: Schema | None) -> float:
+        """Return what counts are divided by: 1 where a bound on the slope is given."""
+        if self.slope_bound is not None or self.coef_norm is not None:
+            return 1.0
+        return self._most(schema) / LARGEST_COUNT
+
+    def _units(self, schema: Schema | None) -> tuple[float, float]:
+        return 1.0, math.log(self._unit(schema))
+
+    def _link(self) -> Link:
+        return "log"
+
+    def _dispersion_in_units(self, ratio: float) -> float:
+        return ratio * self._unit(self.schema_)
+
+    def _most(self, schema: Schema | None) -> float:
+        """Return the largest count; a range of counts begins at 0, unless it was bought."""
+        lower, upper = self._ends(schema)
+        if schema is not None and self.target_bound is None:
+            name = schema.target.name
+            open_below = schema.target.bound is None and schema.target.lower is None
+            if open_below or any(
+                one.kind == "ranges" and name in one.facts for one in schema.bought
+            ):
+                return upper
+        if lower not in (0.0, -upper):
+            raise InvalidParameter(
+                "lower of the target", "0, because Poisson regression is for counts", lower
+            )
+        return upper
+
+    def score_looks(self, classes: int, neighbours: Neighbours) -> tuple[Look, ...]:
+        """Return what a private score will count, known before the model is fitted.
+
+        Parameters
+        ----------
+        classes : int
+            Not used.
+        neighbours : Neighbours
+            Relation that the score protects.
+
+        Returns
+        -------
+        tuple of Look
+            The successive noisy counts.
+        """
+        return CountErrors(1.0, 1.0, 0.0, 1.0).looks(neighbours)
+
+    def score_rule(self) -> ScoreRule:
+        """Return how a private score counts the residuals of this model.
+
+        Returns
+        -------
+        CountErrors
+            The rule, made of public facts alone.
+        """
+        most, (level, reach) = self._most(self.schema_), self._reach()
+        ends = (max(level - reach, LOWEST_LOG), min(level + reach, math.log(most)))
+        return CountErrors(most, self._unit(self.schema_), ends[0], max(ends))
+
+    def predict(self, X: Any) -> Array:
+        """Predict the expected count of every row.
+
+        Parameters
+        ----------
+        X : table, path or array
+            Rows, as in `fit`; a target column is not needed.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Expected counts, at most the public bound on the counts.
+        """
+        highest = np.log(self._most(self.schema_))
+        return np.asarray(np.exp(np.minimum(self._margins(X)[:, 0], highest)))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags

@@ -1,0 +1,135 @@
+"""Settings of intervals: what they are about, what they cost, how they are made."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, get_args
+
+from confide.errors import InvalidParameter
+from confide.mechanisms.intervals.budget import (
+    IntervalTarget,
+    Variant,
+)
+from confide.privacy.budgets import exact
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Settings of intervals: what they are about, what they cost, how they are made.
+
+    Parameters
+    ----------
+    share : float, str or Fraction, optional
+        Share of the budget for the moments of the errors. A larger one gives coefficients
+        more noise and says more about it. By default chosen from public facts.
+    split : sequence of three numbers, optional
+        Instead, shares of coefficients, curvature and scatter, which add up to 1.
+    level : float, default=0.95
+        Confidence level, from 0.5 to below 1.
+    variant : {"tight", "model-based", "published"}, default="tight"
+        Sandwich covariance; covariance that trusts the model and saves the scatter; or the
+        method of Wang, Kifer and Lee (2018).
+    samples : int, default=10_000
+        Number of draws of the published variant.
+    of : {"plain", "penalised"}, optional
+        Coefficients that intervals are about: those of the model without its ridge, or with
+        it. By default "plain", and "penalised" for the published variant.
+
+    Raises
+    ------
+    InvalidParameter
+        A setting is outside its range, or both share and split were given.
+
+    Examples
+    --------
+    >>> from confide import Intervals, LinearRegression, Pure
+    >>> settings = Intervals(share="1/5", level=0.9)
+    >>> settings.level, settings.of
+    (0.9, 'plain')
+
+    A fit with these settings spends a fifth of its budget on 90 % intervals:
+
+    >>> model = LinearRegression(Pure(1), row_norm=1, target_bound=1, intervals=settings)
+    """
+
+    share: Any = None
+    split: Any = None
+    level: float = 0.95
+    variant: Variant = "tight"
+    samples: int = 10_000
+    of: IntervalTarget | None = None
+
+    def __post_init__(self) -> None:
+        self._settle_target()
+        if not (isinstance(self.level, float) and 0.5 <= self.level < 1):
+            raise InvalidParameter("level", "from 0.5 to below 1, like 0.95", self.level)
+        if type(self.samples) is not int or not 100 <= self.samples <= 10**7:
+            raise InvalidParameter("samples", "between 100 and ten million", self.samples)
+        if self.share is not None and self.split is not None:
+            raise InvalidParameter("intervals", "a share or a split, not both", "both")
+        if self.share is not None:
+            part = exact(self.share, "intervals")
+            if not 0 < part < 1:
+                raise InvalidParameter(
+                    "intervals",
+                    "a share of the budget between 0 and 1",
+                    self.share,
+                    "Try intervals=0.2, or intervals=True to have it chosen.",
+                )
+            object.__setattr__(self, "share", part)
+        if self.split is not None:
+            object.__setattr__(self, "split", _three_parts(self.split))
+
+    def _settle_target(self) -> None:
+        """Check variant and target; the published variant is about penalised ones."""
+        if self.variant not in get_args(Variant):
+            raise InvalidParameter(
+                "variant", f"one of {list(get_args(Variant))}", self.variant
+            )
+        if self.of not in (None, *get_args(IntervalTarget)):
+            raise InvalidParameter(
+                "of", f"one of {list(get_args(IntervalTarget))}", self.of
+            )
+        published = self.variant == "published"
+        if published and self.of == "plain":
+            raise InvalidParameter(
+                "of", "'penalised' for variant='published'", self.of, "Leave it out."
+            )
+        usual: IntervalTarget = "penalised" if published else "plain"
+        object.__setattr__(self, "of", self.of or usual)
+
+    @classmethod
+    def read(cls, value: Any) -> "Intervals | None":
+        """Read the ``intervals`` argument of an estimator.
+
+        Parameters
+        ----------
+        value : None, bool, float, "auto", sequence, mapping or Intervals
+            Whether there are intervals, their share, their split, or settings.
+
+        Returns
+        -------
+        Intervals or None
+            The settings; None without intervals.
+        """
+        if value is None or value is False:
+            return None
+        if isinstance(value, Intervals):
+            return value
+        if isinstance(value, Mapping):
+            return cls(**value)
+        if value is True or (isinstance(value, str) and value == "auto"):
+            return cls()
+        if isinstance(value, Sequence) and not isinstance(value, str):
+            return cls(split=tuple(value))
+        return cls(share=value)
+
+
+def _three_parts(split: Any) -> tuple[Fraction, ...]:
+    must = "three positive shares for coefficients, curvature and scatter that add up to 1"
+    if not isinstance(split, Sequence) or len(split) != 3:
+        raise InvalidParameter("intervals", must, split)
+    parts = tuple(exact(part, "intervals") for part in split)
+    if min(parts) <= 0 or sum(parts) != 1:
+        raise InvalidParameter("intervals", must, split, "Try 0.5, 0.25, 0.25.")
+    return parts

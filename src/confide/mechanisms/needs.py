@@ -1,0 +1,184 @@
+"""Needs: what a mechanism's theorem asks of an objective, each with its remedy."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from confide.errors import MissingPublicBound, UnmetNeeds
+from confide.objectives import Objective, has_exact_prox, is_hinge, is_multinomial
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Hypothesis of a theorem, with a check and a remedy.
+
+    Parameters
+    ----------
+    name : str
+        What the theorem needs.
+    holds : callable
+        Function of an objective that says whether it holds.
+    remedy : str
+        What to do if it does not.
+
+    Examples
+    --------
+    >>> from confide.mechanisms import Need
+    >>> from confide.objectives import Logistic, Objective
+    >>> small = Need("ten columns", lambda one: one.dimension <= 10, "use fewer columns")
+    >>> small.holds(Objective(Logistic(), dimension=3))
+    True
+
+    An objective with three coefficients meets the need.
+    """
+
+    name: str
+    holds: Callable[[Objective], bool]
+    remedy: str
+
+
+def _bounded_slope(objective: Objective) -> bool:
+    try:
+        return objective.slope_bound < float("inf")
+    except MissingPublicBound:
+        return False
+
+
+BOUNDED_SLOPE = Need(
+    "a loss with a bounded slope",
+    _bounded_slope,
+    "declare the missing public bounds (target_bound, coef_norm) or clip the slope "
+    "(slope_bound)",
+)
+
+
+CURVED_LOSS = Need(
+    "a loss with a curvature, so that estimates are near normal",
+    lambda objective: objective.loss.smooth,
+    "use the huberized hinge",
+)
+
+
+SMOOTH_PENALTY = Need(
+    "a penalty without a kink, so that estimates are near normal",
+    lambda objective: objective.nonsmooth_part is None,
+    "set l1 to 0",
+)
+
+
+SMOOTH_LOSS = Need(
+    "a loss whose slope does not jump",
+    lambda objective: objective.loss.smooth,
+    "use the huberized hinge, or mechanism='output'",
+)
+
+
+CONVEX_PENALTY = Need(
+    "a convex penalty",
+    lambda objective: objective.penalty is None or objective.penalty.convex,
+    "use l1, elastic net or group l2 instead of SCAD or MCP",
+)
+
+
+EXACT_PROX = Need(
+    "a penalty and a constraint with an exact joint proximal map",
+    lambda objective: has_exact_prox(objective.nonsmooth_part, objective.constraint),
+    "combine the nuclear norm with an l2 ball or with no constraint",
+)
+
+
+ONE_RESPONSE = Need(
+    "one target for every record",
+    lambda objective: objective.responses == 1 or is_multinomial(objective.loss),
+    "use mechanism='momentum', 'mpadmm', 'ssadmm' or 'sgd'",
+)
+
+
+ONE_SCORE = Need(
+    "a loss of one score for every record",
+    lambda objective: not is_multinomial(objective.loss),
+    "use multi_class='one-vs-rest', or mechanism='objective' or 'output'",
+)
+
+
+SEVERAL_SCORES = Need(
+    "a smooth multinomial objective, or one score for every record",
+    lambda objective: (
+        not is_multinomial(objective.loss)
+        or (objective.penalty is None and objective.constraint is None)
+    ),
+    "leave out penalty and constraint, or use multi_class='one-vs-rest'",
+)
+
+
+SEVERAL_RESPONSES = Need(
+    "one target for every record, or several",
+    lambda objective: objective.responses >= 1,
+    "declare how many targets a record has",
+)
+
+
+EQUAL_RECORDS = Need(
+    "records that all count alike",
+    lambda objective: not objective.weighted,
+    "use mechanism='objective' or 'output'",
+)
+
+
+PLAIN_RECORDS = Need(
+    "records without weights of their own",
+    lambda objective: not objective.case_weights,
+    "use mechanism='objective' or 'output', or leave out the weights",
+)
+
+
+CASE_WEIGHTS = Need(
+    "records that count alike, or at most once by weights of their own",
+    lambda objective: objective.row_norm <= objective.reach,
+    "declare a cap on the weights",
+)
+
+
+NO_OFFSET = Need(
+    "margins without an offset",
+    lambda objective: not objective.offset_bound,
+    "use mechanism='objective' or 'output', or leave out the offset",
+)
+
+
+OFFSETS = Need(
+    "margins without an offset, or with one that is bounded",
+    lambda objective: not objective.offset_bound or objective.responses == 1,
+    "use one score for every record",
+)
+
+
+WEIGHTED_RECORDS = Need(
+    "records that count alike, or the less the longer their rows are",
+    lambda objective: objective.row_norm <= objective.reach,
+    "declare how long a row can be",
+)
+
+
+PLAIN_HINGE = Need(
+    "a smooth loss, or the plain hinge",
+    lambda objective: objective.loss.smooth or is_hinge(objective.loss),
+    "use the huberized hinge with a small width",
+)
+
+
+def check_needs(mechanism: str, needs: tuple[Need, ...], objective: Objective) -> None:
+    """Raise one error that lists every unmet need with its remedy.
+
+    A mechanism is about one target and one score for every record, and about records that
+    all count alike, unless it says otherwise.
+    """
+    every = needs if WEIGHTED_RECORDS in needs else (*needs, EQUAL_RECORDS)
+    every = every if CASE_WEIGHTS in needs else (*every, PLAIN_RECORDS)
+    every = every if OFFSETS in needs else (*every, NO_OFFSET)
+    if SEVERAL_RESPONSES not in needs and ONE_RESPONSE not in needs:
+        every = (*every, ONE_RESPONSE)
+    if SEVERAL_SCORES not in needs:
+        every = (*every, ONE_SCORE)
+    unmet = tuple((n.name, n.remedy) for n in every if not n.holds(objective))
+    if unmet:
+        raise UnmetNeeds(mechanism, unmet)

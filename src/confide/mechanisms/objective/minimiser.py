@@ -1,0 +1,148 @@
+"""The private minimiser: a random linear term, a certified solution, a second noise."""
+
+import math
+from typing import assert_never
+
+import numpy as np
+
+from confide._types import Array
+from confide.accounting import (
+    Event,
+    GaussianEvent,
+    PureEvent,
+    ZcdpEvent,
+)
+from confide.data.matrix.sums import MAX_ROWS
+from confide.data.rows.in_memory import Rows
+from confide.errors import InvalidParameter
+from confide.mechanisms.base import (
+    Calibration,
+    gaussian_shift_of,
+    publish,
+)
+from confide.mechanisms.tolerance import certain_tolerance
+from confide.noise import Entropy, Gaussian, Noise, SphericalLaplace
+from confide.noise.lattice import FARTHEST, approximate
+from confide.objectives import Objective
+from confide.objectives.twofold import Twofold
+from confide.privacy import (
+    Approx,
+    Budget,
+    Pure,
+    Zcdp,
+    round_up,
+)
+from confide.solvers import LONGEST_LINEAR, minimise
+
+MEAN_LENGTHS = 1e4
+"""How many times as long as usual a linear term may be under a constraint."""
+
+
+def check_linear_length(objective: Objective, noise: Noise) -> None:
+    """Refuse budgets whose linear terms may outgrow what is certified in a constraint.
+
+    docs/proofs/finite-precision.md#publication.
+    """
+    usual = noise.expected_norm(objective.dimension)
+    if objective.constraint is None or (
+        MEAN_LENGTHS * usual <= LONGEST_LINEAR * objective.lipschitz
+    ):
+        return
+    raise InvalidParameter(
+        "budget",
+        "large enough for a linear term that is at most 100,000 times as long as the "
+        "gradient of one record",
+        f"one that makes it {usual / objective.lipschitz:.2g} times as long",
+        "Raise the budget, or leave out the constraint (coef_norm).",
+    )
+
+
+LEAST_NOISE = 2.0**14 / FARTHEST
+"""A second noise is never smaller: its lattice would end before coefficients do."""
+
+
+UNSEEN = 0.09
+"""The second noise over the first, where arithmetic certifies as much."""
+
+
+LINEAR_SHARE = 0.125
+"""What the linear term may be off, as a share of the solver's own tolerance."""
+
+
+ZERO_BELOW = 10.0
+
+
+def unseen_tolerance(
+    objective: Objective, noise: Noise, unit: Noise, usual: float
+) -> float:
+    """Return a tolerance whose noise is below a tenth of the first noise, in any table.
+
+    The linear term moves coefficients least where the most rows that there may be curve as
+    much as they can, alike in all directions. ``unit`` is the second noise for a tolerance
+    of 1. It is never more than the usual tolerance, nor less than what is certified.
+    """
+    size = objective.dimension
+    most = MAX_ROWS * objective.smoothness / size + objective.strong_convexity
+    wanted = UNSEEN * noise.deviation(size) / (most * unit.deviation(size))
+    return min(usual, max(wanted, certain_tolerance(objective)))
+
+
+def perturbed_minimiser(
+    calibration: Calibration, rows: Rows, entropy: Entropy, tilt: Array | float = 0.0
+) -> Array:
+    """Draw both noises, solve in between, and return the private coefficients.
+
+    ``tilt`` is a public linear term beside the random one.
+    """
+    objective, solver_noise = calibration.objective, calibration.solver_noise
+    assert solver_noise is not None  # noqa: S101
+    linear = linear_term(calibration, entropy) + tilt
+    solved = minimise(objective, rows, linear, calibration.tolerance).theta
+    noised = publish(solved, solver_noise, entropy)
+    return _restore_zeros(objective, noised, solver_noise)
+
+
+def linear_term(calibration: Calibration, entropy: Entropy) -> Twofold:
+    """Return numbers near to a real-valued linear term: the second noise hides how far.
+
+    A minimiser moves by 1/Λ of what the linear term does, so the distance allowed here is Λ
+    times the allowance of `solver_noise_for`: docs/proofs/finite-precision.md.
+    """
+    objective = calibration.objective
+    allowed = LINEAR_SHARE * calibration.tolerance * objective.strong_convexity
+    noise = calibration.noise.sample(objective.dimension, entropy)
+    found = approximate(noise, allowed)
+    return Twofold.sum_of(found.value, found.rest)
+
+
+def solver_noise_for(budget: Budget, tolerance: float, copies: int) -> tuple[Noise, Event]:
+    """Noise that hides where a solver stops within the tolerance, from the small share.
+
+    The sensitivity per copy is 2·tolerance, and as much again times `LINEAR_SHARE` for the
+    distance of the linear term from a real-valued one.
+    """
+    reach = 2 * tolerance * (1 + LINEAR_SHARE)
+    match budget:
+        case Pure(epsilon=epsilon):
+            scale = max(round_up(reach * copies / float(epsilon)), LEAST_NOISE)
+            return SphericalLaplace(scale), PureEvent(epsilon)
+        case Approx():
+            event: Event = GaussianEvent(gaussian_shift_of(budget))
+        case Zcdp(rho=rho):
+            event = ZcdpEvent(rho)
+        case _:
+            assert_never(budget)
+    scale = round_up(reach * math.sqrt(copies) / gaussian_shift_of(budget))
+    return Gaussian(max(scale, LEAST_NOISE)), event
+
+
+def _restore_zeros(objective: Objective, noised: Array, solver_noise: Noise) -> Array:
+    """Restore what the small noise blurred, by looking at the noised vector alone."""
+    value = noised
+    if objective.nonsmooth_part is not None:
+        reach = solver_noise.expected_norm(objective.dimension)
+        reach = ZERO_BELOW * max(solver_noise.scale, reach / math.sqrt(objective.dimension))
+        value = np.where(np.abs(value) <= reach, 0.0, value)
+    if objective.constraint is not None:
+        value = objective.constraint.project(value)
+    return value
