@@ -9,6 +9,7 @@ Rooms, and the names that they lend here, are imported when they are first used.
 from typing import TYPE_CHECKING
 
 from confide._lazy import lazy
+from confide._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from confide import (  # noqa: F401
@@ -55,8 +56,6 @@ if TYPE_CHECKING:
     from confide.ledger import Ledger
     from confide.mechanisms import Ranges, Release
     from confide.privacy import Approx, Guarantee, Neighbours, Pure, Status, Zcdp
-
-__version__ = "0.2.0"
 
 __all__ = [
     "Approx",

@@ -13,11 +13,12 @@ from confide.objectives import LOSSES
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "confide"
-BASE = {"errors", "_types", "_lazy", "_files", "_interrupts"}
+BASE = {"errors", "_version", "_types", "_lazy", "_files", "_interrupts"}
 CORE = {"privacy", "data", "objectives", "solvers", "noise", "accounting"}
 MAY_IMPORT = {
     "errors": set(),
     "_types": set(),
+    "_version": set(),
     "_lazy": set(),
     "_interrupts": set(),
     "_files": {"errors"},

@@ -13,7 +13,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.markup import escape
 
-from confide import __version__
+from confide._version import __version__
 from confide.cli.audit import audits
 from confide.cli.budget import budget
 from confide.cli.demo import demo

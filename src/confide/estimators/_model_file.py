@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from confide import __version__
+from confide._version import __version__
 from confide.accounting.event_records import event_from
 from confide.accounting.events import EVENTS
 from confide.data import EntryBounds, Schema

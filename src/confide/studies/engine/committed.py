@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from confide import __version__
+from confide._version import __version__
 from confide.errors import DataNotFound
 from confide.studies.engine.cells import CellTask, cell_tasks, rows_from_text
 from confide.studies.engine.publish import draw_svg, write_file

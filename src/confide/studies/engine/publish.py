@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from confide import __version__
+from confide._version import __version__
 from confide.errors import InvalidParameter
 from confide.studies.engine.outcome import Failure
 from confide.studies.engine.study import Study

@@ -13,7 +13,7 @@ from typing import Final, assert_never
 
 import pandas as pd
 
-from confide import __version__
+from confide._version import __version__
 from confide.data import DATASETS
 from confide.errors import ConfideError, DataNotFound, InvalidParameter
 from confide.parallel.dask_cluster import Client
