@@ -30,10 +30,13 @@ lint: $(STAMP)  ## format check, lint, strict types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+coverage: $(STAMP)  ## lines and branches that no fast test reaches
+	$(ONE_THREAD) $(BIN)/python -m pytest -q -n auto --cov --cov-report=term $(ARGS)
+
 bench: $(STAMP)  ## measure against peers and write docs/benchmarks.md
 	$(BIN)/python -m bench
 
 help:           ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-9s %s\n",$$1,$$2}'
 
-.PHONY: demo test test-slow test-all campaign lint bench help
+.PHONY: demo test test-slow test-all campaign lint coverage bench help
