@@ -50,8 +50,8 @@ from confide.estimators._validate import refuse_empty
 from confide.estimators.ranges import queries_of
 from confide.ledger import Ledger
 from confide.mechanisms.base import publish
-from confide.mechanisms.ranges.mechanism import USUAL_TAIL, buy
-from confide.mechanisms.ranges.read_range import RangeQuery
+from confide.mechanisms.ranges.mechanism import buy
+from confide.mechanisms.ranges.read_range import USUAL_TAIL, RangeQuery
 from confide.mechanisms.release import NoiseRecord
 from confide.noise import Entropy, RandomState
 from confide.privacy import (
