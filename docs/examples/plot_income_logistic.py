@@ -50,9 +50,9 @@ print(model.summary())
 # %%
 # What widens the bars
 # --------------------
-# The thick part of a bar is the uncertainty of the sample alone, which a fit without privacy
-# has too. The thin ends are what privacy noise adds. Effects of numbers are over their
-# whole range, so that they can be compared with those of levels.
+# The thick part of a bar is the uncertainty of the sample alone, which a fit without
+# privacy has too. The thin ends are what privacy noise adds. Effects of numbers are over
+# their whole range, so that they can be compared with those of levels.
 
 model.plot()
 plt.show()

@@ -3,9 +3,9 @@ Do people see a doctor less often when they pay? Poisson regression
 ===================================================================
 
 In the RAND health insurance experiment families were given plans with different shares of
-the bill to pay themselves. The question was whether this *coinsurance* keeps them from
-seeing a doctor. A count of visits asks for a Poisson regression, whose coefficients are logarithms
-of ratios of rates.
+the bill to pay themselves. Does this *coinsurance* keep them from seeing a doctor? A count
+of visits asks for a Poisson regression, whose coefficients are logarithms of ratios of
+rates.
 
 The table is **synthetic** and has the shape of the experiment's.
 """
