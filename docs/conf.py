@@ -44,7 +44,7 @@ EXAMPLES = DOCS / "examples"
 sphinx_gallery_conf = {
     "examples_dirs": [str(EXAMPLES)],
     "gallery_dirs": ["gallery"],
-    "ignore_pattern": r"/(?!plot_)[^/]*\.py$",
+    "ignore_pattern": r"(^|/)(?!plot_)[^/]*\.py$",
     "abort_on_example_error": True,
     "download_all_examples": False,
     "remove_config_comments": True,
