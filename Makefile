@@ -5,9 +5,12 @@ BIN    := .venv/bin
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 STAMP  := .venv/.installed
 
-$(STAMP): pyproject.toml constraints.txt
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+$(STAMP): pyproject.toml requirements.lock
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(PIP) install -q --require-hashes -r requirements.lock
+	$(PIP) install -q --no-deps --no-build-isolation -e .
 	@touch $@
 
 demo: $(STAMP)  ## install, then fit a private model end to end
@@ -41,7 +44,14 @@ docs: $(STAMP)  ## build the site in docs/_build/html: no warnings, no dead link
 bench: $(STAMP)  ## measure against peers and write docs/benchmarks.md
 	$(BIN)/python -m bench
 
+lock: $(STAMP)  ## pin the newest version of every dependency, with its hashes
+	$(PIP) install -q pip-tools
+	$(BIN)/pip-compile -q --upgrade --all-extras --all-build-deps --generate-hashes --allow-unsafe \
+	  --strip-extras --no-annotate --no-header --no-emit-index-url --no-emit-trusted-host \
+	  --no-emit-find-links -o requirements.lock pyproject.toml
+	sed -i '/^# WARNING/d; /^# Consider/d; /^confide @/d; /^# The following/d' requirements.lock
+
 help:           ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-9s %s\n",$$1,$$2}'
 
-.PHONY: demo test test-slow test-all campaign lint coverage docs bench help
+.PHONY: demo test test-slow test-all campaign lint coverage docs bench lock help
