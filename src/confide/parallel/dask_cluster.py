@@ -302,8 +302,9 @@ def _remote(address: str) -> Iterator[Client]:
 
 def _answering(distributed: ModuleType, address: str) -> Client:
     try:
-        # the first is not made the default: one that cannot connect would remain it
-        distributed.Client(address, timeout=CONNECT_TIMEOUT_S, set_as_default=False).close()
+        import_module("distributed.utils").LoopRunner().run_sync(
+            _visit, distributed, address
+        )
         return distributed.Client(address, timeout=CONNECT_TIMEOUT_S)
     except (OSError, ValueError, TypeError, RuntimeError) as error:
         raise InvalidParameter(
@@ -314,6 +315,21 @@ def _answering(distributed: ModuleType, address: str) -> Client:
             "right; for tls:// set distributed.comm.tls in Dask's configuration. "
             f"({type(error).__name__})",
         ) from None
+
+
+async def _visit(distributed: ModuleType, address: str) -> None:
+    """Connect and leave.
+
+    A client that cannot connect would remain the default, and Dask closes it only when it
+    is collected, on whichever thread that happens; here its own event loop waits for it.
+    """
+    client = distributed.Client(
+        address, timeout=CONNECT_TIMEOUT_S, asynchronous=True, set_as_default=False
+    )
+    try:
+        await client
+    finally:
+        await client.close()
 
 
 def _check_that_workers_are_there(client: Client, address: str) -> None:

@@ -1,4 +1,5 @@
 import asyncio
+import gc
 import logging
 import operator
 import os
@@ -204,6 +205,17 @@ def test_nobody_gets_in_without_the_keys(client):
         ):
             with pytest.raises((OSError, TypeError, RuntimeError)):
                 asyncio.run(knock(address, keys, 2))
+    assert client.submit(operator.add, 2, 2).result() == 4
+
+
+def test_a_client_that_is_refused_is_closed(client):
+    with (
+        pytest.raises(InvalidParameter, match="Dask scheduler answers"),
+        connected(address=client.scheduler.address),
+    ):
+        pass
+    clients = [one for one in gc.get_objects() if type(one) is distributed.Client]
+    assert {one.status for one in clients if one is not client} <= {"closed"}
     assert client.submit(operator.add, 2, 2).result() == 4
 
 
