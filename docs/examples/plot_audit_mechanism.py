@@ -23,7 +23,7 @@ from confide.privacy import Neighbours, Pure
 # %%
 # Two tables and a promise
 # ------------------------
-# Pure differential privacy with :math:`\\varepsilon = 1`. The record that comes or goes
+# Pure differential privacy with :math:`\varepsilon = 1`. The record that comes or goes
 # pulls the coefficient as far as a record can.
 
 CLAIM = Pure(1)
@@ -48,7 +48,7 @@ broken = released(with_one, 0.2), released(without, 0.2)
 # %%
 # What an attacker sees
 # ---------------------
-# The lower bound on :math:`\\varepsilon` holds with 99 % confidence. A bound above the
+# The lower bound on :math:`\varepsilon` holds with 99 % confidence. A bound above the
 # claim would refute it.
 
 BLUE, RED, GREY = "#2166ac", "#b2182b", "0.45"

@@ -33,7 +33,7 @@ except Unproved as refusal:
 # %%
 # Run it all the same
 # -------------------
-# Logistic regression with one coefficient at :math:`\\varepsilon = 1` and :math:`\\delta =
+# Logistic regression with one coefficient at :math:`\varepsilon = 1` and :math:`\delta =
 # 0`, with everything as the paper prescribes. In the first table every record is 0 and says
 # nothing about the coefficient; the second has one more record.
 
@@ -57,7 +57,7 @@ seen_without, seen_with = released(without), released(with_one)
 # %%
 # An event that gives the record away
 # -----------------------------------
-# Pure differential privacy with :math:`\\varepsilon = 1` allows an event to become 2.7
+# Pure differential privacy with :math:`\varepsilon = 1` allows an event to become 2.7
 # times as likely by one record, and no more.
 
 
