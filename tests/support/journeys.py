@@ -7,6 +7,8 @@ import subprocess
 import sys
 from contextlib import contextmanager
 
+from confide import Ledger
+from confide.web.workspace import Workspace
 from support.pages import PLANNED
 
 CHROMIUM = "/usr/bin/chromium"
@@ -109,3 +111,22 @@ def pay(page):
     """Press the one button, and wait for the result."""
     page.get_by_role("button", name="Pay ").click()
     page.get_by_role("heading", name="Coefficients").wait_for(timeout=120_000)
+
+
+def charges(folder):
+    book = Ledger.open(str(Workspace.at(folder).ledger))
+    found = [entry for entry in book.entries() if entry.kind == "charge"]
+    book.verify()
+    book.close()
+    return found
+
+
+def overflow(page):
+    page.wait_for_load_state()
+    return page.evaluate("document.documentElement.scrollWidth - innerWidth")
+
+
+def to_confirmation(page, epsilon="1"):
+    choose_and_declare(page)
+    plan(page, epsilon)
+    confirm(page)
