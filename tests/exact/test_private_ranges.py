@@ -15,7 +15,7 @@ from confide.data.schema.range_grid import PARTS, RangeGrid, counts_between
 from confide.mechanisms import Intervals, ObjectivePerturbation, WithIntervals, WithRanges
 from confide.mechanisms.ranges import mechanism as purchase
 from confide.mechanisms.ranges.mechanism import range_noise
-from confide.mechanisms.ranges.read_range import RangeQuery, read_range
+from confide.mechanisms.ranges.read_range import RangeQuery, _merge, _pieces, read_range
 from confide.noise import Entropy, Gaussian, Laplace
 from confide.objectives import Clipped, Logistic, Objective, Squared
 from confide.privacy import Approx, Neighbours, Pure, Zcdp
@@ -185,14 +185,14 @@ def test_both_looks_are_weighed_by_least_squares(near, width):
     """Estimates and covariance are those of the normal equations, solved as they stand."""
     grid, rng = RangeGrid.between(0.0, 100.0), np.random.default_rng(3)
     assert grid.cells == 28
-    cuts = purchase._pieces(grid, near, width)
+    cuts = _pieces(grid, near, width)
     starts, stops = cuts[:-1], cuts[1:]
     assert (starts < stops).all()
     assert cuts[0] == 0
     assert cuts[-1] == grid.cells * PARTS
     cells = rng.normal(0, 1, grid.cells)
     closer = rng.normal(0, 1, len(starts))
-    merged, covariance = purchase._merge(cells, closer, cuts)
+    merged, covariance = _merge(cells, closer, cuts)
     # Of cells that are one piece together the first look tells their sum alone.
     whole = (starts % PARTS == 0) & (stops % PARTS == 0)
     rows, seen, precision = list(np.eye(len(starts))), list(closer), [1.0] * len(starts)

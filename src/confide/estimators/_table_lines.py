@@ -70,12 +70,13 @@ def table_lines(schema: Schema | None, display: Display) -> TableLines:
     for effect in schema.effects:
         spans, deviation = effect_amounts(effect)
         own: list[tuple[int, float]] = []
-        zero = set(effect.features) if effect.coded else set()
+        features = set(effect.features)
+        zero = set(features) if effect.coded else set()
         for number, name in enumerate(effect.lines().names):
             if place == len(lines) or lines[place] != name:
                 continue
             zero.discard(name)
-            if not effect.coded or name in effect.features:
+            if not effect.coded or name in features:
                 own.append((place, spans[number]))
             place += 1
         found.append(

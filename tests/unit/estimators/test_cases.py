@@ -231,11 +231,11 @@ def test_what_is_refused_is_refused_before_anything_is_paid(tmp_path):
     number = replace(
         PLAIN, target=Target("visits", lower=0, upper=40), offset=offset, name="people"
     )
-    with pytest.raises(InvalidParameter, match="subtract it from the target"):
+    with pytest.raises(InvalidParameter, match="subtract the offset from it"):
         LinearRegression(BUDGET, schema=number, ledger=ledger).fit(frame)
     model_based = {"variant": "model-based", "of": "penalised"}
     with pytest.raises(InvalidParameter, match="model-based"):
         logistic(WEIGHTED, ledger=ledger, intervals=model_based).fit(frame)
-    with pytest.raises(InvalidParameter, match="left out, for the table holds weights"):
+    with pytest.raises(InvalidParameter, match="left out: the table holds the weights"):
         logistic(WEIGHTED, ledger=ledger).fit(frame.drop(columns="ill"), frame["ill"])
     assert all(entry.kind != "charge" for entry in ledger.entries("people"))

@@ -182,10 +182,10 @@ def test_a_penalty_decides_the_fit():
 
 WRONG_PENALTIES = {
     "no penalty": ({"penalty": 2.0}, "None or one of"),
-    "two of them": ({"penalty": Scad(1.0), "l1": 1.0}, "next to a penalty"),
-    "too many weights": ({"penalty": L1((1.0,) * 9)}, "about 4 coordinates"),
-    "too far": ({"penalty": GroupL2(1.0, ((0, 7),))}, "about 4 coordinates"),
-    "too large": ({"penalty": Nuclear(1.0, (3, 3))}, "about 4 coordinates"),
+    "two of them": ({"penalty": Scad(1.0), "l1": 1.0}, "together with penalty"),
+    "too many weights": ({"penalty": L1((1.0,) * 9)}, "for 4 coordinates"),
+    "too far": ({"penalty": GroupL2(1.0, ((0, 7),))}, "for 4 coordinates"),
+    "too large": ({"penalty": Nuclear(1.0, (3, 3))}, "for 4 coordinates"),
 }
 
 

@@ -158,9 +158,9 @@ def test_other_mechanisms_and_odd_settings_are_refused():
 
     with pytest.raises(UnmetNeeds, match="one target for every record"):
         fit(mechanism=ObjectivePerturbation())
-    with pytest.raises(InvalidParameter, match="next to another penalty"):
+    with pytest.raises(InvalidParameter, match="together with another penalty"):
         fit(nuclear=1.0, l1=1.0)
-    with pytest.raises(InvalidParameter, match="about 15 coordinates"):
+    with pytest.raises(InvalidParameter, match="for 15 coordinates"):
         fit(penalty=Nuclear(1.0, (4, 4)))
     with pytest.raises(InvalidData, match="a column for each"):
         fit(Y[:, 0])

@@ -426,7 +426,7 @@ def test_what_noise_hides_is_said():
     model = LogisticRegression(Pure("0.5"), schema=schema, random_state=1).fit(table)
     assert model.release_.ranges.hidden == ("x", "z")
     assert "Hidden" in str(model.summary())
-    assert "no values stand out of the noise" in str(model.summary())
+    assert "no values stand out from the noise" in str(model.summary())
     bought = buy_ranges(table, schema, Pure("0.1"), random_state=2)
     assert bought.release.hidden == ("x", "z")
     assert bought.schema.columns[1].ends == (-5, 1e6)

@@ -189,5 +189,5 @@ def test_intervals_that_believe_the_model_weigh_no_records():
         assert plan.main.objective.weighted is weighs
     target = Objective(Logistic(), 3, longest_row=2.0)
     forced = WithIntervals(ObjectivePerturbation(), Intervals(variant="model-based"))
-    with pytest.raises(InvalidParameter, match="where records are weighed"):
+    with pytest.raises(InvalidParameter, match="where records are weighted"):
         forced.calibrate(target, budget, Neighbours.ADD_REMOVE)

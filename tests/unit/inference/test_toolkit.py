@@ -144,7 +144,7 @@ def test_references_can_be_chosen_after_the_fit(model):
     np.testing.assert_allclose(other.predict_proba(frame), model.predict_proba(frame))
     with pytest.raises(InvalidParameter, match="reference of column 'region'"):
         model.with_reference(region="nort")
-    with pytest.raises(InvalidParameter, match="reference must be of one of"):
+    with pytest.raises(InvalidParameter, match="reference must be for one of"):
         model.with_reference(age=1)
 
 
@@ -335,7 +335,7 @@ def test_penalised_coefficients_have_a_toolkit_of_their_own():
     found = fitted(intervals=Intervals(of="penalised"))
     assert found.wald_test("region").of == "penalised"
     assert found.confidence_intervals()["age"].pull is None
-    with pytest.raises(InvalidParameter, match="asked of a number or a count"):
+    with pytest.raises(InvalidParameter, match="requested for a number or a count"):
         found.prediction_intervals(table().head())
     line = fitted(LinearRegression, intervals=Intervals(of="penalised"))
     with pytest.raises(InvalidParameter, match="dispersion"):

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from confide.errors import InvalidParameter
 from confide.inference import Intervals
 from confide.mechanisms import MECHANISMS
 from confide.planning import plan_fit, plot_fit_plan, real_shapes
+from confide.planning.fit_plan import _line
 from confide.planning.supposition import suppose_table
 from support.clinic import SCHEMA as CLINIC
 from support.clinic import clinic
@@ -257,6 +259,17 @@ def test_the_picture_has_a_line_for_every_column():
     assert "quartiles" in axes.get_xlabel()
 
 
+def test_an_axis_within_a_decade_has_labels():
+    figure = pytest.importorskip("matplotlib.figure")
+    plan = plan_fit(LinearRegression(BUDGET, schema=DOSE, intervals=True), 50_000, draws=1)
+    age = replace(plan.line("age"), effect=1.0, narrow=0.2, width=0.3, wide=0.6)
+    axes = plot_fit_plan(replace(plan, columns=(age,)), ax=figure.Figure().subplots())
+    low, high = axes.get_xlim()
+    assert {0.2, 0.5, 1.0} <= {float(tick) for tick in axes.get_xticks()}
+    assert low <= 0.2
+    assert high >= 1.0
+
+
 def planned(folder, *words):
     (folder / "clinic.toml").write_text(DOSE.to_toml(), encoding="utf-8")
     base = ["plan", "--schema", str(folder / "clinic.toml"), "--delta", "1e-6"]
@@ -320,3 +333,8 @@ def test_a_width_without_a_column_or_a_number_is_refused(tmp_path, words):
         cli.app, [*base, "--epsilon", "1", "--intervals", "auto", *words]
     )
     assert isinstance(done.exception, InvalidParameter)
+
+
+def test_quartiles_are_over_the_tables_that_have_an_interval():
+    line = _line("age", "year", 0.03, 0.01, np.array([1.0, 2.0, 3.0, math.inf, math.nan]))
+    assert (line.narrow, line.width, line.wide, line.identified) == (1.5, 2.0, 2.5, 0.6)

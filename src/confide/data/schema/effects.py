@@ -76,12 +76,10 @@ def display(effects: Sequence[Effect], weights: Array) -> Display:
     """Return what turns coefficients of the design matrix into lines to be shown."""
     lines = [effect.lines() for effect in effects]
     names = [name for one in lines for name in one.names]
-    rare = [
-        name
-        for effect, one in zip(effects, lines, strict=True)
-        for name in one.names
-        if effect.coded and name not in effect.features
-    ]
+    rare: set[str] = set()
+    for effect, one in zip(effects, lines, strict=True):
+        if effect.coded:
+            rare |= {*one.names} - {*effect.features}
     taken = np.append(np.concatenate([one.intercept for one in lines]), 1.0)
     own = sparse.block_diag([one.matrix for one in lines], format="csr")
     own.resize(own.shape[0], len(taken))

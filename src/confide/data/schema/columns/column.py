@@ -349,12 +349,13 @@ class LevelColumn:
 
     def lines(self: Column) -> Lines:
         """Return levels against the baseline, and a line for rows without a level."""
-        count = len(self.features)
+        features = self.features
+        count = len(features)
         if count == 1:
-            return Lines(self.features, np.eye(1), np.zeros(1))
+            return Lines(features, np.eye(1), np.zeros(1))
         base = self.baseline
         shown = [place for place in range(count) if base[place] != 1]
-        names = tuple(self.features[place] for place in shown)
+        names = tuple(features[place] for place in shown)
         block: Any = sparse.eye_array(count, format="csr")[shown]
         kinds = [] if self.missing == "refuse" else ["missing"]
         kinds += ["undeclared"] if count == len(self.levels) else []
