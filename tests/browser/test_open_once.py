@@ -179,6 +179,18 @@ def test_another_site_in_the_same_browser_spends_and_sees_nothing(page, context,
     assert charges(folder) == []
 
 
+def test_the_file_that_a_browser_is_handed_leads_in(browser, server, folder):
+    """Browsers send a strict cookie to no redirect that began elsewhere; we have none."""
+    first = folder / "first.html"
+    first.write_text(f'<meta http-equiv="refresh" content="0; url={server.address}">')
+    page = browser.new_page()
+    page.goto(first.as_uri())
+    page.get_by_role("heading", name="Tables", exact=True).wait_for()
+    assert "token" not in page.url
+    assert page.evaluate("document.referrer") == ""
+    page.close()
+
+
 def test_another_browser_is_not_let_in(page, browser, server, folder):
     page.get_by_role("button", name="t.csv").click()
     stranger = browser.new_context().new_page()

@@ -146,7 +146,11 @@ class Gate:
             f'<link rel="icon" href="{there}static/icon.svg">'
         )
         link = f'<a href="{there}">Go on</a>'
-        response = HTMLResponse(PAGE.format(head=head, title="confide", text=link))
+        # the next page must not be told this address
+        response = HTMLResponse(
+            PAGE.format(head=head, title="confide", text=link),
+            headers={"referrer-policy": "no-referrer"},
+        )
         response.set_cookie(
             COOKIE,
             self.entry.cookie,

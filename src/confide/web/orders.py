@@ -96,12 +96,19 @@ class Order:
         """Whether the one button was pressed."""
         return (self.folder / "confirmed").exists()
 
-    def words(self, out: str = "") -> list[str]:
-        """Return the command that the order stands for, with a place for its model."""
+    def words(self) -> list[str]:
+        """Return the command that the order stands for."""
+        return self._words(self.ledger, str(self.model))
+
+    def shown_words(self) -> list[str]:
+        """Return the command for another model file, without the password of a ledger."""
+        return self._words(str(confide.ledger.redacted(self.ledger)), self.model.name)
+
+    def _words(self, ledger: str, out: str) -> list[str]:
         return [
             *("fit", str(self.table), "--schema", str(self.schema_file)),
             *self.settings.options(),
-            *("--ledger", self.ledger, "--out", out or str(self.model)),
+            *("--ledger", ledger, "--out", out),
         ]
 
     def same_as(self, other: "Order") -> bool:
@@ -289,7 +296,7 @@ def open_book(ledger: str, *, new: bool = False) -> confide.Ledger:
 
 def command_text(order: Order) -> str:
     """Return the command of an order as a shell reads it."""
-    return shlex.join(["confide", *order.words(order.model.name)])
+    return shlex.join(["confide", *order.shown_words()])
 
 
 def _booked(order: Order) -> tuple[int | None, str, bool]:

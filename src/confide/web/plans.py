@@ -11,6 +11,7 @@ import confide
 from confide.errors import ConfideError, InvalidParameter
 from confide.estimators._holdout import COINS, SHARED
 from confide.planning import MOSTLY_NOISE, FitPlan, plan_fit
+from confide.planning.fit_plan import DRAWS
 from confide.privacy import Budget, Guarantee
 from confide.privacy.budgets import exact
 from confide.reporting.format import even_odds_text, factor_text, short
@@ -20,6 +21,7 @@ from confide.web.fits import FitSettings
 LADDER = ("0.1", "0.3", "1", "3", "10")
 """Values of epsilon that are shown beside the one that was asked for."""
 DIGITS = 3
+LEAST_DRAWS, COLUMN_DRAWS = 5, 250
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +161,11 @@ def _rungs(plan: FitPlan, settings: FitSettings) -> list[Rung]:
 def _with_epsilon(plan: FitPlan, settings: FitSettings, epsilon: str) -> FitPlan:
     delta = settings.delta
     budget: Budget = confide.Approx(epsilon, delta) if delta else confide.Pure(epsilon)
-    return plan if budget == plan.budget else plan.with_budget(budget)
+    if budget == plan.budget:
+        return plan
+    # the time for a table grows with its columns: of wide ones fewer are supposed
+    draws = min(DRAWS, max(LEAST_DRAWS, COLUMN_DRAWS // len(plan.columns)))
+    return plan.with_budget(budget, draws)
 
 
 def _width(column: Any) -> str:

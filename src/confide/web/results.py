@@ -32,7 +32,7 @@ model = confide.{kind}(
     intervals={intervals},
     ledger=ledger,
 )
-model.fit(confide.data.read_files({table!r}, schema), holdout={holdout})
+model.fit({rows}, holdout={holdout})
 model.save("model.json")
 print(model.summary())
 '''
@@ -156,14 +156,22 @@ def script_text(order: Order) -> str:
     text = SCRIPT.replace("{budget!r}", f"confide.{type(budget).__name__}({values})")
     return text.format(
         schema=str(order.schema_file),
-        ledger=order.ledger,
+        ledger=str(confide.ledger.redacted(order.ledger)),
         kind=type(
             settings.estimator(confide.Schema.from_toml(order.schema_file), None)
         ).__name__,
         intervals=bars,
-        table=str(order.table),
+        rows=_rows_text(order),
         holdout=settings.holdout or "None",
     )
+
+
+def _rows_text(order: Order) -> str:
+    """Return how Python takes the rows: whole, or again in every sweep."""
+    table = str(order.table)
+    if confide.data.is_in_parts(table):
+        return f"confide.data.open_table({table!r})"
+    return f"confide.data.read_files({table!r}, schema)"
 
 
 def shell_text(order: Order) -> str:

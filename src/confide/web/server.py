@@ -30,6 +30,7 @@ STATIC = {
     "page.css": "text/css",
     "icon.svg": "image/svg+xml",
     "htmx.min.js": "text/javascript",
+    "wait.js": "text/javascript",
 }
 
 
