@@ -20,13 +20,13 @@ MODE_VARIABLE = "CONFIDE_FILE_MODE"
 SIZE_VARIABLE = "CONFIDE_MOST_BYTES"
 USUAL_MODE = 0o600
 MOST_BYTES = 2**28
-"""Largest schema or model file that is read, unless `SIZE_VARIABLE` says otherwise."""
+"""Size limit in bytes of schema and model files; `SIZE_VARIABLE` overrides it."""
 MOST_UNPACKED = 2**30
-"""Bytes that packed content may always become, unless `SIZE_VARIABLE` says otherwise."""
+"""Bytes to which compressed content may always expand; `SIZE_VARIABLE` overrides it."""
 MOST_RATIO = 100
-"""So many times its own length a larger packed file may become."""
+"""Largest expansion factor of a larger compressed file."""
 MOST_IN_MEMORY = 2**35
-"""Bytes that a table may take in memory when it is read whole."""
+"""Size limit in bytes of a table that is read into memory."""
 
 
 def file_mode() -> int:
@@ -39,7 +39,7 @@ def file_mode() -> int:
     except ValueError:
         mode = -1
     if not 0 <= mode <= 0o777 or not mode & stat.S_IWUSR:
-        must = "the permissions of new files, like 600 or 640"
+        must = "the permissions of new files, such as 600 or 640"
         raise InvalidParameter(MODE_VARIABLE, must, text)
     return mode
 
@@ -126,7 +126,7 @@ class ReservedFile:
                 _reserve(self._handle, room)
         except OSError as error:
             self.discard()
-            raise self._cannot(f"on a disk with {room:,} bytes left", error) from None
+            raise self._cannot(f"on a disk with {room:,} bytes free", error) from None
 
     def _checked_mode(self) -> int:
         """Look at what is there already, and return the permissions to write with."""
@@ -135,13 +135,13 @@ class ReservedFile:
         except FileNotFoundError:
             return file_mode()
         except (OSError, ValueError) as error:
-            raise self._cannot("a name that the disk takes", error) from None
+            raise self._cannot("a file name that the disk accepts", error) from None
         if not self.replaces:
             raise InvalidParameter(
                 self._name, "a new file", str(self.path), "It exists; remove it first."
             )
         if not stat.S_ISREG(found.st_mode):
-            kind = "a link" if stat.S_ISLNK(found.st_mode) else "no ordinary file"
+            kind = "a link" if stat.S_ISLNK(found.st_mode) else "not an ordinary file"
             raise InvalidParameter(
                 self._name,
                 "a new name, or that of an ordinary file",

@@ -99,7 +99,7 @@ class Registry(Mapping[str, T]):
             near = get_close_matches(str(name), self._entries, n=1)
             raise InvalidParameter(
                 self._what,
-                f"one of {known}" if known else "registered, and none is so far",
+                f"one of {known}" if known else "registered; none is registered yet",
                 name,
                 f"Did you mean {near[0]!r}?" if near else "",
             ) from None

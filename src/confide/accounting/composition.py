@@ -289,6 +289,6 @@ def _randomised_response_renyi(epsilon: float, orders: Any) -> Any:
 def _at(epsilon: float, delta: Any) -> Approx:
     if not math.isfinite(epsilon):
         raise InvalidParameter(
-            "delta", "larger than what the events themselves use up", float(delta)
+            "delta", "larger than the delta that the events themselves spend", float(delta)
         )
     return Approx(repr(max(epsilon, 1e-12)), delta)

@@ -17,8 +17,7 @@ from confide.privacy import Approx, round_down, round_up
 from confide.privacy.rounding import MARGIN
 
 FEWEST, MOST = 3, 1000
-"""In fewer dimensions the density has poles, and delta buys next to nothing; in more of
-them Gaussian noise is as short."""
+""
 CELLS, KNOTS, STEP = 2048, 257, 1.0002
 SPREAD = 10.0
 """How many deviations of the loss are integrated for its total mass; a lower bound."""

@@ -56,7 +56,9 @@ class ModelInversion:
         if not hasattr(self.model, "predict_proba"):
             most = 1.0 if is_classifier(self.model) else np.inf
             if self.scale is None or not 0 < self.scale < most:
-                must = "the chance of an error" if most == 1 else "the typical residual"
+                must = (
+                    ("the probability of an error") if most == 1 else "the typical residual"
+                )
                 raise InvalidParameter("scale", f"{must}, above 0", self.scale)
 
     @property

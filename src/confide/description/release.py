@@ -173,7 +173,7 @@ def describe(
     neighbours : "add-remove", "replace-one" or None
         The relation to protect; None is add-remove.
     level : float
-        How often each interval holds.
+        Confidence level of each interval.
     ledger : Ledger, path or None
         The book to charge, under the name of the schema.
     random_state : None, int or generator

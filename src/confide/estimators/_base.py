@@ -70,10 +70,10 @@ from confide.privacy import (
 from confide.privacy.guarantee import PUBLIC_LABELS
 
 BOUNDS = {
-    "row_norm": "It bounds the length of a feature row; longer rows are scaled to it.",
-    "target_bound": "It bounds the target; what lies beyond is clamped to it.",
-    "slope_bound": "It is where the slope of the loss is cut off.",
-    "coef_norm": "It is the radius of a ball that holds the coefficients.",
+    "row_norm": "It bounds the length of a feature row; longer rows are scaled down to it.",
+    "target_bound": "It bounds the target; values beyond it are clamped.",
+    "slope_bound": "It bounds the slope of the loss; steeper slopes are clipped.",
+    "coef_norm": "It bounds the length of the coefficient vector.",
 }
 """Public bounds that a user may set, and their purpose."""
 

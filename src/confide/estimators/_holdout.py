@@ -168,7 +168,7 @@ def _divide_parts(
 ) -> tuple[RawRows, RawRows]:
     if held.person is not None:
         raise InvalidParameter(
-            "person of the holdout", "left out for tables that are not in memory", held
+            "person of the holdout", "left out, because the table is not in memory", held
         )
     if isinstance(table, FileTable):
         table = table.keep_parsed()

@@ -211,12 +211,12 @@ def dataset_name(schema: Schema | None, ledger: Any) -> str:
     if names:
         raise InvalidParameter(
             "name of the dataset",
-            "the same in the schema and in the ledger's for_dataset",
+            "the same in the schema and in for_dataset of the ledger",
             sorted(names),
         )
     raise InvalidParameter(
         "name of the dataset",
-        "given when there is a ledger: all unnamed tables would share one budget",
+        "given when a ledger is used, because all unnamed tables would share one budget",
         declared,
         'Begin the schema with name = "people" (in Python Schema(..., name="people")); '
         'without a schema pass ledger=Ledger.open("book.db").for_dataset("people"). '

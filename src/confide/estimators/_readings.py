@@ -166,7 +166,7 @@ def reading_of(
     if sample_weight is not None:
         raise InvalidParameter(
             "sample_weight",
-            "absent for a table that is read in parts",
+            "left out for a table that is read in parts",
             type(sample_weight).__name__,
             "Declare a column of weights as the [case_weights] of a schema.",
         )

@@ -58,17 +58,17 @@ def check_booked(path: str | Path, ledger: Ledger) -> Entry:
     if entry is None:
         raise InvalidParameter(
             "model file",
-            "on record in this ledger",
+            "recorded in this ledger",
             str(path),
-            "It was fitted without this ledger, or changed afterwards: nothing it says "
-            "about its guarantee is confirmed.",
+            "It was fitted without this ledger, or changed afterwards, so its guarantee "
+            "cannot be confirmed.",
         )
     if entry.content_hash is not None and entry.content_hash != _kept_hash(record):
         raise InvalidParameter(
             "model file",
-            f"as entry {entry.number} of this ledger booked it",
+            f"as recorded in entry {entry.number} of this ledger",
             str(path),
-            "It was changed since it was fitted. Restore what was booked by: confide "
+            "It was changed after the fit. Restore the recorded model with: confide "
             f"recover LEDGER --charge {entry.charge} --out FILE",
         )
     return entry

@@ -176,7 +176,7 @@ class SeveralClasses:
             lines += [
                 loss_estimate("Brier score", seen, "Brier score", level, 2.0),
                 loss_estimate(
-                    "log loss, cut off at 4", seen, "log loss", level, MOST_LOG_LOSS
+                    "log loss, capped at 4", seen, "log loss", level, MOST_LOG_LOSS
                 ),
             ]
             curves.append(self._calibration(table, variance, level))
@@ -218,8 +218,8 @@ class SeveralClasses:
                 points.append(CurvePoint((start + end) / 2, share.value, *bounds))
         return Curve(
             "Calibration",
-            "chance of the predicted class",
-            "share of right predictions",
+            "probability of the predicted class",
+            "share of correct predictions",
             tuple(points),
             joined=False,
             guide="diagonal",

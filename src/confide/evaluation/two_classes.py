@@ -348,7 +348,7 @@ class ScoreTable:
         found = []
         for name, loss, most in (
             ("Brier score", self.chances.square, 1.0),
-            ("log loss, cut off at 4", self.chances.log, MOST_LOG_LOSS),
+            ("log loss, capped at 4", self.chances.log, MOST_LOG_LOSS),
         ):
             if stands_out(self.table, self.variance):
                 mean = MeanOver(loss)
@@ -408,7 +408,7 @@ class ScoreTable:
             points.append(CurvePoint(said, share.value, *ends))
         return Curve(
             "Calibration",
-            f"predicted chance of {self.positive}",
+            f"predicted probability of {self.positive}",
             "observed share",
             tuple(points),
             joined=False,

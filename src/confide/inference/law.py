@@ -438,5 +438,5 @@ def rounded_level(level: float | None, usual: float) -> float:
     if level is None:
         return usual
     if not isinstance(level, float) or not 0.5 <= level < 1 or math.isnan(level):
-        raise InvalidParameter("level", "from 0.5 to below 1, like 0.95", level)
+        raise InvalidParameter("level", "at least 0.5 and below 1, such as 0.95", level)
     return level

@@ -353,7 +353,7 @@ class Inference:
             for name, amount in per.items():
                 term = self.terms.find(name)
                 if term.coded:
-                    must = "the name of a number: levels have no amount"
+                    must = "the name of a number column: levels have no amount"
                     raise InvalidParameter("per", must, name)
                 if not amount or not math.isfinite(amount):
                     raise InvalidParameter(f"per of {name!r}", "a number but 0", amount)

@@ -426,7 +426,7 @@ class Ledger(LedgerView):
             if run("SELECT 1 FROM confide_entries WHERE charge = ?", (charge.number,)):
                 raise InvalidParameter(
                     "charge",
-                    "one whose release is not on record yet",
+                    "one whose release is not yet recorded",
                     f"charge {charge.number}",
                     "Every release needs a charge of its own.",
                 )

@@ -50,8 +50,7 @@ from confide.solvers import TableShape
 
 UnitNoise: TypeAlias = SphericalLaplace | Gaussian
 NoiseChoice: TypeAlias = Literal["shorter", "composable", "gaussian"]
-"""What (epsilon, delta) buys: the shortest noise, the shorter of those of which more is
-known than one epsilon and one delta, or Gaussian noise in any case."""
+""
 WHOLE = Fraction(1)
 
 
@@ -264,7 +263,8 @@ class Calibration:
             raise InvalidParameter(
                 "tolerance",
                 f"at least {1.01 * finest:.2e} for tables of this shape and this ridge "
-                f"(l2 = {self.objective.l2:.3g}): arithmetic certifies no less",
+                f"(l2 = {self.objective.l2:.3g}): smaller errors cannot be certified in "
+                f"this arithmetic",
                 self.tolerance,
                 "Raise l2, or leave the mechanism's tolerance at None.",
             )
@@ -349,7 +349,7 @@ def check_length(rows: Rows) -> None:
             f"of at most {MAX_ROWS:,} rows: the noise covers the rounding of sums over no "
             "more than these",
             "a longer table",
-            "Fit on some of the rows.",
+            "Fit on a part of the rows.",
         )
 
 

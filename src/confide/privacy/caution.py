@@ -42,19 +42,20 @@ def budget_cautions(budget: Budget, rows: int | None = None) -> tuple[str, ...]:
     if epsilon > MOST_EPSILON:
         found.append(
             f"epsilon is over {MOST_EPSILON}: odds about a person may change by a factor "
-            "of more than 20,000, which protects hardly anybody. Common budgets are 1 or "
-            "less."
+            f"of more than 20,000, which protects hardly anyone. Common budgets are 1 or "
+            f"less."
         )
     if delta > MOST_DELTA:
         found.append(
-            f"delta is over {float(MOST_DELTA):g}: that is the chance with which nothing "
-            "at all is promised to a person. Take one far below 1 in the number of rows, "
-            "such as 1e-6."
+            f"delta is over {float(MOST_DELTA):g}: that is the probability with which "
+            f"nothing at all is promised to a person. Choose a delta far below one "
+            f"divided by the number of rows, such as 1e-6."
         )
     elif rows is not None and rows > 0 and delta * rows >= 1:
         found.append(
-            f"delta is 1 in {rows:,} or more, the number of rows: to publish the row of a "
-            "random person would keep this promise. Take one far below that, such as 1e-6."
+            f"delta is 1 in {rows:,} or more, where n is the number of rows: publishing "
+            f"the row of a random person would satisfy this guarantee. Choose a delta "
+            f"far below that, such as 1e-6."
         )
     return tuple(found)
 

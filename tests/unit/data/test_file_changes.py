@@ -39,7 +39,7 @@ def test_a_file_that_somebody_writes_to_stops_the_fit(tmp_path, kind):
         frame.to_parquet(path) if kind == "parquet" else frame.to_csv(path, index=False)
 
     write(4000)
-    with pytest.raises(ConfideError, match="must stay as it is"):
+    with pytest.raises(ConfideError, match="must not change"):
         fit_while(path, lambda: write(4001))
     write(4000)
     assert fit_while(path, lambda: None).release_ is not None

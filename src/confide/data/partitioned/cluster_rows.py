@@ -75,8 +75,8 @@ class PinnedParts:
         except (Exception, CancelledError) as error:  # noqa: BLE001
             raise ConfideError(
                 "the cluster could not finish a sum over the rows "
-                f"({type(error).__name__}). Rows that only one worker had are lost with "
-                "it: fit on files or on a collection that can be computed again."
+                f"({type(error).__name__}). Rows that only one worker held are lost with "
+                f"it: fit on files, or on a collection that can be recomputed."
             ) from None
         return [unwrap(result) for result in gathered]
 
@@ -95,9 +95,9 @@ class PinnedParts:
                     losses += 1
                     if losses > MOST_LOSSES:
                         raise ConfideError(
-                            "workers must outlive a sum over the rows that they hold; they "
-                            "die again and again. Give them more memory, or cut the table "
-                            "into more and smaller parts."
+                            "workers must survive a sum over the rows that they hold, "
+                            "but they were lost repeatedly. Give them more memory, or "
+                            "split the table into more and smaller parts."
                         ) from None
                     self.find()
                     futures = list(submit())

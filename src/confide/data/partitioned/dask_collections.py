@@ -44,7 +44,7 @@ def as_piece(features: Any, target: Any) -> Any:
         return features
     if features.shape[0] != len(target):
         raise InvalidData(
-            "X and the target y must be cut into parts of the same numbers of rows. Cut "
+            "X and the target y must have chunks with the same numbers of rows. Take "
             "both from one collection, or rechunk y like X."
         )
     return features, target
@@ -96,7 +96,7 @@ class DaskTable:
             return tuple(DaskPart(block, None) for block in blocks)
         if _parts(features) != _parts(self._target):
             raise InvalidData(
-                "X and the target y must be cut into the same number of parts. Rechunk or "
+                "X and the target y must have the same number of partitions. Rechunk or "
                 "repartition one like the other."
             )
         if is_frame(features) and is_frame(self._target):

@@ -232,9 +232,9 @@ class PartitionedRows:
         count, *total = self.parts.sum(work)
         if count != self.count:
             raise ConfideError(
-                "all sweeps over a table must find the same rows; one found another number "
-                "of them. Fit on a copy that nobody writes to, or on a collection that is "
-                "the same each time it is computed."
+                "all sweeps over a table must find the same rows; one found a different "
+                "number of rows. Fit on a copy that nobody writes to, or on a collection "
+                "that gives the same rows each time it is computed."
             )
         return tuple(total)
 

@@ -461,9 +461,9 @@ def require_in_memory(rows: Rows, what: str) -> InMemoryRows:
         return rows
     raise InvalidParameter(
         "table",
-        f"in memory for {what}, which looks at all rows at once",
+        f"in memory for {what}, which needs all rows at once",
         "a table in parts",
-        "Read it whole, as by pandas, if it fits; or use another mechanism.",
+        "Read it with pandas, if it fits in memory; or use another mechanism.",
     )
 
 

@@ -63,7 +63,7 @@ class CaseWeights:
         if bool(self.column) != (self.cap is not None):
             raise InvalidParameter(
                 "[case_weights]",
-                "given a cap with a column, and none without",
+                "given together with a column, and left out without one",
                 self.cap,
                 "Write cap = 5: weights beyond it are clamped, and noise grows with it.",
             )
@@ -151,7 +151,9 @@ def read_sample_weight(values: Any, count: int, cap: float) -> Array:
     if found.shape != (count,):
         raise InvalidData("sample_weight must hold one number for every row of X.")
     if np.isnan(found).any():
-        raise InvalidData("sample_weight must be known in every row; it misses values.")
+        raise InvalidData(
+            "sample_weight must be known in every row; some values are missing."
+        )
     return share_of_cap(np.asarray(found, dtype=np.float64), cap)
 
 

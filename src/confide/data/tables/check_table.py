@@ -21,7 +21,7 @@ from confide.data.tables.files import as_frame, open_table, walk
 from confide.errors import InvalidData, closest
 
 RANGE = "its range"
-"""What of a number matches nothing where all values lie outside."""
+"""Part of a number's declaration that matches nothing if all values lie outside."""
 MOST_NAMED = 20
 """So many undeclared values of a column are named, the most frequent ones."""
 MOST_KEPT = 2**16

@@ -182,7 +182,7 @@ class GradientCalibration(Calibration):
             raise InvalidParameter(
                 "table",
                 "in memory or on a cluster for random batches: a table on disk is read "
-                f"in order, and each of {self.steps} steps would read the whole of it",
+                f"in order, and each of {self.steps} steps would read all of it",
                 "a table that is streamed",
                 "Set rate to 1 (mechanism='momentum' does), or hold the rows: fit on a "
                 "cluster (--workers, --cluster), or read the table whole.",

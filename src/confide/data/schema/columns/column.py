@@ -386,8 +386,8 @@ class LevelColumn:
 def refuse_missing(name: str, instead: str) -> InvalidData:
     """Return what to raise where a value is missing that must be known."""
     return InvalidData(
-        f"column {name!r} must be known in every row, for its schema says missing = "
-        f'"refuse"; it misses values. Drop those rows, or declare missing = "{instead}".'
+        f"column {name!r} must have no missing values, because its schema says missing = "
+        f'"refuse". Drop the rows without a value, or declare missing = "{instead}".'
     )
 
 
@@ -422,8 +422,8 @@ def plain_typical(
     ):
         raise InvalidParameter(
             f"typical of {what}",
-            "two numbers inside of its limits, the lower one first, between which about "
-            "four in five values lie (twice the same if nearly all values are)",
+            "two numbers within its limits, the lower one first, with about four in five "
+            "values between them (the same number twice if nearly all values equal it)",
             value,
             "Leave it out if that is not publicly known.",
         )
@@ -487,8 +487,8 @@ def _in_order(what: str, shares: Mapping[Any, Any], levels: Sequence[Any]) -> li
 def _no_shares(what: str, value: Any, hint: str) -> InvalidParameter:
     return InvalidParameter(
         f"share of {what}",
-        "a share from 0 to 1 for every level, or for some of them by name, that add up to "
-        "at most 1",
+        "a proportion from 0 to 1 for every level, or for some levels by name, adding up "
+        "to at most 1",
         value,
         hint,
     )
