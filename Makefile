@@ -36,6 +36,11 @@ lint: $(STAMP)  ## format check, lint, strict types
 coverage: $(STAMP)  ## lines and branches that no fast test reaches
 	$(ONE_THREAD) $(BIN)/python -m pytest -q -n auto --cov --cov-report=term $(ARGS)
 
+docs: $(STAMP)  ## build the site in docs/_build/html: no warnings, no dead links, examples that run
+	$(ONE_THREAD) $(BIN)/python -m sphinx -q -W --keep-going -n -j auto -b html docs docs/_build/html
+	$(BIN)/python docs/site/check.py docs/_build/html
+	$(ONE_THREAD) $(BIN)/python -m pytest -q -n auto tests/docs
+
 bench: $(STAMP)  ## measure against peers and write docs/benchmarks.md
 	$(BIN)/python -m bench
 
@@ -49,4 +54,4 @@ lock: $(STAMP)  ## pin the newest version of every dependency, with its hashes
 help:           ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-9s %s\n",$$1,$$2}'
 
-.PHONY: demo test test-slow test-all campaign lint coverage bench lock help
+.PHONY: demo test test-slow test-all campaign lint coverage docs bench lock help

@@ -42,9 +42,9 @@ print(model.summary())
 # -----------------------
 # A dose within 20 % of the right one is usually called safe. We compare five budgets on
 # patients who were not in the fit, with ten fits for each: the band reaches from the worst
-# to the best of them. The dashed line is a model that gives everybody the same dose.
-# Such a comparison is for a table that is public or made up, like this one; for a
-# confidential table it would cost fifty budgets.
+# to the best of them. The dashed line is a model that gives everybody the same dose. Such a
+# comparison is for a table that is public or made up, like this one; for a confidential
+# table it would cost fifty budgets.
 
 BLUE, GREY = "#2166ac", "0.45"
 budgets = [0.01, 0.03, 0.1, 0.3, 1]

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         solvers,
         studies,
         tuning,
+        web,
     )
     from confide.data import Boolean, Category, Date, Number, Schema, Target
     from confide.description import Description, describe
@@ -96,7 +97,7 @@ __all__ = [
 
 if not TYPE_CHECKING:
     _OTHERS = ("accounting", "attacks", "demo", "noise", "objectives", "parallel")
-    _OTHERS += ("planning", "reporting", "selection", "solvers", "studies", "tuning")
+    _OTHERS += ("planning", "reporting", "selection", "solvers", "studies", "tuning", "web")
     __getattr__, __dir__ = lazy(
         __name__,
         {

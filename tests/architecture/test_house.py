@@ -62,13 +62,17 @@ MAY_IMPORT = {
             "evaluation",
             "confide",
         ),
-        *("description", *CORE, *BASE),
+        *("description", "web", *CORE, *BASE),
+    },
+    "web": {
+        *("estimators", "evaluation", "inference", "ledger", "planning", "reporting"),
+        *("confide", *CORE, *BASE),
     },
     "testing": {"selection", "mechanisms", *CORE, *BASE},
     "__init__": {
         *("demo", "estimators", "reporting", "attacks", "mechanisms", "inference"),
         *("planning", "ledger", "parallel", "studies", "selection", "tuning"),
-        *("evaluation", "description", *CORE, *BASE),
+        *("evaluation", "description", "web", *CORE, *BASE),
     },
     "__main__": {"cli"},
 }

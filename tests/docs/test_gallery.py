@@ -15,7 +15,7 @@ MAY_IMPORT = {
     "matplotlib",
     "numpy",
     "pandas",
-    "pyarrow",
+    "sklearn",
     "scipy",
     "stand_in",
 }

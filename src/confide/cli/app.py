@@ -21,6 +21,7 @@ from confide.cli.describe import describe
 from confide.cli.fit import fit
 from confide.cli.infer import infer
 from confide.cli.list import list_parts
+from confide.cli.open import open_page
 from confide.cli.output import console, err_console, name_options
 from confide.cli.plan import plan
 from confide.cli.predict import predict
@@ -55,6 +56,7 @@ app = typer.Typer(
 COMMANDS = (demo, ranges, describe, fit, infer, predict, score, plan, budget, recover)
 for command in (*COMMANDS, report):
     app.command()(command)
+app.command("open")(open_page)
 app.add_typer(audits, name="audit")
 app.command("reproduce")(reproduce_study)
 app.command("list")(list_parts)

@@ -84,8 +84,7 @@ def plot_fit_plan(plan: FitPlan, *, ax: Any = None) -> Any:
         axes.plot([middle], [place], "o", color="#b2182b")
     axes.axvline(1.0, color="0.5", lw=1, ls=":")
     axes.set_xscale("log")
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_formatter("")
+    _label_log_axis(axes)
     axes.set_yticks(range(len(plan.columns)), [one.name for one in plan.columns])
     axes.set_ylim(len(plan.columns) - 0.5, -0.5)
     what = "width of an interval: likely, and quartiles" if wide else "expected error"
@@ -127,6 +126,17 @@ def _rows_around(rows: int) -> list[int]:
         max(1.0, rows / reach), min(float(MOST_ROWS), rows * reach), CURVE_POINTS
     )
     return sorted({*(round(count) for count in spread), rows})
+
+
+def _label_log_axis(axes: Any) -> None:
+    """Label 1, 2 and 5 of every decade where the axis spans less than two."""
+    from matplotlib.ticker import LogLocator
+
+    low, high = axes.get_xlim()
+    if high < 100 * low:
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter("")
 
 
 def _new_axes(lines: int = 0) -> Any:

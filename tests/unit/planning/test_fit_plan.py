@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -255,6 +256,17 @@ def test_the_picture_has_a_line_for_every_column():
     ends = [tuple(line.get_xdata()) for line in axes.get_lines()]
     assert (age.narrow / age.effect, age.wide / age.effect) in ends
     assert "quartiles" in axes.get_xlabel()
+
+
+def test_an_axis_within_a_decade_has_labels():
+    figure = pytest.importorskip("matplotlib.figure")
+    plan = plan_fit(LinearRegression(BUDGET, schema=DOSE, intervals=True), 50_000, draws=1)
+    age = replace(plan.line("age"), effect=1.0, narrow=0.2, width=0.3, wide=0.6)
+    axes = plot_fit_plan(replace(plan, columns=(age,)), ax=figure.Figure().subplots())
+    low, high = axes.get_xlim()
+    assert {0.2, 0.5, 1.0} <= {float(tick) for tick in axes.get_xticks()}
+    assert low <= 0.2
+    assert high >= 1.0
 
 
 def planned(folder, *words):

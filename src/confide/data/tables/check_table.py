@@ -100,7 +100,7 @@ def compare_table(schema: Schema, source: str | Path) -> Comparison:
     present = [part for name, part in parts.items() if name in held]
     extra = tuple(name for name in held if name not in parts)
     absent = tuple((name, closest(name, extra)) for name in parts if name not in held)
-    separator = _separator(held)
+    separator = separator_in(held)
     if not present:
         return Comparison(0, absent, extra, (), separator)
 
@@ -117,7 +117,7 @@ def compare_table(schema: Schema, source: str | Path) -> Comparison:
     return Comparison(rows, absent, extra, tuple(findings), separator)
 
 
-def _separator(held: Sequence[str]) -> str | None:
+def separator_in(held: Sequence[str]) -> str | None:
     """Return what may separate the fields of a table that seems to have one column."""
     if len(held) != 1:
         return None

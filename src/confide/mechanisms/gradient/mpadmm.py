@@ -37,9 +37,9 @@ class MpAdmm:
     Guarantee    (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, penalty, constraint, bounds, budget, and every setting below; under
                  replace-one the number of rows.
-    Private      rows and targets, and under add-remove their number. Noise        Gaussian
-    on x, which is noise on the sum of gradients, because the step to x is
-                 a public affine map of that sum; z and y are computed from the noisy x.
+    Private      rows and targets, and under add-remove their number.
+    Noise        Gaussian on x, which is noise on the sum of gradients, because the step to
+                 x is a public affine map of that sum; z and y follow from the noisy x.
     Sensitivity  of x, with N rows: clip/(N/step + N·rho + l2), twice that under
                  replace-one.
     Proof        docs/proofs/gradient-mechanisms.md

@@ -1,0 +1,54 @@
+"""`confide open`: a page to work in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import confide
+from confide.cli.output import console
+from confide.errors import ConfideError
+
+PACKAGES = {"starlette", "uvicorn"}
+
+
+def open_page(
+    folder: Annotated[
+        Path, typer.Argument(help="Folder of tables; files are written inside it.")
+    ] = Path(),
+    ledger: Annotated[
+        str | None,
+        typer.Option(
+            help="Budget book: a file or a database; one in the folder if absent."
+        ),
+    ] = None,
+    port: Annotated[
+        int, typer.Option(help="Port on this machine; a free one if 0.", min=0, max=65535)
+    ] = 0,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open a browser.")
+    ] = True,
+) -> None:
+    """Work in a browser: from a table to a published, scored model.
+
+    Schema, plan, confirmation, result and ledger, on pages that this machine alone
+    serves and that one browser alone may see. Nothing is uploaded anywhere.
+
+    Example: [bold]confide open studies[/bold]
+    """
+    try:
+        serve = confide.web.serve
+    except ModuleNotFoundError as absent:
+        if absent.name not in PACKAGES:
+            raise
+        raise ConfideError(
+            f"confide open needs {absent.name}, which is not installed: run pip install "
+            "'confide[web]'."
+        ) from None
+    serve(folder, port=port, ledger=ledger, browser=browser, say=_say)
+
+
+def _say(text: str) -> None:
+    console.print(text, markup=False, soft_wrap=True)

@@ -1,0 +1,317 @@
+"""Orders: a fit that was written down, is confirmed once, and is paid for once.
+
+An order runs the command ``confide fit`` in a process of its own, which takes the places
+of its files, charges the ledger and delivers. What was paid and released is read in the
+ledger alone, under the name of the file that the order is for: whatever ends the server
+or the fit, page and ledger agree.
+"""
+
+import fcntl
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import IO
+
+import confide
+from confide._files import ReservedFile, write_file
+from confide.errors import ConfideError, InvalidParameter
+from confide.web.fits import FitSettings
+from confide.web.workspace import (
+    IDENTIFIER,
+    PRIVATE,
+    Workspace,
+    new_identifier,
+    read_record,
+    write_record,
+)
+
+COMMAND = (sys.executable, "-P", "-m", "confide")
+"""The command line, of which no file in the working directory takes a part's place."""
+TOLD = ("error:", "refused:", "defect", "Stopped", "Charge ", "The release")
+"""How lines begin that the page repeats; what is said of the progress is kept nowhere."""
+
+
+class State(StrEnum):
+    """How far an order is."""
+
+    DRAFT = "draft"
+    PENDING = "pending"
+    CHARGED = "charged"
+    RELEASED = "released"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far an order is, and what the ledger has of it."""
+
+    state: State
+    charge: int | None = None
+    anchor: str = ""
+    words: str = ""
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more will happen."""
+        return self.state in (State.RELEASED, State.FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A fit that may be paid for once, as it was written down."""
+
+    folder: Path
+    table: Path
+    ledger: str
+    dataset: str
+    settings: FitSettings
+    project: str
+
+    @property
+    def identifier(self) -> str:
+        """The name of its folder."""
+        return self.folder.name
+
+    @property
+    def model(self) -> Path:
+        """Where the model will be written."""
+        return self.folder / "model.json"
+
+    @property
+    def schema_file(self) -> Path:
+        """The schema as it was when the order was written down."""
+        return self.folder / "schema.toml"
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the one button was pressed."""
+        return (self.folder / "confirmed").exists()
+
+    def words(self) -> list[str]:
+        """Return the command that the order stands for."""
+        return [
+            *("fit", str(self.table), "--schema", str(self.schema_file)),
+            *self.settings.options(),
+            *("--ledger", self.ledger, "--out", str(self.model)),
+        ]
+
+    def same_as(self, other: "Order") -> bool:
+        """Say whether another order asks for the same."""
+        here = replace(other, folder=self.folder)
+        texts = [one.schema_file.read_bytes() for one in (self, other)]
+        return here == self and texts[0] == texts[1]
+
+
+class OrderBook:
+    """All orders of a workspace; threads take turns where an order is started."""
+
+    def __init__(self, workspace: Workspace, command: Sequence[str] = COMMAND) -> None:
+        self.workspace, self.command = workspace, command
+        self.folder = workspace.home / "orders"
+        self._turn = threading.Lock()
+        self._running: set[str] = set()
+
+    def draft(
+        self, table: Path, schema: Path, settings: FitSettings, project: str
+    ) -> Order:
+        """Write an order down; a draft of the same is found again."""
+        public = confide.Schema.from_toml(schema)
+        folder = self.folder / new_identifier()
+        order = Order(folder, table, self.workspace.ledger, public.name, settings, project)
+        with self._turn:
+            folder.mkdir(mode=PRIVATE)
+            write_file(order.schema_file, schema.read_bytes(), "schema")
+            known = [one for one in self.like(order) if not one.confirmed]
+            if known:
+                order.schema_file.unlink()
+                folder.rmdir()
+                return known[0]
+            record = {**asdict(order), "folder": "", "table": str(table)}
+            write_record(folder / "order.json", record)
+        return order
+
+    def like(self, order: Order) -> list[Order]:
+        """Return other orders for the same fit."""
+        return [
+            one for one in self.all() if one.folder != order.folder and one.same_as(order)
+        ]
+
+    def all(self) -> list[Order]:
+        """Return all orders, the latest first."""
+        files = self.folder.glob("*/order.json")
+        found = sorted(files, key=lambda path: path.stat().st_mtime, reverse=True)
+        return [self.order(path.parent.name) for path in found]
+
+    def order(self, identifier: str) -> Order:
+        """Return an order by the name of its folder."""
+        folder = self.folder / identifier
+        if not (IDENTIFIER.fullmatch(identifier) and (folder / "order.json").exists()):
+            raise InvalidParameter("order", "one of this folder", identifier)
+        record = read_record(folder / "order.json")
+        return Order(
+            folder,
+            Path(record["table"]),
+            record["ledger"],
+            record["dataset"],
+            FitSettings(**record["settings"]),
+            record["project"],
+        )
+
+    def start(self, order: Order) -> bool:
+        """Start the fit, unless that was done before; say whether it was done now."""
+        with self._turn:
+            lock = os.open(order.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if not _mark(order.folder / "confirmed"):
+                    return False
+                self._running.add(order.identifier)
+                self._run(order, lock)
+            except BlockingIOError:
+                return False
+            finally:
+                os.close(lock)
+        return True
+
+    def _run(self, order: Order, lock: int) -> None:
+        """Run the command; it holds the lock as long as it lives, whatever happens here."""
+        # a file without a name: what is said of the progress is kept nowhere
+        said = tempfile.TemporaryFile()  # noqa: SIM115 - the thread closes it
+        try:
+            process = subprocess.Popen(  # noqa: S603 - our own command, without a shell
+                [*self.command, *order.words()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=said,
+                cwd=order.folder,
+                start_new_session=True,
+                pass_fds=(lock,),
+            )
+        except OSError:
+            said.close()
+            self._running.discard(order.identifier)
+            raise
+        watch = threading.Thread(target=self._watch, args=(order, process, said))
+        watch.daemon = True
+        watch.start()
+
+    def _watch(
+        self, order: Order, process: "subprocess.Popen[bytes]", said: IO[bytes]
+    ) -> None:
+        """Wait for the end of a fit, and keep what it said of it."""
+        try:
+            code = process.wait()
+            said.seek(0)
+            lines = said.read(2**16).decode("utf-8", "replace").splitlines()
+            told = " ".join(line for line in lines if line.startswith(TOLD))
+            write_record(order.folder / "end.json", {"code": code, "words": told})
+        finally:
+            said.close()
+            with self._turn:
+                self._running.discard(order.identifier)
+
+    def running(self) -> list[Order]:
+        """Return the orders whose fits are under way."""
+        return [one for one in self.all() if one.confirmed and self._is_running(one)]
+
+    def _is_running(self, order: Order) -> bool:
+        with self._turn:
+            if order.identifier in self._running:
+                return True
+            lock = os.open(order.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+            finally:
+                os.close(lock)
+        return False
+
+    def standing(self, order: Order) -> Standing:
+        """Return how far an order is, by the ledger and by whether its fit is alive."""
+        if not order.confirmed:
+            return Standing(State.DRAFT)
+        # asked before the ledger is read: a fit that is over charges nothing any more
+        running = self._is_running(order)
+        charge, anchor, released = _booked(order)
+        words = "" if running else _last_words(order)
+        if running:
+            state = State.PENDING if charge is None else State.CHARGED
+        else:
+            state = State.RELEASED if released else State.FAILED
+        return Standing(state, charge, anchor, words)
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Keep others from writing the files of orders for a moment."""
+        with self._turn:
+            yield
+
+    def released(self, order: Order) -> Path:
+        """Return the model file of an order, brought back from the ledger if it is lost."""
+        charge, _, released = _booked(order)
+        if charge is None or not released:
+            raise InvalidParameter("order", "one with a release", order.identifier)
+        with self.turn():
+            if not order.model.exists():
+                kept = json.loads(open_book(order.ledger).content(charge))
+                content = confide.estimators.file_content(kept)
+                ReservedFile(order.model, name="model file").write(content)
+        return order.model
+
+
+def open_book(ledger: str) -> confide.Ledger:
+    """Open the ledger; it is made where there is none."""
+    return confide.Ledger.open(ledger)
+
+
+def command_text(order: Order) -> str:
+    """Return the command of an order as a shell reads it."""
+    return shlex.join(["confide", *order.words()])
+
+
+def _booked(order: Order) -> tuple[int | None, str, bool]:
+    """Return what a ledger has of an order: charge, anchor, and whether it has a release.
+
+    Every order is for a file of its own, which the charge names.
+    """
+    book = open_book(order.ledger)
+    file = f"{order.identifier}/{order.model.name}"
+    entries = book.entries(order.dataset)
+    paid = [e for e in entries if e.kind == "charge" and e.what.endswith(file)]
+    if not paid:
+        return None, "", False
+    number = paid[0].number
+    released = any(e.kind == "release" and e.charge == number for e in entries)
+    return number, f"{number}:{paid[0].digest[:32]}", released
+
+
+def _last_words(order: Order) -> str:
+    """Return what the fit said at its end, if the server heard it."""
+    try:
+        return str(read_record(order.folder / "end.json").get("words", ""))
+    except ConfideError:
+        return ""
+
+
+def _mark(path: Path) -> bool:
+    """Make an empty file that is on the disk; say whether it was not there."""
+    try:
+        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    except FileExistsError:
+        return False
+    os.fsync(handle)
+    os.close(handle)
+    folder = os.open(path.parent, os.O_RDONLY)
+    os.fsync(folder)
+    os.close(folder)
+    return True

@@ -1,0 +1,214 @@
+"""What a plan page shows: from public facts alone, before anything is spent."""
+
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import confide
+from confide.errors import ConfideError, InvalidParameter
+from confide.planning import MOSTLY_NOISE, FitPlan, plan_fit
+from confide.privacy import Budget, Guarantee
+from confide.privacy.budgets import exact
+from confide.reporting.format import even_odds_text, factor_text, short
+from confide.reporting.text import GuaranteeText, describe
+from confide.web.fits import FitSettings
+
+LADDER = ("0.1", "0.3", "1", "3", "10")
+"""Values of epsilon that are shown beside the one that was asked for."""
+DIGITS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerForecast:
+    """What a ledger has now, and would have after a fit; or why it would refuse."""
+
+    dataset: str
+    limit: str = ""
+    spent: str = ""
+    left: str = ""
+    after: str = ""
+    refusal: str = ""
+    anchor: str = ""
+
+    @property
+    def known(self) -> bool:
+        """Whether the dataset has a limit."""
+        return bool(self.limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """What one value of epsilon would mean."""
+
+    epsilon: str
+    odds: str
+    factor: str
+    verdict: str
+    asked: bool
+    widths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanView:
+    """A plan in words and figures."""
+
+    plan: FitPlan
+    text: GuaranteeText
+    headline: str
+    heads: tuple[str, ...]
+    lines: tuple[tuple[str, ...], ...]
+    hidden: tuple[str, ...]
+    warning: str
+    rungs: tuple[Rung, ...]
+    answer: str
+
+
+@lru_cache(maxsize=32)
+def plan_of(settings: FitSettings, schema_text: str, neighbours: str | None) -> FitPlan:
+    """Foretell the fit; the same question is computed once."""
+    public = schema_of(schema_text)
+    return plan_fit(settings.estimator(public, neighbours), settings.fitted_rows)
+
+
+def schema_of(text: str) -> confide.Schema:
+    """Return the schema that a text declares."""
+    return confide.Schema.from_mapping(tomllib.loads(text))
+
+
+def view(plan: FitPlan, settings: FitSettings, aim: Mapping[str, str]) -> PlanView:
+    """Return what a page shows of a plan."""
+    guarantee = plan.guarantee
+    columns = plan.columns
+    heads: tuple[str, ...] = ("column", "per", "typical effect", "expected error")
+    heads += ("width of interval", "quartiles") if plan.with_intervals else ()
+    hidden = [c.name for c in columns if plan.with_intervals and c.identified < 0.75]
+    return PlanView(
+        plan,
+        describe(guarantee),
+        headline(guarantee),
+        heads,
+        tuple(_cells(plan, column) for column in columns),
+        tuple(hidden),
+        _warning(plan),
+        tuple(_rungs(plan, settings)),
+        _answer(plan, aim),
+    )
+
+
+def headline(guarantee: Guarantee) -> str:
+    """Return budget and relation of a guarantee in one line."""
+    return f"{guarantee.budget}, {guarantee.neighbours} neighbours"
+
+
+def _cells(plan: FitPlan, column: Any) -> tuple[str, ...]:
+    effect, error = short(column.effect, DIGITS), short(column.error, DIGITS)
+    cells = (column.name, column.per, effect, error)
+    if not plan.with_intervals:
+        return cells
+    if math.isnan(column.width):
+        return (*cells, "not identified", "")
+    quartiles = f"{short(column.narrow, DIGITS)} to {short(column.wide, DIGITS)}"
+    return (*cells, short(column.width, DIGITS), quartiles)
+
+
+def _warning(plan: FitPlan) -> str:
+    """Say that a plan is not worth its budget, or nothing."""
+    if plan.noise_ratio < MOSTLY_NOISE:
+        return ""
+    rows, more = plan.useful_rows(), plan.useful_budget()
+    needs = [] if rows is None else [f"about {rows:,} rows"]
+    needs += [] if more is None else [f"a budget of about {more}"]
+    needs += ["fewer columns and levels"]
+    return (
+        "At this budget the model will be mostly noise. An error of half a typical effect "
+        f"takes {' or '.join(needs)}."
+    )
+
+
+def _rungs(plan: FitPlan, settings: FitSettings) -> list[Rung]:
+    """Say of several values of epsilon what an attacker gains and what a fit shows."""
+    asked = exact(settings.epsilon, "epsilon")
+    values = {exact(text, "epsilon"): text for text in (*LADDER, settings.epsilon)}
+    return [
+        Rung(
+            text,
+            even_odds_text(float(value)),
+            factor_text(float(value)),
+            _verdict(other),
+            value == asked,
+            tuple(_width(column) for column in other.columns),
+        )
+        for value, text in sorted(values.items())
+        for other in [_with_epsilon(plan, settings, text)]
+    ]
+
+
+def _with_epsilon(plan: FitPlan, settings: FitSettings, epsilon: str) -> FitPlan:
+    delta = settings.delta
+    budget: Budget = confide.Approx(epsilon, delta) if delta else confide.Pure(epsilon)
+    return plan if budget == plan.budget else plan.with_budget(budget)
+
+
+def _width(column: Any) -> str:
+    return "–" if math.isnan(column.width) else short(column.width, DIGITS)
+
+
+def _verdict(plan: FitPlan) -> str:
+    ratio = plan.noise_ratio
+    if ratio >= MOSTLY_NOISE:
+        return "mostly noise"
+    return "rough" if ratio > 0.3 else "clear" if ratio > 0.1 else "very clear"
+
+
+def _answer(plan: FitPlan, aim: Mapping[str, str]) -> str:
+    """Say which rows or which budget a desired width takes; nothing where none is asked."""
+    names = {str(place): column.name for place, column in enumerate(plan.columns)}
+    name, text = names.get(aim.get("column", "")), aim.get("width", "")
+    if not (name and text):
+        return ""
+    try:
+        width = float(text)
+    except ValueError:
+        must = "a positive number, in the unit of the table below"
+        raise InvalidParameter("desired width", must, text) from None
+    rows = plan.smallest_rows(name, width)
+    budget = plan.smallest_budget(name, width)
+    needs = [] if rows is None else [f"about {rows:,} rows with this budget"]
+    needs += [] if budget is None else [f"{budget} with these rows"]
+    what = f"An interval of {name} of width {width:g}"
+    if not needs:
+        return f"{what} is out of reach: no budget and no number of rows makes it."
+    return f"{what} likely takes {' or '.join(needs)}."
+
+
+def forecast(book: confide.Ledger, dataset: str, settings: FitSettings) -> LedgerForecast:
+    """Return what the ledger has, and would have after the fit."""
+    if dataset not in book.datasets():
+        return LedgerForecast(dataset, anchor=book.anchor())
+    account = book.account(dataset)
+    relation = neighbours_of(book, dataset) or "add-remove"
+    after = refusal = ""
+    try:
+        after = str(book.forecast(dataset, settings.budget, neighbours=relation))
+    except ConfideError as error:
+        refusal = str(error)
+    return LedgerForecast(
+        dataset,
+        str(account.limit),
+        str(account.spent),
+        str(account.left),
+        after,
+        refusal,
+        book.anchor(),
+    )
+
+
+def neighbours_of(book: confide.Ledger, dataset: str) -> str | None:
+    """Return the relation that a dataset is booked for, where that is settled."""
+    if dataset not in book.datasets():
+        return None
+    kept = book.account(dataset).neighbours
+    return None if kept is None else kept.value

@@ -1,0 +1,172 @@
+"""What a released model shows, and the files that it gives."""
+
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import confide
+from confide.errors import ConfideError, InvalidParameter
+from confide.estimators.catalogue import ESTIMATORS
+from confide.reporting import ScoreSection, Summary
+from confide.reporting.coefficient_svg import picture
+from confide.reporting.format import short
+from confide.reporting.text import GuaranteeText, describe
+from confide.web.forms import read_number
+from confide.web.orders import COMMAND, Order, OrderBook, command_text, open_book
+from confide.web.workspace import new_identifier
+
+DIGITS = 4
+SCRIPT = '''\
+"""Fit the model again: this charges the ledger again, and draws new noise."""
+
+import confide
+
+schema = confide.Schema.from_toml({schema!r})
+ledger = confide.Ledger.open({ledger!r})
+model = confide.{kind}(
+    {budget!r},
+    schema=schema,
+    neighbours=ledger.account(schema.name).neighbours,
+    intervals={intervals},
+    ledger=ledger,
+)
+model.fit(confide.data.read_files({table!r}, schema), holdout={holdout})
+model.save("model.json")
+print(model.summary())
+'''
+
+
+@dataclass(frozen=True, slots=True)
+class ResultView:
+    """What a page shows of a release."""
+
+    model: Any
+    title: str
+    summary: Summary
+    text: GuaranteeText
+    headline: str
+    svg: Any
+    heads: tuple[str, ...]
+    lines: tuple[tuple[str, ...], ...]
+    score: ScoreSection | None
+
+
+def result_of(orders: OrderBook, order: Order) -> ResultView:
+    """Return what is to be seen of an order, checked against the ledger."""
+    path = orders.released(order)
+    confide.estimators.check_booked(path, open_book(order.ledger))
+    model = confide.load_model(path)
+    summary = model.summary()
+    heads, *lines = summary.table.cells(DIGITS)
+    return ResultView(
+        model,
+        ESTIMATORS[type(model).__name__].title,
+        summary,
+        describe(summary.guarantee),
+        f"{summary.guarantee.budget}, {summary.guarantee.neighbours} neighbours",
+        picture(summary.rows, summary.scale),
+        tuple(heads),
+        tuple(tuple(line) for line in lines),
+        _score(order),
+    )
+
+
+def _score(order: Order) -> ScoreSection | None:
+    file = score_file(order)
+    if not file.exists():
+        return None
+    found: ScoreSection = confide.evaluation.section_of(confide.load_score(file))
+    return found
+
+
+def score_file(order: Order) -> Path:
+    """Return where the score of held-out rows is written."""
+    return order.model.with_suffix(".score.json")
+
+
+def coefficient_csv(summary: Summary) -> str:
+    """Return the coefficients as a table for other programs."""
+    text: str = summary.table.to_frame().to_csv()
+    return text
+
+
+def report_page(orders: OrderBook, order: Order) -> bytes:
+    """Return the report, which the command makes."""
+    words = ["report", str(orders.released(order)), "--ledger", order.ledger]
+    if score_file(order).exists():
+        words += ["--score", str(score_file(order))]
+    out = order.folder / "report.html"
+    _run([*words, "--out", str(out)], order)
+    return out.read_bytes()
+
+
+def predictions(orders: OrderBook, order: Order, table: Path) -> Path:
+    """Predict for every row of a table, and return the file, which is private like it."""
+    out = order.folder / f"predictions-{new_identifier()}.csv"
+    words = ["predict", str(orders.released(order)), str(table), "--out", str(out)]
+    _run(words, order)
+    return out
+
+
+def _run(words: list[str], order: Order) -> None:
+    """Run a command that spends nothing; its last words are those of an error."""
+    done = subprocess.run(  # noqa: S603 - our own command, without a shell
+        [*COMMAND, *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        cwd=order.folder,
+        check=False,
+    )
+    if done.returncode:
+        told = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise ConfideError(told[-1] if told else f"confide {words[0]} failed.")
+
+
+def predicted(model: Any, schema: confide.Schema, fields: Mapping[str, str]) -> list[str]:
+    """Predict for one row that was typed in: nothing is read and nothing is spent."""
+    import pandas as pd
+
+    row = {}
+    for number, column in enumerate(schema.predictors):
+        text = fields.get(f"value-{number}", "")
+        if not text:
+            raise InvalidParameter(column.name, "filled in", "nothing")
+        row[column.name] = [read_number(text) if column.dtype is float else text]
+    frame = pd.DataFrame(row)
+    guess = model.predict(frame)[0]
+    if not hasattr(model, "classes_"):
+        return [f"{schema.target.column}: {short(float(guess), DIGITS)}"]
+    told = [f"{schema.target.column}: {guess}"]
+    if hasattr(model, "predict_proba"):
+        chances = model.predict_proba(frame)[0]
+        pairs = zip(model.classes_, chances, strict=True)
+        told += [f"chance of {label}: {chance:.1%}" for label, chance in pairs]
+    return told
+
+
+def script_text(order: Order) -> str:
+    """Return a Python script that does what the order did."""
+    settings = order.settings
+    bars = f"confide.Intervals(level={settings.level})" if settings.intervals else "None"
+    budget = settings.budget
+    parts = {"epsilon": settings.epsilon, "delta": settings.delta}
+    values = ", ".join(repr(value) for value in parts.values() if value)
+    text = SCRIPT.replace("{budget!r}", f"confide.{type(budget).__name__}({values})")
+    return text.format(
+        schema=str(order.schema_file),
+        ledger=order.ledger,
+        kind=type(
+            settings.estimator(confide.Schema.from_toml(order.schema_file), None)
+        ).__name__,
+        intervals=bars,
+        table=str(order.table),
+        holdout=settings.holdout or "None",
+    )
+
+
+def shell_text(order: Order) -> str:
+    """Return the command of an order with a line on what it does."""
+    note = "# Runs the fit again: this charges the ledger again, and draws new noise."
+    return f"{note}\n{command_text(order)}\n"

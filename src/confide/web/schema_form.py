@@ -1,0 +1,167 @@
+"""The form of a schema: names from the header of a table, everything else from a person.
+
+No value of the table is read to make it. Whoever fills it in says how they know.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from confide._files import check_regular
+from confide.data import COLUMNS, UNNAMED, Schema
+from confide.data.tables.check_table import separator_in
+from confide.data.tables.files import column_names, name_of
+from confide.data.tables.read import local_path
+from confide.data.tables.schema_template import schema_template
+from confide.errors import InvalidData, InvalidParameter
+from confide.reporting.format import one_line
+from confide.web.forms import read_number
+
+MOST_COLUMNS = 200
+"""So many columns a form shows; of wider tables a person names those to use."""
+TARGET_FIELDS = ("labels", "lower", "upper", "unit")
+COLUMN_FIELDS = ("lower", "upper", "unit", "levels")
+LISTS = ("levels", "labels")
+TARGET_KINDS = ("labels", "number")
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnForm:
+    """What was filled in for one column."""
+
+    number: int
+    name: str
+    kind: str
+    fields: Mapping[str, str]
+    reason: str
+
+
+def read_header(table: Path) -> list[str]:
+    """Return the names of the columns of an ordinary file, and refuse what is no table."""
+    try:
+        found = local_path(str(table))
+        check_regular(found, "the table")
+    except ValueError as error:
+        if isinstance(error, InvalidParameter):
+            raise
+        must = "a path that this machine can have"
+        raise InvalidParameter("the table", must, str(table)) from None
+    names = column_names(found)
+    if any("\0" in name for name in names):
+        raise InvalidData(
+            f"the first line of {table} must hold the column names; it is no text."
+        )
+    sign = separator_in(names)
+    if sign is not None:
+        shown = "a tab" if sign == "\t" else repr(sign)
+        raise InvalidData(
+            f"the first line of {table} must name the columns, with commas, semicolons or "
+            f"tabs between them; its only name has {shown} in it. Write the table with "
+            "one of these signs."
+        )
+    schema_template(found)
+    return names
+
+
+def form_of(names: Sequence[str], answers: Mapping[str, str]) -> list[ColumnForm]:
+    """Return a line of the form for every column, with what was filled in before."""
+    return [
+        ColumnForm(
+            number,
+            name,
+            answers.get(f"kind-{number}", ""),
+            {key: answers.get(f"{key}-{number}", "") for key in COLUMN_FIELDS},
+            answers.get(f"reason-{number}", ""),
+        )
+        for number, name in enumerate(names)
+    ]
+
+
+def first_answers(table: Path) -> dict[str, str]:
+    """Return what a fresh form shows."""
+    return {"name": name_of(table), "rows_per_person": "1", "target-kind": "labels"}
+
+
+def wanted_columns(names: Sequence[str], answers: Mapping[str, str]) -> list[str]:
+    """Return the columns that the form is about; of a wide table those that were named."""
+    if len(names) <= MOST_COLUMNS:
+        return list(names)
+    asked = _listed(answers.get("columns", ""))
+    unknown = [name for name in asked if name not in names]
+    if unknown:
+        raise InvalidData(f"the table must hold the columns to use; it has no {unknown}.")
+    if not 0 < len(asked) <= MOST_COLUMNS:
+        raise InvalidParameter(
+            "columns to use",
+            f"1 to {MOST_COLUMNS} names, for the table has {len(names):,} columns",
+            len(asked),
+        )
+    return list(dict.fromkeys(asked))
+
+
+def schema_from(names: Sequence[str], answers: Mapping[str, str]) -> Schema:
+    """Return the schema that a form declares."""
+    number = answers.get("target", "")
+    if number not in {str(k) for k in range(len(names))}:
+        raise InvalidParameter("column to predict", "one of the table's", "none")
+    target = names[int(number)]
+    columns = {
+        line.name: _column(line)
+        for line in form_of(names, answers)
+        if line.kind and line.name != target
+    }
+    if not columns:
+        raise InvalidParameter(
+            "columns to predict from",
+            "one or more with a kind",
+            "none",
+            "Choose number, category, boolean or date for at least one of them.",
+        )
+    kind = answers.get("target-kind", "")
+    own = ("labels",) if kind == TARGET_KINDS[0] else TARGET_FIELDS[1:]
+    values = {name: _value(name, answers.get(f"target-{name}", "")) for name in own}
+    head: dict[str, Any] = {"name": answers.get("name", "") or UNNAMED}
+    for name in ("rows_per_person", "rows"):
+        if answers.get(name):
+            head[name] = read_number(answers[name])
+    given = {name: value for name, value in values.items() if value not in ("", ())}
+    if kind != TARGET_KINDS[0] and not {"lower", "upper"} & set(given):
+        given["range"] = "private"
+    return Schema.from_mapping(
+        {**head, "target": {"column": target, **given}, "columns": columns}
+    )
+
+
+def schema_text(schema: Schema, names: Sequence[str], answers: Mapping[str, str]) -> str:
+    """Return a schema file that also says how a person knows what it declares."""
+    lines = [
+        f"# {one_line(line.name)}: {one_line(line.reason)}\n"
+        for line in form_of(names, answers)
+        if line.reason and line.name in schema.parts
+    ]
+    why = one_line(answers.get("target-reason", ""))
+    lines += [f"# {one_line(schema.target.column)}: {why}\n"] if why else []
+    head = "# How this is known without looking at the table:\n" if lines else ""
+    return f"{head}{''.join(lines)}{schema.to_toml()}"
+
+
+def _column(line: ColumnForm) -> dict[str, Any]:
+    """Return what is declared of a column: the fields that its kind has."""
+    known = {field.name for field in dataclasses.fields(COLUMNS.find(line.kind))}
+    values = {name: _value(name, text) for name, text in line.fields.items()}
+    own = {n: v for n, v in values.items() if n in known and v not in ("", ())}
+    return {"kind": line.kind, **own}
+
+
+def _value(name: str, text: str) -> Any:
+    if name in LISTS:
+        return tuple(_listed(text))
+    return text if name == "unit" else read_number(text)
+
+
+def _listed(text: str) -> list[str]:
+    """Return what stands in lines, or between commas where there is one line."""
+    parts = text.splitlines() if "\n" in text else text.split(",")
+    return [part.strip() for part in parts if part.strip()]

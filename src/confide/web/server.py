@@ -1,0 +1,185 @@
+"""The server: one person, one machine, one folder."""
+
+import os
+import socket
+import traceback
+import webbrowser
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.resources import files
+from pathlib import Path
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from confide._files import ReservedFile
+from confide.errors import ConfideError, InvalidParameter
+from confide.web import ledger_pages, plan_pages, result_pages, table_pages
+from confide.web.access import HOST, Admission, Gate
+from confide.web.orders import OrderBook
+from confide.web.pages import page
+from confide.web.workspace import Workspace
+
+MOST_CONNECTIONS = 64
+STATIC = {
+    "page.css": "text/css",
+    "icon.svg": "image/svg+xml",
+    "htmx.min.js": "text/javascript",
+}
+
+
+def static(request: Request) -> Response:
+    """Return the style sheet or the script, which are all there is."""
+    name = request.path_params["name"]
+    if name not in STATIC:
+        raise HTTPException(404)
+    own = files("confide.web").joinpath("static", name).read_text("utf-8")
+    if name == "page.css":
+        shared = files("confide.reporting").joinpath("templates", "report.css")
+        own = f"{shared.read_text('utf-8')}\n{own}"
+    return Response(own, media_type=STATIC[name])
+
+
+GET, POST = ["GET"], ["POST"]
+ROUTES = [
+    Route("/", table_pages.home, methods=GET),
+    Route("/static/{name}", static, methods=GET),
+    Route("/tables", table_pages.choose, methods=POST),
+    Route("/projects/{project}/schema", table_pages.schema, methods=GET),
+    Route("/projects/{project}/schema", table_pages.declare, methods=POST),
+    Route("/projects/{project}/declared", table_pages.declared, methods=GET),
+    Route("/projects/{project}/check", table_pages.check, methods=POST),
+    Route("/projects/{project}/plan", plan_pages.plan, methods=GET),
+    Route("/projects/{project}/orders", plan_pages.draft, methods=POST),
+    Route("/orders/{order}", plan_pages.show, methods=GET),
+    Route("/orders/{order}/pay", plan_pages.pay, methods=POST),
+    Route("/orders/{order}/progress", plan_pages.progress, methods=GET),
+    Route("/orders/{order}/report", result_pages.report, methods=GET),
+    Route("/orders/{order}/predict", result_pages.predict, methods=POST),
+    Route("/orders/{order}/files/{name}", result_pages.download, methods=GET),
+    Route("/ledger", ledger_pages.ledger, methods=GET),
+    Route("/ledger/{action}", ledger_pages.change, methods=POST),
+]
+
+
+def application(workspace: Workspace, entry: Admission) -> ASGIApp:
+    """Return the pages behind their gate."""
+    app = Starlette(
+        routes=ROUTES,
+        exception_handlers={
+            ConfideError: _refused,
+            HTTPException: _missing,
+            Exception: _defect,
+        },
+    )
+    app.state.workspace = workspace
+    app.state.orders = OrderBook(workspace)
+    app.state.base = entry.path
+    return Gate(app, entry)
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    return page(request, "error.jinja", {"text": str(error), "title": "Refused"}, 422)
+
+
+def _missing(request: Request, error: Exception) -> Response:
+    status = getattr(error, "status_code", 404)
+    text = "There is no such page. Go back, or to the first page."
+    return page(request, "error.jinja", {"text": text, "title": "Not here"}, status)
+
+
+def _defect(request: Request, error: Exception) -> Response:
+    """Say where something went wrong; what an unexpected error says may be a value."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{type(error).__name__} at {Path(last.filename).name}:{last.lineno}"
+    text = f"This is a defect of confide, please report it: {place}."
+    return page(request, "error.jinja", {"text": text, "title": "A defect"}, 500)
+
+
+def bind(port: int) -> socket.socket:
+    """Take a port of this machine, a free one where none is asked for."""
+    own = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        own.bind((HOST, port))
+        own.listen(MOST_CONNECTIONS)
+    except (OSError, OverflowError) as error:
+        own.close()
+        reason = getattr(error, "strerror", None) or "no port"
+        raise InvalidParameter(
+            "--port",
+            "a port that is free",
+            f"{port} ({reason})",
+            "Leave --port out, and a free one is taken.",
+        ) from None
+    return own
+
+
+def serve(
+    folder: Path,
+    *,
+    port: int = 0,
+    ledger: str | None = None,
+    browser: bool = True,
+    say: Callable[[str], None] = print,
+) -> None:
+    """Serve the pages of a folder until the process is ended.
+
+    Parameters
+    ----------
+    folder
+        Where tables are looked for; what the page writes goes to a folder inside it.
+    port
+        A port of 127.0.0.1; 0 takes a free one.
+    ledger
+        The budget book; one in the folder by default.
+    browser
+        Whether to open the page in a browser.
+    say
+        What to do with what the user must know.
+    """
+    workspace = Workspace.at(folder, ledger)
+    lock = workspace.lock()
+    with bind(port) as own:
+        entry = Admission(own.getsockname()[1])
+        config = uvicorn.Config(
+            application(workspace, entry),
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            lifespan="off",
+            ws="none",
+            timeout_graceful_shutdown=3,
+        )
+        start = workspace.home / f"start-{os.getpid()}.html"
+        say(f"confide works in {workspace.folder}.")
+        try:
+            if browser and not _open(start, entry):
+                say("No browser could be opened.")
+            say(
+                f"Open this address, once, in a browser on this machine:\n"
+                f"{entry.first_address}\nCtrl-C ends it."
+            )
+            uvicorn.Server(config).run(sockets=[own])
+        finally:
+            start.unlink(missing_ok=True)
+            os.close(lock)
+
+
+def _open(start: Path, entry: Admission) -> bool:
+    """Open the first address by a file: other accounts see the words of commands."""
+    text = (
+        '<!DOCTYPE html><meta charset="utf-8"><title>confide</title>'
+        f'<meta http-equiv="refresh" content="0; url={entry.first_address}">'
+    )
+    start.unlink(missing_ok=True)
+    ReservedFile(start, name="first page").write(text.encode())
+    with suppress(webbrowser.Error, OSError):
+        return webbrowser.open(start.as_uri())
+    return False

@@ -1,0 +1,167 @@
+"""Pages for a table: which file, what is public about it, and the holder's check."""
+
+from pathlib import Path
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+import confide
+from confide.data import COLUMNS
+from confide.errors import ConfideError
+from confide.web.forms import read_form
+from confide.web.orders import OrderBook
+from confide.web.pages import page
+from confide.web.schema_form import (
+    MOST_COLUMNS,
+    first_answers,
+    form_of,
+    read_header,
+    schema_from,
+    schema_text,
+    wanted_columns,
+)
+from confide.web.workspace import Project, Workspace, dataset_of
+
+SEE_OTHER = 303
+UNPROCESSABLE = 422
+SUFFIXES = (".csv", ".tsv", ".tab", ".txt", ".gz", ".parquet", ".pq")
+MOST_LISTED = 100
+
+
+def home(request: Request) -> Response:
+    """Show the tables that were worked on, the orders, and files to choose from."""
+    return _home(request)
+
+
+def _home(request: Request, error: str = "", path: str = "") -> Response:
+    workspace: Workspace = request.app.state.workspace
+    orders: OrderBook = request.app.state.orders
+    shown = [(order, orders.standing(order)) for order in orders.all()[:MOST_LISTED]]
+    content = {
+        "projects": workspace.projects()[:MOST_LISTED],
+        "orders": shown,
+        "files": _files(workspace.folder),
+        "folder": workspace.folder,
+        "error": error,
+        "path": path,
+    }
+    return page(request, "home.jinja", content, UNPROCESSABLE if error else 200)
+
+
+def _files(folder: Path) -> list[Path]:
+    found = (p for p in sorted(folder.iterdir()) if p.suffix.lower() in SUFFIXES)
+    return [path for path in found if path.is_file()][:MOST_LISTED]
+
+
+async def choose(request: Request) -> Response:
+    """Take a file by its path, and lead to its schema."""
+    fields = await read_form(request)
+    return await run_in_threadpool(_choose, request, fields.get("path", ""))
+
+
+def _choose(request: Request, text: str) -> Response:
+    workspace: Workspace = request.app.state.workspace
+    try:
+        path = workspace.folder / Path(text).expanduser()
+        read_header(path)
+    except (ConfideError, RuntimeError) as error:
+        return _home(request, str(error), text)
+    project = workspace.choose(path)
+    return _to(request, f"/projects/{project.identifier}/schema")
+
+
+def _to(request: Request, place: str) -> Response:
+    return RedirectResponse(f"{request.app.state.base}{place}", SEE_OTHER)
+
+
+def project_of(request: Request) -> Project:
+    """Return the project that an address names."""
+    workspace: Workspace = request.app.state.workspace
+    return workspace.project(request.path_params["project"])
+
+
+def schema(request: Request) -> Response:
+    """Show the form of a schema; of the table its header alone is read."""
+    project = project_of(request)
+    answers = project.answers or first_answers(project.table)
+    if "columns" in request.query_params:
+        answers |= {"columns": request.query_params["columns"]}
+    return _schema(request, project, answers)
+
+
+def _schema(
+    request: Request, project: Project, answers: dict[str, str], error: str = ""
+) -> Response:
+    held, names, wide = read_header(project.table), [], False
+    try:
+        names = wanted_columns(held, answers)
+    except ConfideError as refusal:
+        wide, error = True, error or str(refusal) * bool(answers.get("columns"))
+    content = {
+        "project": project,
+        "table": project.table,
+        "answers": answers,
+        "names": names,
+        "lines": form_of(names, answers),
+        "kinds": list(COLUMNS),
+        "count": len(held),
+        "most": MOST_COLUMNS,
+        "error": error,
+    }
+    template = "wide.jinja" if wide else "schema.jinja"
+    return page(request, template, content, UNPROCESSABLE if error else 200)
+
+
+async def declare(request: Request) -> Response:
+    """Check and keep what was declared."""
+    fields = await read_form(request)
+    return await run_in_threadpool(_declare, request, fields)
+
+
+def _declare(request: Request, fields: dict[str, str]) -> Response:
+    project = project_of(request)
+    try:
+        names = wanted_columns(read_header(project.table), fields)
+        found = schema_from(names, fields)
+        dataset_of(found)
+        project.declare(fields, schema_text(found, names, fields))
+    except ConfideError as error:
+        return _schema(request, project, fields, str(error))
+    return _to(request, f"/projects/{project.identifier}/declared")
+
+
+def declared(request: Request) -> Response:
+    """Show what a model will see: public facts alone."""
+    project = project_of(request)
+    found = project.schema
+    if found is None:
+        return _to(request, f"/projects/{project.identifier}/schema")
+    content = {
+        "project": project,
+        "table": project.table,
+        "schema": found,
+        "shares": list(zip(found.features, found.weights.tolist(), strict=True)),
+        "text": project.schema_file.read_text("utf-8"),
+    }
+    return page(request, "declared.jinja", content)
+
+
+async def check(request: Request) -> Response:
+    """Hold the table against its schema, for the eyes of its holder."""
+    await read_form(request)
+    return await run_in_threadpool(_check, request)
+
+
+def _check(request: Request) -> Response:
+    project = project_of(request)
+    public: Any = project.schema
+    content: dict[str, Any] = {"project": project, "table": project.table, "error": ""}
+    found = None
+    try:
+        found = confide.data.compare_table(public, project.table)
+    except ConfideError as error:
+        content["error"] = str(error)
+    amiss = () if found is None else [one for one in found.findings if not one.fine]
+    return page(request, "check.jinja", {**content, "found": found, "amiss": amiss})

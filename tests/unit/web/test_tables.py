@@ -1,0 +1,253 @@
+"""Files, schemas and plans: what is wrong is said in a sentence on the page."""
+
+import os
+import re
+from urllib.parse import urlencode
+
+import pytest
+
+from confide.web.schema_form import MOST_COLUMNS
+from support.pages import DECLARED, PLANNED, Visitor, book_of, words, write_table
+
+HOSTILE = "a<script>alert(1)</script>\u202egnp\u0007\"'&"
+PLAIN = "a<script>alert(1)</script>"
+
+
+@pytest.fixture
+def visitor(tmp_path):
+    return Visitor(tmp_path)
+
+
+@pytest.fixture
+def table(tmp_path):
+    write_table(tmp_path / "t.csv", 60)
+    return tmp_path / "t.csv"
+
+
+def complaint(answer):
+    assert answer.status_code == 422, words(answer)
+    assert 'role="alert"' in answer.text
+    return words(answer)
+
+
+def test_a_table_is_chosen_by_its_name_or_its_whole_path(visitor, table):
+    place = visitor.project("t.csv")
+    assert visitor.project(str(table)) == place
+    assert len(visitor.workspace.projects()) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("absent.csv", None, "a file to be read"),
+        ("t.xlsx", b"PK", "a file that ends in"),
+        ("empty.csv", b"", "must hold the column names"),
+        ("bars.csv", b"a|b|c\n1|2|3\n", "its only name has '|' in it"),
+        ("record.csv", b"1,2,3\n4,5,6\n", "as in a record"),
+        ("twice.csv", b"a,a\n1,2\n", "name every column once"),
+        ("bytes.csv", bytes(range(256)), "must"),
+        ("\0.csv", None, "must be"),
+        ("", None, "an ordinary file"),
+    ],
+)
+def test_a_file_that_is_no_table_is_refused_in_a_sentence(
+    visitor, tmp_path, name, content, said
+):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    assert said in complaint(visitor.post("/tables", {"path": name}))
+    assert not visitor.workspace.projects()
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "pipe.csv", "/proc/self/mem", "~x/y.csv"])
+def test_devices_and_pipes_are_refused_at_once(visitor, tmp_path, path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    said = complaint(visitor.post("/tables", {"path": path}))
+    assert "must" in said or "home directory" in said
+
+
+def test_a_file_that_may_not_be_read_is_refused(visitor, table):
+    if os.geteuid() == 0:
+        pytest.skip("root may read everything")
+    table.chmod(0)
+    assert "Permission denied" in complaint(visitor.post("/tables", {"path": "t.csv"}))
+
+
+def test_the_form_shows_names_and_never_a_value(visitor, table):
+    page = visitor.get(f"{visitor.project(table)}/schema").text
+    for name in ("age", "region", "income", "defaulted"):
+        assert f"<legend>{name}</legend>" in page
+    values = set(re.split(r"[,\n]", table.read_text().partition("\n")[2]))
+    assert not (values - {"yes", "no", ""}) & set(re.split(r"[^\w.]+", page))
+
+
+def test_a_schema_is_kept_and_shown_again(visitor, table):
+    project = visitor.declare(table)
+    page = visitor.get(f"{project}/schema").text
+    assert 'value="no, yes"' in page
+    assert "north, south, east, west</textarea>" in page
+    declared = visitor.get(f"{project}/declared").text
+    assert "# age: loans are given to adults" in declared
+    found = visitor.workspace.projects()[0].schema
+    assert found.name == "loans"
+    assert found.rows == 800
+    assert [column.name for column in found.columns] == ["age", "region"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"target": ""}, "column to predict must be"),
+        ({"kind-0": "", "kind-1": ""}, "one or more with a kind"),
+        ({"lower-0": "90", "upper-0": "18"}, "lower below upper"),
+        ({"lower-0": "young"}, "two finite numbers"),
+        ({"kind-0": "colour"}, "must be one of"),
+        ({"levels-1": ""}, "levels"),
+        ({"target-labels": "yes"}, "labels of target"),
+        ({"name": ""}, "name of the dataset must be given"),
+        ({"rows_per_person": "none"}, "rows_per_person"),
+        ({"rows": "-3"}, "rows must be"),
+        ({"kind-0": "date", "lower-0": "1.1.2020"}, "two dates"),
+    ],
+)
+def test_a_bad_schema_is_refused_and_nothing_that_was_typed_is_lost(
+    visitor, table, changed, said
+):
+    project = visitor.project(table)
+    answer = visitor.post(f"{project}/schema", {**DECLARED, **changed})
+    assert said in complaint(answer)
+    assert "loans are given to adults" in answer.text
+    assert visitor.workspace.projects()[0].schema is None
+
+
+def test_a_schema_that_matches_nothing_is_told_to_the_holder_alone(visitor, table):
+    wrong = {"levels-1": "Nord, Süd", "lower-0": "180", "upper-0": "190"}
+    project = visitor.declare(table, **wrong)
+    page = words(visitor.post(f"{project}/check"))
+    assert "Confidential" in page
+    assert "NOT PRIVATE" in page
+    assert "Nothing in age matches its range" in page
+    assert "Nothing in region matches Nord, Süd" in page
+    assert "north" not in visitor.get(f"{project}/declared").text
+    kept = [
+        p.read_text("utf-8") for p in visitor.workspace.home.rglob("*.*") if p.is_file()
+    ]
+    assert not any("north" in text for text in kept)
+
+
+def test_a_table_that_lost_a_column_is_told_to_the_holder(visitor, table):
+    project = visitor.declare(table)
+    table.write_text("ages,region,defaulted\n20,north,no\n")
+    page = words(visitor.post(f"{project}/check"))
+    assert "It misses the declared column “age”. Is it “ages”?" in page
+    assert "A fit would refuse this table" in page
+
+
+def test_ten_thousand_columns_are_asked_for_by_name(visitor, tmp_path):
+    names = [f"c{k}" for k in range(10_000)]
+    wide = tmp_path / "wide.csv"
+    wide.write_text(",".join(names) + "\n" + ",".join(["7"] * 10_000) + "\n")
+    project = visitor.project(wide)
+    page = visitor.get(f"{project}/schema")
+    assert f"10,000 columns, and the form shows at most {MOST_COLUMNS}" in words(page)
+    assert len(page.text) < 10_000
+    asked = {"columns": "c1\nc9999\nc5"}
+    page = visitor.get(f"{project}/schema?{urlencode(asked)}")
+    assert page.text.count('<fieldset class="column">') == 3
+    wrong = urlencode({"columns": "c1\nd1"})
+    answer = visitor.get(f"{project}/schema?{wrong}")
+    assert "it has no ['d1']" in complaint(answer)
+    fields = {
+        **asked,
+        "name": "wide",
+        "rows_per_person": "1",
+        "target": "0",
+        "target-kind": "number",
+        "kind-1": "number",
+        "kind-2": "boolean",
+    }
+    visitor.to(visitor.post(f"{project}/schema", fields))
+    found = visitor.workspace.projects()[0].schema
+    assert [column.name for column in found.columns] == ["c9999", "c5"]
+
+
+def test_hostile_names_become_no_markup(visitor, tmp_path):
+    table = tmp_path / "a<b>&'\"\u202e.csv"
+    quoted = HOSTILE.replace('"', '""')
+    table.write_text(f'"{quoted}","b","defaulted"\n1,2,no\n', encoding="utf-8")
+    home = visitor.get().text
+    assert "\u202e" not in home
+    assert "<b>&" not in home
+    project = visitor.project(table)
+    answers = {"target": "2", "kind-0": "number", "kind-1": "number", "reason-0": HOSTILE}
+    answers |= {"name": PLAIN, "target-kind": "labels", "target-labels": "no, yes"}
+    answer = visitor.post(f"{project}/schema", answers)
+    pages = [visitor.get(f"{project}/schema").text, answer.text]
+    assert answer.status_code == 303
+    pages += [visitor.get(f"{project}/{p}").text for p in ("declared", "plan")]
+    pages += [visitor.get().text, visitor.post(f"{project}/check").text]
+    for page in pages:
+        assert "<script>" not in page
+        assert not {"\u0007", "\u202e"} & set(page)
+    answers["name"] = HOSTILE
+    assert "name of the dataset" in complaint(visitor.post(f"{project}/schema", answers))
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"rows": ""}, "number of rows must be"),
+        ({"rows": "many"}, "number of rows must be"),
+        ({"epsilon": "0"}, "epsilon"),
+        ({"epsilon": ""}, "epsilon must be given"),
+        ({"epsilon": "1e999999999"}, "epsilon"),
+        ({"delta": "2"}, "delta"),
+        ({"model": "linear"}, "model must be one of"),
+        ({"level": "95"}, "level of the intervals"),
+        ({"holdout": "1.5"}, "held-out share"),
+    ],
+)
+def test_a_bad_plan_is_refused(visitor, table, changed, said):
+    project = visitor.declare(table)
+    answer = visitor.get(f"{project}/plan?{urlencode({**PLANNED, **changed})}")
+    assert said in complaint(answer)
+    answer = visitor.post(f"{project}/orders", {**PLANNED, **changed})
+    assert said in complaint(answer)
+    assert not visitor.inner.orders.all()
+
+
+def test_a_plan_reads_nothing_from_the_table(visitor, table):
+    project = visitor.declare(table)
+    table.unlink()
+    page = words(visitor.get(f"{project}/plan?{urlencode(PLANNED)}"))
+    assert "What to expect of every column, from 640 rows" in page
+    assert "from 50% likely to at most 73.2% likely" in page
+    assert "loans has no limit yet" in page
+
+
+def test_a_limit_is_set_from_the_plan_and_the_plan_shows_what_would_be_left(visitor, table):
+    project = visitor.declare(table)
+    fields = {"project": project.rsplit("/", 1)[1], "dataset": "loans"}
+    fields |= {"epsilon": "3", "delta": "1e-5"}
+    asked = urlencode(PLANNED)
+    place = visitor.to(visitor.post(f"/ledger/limit?{asked}", fields))
+    assert place == f"{project}/plan?{asked}"
+    page = words(visitor.get(place))
+    assert "Left before ε = 3, δ = 1e-05 Left after this fit ε = 2, δ = 9e-06" in page
+    refused = visitor.get(f"{project}/plan?{urlencode({**PLANNED, 'epsilon': '4'})}")
+    assert "The ledger would refuse this fit" in refused.text
+    assert "Go on to confirm" not in refused.text
+
+
+def test_the_ledger_is_shown_verified_and_copied(visitor, tmp_path):
+    assert "The book is empty" in visitor.get("/ledger").text
+    answer = visitor.post("/ledger/limit", {"dataset": "loans", "epsilon": "much"})
+    assert "epsilon" in complaint(answer)
+    fields = {"dataset": "loans", "epsilon": "2", "project": "https://evil.example"}
+    assert visitor.to(visitor.post("/ledger/limit", fields)) == "/ledger"
+    page = words(visitor.get("/ledger"))
+    assert "loans ε = 2" in page
+    assert book_of(tmp_path).anchor() in page
+    assert "1 entries verified" in words(visitor.post("/ledger/verify"))
+    assert "Copied to" in words(visitor.post("/ledger/backup"))
+    assert len([*visitor.workspace.home.glob("ledger-copy-*.db")]) == 1
