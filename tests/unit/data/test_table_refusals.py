@@ -87,7 +87,9 @@ def test_parquet_columns_of_another_type(settings, folder):
     TABLE.assign(a="123456.789x").to_parquet(folder / "b.parquet", index=False)
     y = None if settings else "y"
     said = refusal(InvalidData, str(folder / "*.parquet"), y, **settings)
-    assert "b.parquet must be a complete Parquet file, with columns of the same types" in said
+    assert (
+        "b.parquet must be a complete Parquet file, with columns of the same types" in said
+    )
     assert "123456" not in said
 
 
