@@ -1,4 +1,4 @@
-"""Noise multipliers: how much noise many noisy sums need, and what they cost.
+"""Noise multipliers of many noisy sums, and their cost.
 
 Every step adds normal noise to a sum of vectors over all rows (rate 1) or over a random
 batch. ``multiplier`` is the noise's standard deviation over how far one record moves the

@@ -1,4 +1,4 @@
-"""The privacy loss of spherical Laplace noise that is moved: its law, and delta.
+"""Privacy loss of shifted spherical Laplace noise: its distribution, and delta.
 
 The loss is ‖b + v‖ − ‖b‖ in units of the scale. In elliptic coordinates with the foci 0 and
 −v it is independent of the other length, so that its density is explicit:

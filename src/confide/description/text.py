@@ -1,4 +1,4 @@
-"""A description in lines for readers: what a terminal, a page and a text all show."""
+"""A description as lines of text, for terminals and pages."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class InferenceMethods:
         return ratio
 
     def _scale_of(self: Any, place: int) -> EffectScale:
-        """Return what the effects of one line of coefficients are measured in."""
+        """Return the scale of the effects of one line of coefficients."""
         schema, classes = self.schema_, list(getattr(self, "classes_", ()))
         outcome = ""
         if classes:

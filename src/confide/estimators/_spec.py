@@ -201,7 +201,7 @@ class FitSpec:
         return tuple(range_queries(whole, self.schema, None))
 
     def affords_ranges(self, columns: int, rows: int | None) -> bool:
-        """Say whether the ranges of some columns are worth their price.
+        """Whether estimating the ranges of some columns is worth its cost.
 
         Parameters
         ----------
@@ -341,7 +341,7 @@ class FitSpec:
 
 
 def range_queries(spec: FitSpec, schema: Schema, rows: int | None) -> list[RangeQuery]:
-    """Return what is to be bought: what has no limits, and the rest if it can be afforded.
+    """Return the ranges to buy: those without limits, and others if rows suffice.
 
     ``rows`` is about how many there are, as far as that is public.
     """

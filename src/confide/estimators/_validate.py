@@ -274,7 +274,7 @@ def _refuse_masked(values: Any, what: str) -> None:
 
 
 def _refuse_other_types(X: Any) -> None:
-    """Refuse what scikit-learn would convert to numbers without a word."""
+    """Reject what scikit-learn would silently convert to numbers."""
     _refuse_masked(X, "X")
     kinds = dict(X.dtypes.items()) if isinstance(X, pd.DataFrame) else {}
     types = pd.api.types

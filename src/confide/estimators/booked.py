@@ -1,4 +1,4 @@
-"""Whether a model file holds what a ledger booked."""
+"""Comparison of a model file with the ledger that records it."""
 
 import hashlib
 from pathlib import Path
@@ -12,7 +12,7 @@ from confide.ledger.chain import read_anchor
 
 
 def check_booked(path: str | Path, ledger: Ledger) -> Entry:
-    """Check a model file against the ledger that paid for it.
+    """Check a model file against the ledger that it was charged to.
 
     A file that was changed after its fit, in its budget, its units or anything else, has
     another hash than the one on record.

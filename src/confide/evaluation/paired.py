@@ -1,4 +1,4 @@
-"""Two models on the same rows: how far apart their scores are.
+"""Comparison of two models on the same rows.
 
 Differences are taken row by row, so what both models find hard cancels out.
 """

@@ -201,7 +201,7 @@ class SeveralClasses:
         return found
 
     def _calibration(self, table: Array, variance: float, level: float) -> Curve:
-        """Return how often predictions are right, by the chance that they were given."""
+        """Return the share of correct predictions by predicted probability."""
         ends = np.concatenate([[1 / len(self.labels)], self.confidence_edges, [1.0]])
         classes = range(len(self.labels))
         points = []

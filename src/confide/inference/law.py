@@ -1,4 +1,4 @@
-"""The law of linear functions of released coefficients: errors, tests, regions.
+"""Distribution of errors of linear functions of released coefficients; tests, regions.
 
 Everything is post-processing of a release: nothing is charged, and no row is read.
 docs/inference.md says what is exact and what is asymptotic.
@@ -209,7 +209,7 @@ class CoefficientLaw:
         return np.asarray(known & (np.abs(directions).max(axis=1, initial=0.0) > 0))
 
     def is_absent(self, directions: Array) -> AnyArray:
-        """Say which linear functions are about rows that no table can have.
+        """Return which linear functions concern rows that no table can have.
 
         Parameters
         ----------

@@ -420,7 +420,7 @@ class Inference:
 
 
 def _scaled(row: Coefficient, amount: float, name: str) -> Coefficient:
-    """Return the effect of an amount."""
+    """Return the effect of a given change."""
 
     def times(value: float | None) -> float | None:
         return None if value is None else amount * value
@@ -442,7 +442,7 @@ def _scaled(row: Coefficient, amount: float, name: str) -> Coefficient:
 
 
 def _ratio(row: Coefficient) -> Coefficient:
-    """Return e to an effect; errors and pulls of logarithms are left out."""
+    """Return the exponential of an effect, without standard errors and ridge pulls."""
 
     def power(value: Any) -> Any:
         return None if value is None else math.exp(min(value, EXPONENT))

@@ -1,4 +1,4 @@
-"""The chain of digests: a ledger is read from its beginning, or compared with an anchor.
+"""The hash chain: verification of a ledger from its beginning, or against an anchor.
 
 An anchor is the number and the digest of an entry. The digest covers all entries up to
 it, so anyone who kept one elsewhere notices a ledger that was cut off, restored from an
@@ -25,7 +25,7 @@ _ANCHOR = re.compile(r"([0-9]{1,9}):([0-9a-f]{16,64})")
 
 
 def anchor_text(number: int, digest: str) -> str:
-    """Write an anchor, as in 12:3f5a...; half a digest is more than anyone can forge."""
+    """Write an anchor, as in 12:3f5a...; half a digest is enough against forgery."""
     return f"{number}:{digest[:32]}"
 
 
@@ -39,7 +39,7 @@ def read_anchor(text: str) -> tuple[int, str]:
 
 
 def check_anchor(number: int, digest: str, entries: Sequence[Entry]) -> None:
-    """Refuse a book that does not hold the entry of an anchor."""
+    """Reject a ledger that does not contain the entry of an anchor."""
     if number == 0 and BEGINNING.startswith(digest):
         return
     if number > len(entries):

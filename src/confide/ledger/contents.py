@@ -1,4 +1,4 @@
-"""What a ledger keeps of a release, so that one whose file was lost comes back.
+"""Content of releases, stored so that lost files can be restored.
 
 A release is public: the book tells nobody more than the file would. It is packed, and kept
 beside the entries; the entry of the release holds its SHA-256.

@@ -1,4 +1,4 @@
-"""Arguments of a ledger, and the messages with which it refuses them."""
+"""Checks of the arguments of a ledger, and its error messages."""
 
 import getpass
 import json
@@ -116,7 +116,7 @@ def over_limit(dataset: str, counted: Amount, spent: Amount, cap: Amount) -> str
 def relation_mismatch(
     place: str, dataset: str, before: Balance, proved_for: Neighbours | None
 ) -> str:
-    """Say why a charge does not fit beside the others, and which ways out there are."""
+    """Explain why a charge cannot be added to the others, and what can be done."""
     if before.neighbours is None:
         return (
             f"earlier charges of {dataset!r} do not record their neighbour relation, "

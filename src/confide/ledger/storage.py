@@ -293,7 +293,7 @@ class SqliteStore(Store):
         return found.st_dev, found.st_ino
 
     def _is_stale(self) -> bool:
-        """Say whether another file, or none, lies where the open one lay."""
+        """Whether the open file was removed or replaced."""
         return self._identity != self._file_identity()
 
     def _run(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
@@ -382,7 +382,7 @@ class PostgresStore(Store):
         return connection
 
     def copy_to(self, path: Path) -> None:
-        """Leave that to the server's own programs."""
+        """Not available: use the programs of the server."""
         raise InvalidParameter(
             "backup",
             "of a ledger in a file",

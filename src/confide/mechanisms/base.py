@@ -1,4 +1,4 @@
-"""Ground of all mechanisms: a calibration without data, then a release from rows."""
+"""Base of all mechanisms: a calibration without data, then a release from rows."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -271,7 +271,7 @@ class Calibration:
 
 
 def checked_copies(tasks: Iterable[Rows], copies: int) -> Iterator[Rows]:
-    """Hand out the tasks that were paid for, no more and no fewer."""
+    """Yield exactly the number of tasks that was charged."""
     count = 0
     for task in tasks:
         count += 1
@@ -441,7 +441,7 @@ class Mechanism(Protocol):
 
 @runtime_checkable
 class IntervalMechanism(Mechanism, Protocol):
-    """A mechanism whose estimates are near normal, so that intervals can be had."""
+    """A mechanism with approximately normal estimates, so that intervals are possible."""
 
     def as_published(self) -> "IntervalMechanism":
         """Return the mechanism with the analysis of Wang, Kifer and Lee (2018)."""

@@ -1,4 +1,4 @@
-"""Find a public data file on this machine, or download it, and check what it holds.
+"""Find a public data file on this machine, or download it, and verify its content.
 
 Where a file is looked for, in this order:
 
@@ -43,7 +43,7 @@ _CANNOT_UNPACK = (
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """One file of a dataset and how to know it is the right one.
+    """One file of a dataset, with its checksum.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def _web() -> urllib.request.OpenerDirector:
 
 
 def _write_at_once(target: Path, content: bytes) -> None:
-    """Write a file that other processes see whole or not at all."""
+    """Write a file atomically."""
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     partial = Path(name)

@@ -1,4 +1,4 @@
-"""Dask's own tables: data frames and arrays, part by part as Dask cut them."""
+"""Dask data frames and arrays, partition by partition."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -147,7 +147,7 @@ def is_dask(value: Any) -> bool:
 
 
 def dask_table(X: Any, y: Any) -> DaskTable:
-    """Take a Dask collection for a table; the active client, if any, holds its parts."""
+    """Treat a Dask collection as a table; the active client, if any, holds its parts."""
     named = isinstance(y, str) and is_frame(X)
     if y is not None and not (named or is_dask(y)):
         raise InvalidData(

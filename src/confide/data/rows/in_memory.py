@@ -1,4 +1,4 @@
-"""Private rows, and the one seam through which anything is computed from them.
+"""Private rows, and the one method through which anything is computed from them.
 
 ``rows.sum(fn)`` evaluates ``fn(block)`` on blocks of rows that fit the processor's cache
 and adds the results. The order of addition depends on the shape alone, never on the
@@ -150,7 +150,7 @@ HEAVIEST = 4.0
 
 
 class Rows(Protocol):
-    """Bounded private rows, wherever they lie: what mechanisms and solvers see of them."""
+    """Protocol of bounded private rows, as mechanisms and solvers see them."""
 
     @property
     def height(self) -> float:
@@ -194,7 +194,7 @@ class Rows(Protocol):
 
     @property
     def pickable(self) -> bool:
-        """Whether some rows can be had without reading them all."""
+        """Whether single rows can be read without reading them all."""
         ...
 
     @property
@@ -284,7 +284,7 @@ class InMemoryRows:
 
     @property
     def pickable(self) -> bool:
-        """Whether some rows can be had without reading them all."""
+        """Whether single rows can be read without reading them all."""
         return True
 
     @property

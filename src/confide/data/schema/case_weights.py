@@ -24,7 +24,7 @@ LARGEST_OFFSET = 1000.0
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Cases:
-    """What records bring along beside their features: weights from 0 to 1, and offsets."""
+    """Weights of records from 0 to 1, and offsets."""
 
     weight: Array | None = None
     offset: Array | None = None
@@ -38,7 +38,7 @@ NO_CASES = Cases()
 
 @dataclass(frozen=True, slots=True)
 class CaseWeights:
-    """How much records count: by a column, by their labels, or by both.
+    """Weights of records, by a column, by their labels, or by both.
 
     ``column`` holds weights from 0 to ``cap``, which is public: what lies beyond is
     clamped, record by record, and the noise grows with the cap. ``classes`` are public

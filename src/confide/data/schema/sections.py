@@ -83,13 +83,13 @@ _TARGET = {"column": '"outcome"', "lower": "0", "upper": "120"}
 
 
 def alternatives(names: Sequence[str]) -> str:
-    """Return names as in "a, b or c"."""
+    """Join names as in "a, b or c"."""
     *others, last = names
     return f"{', '.join(others)} or {last}" if others else last
 
 
 def check_sections(content: Any) -> None:
-    """Refuse what has not the parts of a schema, or parts that no schema has."""
+    """Reject missing and unknown sections of a schema."""
     if not isinstance(content, Mapping):
         raise _no_schema(type(content).__name__, "")
     strange = [key for key in content if key not in SECTIONS]
@@ -204,7 +204,7 @@ def _incomplete(
 
 
 def _refuse_unfilled(content: Mapping[str, Any]) -> None:
-    """Say friendly what is left to decide in a template."""
+    """Report which fields of a template are not filled in."""
     open_questions = [
         f"kind of column {name!r}"
         for name, entry in content["columns"].items()

@@ -387,7 +387,7 @@ _explaining = threading.RLock()
 
 @contextmanager
 def translate_read_errors_locked(path: Path) -> Iterator[None]:
-    """Turn whatever reading a file can raise into words without a value.
+    """Replace errors of reading a file by messages without values.
 
     One thread at a time: warnings are turned into errors for all threads.
     """
@@ -403,7 +403,7 @@ def translate_read_errors_locked(path: Path) -> Iterator[None]:
 
 @contextmanager
 def translate_read_errors(path: Path) -> Iterator[None]:
-    """Turn errors of reading into words without a value; safe in several threads."""
+    """Replace errors of reading by messages without values; safe in several threads."""
     try:
         yield
     except (InvalidData, InvalidParameter):

@@ -1,4 +1,4 @@
-"""A schema to be filled in: names from the header, everything else from a person."""
+"""A schema template: names from the header, everything else to be filled in."""
 
 from collections import Counter
 from collections.abc import Sequence
