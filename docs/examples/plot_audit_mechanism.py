@@ -48,8 +48,8 @@ broken = released(with_one, 0.2), released(without, 0.2)
 # %%
 # What an attacker sees
 # ---------------------
-# The lower bound on :math:`\varepsilon` holds with 99 % confidence. A bound above the
-# claim would refute it.
+# The lower bound on :math:`\varepsilon` holds with 99 % confidence. A bound above the claim
+# would refute it.
 
 BLUE, RED, GREY = "#2166ac", "#b2182b", "0.45"
 figure, panels = plt.subplots(1, 2, figsize=(9.5, 3.8), sharey=True, layout="constrained")

@@ -57,8 +57,8 @@ seen_without, seen_with = released(without), released(with_one)
 # %%
 # An event that gives the record away
 # -----------------------------------
-# Pure differential privacy with :math:`\varepsilon = 1` allows an event to become 2.7
-# times as likely by one record, and no more.
+# Pure differential privacy with :math:`\varepsilon = 1` allows an event to become 2.7 times
+# as likely by one record, and no more.
 
 
 def inside(values: np.ndarray) -> np.ndarray:

@@ -328,10 +328,11 @@ def _column(
 
 
 def _line(name: str, per: str, effect: float, error: float, widths: Array) -> LinePlan:
-    known = float(np.mean(np.isfinite(widths)))
+    finite = np.isfinite(widths)
+    known = float(np.mean(finite))
     quartiles = [math.nan] * 3
     if known >= SELDOM:
-        quartiles = np.nanquantile(widths, [0.25, 0.5, 0.75]).tolist()
+        quartiles = np.quantile(widths[finite], [0.25, 0.5, 0.75]).tolist()
     narrow, width, wide = quartiles
     each = tuple(widths.tolist())
     return LinePlan(

@@ -96,12 +96,12 @@ class Order:
         """Whether the one button was pressed."""
         return (self.folder / "confirmed").exists()
 
-    def words(self) -> list[str]:
-        """Return the command that the order stands for."""
+    def words(self, out: str = "") -> list[str]:
+        """Return the command that the order stands for, with a place for its model."""
         return [
             *("fit", str(self.table), "--schema", str(self.schema_file)),
             *self.settings.options(),
-            *("--ledger", self.ledger, "--out", str(self.model)),
+            *("--ledger", self.ledger, "--out", out or str(self.model)),
         ]
 
     def same_as(self, other: "Order") -> bool:
@@ -164,6 +164,12 @@ class OrderBook:
             record["dataset"],
             FitSettings(**record["settings"]),
             record["project"],
+        )
+
+    def book(self) -> confide.Ledger:
+        """Open the ledger of the workspace; it is made where nothing was ordered yet."""
+        return open_book(
+            self.workspace.ledger, new=not any(one.confirmed for one in self.all())
         )
 
     def start(self, order: Order) -> bool:
@@ -269,14 +275,21 @@ class OrderBook:
         return order.model
 
 
-def open_book(ledger: str) -> confide.Ledger:
-    """Open the ledger; it is made where there is none."""
+def open_book(ledger: str, *, new: bool = False) -> confide.Ledger:
+    """Open a ledger; one that is gone is not replaced by an empty one."""
+    if not (new or "://" in ledger or Path(ledger).exists()):
+        raise InvalidParameter(
+            "the ledger",
+            "where it was when it was charged",
+            f"{ledger}, which is gone",
+            "Bring it back: a new one would not know what was spent.",
+        )
     return confide.Ledger.open(ledger)
 
 
 def command_text(order: Order) -> str:
     """Return the command of an order as a shell reads it."""
-    return shlex.join(["confide", *order.words()])
+    return shlex.join(["confide", *order.words(order.model.name)])
 
 
 def _booked(order: Order) -> tuple[int | None, str, bool]:
