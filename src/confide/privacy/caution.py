@@ -28,11 +28,11 @@ def budget_cautions(budget: Budget, rows: int | None = None) -> tuple[str, ...]:
 
     Examples
     --------
-    A delta of 1e-3 with 5,000 rows would allow to publish five people's rows as they are:
+    A delta of 1e-3 with 5,000 rows would allow publishing the rows of five people:
 
     >>> from confide.privacy import Approx, budget_cautions
     >>> budget_cautions(Approx(1, 1e-3), rows=5000)[0][:33]
-    'delta is 1 in 5,000 or more, the '
+    'delta is at least 1 divided by th'
     >>> budget_cautions(Approx(1, 1e-6), rows=5000)
     ()
     """
@@ -42,8 +42,8 @@ def budget_cautions(budget: Budget, rows: int | None = None) -> tuple[str, ...]:
     if epsilon > MOST_EPSILON:
         found.append(
             f"epsilon is over {MOST_EPSILON}: odds about a person may change by a factor "
-            f"of more than 20,000, which protects hardly anyone. Common budgets are 1 or "
-            f"less."
+            "of more than 20,000, which protects hardly anyone. Common budgets are 1 or "
+            "less."
         )
     if delta > MOST_DELTA:
         found.append(
@@ -53,9 +53,9 @@ def budget_cautions(budget: Budget, rows: int | None = None) -> tuple[str, ...]:
         )
     elif rows is not None and rows > 0 and delta * rows >= 1:
         found.append(
-            f"delta is 1 in {rows:,} or more, where n is the number of rows: publishing "
-            f"the row of a random person would satisfy this guarantee. Choose a delta "
-            f"far below that, such as 1e-6."
+            f"delta is at least 1 divided by the number of rows ({rows:,}): publishing the "
+            "row of a random person would satisfy this guarantee. Choose a delta far below "
+            "that, such as 1e-6."
         )
     return tuple(found)
 

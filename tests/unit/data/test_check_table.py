@@ -147,7 +147,7 @@ def test_the_command_says_first_that_this_is_not_private(held):
 def test_the_command_lists_what_a_fit_would_do(held):
     done = check(held(BAD))
     assert done.exit_code == 2
-    for words in ("nort", "'[x]'", "'north'", "clamped", "would refuse", "id", '"other"'):
+    for words in ("nort", "'[x]'", "'north'", "clamped", "would reject", "id", '"other"'):
         assert words in done.output
     record = json.loads(check(held(BAD), "--json").output)
     assert record["notice"].startswith("NOT PRIVATE")

@@ -62,5 +62,5 @@ def test_rows_that_come_and_go_are_noticed_by_their_number(tmp_path, monkeypatch
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
         assert path.stat().st_size == before.st_size
 
-    with pytest.raises(ConfideError, match="another number"):
+    with pytest.raises(ConfideError, match="different number"):
         fit_while(path, spoil)

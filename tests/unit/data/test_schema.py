@@ -407,7 +407,7 @@ def test_undeclared_and_missing_categories_differ_where_declared():
 )
 def test_missing_values_can_be_refused(column, value):
     assert len(encoded(column, value)) == 1
-    with pytest.raises(InvalidData, match="column 'it' must be known in every row"):
+    with pytest.raises(InvalidData, match="column 'it' must have no missing values"):
         encoded(column, value, None)
     if column.kind == "category":
         assert encoded(column, "undeclared") == [[0.0]]

@@ -331,7 +331,7 @@ def test_a_factor_of_one_level_is_no_term():
 
 
 def test_what_belongs_to_records_has_names_of_its_own():
-    with pytest.raises(InvalidParameter, match="named once each"):
+    with pytest.raises(InvalidParameter, match="different from each other"):
         schema("age", case_weights=CaseWeights("age", 3))
     with pytest.raises(InvalidParameter, match="lower and upper"):
         schema("age", offset=Number("days"))

@@ -88,7 +88,7 @@ def test_a_record_without_weight_counts_for_nothing():
         dropped.release_.value, logistic(WEIGHTED).fit(frame).release_.value
     )
     missing = frame.assign(times=frame["times"].replace(0.0, np.nan))
-    with pytest.raises(InvalidData, match="'times' must be known"):
+    with pytest.raises(InvalidData, match="'times' must have no missing"):
         logistic(WEIGHTED).fit(missing)
     lenient = replace(WEIGHTED, case_weights=CaseWeights("times", 4, missing="drop"))
     again = logistic(lenient).fit(missing)
