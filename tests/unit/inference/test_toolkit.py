@@ -312,7 +312,7 @@ def test_a_factor_with_one_level():
     found = LogisticRegression(
         BUDGET, schema=schema, intervals=True, ranges="public", random_state=1
     ).fit(frame)
-    with pytest.raises(InvalidParameter, match="two levels or more"):
+    with pytest.raises(InvalidParameter, match="two or more levels"):
         found.wald_test("region")
     assert found.wald_test("age").identified
     schema = Schema((COLUMNS[0], replace(alone, missing="category")), schema.target)
