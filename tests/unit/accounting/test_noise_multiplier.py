@@ -237,7 +237,7 @@ def test_steps_are_counted(steps):
 
 
 def test_other_budgets_are_refused_with_the_reason():
-    with pytest.raises(MixedBudgets, match="does not reward"):
+    with pytest.raises(MixedBudgets, match="save nothing"):
         multiplier_for(Zcdp(1), 10, rate="0.1", neighbours="add-remove")
     with pytest.raises(InvalidParameter, match="no pure guarantee"):
         multiplier_for(Pure(1), 10, neighbours="add-remove")

@@ -127,7 +127,7 @@ def test_charges_without_a_record_are_shown_and_spoken_for(folder, monkeypatch, 
     assert "earlier ones: add-remove" in run("budget", "book.db", "--entries").output
     code, text = run_main(monkeypatch, capsys, *limit[:2], "--neighbours", "add-remove")
     assert code == 2
-    assert "--dataset must be named" in text.err
+    assert "--dataset must be given" in text.err
 
 
 def test_a_template_holds_names_and_no_values(folder):

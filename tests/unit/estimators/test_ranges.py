@@ -434,7 +434,7 @@ def test_what_noise_hides_is_said():
     bought = buy_ranges(table, schema, Pure("0.1"), random_state=2)
     assert bought.release.hidden == ("x", "z")
     assert bought.schema.columns[1].ends == (-5, 1e6)
-    assert bought.caution.startswith("x; z: no values")
+    assert bought.caution.startswith("x; z: no range")
     many = LogisticRegression(BUDGET, schema=ILL, random_state=0).fit(TABLE)
     assert many.release_.ranges.hidden == ()
     assert "Hidden" not in str(many.summary())
