@@ -133,7 +133,7 @@ def test_a_row_of_residual_sums_is_within_its_ends_for_every_cut():
     for error in errors:
         for last in range(numbers.OCTAVES - 3):
             one = np.array([error])
-            sums = numbers.octave_sums(one, *numbers.octaves_of(one))
+            sums = numbers.octave_sums(one, numbers.residual_cells(one))
             found = numbers.cut_sums(sums, last)
             cut = np.clip(error * 2.0**last, -1, 1)
             wanted = np.array([cut**2, abs(cut), cut])
@@ -218,11 +218,11 @@ def test_a_replaced_row_that_is_counted_once_is_seen(monkeypatch):
 
 def test_a_cut_that_is_forgotten_is_seen(monkeypatch):
     def careless(self, columns):
-        return np.array([np.sum(values) for values in columns])
+        return np.array([len(columns[0]), *(np.sum(values) for values in columns)])
 
     monkeypatch.setattr(BoundedSums, "add", careless)
     wild = CountErrors(20.0, 5.0, -3.0, math.log(20.0))
-    monkeypatch.setattr(CountErrors, "losses", lambda self, y, m: (10 * y, (y - m) ** 2))
+    monkeypatch.setattr(CountErrors, "losses", lambda self, y, m, _: (10 * y, (y - m) ** 2))
     assert wild == COUNTS
     with pytest.raises(AssertionError):
         test_no_row_moves_a_look_further_than_is_paid_for("counts", ADD, monkeypatch)

@@ -25,3 +25,11 @@ def cells_of(values: Array, edges: Array) -> AnyArray:
     if missed.any():
         place[missed] = np.searchsorted(edges, values[missed])
     return place
+
+
+def even_cells(values: Array, lowest: float, highest: float, count: int) -> AnyArray:
+    """Return the cells of equal width that numbers lie in, each independently."""
+    place = np.fmin(np.fmax(values, lowest), highest)
+    place -= lowest
+    place *= count / (highest - lowest)
+    return np.minimum(place.astype(np.intp), count - 1)

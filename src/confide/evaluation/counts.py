@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from scipy.special import expm1, gammaincc, kl_div
+from scipy.special import expm1, gammaincc, xlogy
 
 from confide._types import AnyArray, Array
 from confide.data.matrix.sums import MAX_ROWS, Partial
-from confide.evaluation.cells import cells_of
+from confide.evaluation.cells import even_cells
 from confide.evaluation.estimates import VISIBLE, ScoreEstimate, between, hidden, quantile
 from confide.evaluation.noises import (
     BoundedSums,
@@ -36,6 +36,7 @@ SUMS = BoundedSums(
 SUM_SHARE = Fraction(3, 5)
 SMALL_COUNTS = 32
 """Counts up to this have a cell each; larger ones share cells of a quarter octave."""
+SMALL_ENTROPIES = xlogy(np.arange(SMALL_COUNTS + 1.0), np.arange(SMALL_COUNTS + 1.0))
 MEAN_CELLS = 64
 FEWEST_SHOWN, MOST_SHOWN = 4, 16
 LOWEST_LOG = -30.0
@@ -49,6 +50,24 @@ def count_edges(most: float) -> Array:
     octaves = math.ceil(4 * math.log2(most / SMALL_COUNTS))
     large = np.floor(SMALL_COUNTS * 2.0 ** (np.arange(1, octaves) / 4)) + 0.5
     return np.unique(np.concatenate([small, large]))
+
+
+def count_cells(known: Array, edges: Array) -> AnyArray:
+    """Return the cell of every count; large ones are searched."""
+    cells = np.rint(known).astype(np.intp)
+    large = np.flatnonzero(known > SMALL_COUNTS)
+    cells[large] = np.searchsorted(edges, known[large])
+    return np.minimum(cells, len(edges), out=cells)
+
+
+def entropies(known: Array) -> Array:
+    """Return k·log k of every count; those of small whole counts are looked up."""
+    whole = np.minimum(known, SMALL_COUNTS).astype(np.intp)
+    found = SMALL_ENTROPIES[whole]
+    others = known != whole
+    if others.any():
+        found[others] = xlogy(known[others], known[others])
+    return np.asarray(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +120,22 @@ class CountErrors:
         ndarray
             Means, at most the bound on the counts.
         """
-        log = np.clip(margins[:, 0], LOWEST_LOG, math.log(self.most))
-        return np.minimum(expm1(log) + 1.0, self.most)
+        return np.minimum(expm1(self.logs(margins)) + 1.0, self.most)
+
+    def logs(self, margins: Array) -> Array:
+        """Return the logarithm of the predicted mean of every row.
+
+        Parameters
+        ----------
+        margins : ndarray
+            Linear predictors of the rows.
+
+        Returns
+        -------
+        ndarray
+            Logarithms, at most that of the bound on the counts.
+        """
+        return np.clip(margins[:, 0], LOWEST_LOG, math.log(self.most))
 
     def errors(self, margins: Array, target: AnyArray) -> tuple[Array, Array]:
         """Return counts and predicted means.
@@ -124,7 +157,7 @@ class CountErrors:
         known = np.minimum(np.asarray(target, dtype=np.float64) * self.unit, self.most)
         return known, self.means(margins)
 
-    def losses(self, known: Array, mean: Array) -> tuple[Array, Array]:
+    def losses(self, known: Array, mean: Array, log: Array) -> tuple[Array, Array]:
         """Return deviances and squared Pearson residuals, as shares of their largest value.
 
         Parameters
@@ -133,6 +166,8 @@ class CountErrors:
             Counts.
         mean : ndarray
             Predicted means.
+        log : ndarray
+            Their logarithms.
 
         Returns
         -------
@@ -142,12 +177,15 @@ class CountErrors:
             Squared Pearson residual of every row, over 16.
         """
         with np.errstate(over="ignore"):
-            deviance = 2 * kl_div(known, mean)
-            pearson = (known - mean) ** 2 / mean
-        return (
-            np.minimum(deviance, MOST_DEVIANCE) / MOST_DEVIANCE,
-            np.minimum(pearson, MOST_DEVIANCE) / MOST_DEVIANCE,
-        )
+            deviance = entropies(known)
+            deviance -= known * log
+            deviance -= known
+            deviance += mean
+            deviance *= 2 / MOST_DEVIANCE
+            pearson = known - mean
+            pearson *= pearson
+            pearson /= mean * MOST_DEVIANCE
+        return np.clip(deviance, 0.0, 1.0), np.minimum(pearson, 1.0)
 
     @property
     def mean_edges(self) -> Array:
@@ -158,12 +196,12 @@ class CountErrors:
         """Return bounded sums, and counts by predicted mean and count."""
         known, mean = self.errors(margins, target)
         error = (known - mean) / self.most
-        one = np.ones(len(known))
-        losses = self.losses(known, mean)
-        sums = SUMS.add([one, known / self.most, *losses, np.abs(error), error])
+        losses = self.losses(known, mean, self.logs(margins))
+        sums = SUMS.add([known / self.most, *losses, np.abs(error), error])
         edges = count_edges(self.most)
-        places = cells_of(margins[:, 0], self.mean_edges) * (len(edges) + 1)
-        places += np.searchsorted(edges, known)
+        places = even_cells(margins[:, 0], self.lowest, self.highest, MEAN_CELLS)
+        places *= len(edges) + 1
+        places += count_cells(known, edges)
         cells = MEAN_CELLS * (len(edges) + 1)
         counts = np.bincount(places, minlength=cells).astype(np.float64)
         return sums, counts.reshape(MEAN_CELLS, -1)
@@ -210,7 +248,9 @@ class CountErrors:
         self, seen: NoisySums, cells: "CountTable", level: float
     ) -> tuple[ScoreEstimate, ...]:
         losses = self.losses(
-            *np.broadcast_arrays(cells.counts[None, :], cells.means[:, None])
+            *np.broadcast_arrays(
+                cells.counts[None, :], cells.means[:, None], np.log(cells.means)[:, None]
+            )
         )
         error = (cells.counts[None, :] - cells.means[:, None]) / self.most
         lines = (

@@ -81,9 +81,14 @@ def between(
     half: float,
     lowest: float = -math.inf,
     highest: float = math.inf,
+    *,
+    bias: float = 0.0,
 ) -> ScoreEstimate:
-    """Return an estimate with an interval around it, within what is possible."""
-    ends = (value, value - half, value + half)
+    """Return an estimate with an interval around it, within what is possible.
+
+    It reaches further on the side on which a bias leaves what is estimated.
+    """
+    ends = (value, value - half - max(bias, 0.0), value + half - min(bias, 0.0))
     if not all(map(math.isfinite, ends)):
         ends_known = (None if math.isinf(end) else end for end in (lowest, highest))
         return hidden(name, *ends_known)
@@ -125,13 +130,14 @@ def smooth(
     *,
     lowest: float = 0.0,
     highest: float = 1.0,
+    bias: float = 0.0,
 ) -> ScoreEstimate:
     """Return a smooth function of noisy counts, by the delta method."""
     value, gradient = function(counts), slopes_of(function, counts)
     sampling = float((gradient**2 * counts).sum())
     noise = variance * float((gradient**2).sum())
     half = quantile(level) * math.sqrt(max(sampling, 0.0) + noise)
-    return between(name, value, half, lowest, highest)
+    return between(name, value, half, lowest, highest, bias=bias)
 
 
 def slopes_of(function: Callable[[Array], float], counts: Array) -> Array:
@@ -147,6 +153,23 @@ def slopes_of(function: Callable[[Array], float], counts: Array) -> Array:
         flat[place] = count
         found[place] = (ends[0] - ends[1]) / (2 * step)
     return found.reshape(counts.shape)
+
+
+def noise_bias(function: Callable[[Array], float], counts: Array, variance: float) -> float:
+    """Return about how far noise moves a function of counts on average.
+
+    Cell by cell, by Gauss' rule with three points. A count below 0 is taken for 0, which
+    makes this about half of what noise does to a function that cuts counts off there.
+    """
+    whole = np.maximum(counts, 0.0)
+    level, step, found = function(whole), math.sqrt(3 * variance), 0.0
+    for place in np.ndindex(whole.shape):
+        count = whole[place]
+        for end in (count - step, count + step):
+            whole[place] = end
+            found += (function(whole) - level) / 6
+        whole[place] = count
+    return found
 
 
 def stands_out(cells: Array, variance: float) -> bool:

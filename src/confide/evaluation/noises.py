@@ -64,7 +64,8 @@ def sums_look(sums: "BoundedSums", neighbours: Neighbours, share: Fraction) -> L
 class BoundedSums:
     """Sums over the rows, by name: between which ends a number lies, and its weight.
 
-    Weights are powers of two: the heavier a sum, the less noise it has.
+    The first counts the rows. Weights are powers of two: the heavier a sum, the less noise
+    it has.
     """
 
     names: tuple[str, ...]
@@ -78,15 +79,17 @@ class BoundedSums:
         return np.array(self.lowest), np.array(self.highest)
 
     def add(self, columns: Sequence[Array]) -> Array:
-        """Return the sums of numbers that are cut off at the ends and rounded to units.
+        """Return the number of rows, and sums of numbers.
 
-        Columns that are not given are 0. Sums of up to 10⁹ such numbers are exact in
-        doubles, in any order.
+        These are cut off at the ends and rounded to units; columns that are not given are
+        0. Sums of up to 10⁹ such numbers are exact in doubles, in any order.
         """
         found = np.zeros(len(self.names))
-        for place, values in enumerate(columns):
+        found[0] = len(columns[0])
+        for place, values in enumerate(columns, start=1):
             kept = np.clip(values, self.lowest[place], self.highest[place])
-            found[place] = np.rint(kept / UNIT).sum() * UNIT
+            kept *= 1 / UNIT
+            found[place] = np.rint(kept, out=kept).sum() * UNIT
         return found
 
     def publish(self, totals: Array, noise: LookNoise, entropy: Entropy) -> "NoisySums":

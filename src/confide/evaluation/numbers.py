@@ -14,7 +14,7 @@ import numpy as np
 
 from confide._types import AnyArray, Array
 from confide.data.matrix.sums import MAX_ROWS, Partial
-from confide.evaluation.cells import cells_of
+from confide.evaluation.cells import even_cells
 from confide.evaluation.estimates import (
     VISIBLE,
     ScoreEstimate,
@@ -48,7 +48,11 @@ CLEAR = 2.0
 """Octaves that hold no more deviations of noise than this count as empty."""
 PREDICTION_CELLS = 64
 STEPS, OCTAVES = 4, 12
-"""Residuals are counted in cells of a quarter of an octave, down to 2⁻¹² of the width."""
+"""Residuals are counted in four cells an octave, down to 2⁻¹² of the width."""
+TAIL_BITS = 50
+"""Without these a double has two bits of its fraction left: four cells an octave."""
+BELOW_CELLS = STEPS * (1023 - OCTAVES) - 1
+"""What is left of the bits of the largest size that is in no such cell."""
 MULTIPLES = (0.25, 0.75, 1.5, 2.5, 4.0)
 """Where residuals are cut, in root mean squares."""
 DEVIATIONS = (-1.5, -0.9, -0.4, 0.0, 0.4, 0.9, 1.5)
@@ -57,28 +61,29 @@ BEYOND = 1.2
 """Size of residuals in the outermost cells, over the start of these cells."""
 
 
-QUARTERS = 2.0 ** (-np.arange(1, STEPS + 1) / STEPS)
+SIGNED = STEPS * OCTAVES + 1
+"""Cells on either side of 0; the one next to it holds all that is smaller."""
+SCALES = np.ldexp(1.0, OCTAVES - (np.arange(SIGNED) + STEPS - 1) // STEPS)
+"""One over the end of the octave that a cell belongs to, from small sizes to large ones."""
 
 
 def residual_edges() -> Array:
     """Return where residuals are cut on the fine grid."""
-    sizes = np.ldexp(QUARTERS[None, :], -np.arange(OCTAVES)[:, None]).ravel()
+    quarters = 1 - np.arange(1, STEPS + 1) / (2 * STEPS)
+    sizes = np.ldexp(quarters[None, :], -np.arange(OCTAVES)[:, None]).ravel()
     return np.concatenate([-sizes, [0.0], sizes[::-1]])
 
 
-def residual_cells(error: Array, octave: AnyArray, size: Array) -> AnyArray:
-    """Return the fine cell of every residual, by its octave and its size in parts of it.
-
-    It is what a search among the edges finds; a negative residual is counted from 0 down.
-    """
-    above = error > 0
-    passed = STEPS * (OCTAVES - 1 - octave).astype(np.intp)
-    for quarter in QUARTERS:
-        passed += np.where(above, size > quarter, size >= quarter)
-    passed[octave == OCTAVES] = 0
-    middle = OCTAVES * STEPS
-    found = np.where(above, middle + 1 + passed, middle - passed)
-    return np.asarray(found)
+def residual_cells(error: Array) -> AnyArray:
+    """Return the fine cell of every residual, read off the bits of its size."""
+    cells = np.abs(error).view(np.int64)
+    cells >>= TAIL_BITS
+    cells -= BELOW_CELLS
+    np.clip(cells, 0, SIGNED - 1, out=cells)
+    below = error <= 0
+    cells ^= -below.astype(np.int64)  # the bits of −1 − cells
+    cells += SIGNED
+    return cells
 
 
 def prediction_edges() -> Array:
@@ -98,30 +103,32 @@ def merged(counts: Array, first: AnyArray, second: AnyArray) -> Array:
     return np.asarray(np.add.reduceat(rows, second[:-1], axis=1))
 
 
-def octaves_of(error: Array) -> tuple[AnyArray, Array, Array]:
-    """Return the octave of every residual, the residual in parts of its end, and its size.
-
-    The octave k holds sizes from 2⁻ᵏ⁻¹ to 2⁻ᵏ, the last one all that are smaller.
-    """
-    size = np.abs(error)
-    _, power = np.frexp(np.maximum(size, 2.0 ** (-OCTAVES - 1)))
-    octave = np.minimum(np.maximum(-power, 0), OCTAVES)
-    return octave, np.ldexp(error, octave), np.ldexp(size, octave)
-
-
-def octave_sums(error: Array, octave: AnyArray, scaled: Array, size: Array) -> Array:
+def octave_sums(error: Array, cells: AnyArray) -> Array:
     """Return counts and sums of residuals by their octave, in units of its end.
 
-    Sums are of multiples of 2⁻²⁰, so that they are exact: of squares, sizes, residuals and
-    signs.
+    The octave k has sizes from 2⁻ᵏ⁻¹ to 2⁻ᵏ, the last one all that are smaller. Sums are of
+    multiples of 2⁻²⁰, so that they are exact: of squares, sizes, residuals and signs.
     """
-    found: list[AnyArray] = [np.bincount(octave, minlength=OCTAVES + 1).astype(np.float64)]
-    for values in (size**2, size, scaled):
-        units = np.rint(values / UNIT)
-        found.append(np.bincount(octave, units, minlength=OCTAVES + 1) * UNIT)
-    above = np.bincount(octave, error > 0, minlength=OCTAVES + 1)
-    below = np.bincount(octave, error < 0, minlength=OCTAVES + 1)
-    return np.column_stack([*found, above - below])
+    scaled = np.concatenate([SCALES[::-1], SCALES])[cells]
+    scaled *= error
+    found: list[AnyArray] = [np.bincount(cells, minlength=2 * SIGNED).astype(np.float64)]
+    for values in (scaled, scaled**2):
+        sums = np.bincount(cells, np.rint(values / UNIT), minlength=2 * SIGNED)
+        found.append(sums * UNIT)
+    sides = [(part[SIGNED:], part[SIGNED - 1 :: -1]) for part in found]
+    starts = [0, *range(1, SIGNED, STEPS)]
+    held, plain, square = (
+        tuple(np.add.reduceat(side, starts)[::-1] for side in pair) for pair in sides
+    )
+    return np.column_stack(
+        [
+            held[0] + held[1],
+            square[0] + square[1],
+            plain[0] - plain[1],
+            plain[0] + plain[1],
+            held[0] - held[1],
+        ]
+    )
 
 
 def last_octave(sizes: Array, deviation: float) -> int:
@@ -209,15 +216,14 @@ class NumberErrors:
     def tally(self, margins: Array, target: AnyArray) -> Partial:
         """Return sums by the size of residuals, and counts by prediction and residual."""
         known, said, error = self.errors(margins, target)
-        sums = SUMS.add([np.ones(len(known)), known, known**2])
-        edges = residual_edges()
-        places = cells_of(said, prediction_edges()) * (len(edges) + 1)
-        octave, scaled, size = octaves_of(error)
-        places += residual_cells(error, octave, size)
-        cells = PREDICTION_CELLS * (len(edges) + 1)
-        counts = np.bincount(places, minlength=cells).astype(np.float64)
-        sizes = octave_sums(error, octave, scaled, size)
-        return sums, sizes, counts.reshape(PREDICTION_CELLS, -1)
+        sums = SUMS.add([known, known**2])
+        cells = residual_cells(error)
+        sizes = octave_sums(error, cells)
+        places = even_cells(said, -0.5, 0.5, PREDICTION_CELLS)
+        places *= 2 * SIGNED
+        places += cells
+        counts = np.bincount(places, minlength=2 * SIGNED * PREDICTION_CELLS)
+        return sums, sizes, counts.astype(np.float64).reshape(PREDICTION_CELLS, -1)
 
     def looks(self, neighbours: Neighbours) -> tuple[Look, ...]:
         """Return counts of octaves, the sums, and the table."""

@@ -105,7 +105,8 @@ def row_losses(rule: Any, margins: Array, target: AnyArray) -> list[Array]:
             return [error**2, error]
         case _:
             known, mean = rule.errors(margins, target)
-            return [rule.losses(known, mean)[0], np.abs(known - mean) / rule.most]
+            losses = rule.losses(known, mean, rule.logs(margins))
+            return [losses[0], np.abs(known - mean) / rule.most]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +190,7 @@ class PairedLosses:
         rules = (self.first, self.second)
         losses = [row_losses(self.first, part, target) for part in own]
         apart = [a - b for a, b in zip(*losses, strict=True)]
-        one = np.ones(len(margins))
-        sums = self.sums.add([one, *apart, *(d**2 for d in apart)])
+        sums = self.sums.add([*apart, *(d**2 for d in apart)])
         if not self.ranks:
             return (sums,)
         places = [

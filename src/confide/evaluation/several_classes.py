@@ -135,8 +135,7 @@ class SeveralClasses:
             top = chance[np.arange(len(guess)), guess]
             cell = np.searchsorted(self.confidence_edges, top)
             brier, log = self.losses(margins, target)
-            one = np.ones(len(guess))
-            sums = SUMS.add([one, brier, brier**2, log, log**2])
+            sums = SUMS.add([brier, brier**2, log, log**2])
         flat = (guess * (classes + 1) + known) * CONFIDENCE_CELLS + cell
         size = classes * (classes + 1) * CONFIDENCE_CELLS
         counts = np.bincount(flat, minlength=size).astype(np.float64)

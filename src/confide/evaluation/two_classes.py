@@ -19,6 +19,7 @@ from confide.evaluation.cells import cells_of
 from confide.evaluation.estimates import (
     ScoreEstimate,
     hidden,
+    noise_bias,
     proportion,
     smooth,
     stands_out,
@@ -322,25 +323,26 @@ class ScoreTable:
         name = "area under the ROC"
         if not self.both_seen:
             return hidden(name, 0.0, 1.0)
-        return self._curve_estimate(name, roc_area)
+        area = self._in_order(roc_area)
+        return smooth(name, area, self.table, self.variance, self.level)
 
     def average_precision(self) -> ScoreEstimate:
         """Return the mean precision over the positives."""
         name = "average precision"
         if not self.both_seen:
             return hidden(name, 0.0, 1.0)
-        return self._curve_estimate(name, mean_precision)
+        precision = self._in_order(mean_precision)
+        bias = noise_bias(precision, self.table, self.variance)
+        return smooth(name, precision, self.table, self.variance, self.level, bias=bias)
 
-    def _curve_estimate(
-        self, name: str, function: Callable[[Array], float]
-    ) -> ScoreEstimate:
-        """Return what follows from the order of rows, spread over the grid if it can be."""
+    def _in_order(self, function: Callable[[Array], float]) -> Callable[[Array], float]:
+        """Return a function of the order of rows, spread over the grid if they can be."""
         chances = self.chances
 
         def of_cells(table: Array) -> float:
             return function(table if chances is None else chances.spread(table))
 
-        return smooth(name, of_cells, self.table, self.variance, self.level)
+        return of_cells
 
     def losses(self) -> list[ScoreEstimate]:
         """Return mean losses of the chances."""

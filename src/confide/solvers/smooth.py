@@ -156,7 +156,7 @@ def descend(
                 look, point = goal.look_closely(problem), Twofold.of(point)
                 sweep, best, stalled = look(point), np.inf, 0
                 continue
-            promised = bound**2 <= before * enough / 8
+            promised = bound**2 <= before * enough / 2
             last = promised and _last_step(problem, goal, memory, point, gradient)
             if last:
                 return last

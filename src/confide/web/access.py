@@ -28,10 +28,12 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
+"""Other sites see no referrer. With none at all, browsers send forms of ours without their
+origin."""
 OWN_SITES = ("same-origin", "none")
 """What browsers say of requests from our own pages, and of addresses typed by hand."""
 PAGE = (
@@ -139,7 +141,10 @@ class Gate:
         if not self.entry.admits(query.get("token", [""])[0]):
             return refusal(f"The first address works once. {ADVICE}")
         there = f"{self.entry.path}/"
-        head = f'<meta http-equiv="refresh" content="0; url={there}">'
+        head = (
+            f'<meta http-equiv="refresh" content="0; url={there}">'
+            f'<link rel="icon" href="{there}static/icon.svg">'
+        )
         link = f'<a href="{there}">Go on</a>'
         response = HTMLResponse(PAGE.format(head=head, title="confide", text=link))
         response.set_cookie(

@@ -96,12 +96,12 @@ class Order:
         """Whether the one button was pressed."""
         return (self.folder / "confirmed").exists()
 
-    def words(self) -> list[str]:
-        """Return the command that the order stands for."""
+    def words(self, out: str = "") -> list[str]:
+        """Return the command that the order stands for, with a place for its model."""
         return [
             *("fit", str(self.table), "--schema", str(self.schema_file)),
             *self.settings.options(),
-            *("--ledger", self.ledger, "--out", str(self.model)),
+            *("--ledger", self.ledger, "--out", out or str(self.model)),
         ]
 
     def same_as(self, other: "Order") -> bool:
@@ -276,7 +276,7 @@ def open_book(ledger: str) -> confide.Ledger:
 
 def command_text(order: Order) -> str:
     """Return the command of an order as a shell reads it."""
-    return shlex.join(["confide", *order.words()])
+    return shlex.join(["confide", *order.words(order.model.name)])
 
 
 def _booked(order: Order) -> tuple[int | None, str, bool]:

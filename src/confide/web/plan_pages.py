@@ -20,6 +20,7 @@ from confide.web.plans import (
     headline,
     neighbours_of,
     plan_of,
+    promised,
     schema_of,
     view,
 )
@@ -113,12 +114,13 @@ def _confirmation(
     text = order.schema_file.read_text("utf-8")
     book = open_book(order.ledger)
     foretold = plan_of(order.settings, text, neighbours_of(book, order.dataset))
+    guarantee = promised(foretold, order.settings)
     same = [one for one in orders.like(order) if one.confirmed]
     content = {
         "order": order,
         "settings": order.settings,
-        "guarantee": confide.reporting.text.describe(foretold.guarantee),
-        "headline": headline(foretold.guarantee),
+        "guarantee": confide.reporting.text.describe(guarantee),
+        "headline": headline(guarantee),
         "forecast": forecast(book, order.dataset, order.settings),
         "same": same,
         "error": error,

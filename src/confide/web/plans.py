@@ -3,12 +3,13 @@
 import math
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import confide
 from confide.errors import ConfideError, InvalidParameter
+from confide.estimators._holdout import COINS, SHARED
 from confide.planning import MOSTLY_NOISE, FitPlan, plan_fit
 from confide.privacy import Budget, Guarantee
 from confide.privacy.budgets import exact
@@ -80,7 +81,7 @@ def schema_of(text: str) -> confide.Schema:
 
 def view(plan: FitPlan, settings: FitSettings, aim: Mapping[str, str]) -> PlanView:
     """Return what a page shows of a plan."""
-    guarantee = plan.guarantee
+    guarantee = promised(plan, settings)
     columns = plan.columns
     heads: tuple[str, ...] = ("column", "per", "typical effect", "expected error")
     heads += ("width of interval", "quartiles") if plan.with_intervals else ()
@@ -96,6 +97,15 @@ def view(plan: FitPlan, settings: FitSettings, aim: Mapping[str, str]) -> PlanVi
         tuple(_rungs(plan, settings)),
         _answer(plan, aim),
     )
+
+
+def promised(plan: FitPlan, settings: FitSettings) -> Guarantee:
+    """Return what the fit would promise, with what a score of held-out rows assumes."""
+    found = plan.guarantee
+    if not settings.holdout:
+        return found
+    more = tuple(one for one in (COINS, SHARED) if one not in found.assumptions)
+    return replace(found, assumptions=(*found.assumptions, *more))
 
 
 def headline(guarantee: Guarantee) -> str:

@@ -167,6 +167,8 @@ def serve(
                 f"{entry.first_address}\nCtrl-C ends it."
             )
             uvicorn.Server(config).run(sockets=[own])
+        except KeyboardInterrupt:
+            say("Closed. A fit that is under way goes on, and is found again later.")
         finally:
             start.unlink(missing_ok=True)
             os.close(lock)

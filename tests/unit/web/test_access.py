@@ -25,7 +25,7 @@ def test_every_answer_carries_the_headers(visitor, place):
         assert "unsafe" not in policy
         assert "http" not in policy
         assert answer.headers["cache-control"] == "no-store"
-        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert answer.headers["referrer-policy"] == "same-origin"
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["cross-origin-resource-policy"] == "same-origin"
 
