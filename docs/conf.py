@@ -58,7 +58,7 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "confide"
-html_static_path = ["_static"]
+html_static_path = ["_static", "explorer"]
 html_css_files = ["site.css"]
 templates_path = ["site/templates"]
 html_show_sourcelink = False
