@@ -133,16 +133,23 @@ def serve(
 
     Parameters
     ----------
-    folder
+    folder : Path
         Where tables are looked for; what the page writes goes to a folder inside it.
-    port
+    port : int, default 0
         A port of 127.0.0.1; 0 takes a free one.
-    ledger
+    ledger : str or None, default None
         The budget book; one in the folder by default.
-    browser
+    browser : bool, default True
         Whether to open the page in a browser.
-    say
+    say : callable, default print
         What to do with what the user must know.
+
+    Raises
+    ------
+    ConfideError
+        If another server has the folder open.
+    InvalidParameter
+        If the folder cannot be written to, or the port is taken.
     """
     workspace = Workspace.at(folder, ledger)
     lock = workspace.lock()
