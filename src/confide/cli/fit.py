@@ -293,7 +293,7 @@ def _print_release(
 def _footnote(public: confide.Schema, summary: confide.inference.Summary) -> str:
     """Explain how to read the table, and what a fit does not report."""
     notes = []
-    against = dict(summary.facts).get("Categories")
+    against = dict(summary.about).get("Categories")
     if against is not None:
         notes.append(f"Categories: {against}; an undeclared level is encoded as no level.")
     if "Classes" in dict(summary.facts):
