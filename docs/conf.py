@@ -58,8 +58,9 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "confide"
-html_static_path = ["_static"]
+html_static_path = ["_static", "explorer"]
 html_css_files = ["site.css"]
+html_js_files = [("site.js", {"defer": "defer"})]
 templates_path = ["site/templates"]
 html_show_sourcelink = False
 html_copy_source = False

@@ -280,7 +280,7 @@ class Balance:
         return proved_for if self.undecided else self.neighbours
 
     def accepts(self, proved_for: Neighbours | None) -> bool:
-        """Say whether a charge can be added: what speaks of the relation of the total.
+        """Whether a charge has a guarantee under the relation of the total.
 
         Beside charges that record no relation, none that does has a place.
         """
@@ -340,8 +340,8 @@ def _check_none_removed(run: Run, first: int) -> None:
     gone = sorted(set(range(first, last)) - {row[0] for row in held})
     listed = ", ".join(map(str, gone[:MOST_LISTED])) + ", …" * (len(gone) > MOST_LISTED)
     raise TamperedLedger(
-        f"of this ledger's {last} entries these are missing: {listed}. Somebody removed them. "
-        "Nothing was spent. Go back to a copy that you trust, and add what was spent since."
+        f"of this ledger's {last} entries these are missing: {listed}. Somebody removed "
+        "them. Nothing was spent. Go back to a copy that you trust, and add what was spent since."
     )
 
 
@@ -376,7 +376,7 @@ def recompute_total(
     neighbours: Neighbours | None,
     earlier: Neighbours | None,
 ) -> Amount | None:
-    """Return what all charges of a dataset count under a relation; None if one has no say.
+    """Total cost of all charges under a relation; None if one has no guarantee there.
 
     ``earlier`` is the relation of the charges that record none, if it is known.
     """
@@ -394,7 +394,7 @@ def recompute_total(
 def _charges(
     history: Sequence[Entry], earlier: Neighbours | None
 ) -> Iterator[tuple[Entry, Neighbours | None]]:
-    """Give the charges, newest first, each with its relation by the latest word on it."""
+    """Yield the charges, newest first, each with its relation as last recorded."""
     newest_first: Iterable[Entry] = reversed(history)
     for entry in newest_first:
         if entry.kind == "limit" and earlier is None:

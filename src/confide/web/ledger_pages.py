@@ -10,7 +10,6 @@ from starlette.responses import RedirectResponse, Response
 import confide
 from confide.errors import ConfideError
 from confide.web.forms import read_epsilon, read_form
-from confide.web.orders import open_book
 from confide.web.pages import page
 from confide.web.table_pages import SEE_OTHER, UNPROCESSABLE
 from confide.web.workspace import IDENTIFIER, Workspace
@@ -26,7 +25,7 @@ def ledger(request: Request) -> Response:
 
 def _ledger(request: Request, told: str = "", error: str = "") -> Response:
     workspace: Workspace = request.app.state.workspace
-    book = open_book(workspace.ledger)
+    book = request.app.state.orders.book()
     entries = book.entries()
     content: dict[str, Any] = {
         "place": confide.ledger.redacted(workspace.ledger),
@@ -48,7 +47,7 @@ async def change(request: Request) -> Response:
 
 def _change(request: Request, fields: dict[str, str]) -> Response:
     workspace: Workspace = request.app.state.workspace
-    book = open_book(workspace.ledger)
+    book = request.app.state.orders.book()
     try:
         match request.path_params["action"]:
             case "limit":

@@ -166,6 +166,12 @@ class OrderBook:
             record["project"],
         )
 
+    def book(self) -> confide.Ledger:
+        """Open the ledger of the workspace; it is made where nothing was ordered yet."""
+        return open_book(
+            self.workspace.ledger, new=not any(one.confirmed for one in self.all())
+        )
+
     def start(self, order: Order) -> bool:
         """Start the fit, unless that was done before; say whether it was done now."""
         with self._turn:
@@ -269,8 +275,15 @@ class OrderBook:
         return order.model
 
 
-def open_book(ledger: str) -> confide.Ledger:
-    """Open the ledger; it is made where there is none."""
+def open_book(ledger: str, *, new: bool = False) -> confide.Ledger:
+    """Open a ledger; one that is gone is not replaced by an empty one."""
+    if not (new or "://" in ledger or Path(ledger).exists()):
+        raise InvalidParameter(
+            "the ledger",
+            "where it was when it was charged",
+            f"{ledger}, which is gone",
+            "Bring it back: a new one would not know what was spent.",
+        )
     return confide.Ledger.open(ledger)
 
 

@@ -45,7 +45,7 @@ def _plan(
 ) -> Response:
     text = project.schema_file.read_text("utf-8")
     public = schema_of(text)
-    book = open_book(request.app.state.workspace.ledger)
+    book = request.app.state.orders.book()
     answers = {**USUAL, "rows": str(public.rows or "")}
     found: PlanView | None = None
     settings, paid = None, None

@@ -11,7 +11,7 @@ import confide
 from confide.data import COLUMNS
 from confide.errors import ConfideError
 from confide.web.forms import read_form
-from confide.web.orders import OrderBook
+from confide.web.orders import Order, OrderBook, Standing
 from confide.web.pages import page
 from confide.web.schema_form import (
     MOST_COLUMNS,
@@ -38,7 +38,7 @@ def home(request: Request) -> Response:
 def _home(request: Request, error: str = "", path: str = "") -> Response:
     workspace: Workspace = request.app.state.workspace
     orders: OrderBook = request.app.state.orders
-    shown = [(order, orders.standing(order)) for order in orders.all()[:MOST_LISTED]]
+    shown = [(order, _standing(orders, order)) for order in orders.all()[:MOST_LISTED]]
     content = {
         "projects": workspace.projects()[:MOST_LISTED],
         "orders": shown,
@@ -48,6 +48,14 @@ def _home(request: Request, error: str = "", path: str = "") -> Response:
         "path": path,
     }
     return page(request, "home.jinja", content, UNPROCESSABLE if error else 200)
+
+
+def _standing(orders: OrderBook, order: Order) -> Standing | None:
+    """Return how far an order is; None where its ledger is gone."""
+    try:
+        return orders.standing(order)
+    except ConfideError:
+        return None
 
 
 def _files(folder: Path) -> list[Path]:
