@@ -341,7 +341,8 @@ def _check_none_removed(run: Run, first: int) -> None:
     listed = ", ".join(map(str, gone[:MOST_LISTED])) + ", …" * (len(gone) > MOST_LISTED)
     raise TamperedLedger(
         f"of this ledger's {last} entries these are missing: {listed}. Somebody removed "
-        "them. Nothing was spent. Go back to a copy that you trust, and add what was spent since."
+        "them. Nothing was spent. Go back to a copy that you trust, and add what was spent "
+        "since."
     )
 
 
