@@ -1,4 +1,4 @@
-"""Private convex learning, with error bars.
+"""Differentially private regression, with confidence intervals.
 
 Linear models fitted under differential privacy; every guarantee carries its theorem, and
 the theorem is checked by machine.

@@ -1,4 +1,4 @@
-"""Files: written whole or not at all and for their owner alone, read within limits.
+"""Safe files: atomic writes, owner-only permissions, and reads with size limits.
 
 A file that is to be written has its place and its room on the disk before anything is
 paid for. Until it is whole it has no name, so that nothing is left of it if the process
@@ -20,17 +20,17 @@ MODE_VARIABLE = "CONFIDE_FILE_MODE"
 SIZE_VARIABLE = "CONFIDE_MOST_BYTES"
 USUAL_MODE = 0o600
 MOST_BYTES = 2**28
-"""Largest schema or model file that is read, unless `SIZE_VARIABLE` says otherwise."""
+"""Size limit in bytes of schema and model files; `SIZE_VARIABLE` overrides it."""
 MOST_UNPACKED = 2**30
-"""Bytes that packed content may always become, unless `SIZE_VARIABLE` says otherwise."""
+"""Bytes to which compressed content may always expand; `SIZE_VARIABLE` overrides it."""
 MOST_RATIO = 100
-"""So many times its own length a larger packed file may become."""
+"""Largest expansion factor of a larger compressed file."""
 MOST_IN_MEMORY = 2**35
-"""Bytes that a table may take in memory when it is read whole."""
+"""Size limit in bytes of a table that is read into memory."""
 
 
 def file_mode() -> int:
-    """Return who may read and write new files: their owner, unless asked otherwise."""
+    """Return the permissions of new files: owner only, unless configured otherwise."""
     text = os.environ.get(MODE_VARIABLE)
     if not text:
         return USUAL_MODE
@@ -39,13 +39,13 @@ def file_mode() -> int:
     except ValueError:
         mode = -1
     if not 0 <= mode <= 0o777 or not mode & stat.S_IWUSR:
-        must = "the permissions of new files, like 600 or 640"
+        must = "the permissions of new files, such as 600 or 640"
         raise InvalidParameter(MODE_VARIABLE, must, text)
     return mode
 
 
 def size_limit(usual: int) -> int:
-    """Return how many bytes may be read, by default or as the user says."""
+    """Return the size limit for reading, by default or as configured."""
     text = os.environ.get(SIZE_VARIABLE)
     if not text:
         return usual
@@ -55,12 +55,12 @@ def size_limit(usual: int) -> int:
 
 
 def unpacked_limit(path: Path) -> int:
-    """Return how many bytes a packed file may become."""
+    """Return the size limit of a compressed file after expansion."""
     return size_limit(max(MOST_UNPACKED, MOST_RATIO * path.stat().st_size))
 
 
 def too_large(path: Path, most: int) -> InvalidParameter:
-    """Return what to raise where a file is larger than is read."""
+    """Return the error for a file that exceeds the size limit."""
     return InvalidParameter(
         "file",
         f"at most {most:,} bytes long, unpacked",
@@ -70,7 +70,7 @@ def too_large(path: Path, most: int) -> InvalidParameter:
 
 
 def check_regular(path: Path, name: str) -> None:
-    """Refuse devices, pipes and sockets, which have no end or wait for ever."""
+    """Reject devices, pipes and sockets, which may never end."""
     try:
         kind = path.stat().st_mode
     except OSError as error:
@@ -83,7 +83,7 @@ def check_regular(path: Path, name: str) -> None:
 
 
 def read_limited(path: Path, name: str) -> bytes:
-    """Return the content of an ordinary file of a sensible size."""
+    """Return the content of an ordinary file within the size limit."""
     check_regular(path, name)
     most = size_limit(MOST_BYTES)
     try:
@@ -98,7 +98,7 @@ def read_limited(path: Path, name: str) -> bytes:
 
 
 class ReservedFile:
-    """A place on a disk that is taken before it is known what will stand there.
+    """A file that is reserved on disk before its content is known.
 
     Parameters
     ----------
@@ -126,22 +126,22 @@ class ReservedFile:
                 _reserve(self._handle, room)
         except OSError as error:
             self.discard()
-            raise self._cannot(f"on a disk with {room:,} bytes left", error) from None
+            raise self._cannot(f"on a disk with {room:,} bytes free", error) from None
 
     def _checked_mode(self) -> int:
-        """Look at what is there already, and return the permissions to write with."""
+        """Check an existing file, and return the permissions for writing."""
         try:
             found = os.lstat(self.path)
         except FileNotFoundError:
             return file_mode()
         except (OSError, ValueError) as error:
-            raise self._cannot("a name that the disk takes", error) from None
+            raise self._cannot("a file name that the disk accepts", error) from None
         if not self.replaces:
             raise InvalidParameter(
                 self._name, "a new file", str(self.path), "It exists; remove it first."
             )
         if not stat.S_ISREG(found.st_mode):
-            kind = "a link" if stat.S_ISLNK(found.st_mode) else "no ordinary file"
+            kind = "a link" if stat.S_ISLNK(found.st_mode) else "not an ordinary file"
             raise InvalidParameter(
                 self._name,
                 "a new name, or that of an ordinary file",
@@ -160,13 +160,13 @@ class ReservedFile:
         return handle
 
     def write(self, content: bytes) -> None:
-        """Write the file, have it on the disk, and only then give it its name."""
+        """Write the file, flush it to disk, and only then give it its name."""
         with self.stream() as stream:
             stream.write(content)
 
     @contextmanager
     def stream(self) -> Iterator[IO[bytes]]:
-        """Give a stream to write to; at the end the file is on the disk and has its name.
+        """Yield a stream to write to; at the end flush the file and give it its name.
 
         If the block fails there is no file.
         """
@@ -184,7 +184,7 @@ class ReservedFile:
             self.discard()
 
     def discard(self) -> None:
-        """Give the place back; after `write` there is nothing left to give back."""
+        """Remove the reserved file, unless it was written."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
@@ -211,12 +211,12 @@ class ReservedFile:
 
 
 def write_file(path: Path, content: bytes, name: str) -> None:
-    """Write a file at once, in place of an older one."""
+    """Write a file atomically, replacing an older one."""
     ReservedFile(path, name=name, replaces=True).write(content)
 
 
 def same_place(one: Path, other: Path) -> bool:
-    """Say whether two names of files that need not exist are one."""
+    """Whether two file names refer to the same file, which need not exist."""
     folders = [os.path.realpath(path.parent) for path in (one, other)]
     names = [path.name.casefold() for path in (one, other)]
     return folders[0] == folders[1] and names[0] == names[1]
@@ -241,7 +241,7 @@ def _write_all(handle: int, content: bytes) -> None:
 
 
 def _link(handle: int, path: Path) -> None:
-    """Give an open file without a name its name; one that is taken is refused."""
+    """Give an open anonymous file its name; reject a name that exists."""
     folder = os.open("/proc/self/fd", os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.link(str(handle), path, src_dir_fd=folder, follow_symlinks=True)

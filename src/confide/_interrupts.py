@@ -1,4 +1,4 @@
-"""Signals that wait while something is done that must not be left half done."""
+"""Delay of signals during work that must not be interrupted."""
 
 import signal
 import threading
@@ -16,7 +16,7 @@ _waiting: list[int] | None = None
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Let interruptions wait until the end of the block; they are delivered then.
+    """Delay interrupts until the end of the block.
 
     Python delivers signals to the main thread alone: elsewhere there is nothing to hold.
     Blocks may stand within blocks.
@@ -42,6 +42,6 @@ def uninterrupted() -> Iterator[None]:
 
 
 def stop_if_interrupted() -> None:
-    """Give up where an interruption waits and nothing has been done yet."""
+    """Stop if an interrupt is pending and nothing has been done yet."""
     if _waiting:
         raise KeyboardInterrupt

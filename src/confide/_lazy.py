@@ -1,4 +1,4 @@
-"""Modules that look for a name when it is first used, or where it has moved to."""
+"""Lazy imports, and names that have moved."""
 
 import sys
 import warnings
@@ -32,7 +32,7 @@ def lazy(
 
 
 def moved(room: str, names: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return a module's ``__getattr__`` that warns, and looks where a name is now."""
+    """Return a module's ``__getattr__`` that warns and finds names that have moved."""
 
     def find(name: str) -> Any:
         if name not in names:

@@ -1,4 +1,4 @@
-"""Registries: named collections for tests, documentation and the command line alike."""
+"""Registries: named collections for tests, documentation and the command line."""
 
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Registry(Mapping[str, T]):
-    """Named entries, added by decoration and never changed.
+    """Named entries, added by a decorator and never changed.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Registry(Mapping[str, T]):
         return len(self._entries)
 
     def find(self, name: str) -> T:
-        """Return an entry, or say which names there are.
+        """Return an entry, or raise an error that lists the names.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class Registry(Mapping[str, T]):
             near = get_close_matches(str(name), self._entries, n=1)
             raise InvalidParameter(
                 self._what,
-                f"one of {known}" if known else "registered, and none is so far",
+                f"one of {known}" if known else "registered; none is registered yet",
                 name,
                 f"Did you mean {near[0]!r}?" if near else "",
             ) from None

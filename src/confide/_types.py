@@ -1,4 +1,4 @@
-"""Names for the arrays that travel through confide."""
+"""Type aliases for arrays."""
 
 from typing import Any, TypeAlias
 

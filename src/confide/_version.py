@@ -1,3 +1,3 @@
-"""The version: its one source."""
+"""The version of confide."""
 
 __version__ = "0.2.0"

@@ -48,7 +48,7 @@ def breast_cancer() -> tuple[Schema, pd.DataFrame]:
 
 
 def run_demo(epsilon: float = 4.0, seed: int | None = None) -> Demo:
-    """Fit one model with intervals at epsilon, and others to see what budgets buy."""
+    """Fit one model with intervals at epsilon, and others for several budgets."""
     schema, table = breast_cancer()
     few = replace(
         schema, columns=tuple(c for c in schema.columns if c.name in INTERVAL_COLUMNS)

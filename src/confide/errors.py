@@ -119,7 +119,7 @@ def _shown(value: Any) -> str:
 
 
 class InvalidParameter(ConfideError, ValueError):
-    """A public argument is wrong: what must hold, what came, what to do.
+    """A public argument is wrong: what must hold, what was given, what to do.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ class NoiseChanged(UserWarning):
 
 
 class LooseBudget(UserWarning):
-    """A budget promises little, by its size or beside the public number of rows.
+    """A budget promises little, by its size or relative to the public number of rows.
 
     The warning comes before a ledger is charged and before noise is drawn.
 
@@ -338,7 +338,7 @@ class TamperedLedger(ConfideError):
 
 
 class PrivacyLeak(ConfideError):
-    """An attempt to look at, copy or carry away what must not leave.
+    """An attempt to copy or store private data.
 
     Examples
     --------
@@ -378,7 +378,7 @@ class NoRandomness(ConfideError, RuntimeError):
 
 
 class NotSolved(ConfideError, RuntimeError):
-    """A solver could not certify its answer: a defect in confide, please report it.
+    """A solver could not certify its answer: a bug in confide, please report it.
 
     Examples
     --------

@@ -114,7 +114,7 @@ def test_a_schema_reads_every_kind_of_column_from_every_stream(source, folder):
     here = clone(model).fit(table)
     assert_same(there, here)
     assert there.n_features_in_ == here.n_features_in_
-    assert "drop" in str(SCHEMA.target), "rows without a target are left out"
+    assert "drop" in str(SCHEMA.target), "rows without a target are dropped"
 
 
 @pytest.mark.parametrize("source", [*FILES, "hive folder", "frame", "polars", "arrow"])

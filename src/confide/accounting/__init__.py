@@ -1,4 +1,4 @@
-"""Events, bounds on privacy losses, and what they compose to."""
+"""Events, bounds on privacy losses, and their composition."""
 
 from confide._lazy import moved
 from confide.accounting.composition import (

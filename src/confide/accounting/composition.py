@@ -222,13 +222,13 @@ def _rounded_up(bound: LossBound, step: float) -> Losses:
 
 
 def _top(bound: LossBound) -> float:
-    """Return a loss that is exceeded with a chance below every double."""
+    """Return a loss that is exceeded with a probability below the smallest double."""
     reach = DEVIATIONS + abs(float(bound.knots[-1]))
     return float(bound.values[-1]) + bound.slope * reach
 
 
 def _by_losses(events: Sequence[KnownEvent], delta: Fraction) -> float:
-    """Return epsilon by losses on a lattice, or by adding up where that is less."""
+    """Return epsilon from losses on a lattice, or by simple addition if that is less."""
     known = [e for e in events if isinstance(e, PureEvent | ApproxEvent)]
     spent = sum((e.delta for e in known if isinstance(e, ApproxEvent)), Fraction(0))
     added = math.inf
@@ -263,13 +263,13 @@ def _sampled_curve(event: SubsampledGaussianEvent, orders: Any) -> Any:
 
 
 def _whole(event: KnownEvent) -> KnownEvent:
-    """Return sums over all rows as the Gaussian shift that they are."""
+    """Return sums over all rows as a Gaussian shift."""
     full = event.full if isinstance(event, SubsampledGaussianEvent) else None
     return event if full is None else full
 
 
 def _too_fine(event: KnownEvent, delta: Fraction) -> bool:
-    """Say whether delta is too small for a loss distribution of this many steps."""
+    """Whether delta is too small for a loss distribution of this many steps."""
     if not isinstance(event, SubsampledGaussianEvent):
         return False
     return delta < smallest_delta(event.steps)
@@ -289,6 +289,6 @@ def _randomised_response_renyi(epsilon: float, orders: Any) -> Any:
 def _at(epsilon: float, delta: Any) -> Approx:
     if not math.isfinite(epsilon):
         raise InvalidParameter(
-            "delta", "larger than what the events themselves use up", float(delta)
+            "delta", "larger than the delta that the events themselves spend", float(delta)
         )
     return Approx(repr(max(epsilon, 1e-12)), delta)

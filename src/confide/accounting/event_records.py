@@ -1,4 +1,4 @@
-"""Events as JSON holds them: their fields are all that a file keeps."""
+"""Events as JSON: their fields."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -10,7 +10,7 @@ from confide.privacy.budgets import fraction_of
 
 
 def event_fields(event: Event, exact: Callable[[Fraction], str]) -> dict[str, Any]:
-    """Return the fields of an event as JSON holds them; ``exact`` writes a fraction."""
+    """Return the fields of an event for JSON; ``exact`` writes a fraction."""
     write: dict[Any, Callable[[Any], Any]] = {
         Fraction: lambda value: exact(Fraction(value)),
         float: float,
@@ -22,7 +22,7 @@ def event_fields(event: Event, exact: Callable[[Fraction], str]) -> dict[str, An
 
 
 def event_from(kind: type[Any], record: Mapping[str, Any]) -> Event:
-    """Return the event that fields describe; only its own fields are looked at."""
+    """Return the event that fields describe; ignore other fields."""
     types = _types(kind)
     event: Event = kind(**{name: _read(types[name], record[name]) for name in types})
     return event

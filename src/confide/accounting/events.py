@@ -1,4 +1,4 @@
-"""Events: what was released, as inert values; what they cost together is in `composition`.
+"""Events describe releases as plain values; `composition` computes their joint cost.
 
 An event can be restated for a group of rows. Its fields are all that a file keeps of it.
 """
@@ -322,12 +322,12 @@ Event: TypeAlias = KnownEvent | BoundedEvent
 
 
 def known_event(event: Event) -> KnownEvent:
-    """Return the event as composition knows it."""
+    """Return the built-in event that bounds an event."""
     return event if isinstance(event, KnownEvent) else event.bound
 
 
 def event_of(budget: Budget) -> KnownEvent:
-    """Return the release of which a budget is all that is known.
+    """Return the event of a release known only by its budget.
 
     Parameters
     ----------
@@ -416,7 +416,7 @@ def has_batches(events: Sequence[Event]) -> bool:
 
 
 def whole_shift(events: Sequence[Event]) -> float | None:
-    """Return the Gaussian shift that all events are together, if they are one."""
+    """Return all events together as one Gaussian shift, if possible."""
     shifts = []
     for event in map(known_event, events):
         match event:
@@ -428,7 +428,7 @@ def whole_shift(events: Sequence[Event]) -> float | None:
 
 
 def sampling_for(neighbours: Neighbours) -> Sampling:
-    """Return the way of drawing batches that has a proof under a neighbour relation.
+    """Return the sampling scheme that is proved for a neighbour relation.
 
     Parameters
     ----------
@@ -453,7 +453,7 @@ def sampling_for(neighbours: Neighbours) -> Sampling:
 
 
 def check_sampling(event: KnownEvent, neighbours: Neighbours) -> None:
-    """Refuse batches that are drawn in another way than is proved for the neighbours."""
+    """Reject a sampling scheme that is not proved for the neighbours."""
     if not isinstance(event, SubsampledGaussianEvent) or event.rate == 1:
         return
     proved = sampling_for(neighbours)

@@ -60,7 +60,7 @@ class LossBound:
 
     @property
     def _sides(self) -> int:
-        """How many times a chance of z counts."""
+        """Weight of the probability of z."""
         return self.folds if self.folded else 1
 
     def pieces(self) -> tuple[Array, Array, Array, Array]:

@@ -1,4 +1,4 @@
-"""What a budget leaves beside a release with a known profile, or a Gaussian shift."""
+"""Budget that remains after a release with a known profile, or a Gaussian shift."""
 
 import math
 from collections.abc import Callable
@@ -24,7 +24,7 @@ HALVINGS = 50
 def gaussian_left(
     profile: Callable[[float], float], epsilon: float, delta: float, most: float
 ) -> float:
-    """Return the largest Gaussian shift that a budget leaves beside a known profile.
+    """Return the largest Gaussian shift that a budget allows after a known profile.
 
     A profile is a falling, convex function of e^ε, so its chords bound it: the search
     relies on nothing else (docs/proofs/private-intervals.md#interval-release).
@@ -97,7 +97,7 @@ def grown_delta(delta: float, epsilon: float) -> float:
 
 
 def pure_left(epsilon: float, delta: float, mu: float) -> float:
-    """Return the largest pure epsilon that a budget leaves beside a Gaussian shift.
+    """Return the largest pure epsilon that a budget allows after a Gaussian shift.
 
     Of all pairs with likelihood ratios up to exp(e) randomised response is the worst, so
     together with a shift delta is at most pΨ(ε − e, μ) + (1 − p)Ψ(ε + e, μ), where

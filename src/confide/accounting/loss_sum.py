@@ -100,7 +100,7 @@ class LossSum:
 
     @cached_property
     def excess(self) -> float:
-        """How far above its place a sum may be."""
+        """Bound on the amount by which a sum exceeds its lattice point."""
         return round_up(math.fsum(times * one.excess for one, times in self.parts))
 
     def delta(self, epsilon: float) -> float:

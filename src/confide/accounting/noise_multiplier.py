@@ -1,4 +1,4 @@
-"""Noise multipliers: how much noise many noisy sums need, and what they cost.
+"""Noise multipliers of many noisy sums, and their cost.
 
 Every step adds normal noise to a sum of vectors over all rows (rate 1) or over a random
 batch. ``multiplier`` is the noise's standard deviation over how far one record moves the
@@ -107,9 +107,9 @@ def multiplier_for(
     if isinstance(budget, Zcdp):
         if part < 1:
             raise MixedBudgets(
-                "a zCDP budget does not reward random batches: their divergences are "
-                "small for small orders alone, so rho is what it would be without "
-                "sampling. Use Approx(epsilon, delta), or all rows in every step (rate 1)."
+                "random batches save nothing under a zCDP budget: their divergences are "
+                "small only for small orders, so rho is the same as without sampling. "
+                "Use Approx(epsilon, delta), or all rows in every step (rate 1)."
             )
         return round_up(math.sqrt(steps / (2 * budget.rho)))
     if not isinstance(budget, Approx):
@@ -264,8 +264,8 @@ def _root(
         if high > LARGEST_LOG:
             raise InvalidParameter(
                 "method",
-                "one whose bound vanishes as noise grows: with this many steps at this "
-                "rate no noise is enough for the general bound",
+                "one whose bound tends to 0 as noise grows: with this many steps at this "
+                "rate the general bound holds for no amount of noise",
                 "renyi-general",
                 "Use method='best'.",
             )
@@ -285,8 +285,8 @@ def _check_pair(how: Sampling, relation: Neighbours) -> None:
     if how == "poisson":
         raise InvalidParameter(
             "sampling",
-            "'without-replacement' under replace-one neighbours: a multiplier for Poisson "
-            "batches is about one record that is there or not",
+            "'without-replacement' under replace-one neighbours: a multiplier for "
+            "Poisson batches holds for the addition or removal of a record",
             how,
             "Or protect under add-remove.",
         )

@@ -1,4 +1,4 @@
-"""The privacy loss of spherical Laplace noise that is moved: its law, and delta.
+"""Privacy loss of shifted spherical Laplace noise: its distribution, and delta.
 
 The loss is ‖b + v‖ − ‖b‖ in units of the scale. In elliptic coordinates with the foci 0 and
 −v it is independent of the other length, so that its density is explicit:
@@ -17,8 +17,7 @@ from confide.privacy import Approx, round_down, round_up
 from confide.privacy.rounding import MARGIN
 
 FEWEST, MOST = 3, 1000
-"""In fewer dimensions the density has poles, and delta buys next to nothing; in more of
-them Gaussian noise is as short."""
+""
 CELLS, KNOTS, STEP = 2048, 257, 1.0002
 SPREAD = 10.0
 """How many deviations of the loss are integrated for its total mass; a lower bound."""

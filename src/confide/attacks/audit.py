@@ -1,4 +1,4 @@
-"""Audits of a mechanism: exact on a line, by repeated runs in any space."""
+"""Audits of a mechanism: exact in one dimension, by repeated runs in any."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -89,7 +89,7 @@ class AuditResult:
 def exact_finding(
     objective: Objective, budget: Pure | Approx, neighbours: Neighbours
 ) -> AuditResult:
-    """Integrate the privacy loss of objective perturbation over telling pairs on a line.
+    """Integrate the privacy loss of objective perturbation for one-dimensional pairs.
 
     Under (epsilon, delta) two noises are tried, that of one or two columns and that of
     many. What three columns or more have in between is checked in tests/exact alone.
@@ -114,7 +114,7 @@ def exact_finding(
 def extreme_pairs(
     objective: Objective, neighbours: Neighbours
 ) -> Iterator[tuple[Records, Records]]:
-    """Yield neighbouring datasets on a line, both ways round."""
+    """Yield pairs of neighbouring one-dimensional datasets, in both orders."""
     bound = objective.target_bound or 1.0
     low, high = (0.0, bound) if objective.loss.targets == "counts" else (-bound, bound)
     bases = (

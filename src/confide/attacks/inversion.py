@@ -26,7 +26,7 @@ TINY = 1e-300
 
 @dataclass(frozen=True, slots=True)
 class ModelInversion:
-    """An attacker who knows a model and how frequent the levels of an attribute are.
+    """An attacker who knows a model and the frequencies of the levels of an attribute.
 
     Parameters
     ----------
@@ -56,7 +56,9 @@ class ModelInversion:
         if not hasattr(self.model, "predict_proba"):
             most = 1.0 if is_classifier(self.model) else np.inf
             if self.scale is None or not 0 < self.scale < most:
-                must = "the chance of an error" if most == 1 else "the typical residual"
+                must = (
+                    ("the probability of an error") if most == 1 else "the typical residual"
+                )
                 raise InvalidParameter("scale", f"{must}, above 0", self.scale)
 
     @property
@@ -101,7 +103,7 @@ class ModelInversion:
 
 @dataclass(frozen=True, slots=True)
 class Inversion:
-    """How often an attribute is guessed right; figures of the table, not private.
+    """How often an attribute is guessed correctly; computed from the table, not private.
 
     ``constant`` is the share of the commonest level, ``without_model`` the accuracy of
     the likeliest level given the outcome alone.
@@ -116,12 +118,12 @@ class Inversion:
 
     @property
     def advantage(self) -> float:
-        """What the model adds to the better of the guesses that need none."""
+        """Accuracy in excess of the better guess without a model."""
         return self.attack - max(self.constant, self.without_model)
 
     @property
     def standard_error(self) -> float:
-        """Of an accuracy near these over so many rows."""
+        """Standard error of an accuracy near these, for this number of rows."""
         return float(np.sqrt(max(self.attack * (1 - self.attack), 0.0) / self.rows))
 
 
@@ -198,7 +200,7 @@ def _typical_error(model: Any, frame: pd.DataFrame, outcome: AnyArray) -> float:
 
 
 def _by_outcome_alone(truth: AnyArray, outcome: AnyArray, levels: int) -> float:
-    """Return the accuracy of the commonest level among others with a similar outcome."""
+    """Return the accuracy of the most common level among similar outcomes."""
     ranks = pd.Series(outcome)
     groups = ranks.nunique()
     if groups > BANDS and np.issubdtype(np.asarray(outcome).dtype, np.number):

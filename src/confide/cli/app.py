@@ -1,8 +1,8 @@
 """The commands and their exit codes.
 
-Exit codes: 0 done; 1 a defect of confide, or a study with gaps; 2 wrong use or bad
-input; 3 a ledger refused; 4 a release was paid for and is elsewhere than asked; 130 and
-143 a command was interrupted.
+Exit codes: 0 success; 1 a bug in confide, or an incomplete study; 2 wrong use or bad
+input; 3 the ledger refused the charge; 4 a release was charged but could not be written
+where it was asked for; 130 and 143 the command was interrupted.
 """
 
 import os
@@ -43,11 +43,11 @@ from confide.errors import (
 )
 
 app = typer.Typer(
-    help="Private linear models with error bars.",
-    epilog="Example to begin with: [bold]confide demo[/bold]\n\n"
-    "Exit codes: 0 done, 1 a defect of confide or a study with gaps, 2 wrong use "
-    "or bad input, 3 a ledger refused, 4 a release was paid for and is elsewhere than "
-    "asked, 130 or 143 a command was interrupted.",
+    help="Differentially private regression with confidence intervals.",
+    epilog="Example to start with: [bold]confide demo[/bold]\n\n"
+    "Exit codes: 0 success, 1 a bug in confide or an incomplete study, 2 wrong use or "
+    "bad input, 3 the ledger refused the charge, 4 a release was charged but could not "
+    "be written where you asked, 130 or 143 the command was interrupted.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
@@ -79,31 +79,31 @@ def _top(
 
 
 def main() -> None:
-    """Run the command line; errors of use end in one sentence, never in a traceback."""
+    """Run the command line; usage errors print one sentence, never a traceback."""
     spell_what_cannot_be_printed()
     try:
         app(prog_name="confide")
     except (BudgetExceeded, MixedNeighbours, TamperedLedger) as error:
         _complain("refused", error, 3)
     except NotSolved as error:
-        _complain("defect, please report it", error, 1)
+        _complain("bug in confide, please report it", error, 1)
     except (ConfideError, ClaimedGuarantee, LooseBudget, OSError) as error:
         _complain("error", error, 2)
     except MemoryError:
-        _complain("error", ConfideError("this takes more memory than there is."), 2)
+        _complain("error", ConfideError("not enough memory for this."), 2)
     except Exception as error:  # noqa: BLE001 - its message may quote a record
-        _complain("defect, please report it", ConfideError(_place_of(error)), 1)
+        _complain("bug in confide, please report it", ConfideError(_place_of(error)), 1)
 
 
 def _place_of(error: Exception) -> str:
-    """Say where something went wrong; what an unexpected error says may be a value."""
+    """Say where an unexpected error occurred, without its message, which may quote data."""
     if os.environ.get("CONFIDE_TRACEBACK"):
         traceback.print_exception(error)
     last = traceback.extract_tb(error.__traceback__)[-1]
     kind, place = type(error).__name__, f"{os.path.basename(last.filename)}:{last.lineno}"  # noqa: PTH119
     return (
-        f"{kind} at {place}. CONFIDE_TRACEBACK=1 shows all of it, which may hold values of "
-        "records."
+        f"{kind} at {place}. Set CONFIDE_TRACEBACK=1 to see the full traceback; it may "
+        f"contain values of records."
     )
 
 

@@ -1,4 +1,4 @@
-"""`confide audit`: attack a mechanism, or see how well a model betrays an attribute."""
+"""`confide audit`: attack a mechanism, or measure how well a model reveals an attribute."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from confide.estimators.catalogue import model_names
 
 audits = typer.Typer(invoke_without_command=True, rich_markup_mode="rich")
 NOT_PRIVATE = (
-    "For the holder of the table: these figures are computed from true values without any "
+    "For the data holder only: these figures are computed from true values without any "
     "noise and are NOT PRIVATE."
 )
 
@@ -50,7 +50,7 @@ def audit(
         int, typer.Option(help="Coefficients in the black-box audit.")
     ] = 20,
     runs: Annotated[
-        int, typer.Option(help="Releases per dataset; 0 leaves it out.")
+        int, typer.Option(help="Releases per dataset in the black-box audit; 0 skips it.")
     ] = 2000,
     as_json: AsJson = False,
 ) -> None:
@@ -96,7 +96,7 @@ def audit(
 
 
 def _objective(loss: Any, dimension: int) -> confide.objectives.Objective:
-    """Return an objective of a loss on records that an audit makes up."""
+    """Return the objective of a loss on records made up for an audit."""
     bound = loss.family.trial_bound
     if bound is not None:
         loss = confide.objectives.Clipped(loss, bound)
@@ -112,15 +112,18 @@ def inversion(
     model: ModelFile,
     table: TableName,
     attribute: Annotated[
-        str, typer.Option(help="Column to guess: a category, or yes or no.")
+        str, typer.Option(help="Column to guess: a category or a yes-or-no column.")
     ],
     scale: Annotated[
         float | None,
-        typer.Option(help="Typical error that the attacker knows; from TABLE if absent."),
+        typer.Option(
+            help="Residual standard deviation that the attacker assumes "
+            "(default: computed from TABLE)."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Guess an attribute of every row from a model, the outcome and all else.
+    """Guess an attribute of every row from a model, the outcome and all other columns.
 
     Example: [bold]confide audit inversion model.json patients.csv --attribute
     genotype[/bold]
@@ -137,9 +140,9 @@ def inversion(
     print_table(
         (f"guessing {attribute}", "right"),
         [
-            ("by the model, the outcome and all other columns", f"{found.attack:.1%}"),
-            ("by the outcome alone", f"{found.without_model:.1%}"),
-            ("always the commonest level", f"{found.constant:.1%}"),
+            ("from the model, the outcome and all other columns", f"{found.attack:.1%}"),
+            ("from the outcome alone", f"{found.without_model:.1%}"),
+            ("always guessing the most common level", f"{found.constant:.1%}"),
         ],
     )
     print_note(

@@ -27,9 +27,12 @@ UNRECORDED = "not recorded"
 
 
 def budget(
-    ledger: Annotated[str, typer.Argument(help="Budget book: a file or a database.")],
+    ledger: Annotated[str, typer.Argument(help="Ledger: a file or a database.")],
     dataset: Annotated[
-        str, typer.Option(help="The name in its schema: show it alone, or set its limit.")
+        str,
+        typer.Option(
+            help="Name of the dataset in its schema: show only this one, or set its limit."
+        ),
     ] = "",
     epsilon: Epsilon = None,
     delta: Delta = None,
@@ -37,29 +40,34 @@ def budget(
     neighbours: Annotated[
         str | None,
         typer.Option(
-            help="What the limit is for: add-remove or replace-one; the first charge "
-            "decides if absent. Earlier charges are counted again."
+            help="Neighbours that the limit refers to: add-remove or replace-one "
+            "(default: those of the first charge). Earlier charges are recounted."
         ),
     ] = None,
     earlier: Annotated[
         str | None,
-        typer.Option(help="Your word on what charges without a record were proved for."),
+        typer.Option(
+            help="Neighbours to assume for earlier charges that did not record any."
+        ),
     ] = None,
     entries: Annotated[bool, typer.Option(help="Show every entry.")] = False,
-    verify: Annotated[bool, typer.Option(help="Check the chain of entries.")] = False,
+    verify: Annotated[
+        bool, typer.Option(help="Verify the hash chain of the entries.")
+    ] = False,
     since: Annotated[
         str | None,
         typer.Option(
-            help="Anchor of an earlier day, or a model file that holds one: check that "
-            "nothing is missing since, and show what came after it."
+            help="Earlier anchor, or a model file that contains one: check that no entry "
+            "has been lost since, and show later entries."
         ),
     ] = None,
     backup: Annotated[
-        Path | None, typer.Option(help="Copy the book to a new file, whole and checked.")
+        Path | None,
+        typer.Option(help="Write a complete, verified copy of the ledger to a new file."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what has been spent, by whom and on what; or set the limit of a dataset.
+    """Show what has been spent on each dataset, or set the limit of one.
 
     Example: [bold]confide budget budget.db --dataset adult --epsilon 3 --delta 1e-5[/bold]
     """
@@ -125,11 +133,9 @@ def budget(
     if checked is not None:
         console.print(f"\n{checked} entries verified.")
     if later is not None:
-        console.print(
-            f"\nThe book holds all that it held then; entries since: {len(later)}."
-        )
+        console.print(f"\nNo entry has been lost since then; later entries: {len(later)}.")
     if copied is not None:
-        console.print(f"\nCopied to {backup}; never charge a copy.", markup=False)
+        console.print(f"\nCopied to {backup}. Do not charge the copy.", markup=False)
     console.print()
     print_anchor(book.anchor())
 
@@ -143,15 +149,15 @@ def _opened(
     *,
     quiet: bool,
 ) -> confide.Ledger:
-    """Open the book, and set the limit of a dataset where one is given."""
+    """Open the ledger, and set the limit of a dataset if one is given."""
     numbers = any(part is not None for part in limit_parts)
     setting = numbers or neighbours is not None or earlier is not None
     if setting and not dataset:
         raise InvalidParameter(
             "--dataset",
-            "named when a limit or its neighbours are set",
+            "given when a limit or its neighbours are set",
             dataset,
-            "It is the name at the beginning of the schema.",
+            "Use the name on the first line of the schema.",
         )
     new = read_budget(*limit_parts) if numbers else None
     book = confide.Ledger.open(ledger) if numbers else open_ledger(ledger)
@@ -168,12 +174,12 @@ def _opened(
 
 
 def _anchor(text: str) -> str:
-    """Return an anchor as it is given, or the one that a model file holds."""
+    """Return an anchor, read from a model file if a file is given."""
     if not Path(text).exists():
         return text
     anchor = getattr(confide.load_model(text), "anchor_", None)
     if anchor is None:
-        must = "an anchor, or a model file that was paid for by a ledger"
+        must = "an anchor, or a model file that was charged to a ledger"
         raise InvalidParameter("--since", must, text)
     return str(anchor)
 
@@ -184,7 +190,7 @@ def _mention(
     before: confide.privacy.Budget | None,
     others: tuple[str, ...],
 ) -> None:
-    """Mention what a new limit replaces, or what may have been meant instead."""
+    """Mention the limit that is replaced, or a dataset with a similar name."""
     hint = did_you_mean(dataset, others)
     if before is None and hint:
         console.print(f"{dataset} is new in this ledger. {hint}", markup=False)
@@ -221,7 +227,7 @@ def _relation_of_entry(entry: confide.ledger.Entry) -> str:
 
 
 def _status(entry: confide.ledger.Entry) -> str:
-    """Return the status that a guarantee had on the day it was paid for."""
+    """Return the status that a guarantee had when it was charged."""
     return "" if entry.status is None else str(entry.status)
 
 

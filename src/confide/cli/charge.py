@@ -1,4 +1,4 @@
-"""What is said before a ledger is charged, and for which neighbours it is."""
+"""Announce a charge before it is made, and choose its neighbour relation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from confide.errors import ConfideError
 def relation_for(
     book: confide.Ledger | None, dataset: str, asked: str | None
 ) -> str | None:
-    """Return the neighbours that were asked for, or those that the book is kept for.
+    """Return the neighbours that were asked for, or those of the ledger.
 
     A charge for other neighbours would count double, or not at all.
     """
@@ -28,7 +28,7 @@ def announce_charge(
     budget: confide.privacy.Budget,
     neighbours: str | None,
 ) -> None:
-    """Say on standard error what is going to be charged, and what will be left."""
+    """Print on standard error what will be charged and what will be left."""
     if book is None:
         return
     relation = "add-remove" if neighbours is None else neighbours

@@ -1,8 +1,8 @@
-"""What a command pays for reaches its owner: reserved, written, or rescued.
+"""Deliver what was paid for: reserve the files first, then write or rescue them.
 
-A place for every file is taken before the ledger is charged. From then on whatever ends
-the command, a signal, a full disk or a defect, ends in a true word on what was charged
-and where the release is.
+Every file is reserved before the ledger is charged. Whatever ends the command after
+that, a signal, a full disk or a bug, the last message says what was charged and where
+the release is.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from confide.cli.screen import visible
 from confide.errors import ConfideError, InvalidParameter
 
 ELSEWHERE = 4
-"""Exit code: a release was paid for, and is not where it was to be written."""
+"""Exit code: a release was charged but could not be written where it was asked for."""
 LONGEST_NOTE = 500
 BESIDE_A_LEDGER = ("-wal", "-shm", "-journal")
-"""What SQLite adds to the name of a file for files of its own."""
+"""Suffixes of the auxiliary files of SQLite."""
 
 
 class Delivery:
-    """One payment, the files that come of it, and what can be said if it goes wrong."""
+    """One charge and the files that it pays for."""
 
     def __init__(self, ledger: str | None, book: confide.Ledger | None) -> None:
         self.receipts: list[confide.ledger.Charge] = []
@@ -50,13 +50,13 @@ class Delivery:
         self._failure: Exception | None = None
 
     def noted(self, out: Path | None) -> confide.Ledger | None:
-        """Return the book to charge, whose charges say which file they are for."""
+        """Return the ledger; each charge records the file that it pays for."""
         if self.book is None or out is None:
             return self.book
         return self.book.with_note(_in_one_line(str(out)))
 
     def reserve(self, option: str, path: Path, room: int) -> None:
-        """Take the place of a file, with room on the disk; nothing is replaced."""
+        """Reserve a file name and disk space; never replace an existing file."""
         others = {name: file.path for name, file in self._files.items()}
         if self.place is not None and "://" not in self.place:
             ends = ("", *BESIDE_A_LEDGER)
@@ -67,16 +67,16 @@ class Delivery:
         self._files[option] = ReservedFile(path, name=option, room=room)
 
     def release_places(self) -> None:
-        """Give back every place that was not used."""
+        """Remove every reserved file that was not written."""
         for file in self._files.values():
             file.discard()
 
     @contextmanager
     def guarded(self, released: Callable[[], bool]) -> Iterator[None]:
-        """Say truly, whatever ends the block, what was charged and released.
+        """Report what was charged and released, whatever ends the block.
 
-        Signals end the work as long as nothing is released. What is released is delivered
-        first: they are taken note of.
+        A signal ends the work only until something is released. After that the release
+        is written first and the signal is handled afterwards.
         """
 
         def stop(number: int, _frame: FrameType | None) -> None:
@@ -101,18 +101,18 @@ class Delivery:
             self.release_places()
 
     def _end(self) -> None:
-        """Leave with the code of what happened on the way."""
+        """Exit with the code of what happened in the meantime."""
         if self._failure is not None:
             raise self._failure
         if self._signal is not None:
-            _say("Stopped, after all was done that was paid for.")
+            _say("Stopped; everything that was charged had already been written.")
             raise typer.Exit(self._exit_code())
         if self.lost:
             raise typer.Exit(ELSEWHERE)
 
     @contextmanager
     def fitting(self, released: Callable[[], bool]) -> Iterator[None]:
-        """Let an error wait that comes when all is released: a file is written first."""
+        """Postpone errors that occur after the release until the files are written."""
         try:
             yield
         except Exception as error:
@@ -124,7 +124,7 @@ class Delivery:
         return 128 + (self._signal or signal.SIGINT)
 
     def _standing(self) -> str:
-        """Say what was charged, and whether its release is to be had."""
+        """Say what was charged, and whether its release can be recovered."""
         if not self.receipts:
             nothing = "Nothing was charged, and nothing was released."
             return "Nothing was released." if self.place is None else nothing
@@ -148,7 +148,7 @@ class Delivery:
         return f"Its release is in the ledger: {words} --out FILE"
 
     def write(self, option: str, content: bytes) -> Path | None:
-        """Write a file to its place, or save it elsewhere and say so."""
+        """Write a file where it was asked for, or else save it elsewhere and say so."""
         file = self._files[option]
         try:
             file.write(content)
@@ -158,7 +158,7 @@ class Delivery:
         return file.path
 
     def rescue(self, content: bytes, suffix: str) -> str:
-        """Save what must not be lost: in the first folder that takes it, or printed."""
+        """Save a release in the first folder that is writable, or else print it."""
         self.lost = True
         stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
         for folder in (Path.cwd, Path.home, lambda: Path(tempfile.gettempdir())):
@@ -185,7 +185,7 @@ class Delivery:
 
     @contextmanager
     def printed(self, content: Callable[[], bytes], written: Path | None) -> Iterator[None]:
-        """Print what was released; a screen that cannot take it loses nothing."""
+        """Print what was released; if printing fails the release is still saved."""
         try:
             yield
             sys.stdout.flush()
@@ -202,13 +202,13 @@ class Delivery:
 
 
 def _in_one_line(text: str) -> str:
-    """Return a name as an entry of a ledger takes it."""
+    """Return a file name shortened for a ledger entry."""
     shown = visible(text)
     return shown if len(shown) <= LONGEST_NOTE else f"...{shown[-LONGEST_NOTE:]}"
 
 
 def _silence_stdout() -> None:
-    """Keep Python from trying once more, when it ends, to print what cannot be printed."""
+    """Stop Python from retrying failed output at exit."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -217,7 +217,7 @@ def _silence_stdout() -> None:
 
 @contextmanager
 def _handling(stop: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Let a function decide what interruptions do."""
+    """Handle interrupts by a function."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -21,7 +21,9 @@ from confide.cli.output import (
 
 def demo(
     epsilon: Annotated[float, typer.Option(help="Budget of the fit that is shown.")] = 4.0,
-    seed: Annotated[int | None, typer.Option(help="Repeatable, and not private.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed for a repeatable result that is NOT private.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Fit a private model with error bars on real data and show what it costs.
@@ -44,17 +46,17 @@ def demo(
     console.print(f"\n{_in_words(shown)}\n", markup=False)
     lines = [(f"{e:g}", f"{m:.1%}", f"± {s:.1%}") for e, m, s in shown.by_epsilon]
     lines.append(("no privacy", f"{shown.without_privacy:.1%}", ""))
-    print_table(("ε", "test accuracy", "spread"), lines, "What a budget buys")
+    print_table(("ε", "test accuracy", "spread"), lines, "Accuracy for several budgets")
     print_note(
-        f"\nAccuracy of models on {shown.columns} measurements of one half of the "
-        "patients, tried on the other half, without intervals. Accuracies and the column "
-        "without noise can be shown because these data are public; on your own data each "
-        "of them would cost budget too."
+        f"\nAccuracy on one half of the patients of models fitted to {shown.columns} "
+        f"measurements of the other half, without intervals. Accuracies and the column "
+        f"without noise can be shown because these data are public; on your own data "
+        f"they would cost budget too."
     )
 
 
 def _in_words(shown: confide.demo.Demo) -> str:
-    """Say what is to be seen: what can be trusted, what widens it, that it holds."""
+    """Say which intervals exclude 0, what widens them, and how many hold."""
     rows = shown.summary.rows
     sure = [row.name for row in rows[:-1] if row.reliable]
     held = sum(
@@ -63,11 +65,12 @@ def _in_words(shown: confide.demo.Demo) -> str:
         if row.lower is not None and row.upper is not None
     )
     wide = sum(row.widened_by == "privacy" for row in rows)
-    signs = "no measurement at all: the table is small for this budget"
+    signs = "no measurement: the table is small for this budget"
     return (
-        f"At this budget the sign is certain enough of {', '.join(sure) or signs}. "
-        f"Privacy noise is the larger part of {wide} of {len(rows)} intervals. "
-        f"{held} of them contain what the same model gives without noise and ridge."
+        f"At this budget the interval excludes 0 for {', '.join(sure) or signs}. "
+        f"Privacy noise is the larger part of {wide} of {len(rows)} "
+        f"intervals. "
+        f"{held} of them contain the estimate of the same model without noise and ridge."
     )
 
 

@@ -51,29 +51,36 @@ def describe(
     rho: Rho = None,
     pairs: Annotated[
         list[str] | None,
-        typer.Option(help="Two columns to count together, like age,region; repeatable."),
+        typer.Option(help="Two columns to cross-tabulate, such as age,region; repeatable."),
     ] = None,
     ranges: Annotated[
-        str, typer.Option(help="Ranges of numbers: private (bought first) or public.")
+        str,
+        typer.Option(
+            help="Ranges of numbers: private (estimated first, from the budget) or "
+            "public (from the schema)."
+        ),
     ] = "private",
     neighbours: Annotated[
         str | None,
         typer.Option(
-            help="add-remove or replace-one; if absent that of the ledger, or add-remove."
+            help="add-remove or replace-one (default: as in the ledger, else add-remove)."
         ),
     ] = None,
-    level: Annotated[float, typer.Option(help="How often each interval holds.")] = 0.95,
+    level: Annotated[float, typer.Option(help="Confidence level of each interval.")] = 0.95,
     ledger: Annotated[
-        str | None, typer.Option(help="Budget book to charge: a file or a database.")
+        str | None, typer.Option(help="Ledger to charge: a file or a database.")
     ] = None,
     out: Annotated[
         list[Path] | None,
-        typer.Option(help="Page (.html) or figures (.json) to write; repeatable."),
+        typer.Option(help="Report (.html) or results (.json) to write; repeatable."),
     ] = None,
     schema_out: Annotated[
-        Path | None, typer.Option(help="Where to write the schema for later fits.")
+        Path | None,
+        typer.Option(help="File for the schema with the ranges found, for later fits."),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Repeatable, and not private.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed for a repeatable result that is NOT private.")
+    ] = None,
     stream: Streamed = None,
     workers: Workers = None,
     cluster: ClusterAddress = None,
@@ -81,9 +88,9 @@ def describe(
 ) -> None:
     """Describe a table: the first table of a paper, for one charge.
 
-    Rows, levels, means, deviations, quantiles, histograms, missing values and chosen
-    pairs of columns, each with an interval. The ranges that are bought on the way serve
-    later fits for free: see --schema-out.
+    Counts of rows, levels and missing values, means, standard deviations, quantiles,
+    histograms and chosen cross-tabulations, each with an interval. Later fits can use
+    the privately estimated ranges at no further cost: see --schema-out.
 
     Example: [bold]confide describe people.csv --schema people.toml --epsilon 0.5
     --ledger book.db --out description.html --schema-out people-ranges.toml[/bold]
@@ -144,9 +151,9 @@ def _option(file: Path, schema_out: Path | None) -> str:
 def _print_whereabouts(
     found: confide.Description, goods: Delivery, files: list[Path]
 ) -> None:
-    """Say where the spending is booked and where the files are."""
+    """Say whether the spending was recorded and where the files are."""
     if goods.book is None:
-        console.print("\n[dim]No ledger was given: this spending is booked nowhere.[/dim]")
+        console.print("\n[dim]No --ledger was given: this spending was not recorded.[/dim]")
     else:
         console.print()
         paid = goods.receipts[-1]
@@ -158,12 +165,12 @@ def _print_whereabouts(
 def _pair(text: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(","))
     if len(names) != 2:
-        raise InvalidParameter("--pairs", "two columns, like age,region", text)
+        raise InvalidParameter("--pairs", "two columns, such as age,region", text)
     return names
 
 
 def _content(found: confide.Description, file: Path, schema_out: Path | None) -> bytes:
-    """Return what one of the files holds."""
+    """Return the content of one of the files."""
     if file == schema_out:
         return found.schema.to_toml().encode()
     return found.to_html().encode() if file.suffix.lower() == ".html" else _figures(found)
@@ -189,7 +196,7 @@ def _print(found: confide.Description) -> None:
             (name, *(f"{value} ({interval})" for value, interval in row))
             for name, row in pair.lines
         ]
-        print_table(("", *pair.heads), cells, f"{pair.title}, in percent of all rows")
+        print_table(("", *pair.heads), cells, f"{pair.title}, in % of all rows")
     console.print()
     print_note(text.ABOUT_INTERVALS)
     print_note(text.ABOUT_NUMBERS)

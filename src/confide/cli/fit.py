@@ -53,7 +53,7 @@ from confide.estimators.catalogue import ESTIMATORS, model_names
 
 PICTURE_ROOM = SCORE_ROOM = 2**20
 SCORE_FILE = "the score file"
-"""Bytes to reserve for a picture."""
+"""Bytes reserved for a picture."""
 
 
 def fit(
@@ -67,7 +67,7 @@ def fit(
     formula: Formula = None,
     model: Annotated[
         str,
-        typer.Option(help=f"{either(model_names())}; from the target if absent"),
+        typer.Option(help=f"{either(model_names())} (default: chosen by the target)"),
     ] = "",
     mechanism: Annotated[
         str, typer.Option(help="See confide list mechanisms.")
@@ -75,7 +75,7 @@ def fit(
     neighbours: Annotated[
         str | None,
         typer.Option(
-            help="add-remove or replace-one; if absent that of the ledger, or add-remove."
+            help="add-remove or replace-one (default: as in the ledger, else add-remove)."
         ),
     ] = None,
     intervals: WithIntervals = None,
@@ -84,31 +84,39 @@ def fit(
     ranges: Annotated[
         str,
         typer.Option(
-            help="Ranges of numbers: private (bought from the budget), public (those of "
-            "the schema), or auto."
+            help="Ranges of numbers: private (estimated from part of the budget), public "
+            "(from the schema), or auto."
         ),
     ] = "auto",
-    l2: Annotated[float | None, typer.Option(help="Ridge; automatic if absent.")] = None,
+    l2: Annotated[
+        float | None, typer.Option(help="Ridge penalty (default: automatic).")
+    ] = None,
     l1: Annotated[float, typer.Option(help="Weight of an l1 penalty.")] = 0.0,
     slope_bound: Annotated[
-        float | None, typer.Option(help="Where the slope of the loss is cut off.")
+        float | None,
+        typer.Option(help="Largest slope of the loss; steeper slopes are clipped."),
     ] = None,
     multi_class: Annotated[
         str | None,
-        typer.Option(help="multinomial or one-vs-rest, for three labels or more."),
+        typer.Option(help="multinomial or one-vs-rest, for three or more labels."),
     ] = None,
     ledger: Annotated[
-        str | None, typer.Option(help="Budget book to charge: a file or a database.")
+        str | None, typer.Option(help="Ledger to charge: a file or a database.")
     ] = None,
     holdout: Annotated[
         float | None,
-        typer.Option(help="Share of the rows to score on, for the same budget."),
+        typer.Option(help="Share of the rows to hold out and score on, at no extra cost."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write the model file.")] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Picture of the coefficients to write.")
+        Path | None,
+        typer.Option(
+            help="Picture of the coefficients to write, such as coefficients.png."
+        ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Repeatable, and not private.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed for a repeatable result that is NOT private.")
+    ] = None,
     stream: Streamed = None,
     workers: Workers = None,
     cluster: ClusterAddress = None,
@@ -116,10 +124,10 @@ def fit(
 ) -> None:
     """Fit a model on a table and release it under differential privacy.
 
-    A table need not fit in memory: large files, folders and patterns like
-    "visits/*.parquet" are read again in every sweep, or held by workers.
-    How many sweeps there are depends on the data: they are shown on
-    standard error, to the data holder alone, and kept nowhere.
+    The table need not fit in memory: large files, folders and patterns such as
+    "visits/*.parquet" are read once per sweep, or held by worker processes. The number
+    of sweeps depends on the data, so it is shown only on standard error, for the data
+    holder, and never recorded.
 
     Example: [bold]confide fit adult.csv --schema adult.toml --epsilon 1 --delta 1e-6
     --intervals auto --ledger budget.db --out model.json[/bold]
@@ -199,10 +207,10 @@ def _print_whereabouts(
     anchor: str | None,
     files: tuple[Path | None, Path | None],
 ) -> None:
-    """Say where the spending is booked, and where the model and its score are."""
+    """Say whether the spending was recorded, and where the model and its score are."""
     quoted, (written, scored) = "", files
     if goods.book is None:
-        console.print("[dim]No ledger was given: this spending is booked nowhere.[/dim]")
+        console.print("[dim]No --ledger was given: this spending was not recorded.[/dim]")
     else:
         paid = goods.receipts[-1]
         print_charge(summary.guarantee, goods.book.account(paid.dataset), anchor)
@@ -215,7 +223,7 @@ def _print_whereabouts(
         console.print(line, markup=False, soft_wrap=True)
     elif not goods.lost:
         kept = "" if goods.book is None else ", and in the ledger (confide recover)"
-        print_note(f"No --out was given: the model is on this screen{kept or ' only'}.")
+        print_note(f"No --out was given: the model exists on this screen{kept or ' only'}.")
 
 
 def _score_records(estimator: Any) -> dict[str, Any]:
@@ -228,12 +236,12 @@ def _print_holdout(estimator: Any) -> None:
     """Print how good the model is on held-out rows, where there are any."""
     found = getattr(estimator, "holdout_score_", None)
     if found is not None:
-        console.print("\nOn the rows held out, for the same budget:")
+        console.print("\nOn the rows held out, at no extra cost:")
         print_score(found)
 
 
 def _room(public: confide.Schema, schema: Path, intervals: confide.Intervals | None) -> int:
-    """Return how many bytes a model file may take, from public facts."""
+    """Return an upper bound on the size of the model file, from public facts."""
     labels = public.target.labels or ()
     lines = (len(public.features) + 1) * (len(labels) if len(labels) > 2 else 1)
     laws = 0 if intervals is None else 100 * lines * (len(public.features) + 1)
@@ -243,9 +251,9 @@ def _room(public: confide.Schema, schema: Path, intervals: confide.Intervals | N
 def _own_settings(
     kind: type[Any], slope_bound: float | None, multi_class: str | None
 ) -> dict[str, Any]:
-    """Return what only some models have, where it was asked for."""
+    """Return options that only some models have."""
     if multi_class is not None and kind is not confide.LogisticRegression:
-        must = "absent but for --model logistic"
+        must = "given only with --model logistic"
         raise InvalidParameter("--multi-class", must, multi_class)
     asked = {"slope_bound": slope_bound, "multi_class": multi_class}
     return {name: value for name, value in asked.items() if value is not None}
@@ -258,9 +266,9 @@ def _print_release(
     *,
     payable: bool,
 ) -> None:
-    """Print the promise, the coefficients, and how to read them.
+    """Print the guarantee, the coefficients, and how to read them.
 
-    ``payable`` says whether intervals could have been had for the same budget.
+    ``payable`` says whether the same budget could have paid for intervals.
     """
     print_guarantee(summary.guarantee)
     print_coefficients(summary)
@@ -275,7 +283,7 @@ def _print_release(
         theorem = confide.mechanisms.WithIntervals.theorems[0]
         less = confide.privacy.shortfall((theorem,))
         print_note(
-            "Without error bars: --intervals auto pays for them from the same budget"
+            "No confidence intervals: --intervals auto computes them from the same budget"
             + ("; the guarantee is then CLAIMED." if less else ".")
         )
     if plot is not None:
@@ -283,25 +291,29 @@ def _print_release(
 
 
 def _footnote(public: confide.Schema, summary: confide.inference.Summary) -> str:
-    """Say how to read the table, and what a fit keeps to itself."""
+    """Explain how to read the table, and what a fit does not report."""
     notes = []
     if any(column.coded for column in public.predictors):
         notes.append(
-            "A level of a category is shown against the average of its levels; an "
-            "undeclared level counts as none."
+            "Each level of a category is compared with the average of its levels; an "
+            "undeclared level is encoded as no level."
         )
     if "Classes" in dict(summary.facts):
-        notes.append("A row with an undeclared label counts for nothing.")
+        notes.append("A row with an undeclared label is ignored.")
     elif public.target.labels is not None:
-        notes.append("A row with an undeclared label counts against every positive one.")
+        notes.append(
+            "A row with an undeclared label is treated as negative for every class."
+        )
     else:
         notes.append(_scale_of_effects(public, summary))
-    notes.append("A fit reports no misspelling: see confide schema check --table.")
+    notes.append(
+        "fit does not report misspelt levels or labels: use confide schema check --table."
+    )
     return escape(" ".join(notes))
 
 
 def _scale_of_effects(public: confide.Schema, summary: confide.inference.Summary) -> str:
-    """Say what a coefficient is in, where the target is a number."""
+    """Give the unit of the coefficients of a numeric target."""
     column, unit = public.target.column, public.target.unit
     if ESTIMATORS[summary.title].model == "poisson":
         return (
@@ -312,11 +324,12 @@ def _scale_of_effects(public: confide.Schema, summary: confide.inference.Summary
 
 
 def open_to_pay(ledger: str, public: confide.Schema, path: Path) -> confide.Ledger:
-    """Open the ledger of a fit, and see that it has a limit, before anything is read."""
+    """Open the ledger of a fit and check that the dataset has a limit."""
     if public.name == confide.data.UNNAMED:
         raise InvalidParameter(
             "name of the schema",
-            "given when there is a ledger: all unnamed tables would share one budget",
+            "given when a ledger is used, because all unnamed tables would share one "
+            "budget",
             public.name,
             f'Write name = "people" as the first line of {path}.',
         )
@@ -334,7 +347,7 @@ def open_to_pay(ledger: str, public: confide.Schema, path: Path) -> confide.Ledg
 
 
 def fitting_kind(name: str, schema: confide.Schema) -> type[Any]:
-    """Return the model that is asked for, or the usual one for the target."""
+    """Return the requested model, or the default for the target."""
     labelled = schema.target.labels is not None
     fitting = model_names(labelled=labelled)
     chosen = name or fitting[0]

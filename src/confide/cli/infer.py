@@ -22,7 +22,7 @@ def infer(
     model: ModelFile,
     test: Annotated[
         list[str] | None,
-        typer.Option(help="Column to test, or several: region, or age,region."),
+        typer.Option(help="Column to test, or several together: region, or age,region."),
     ] = None,
     without: Annotated[
         list[str] | None,
@@ -30,52 +30,64 @@ def infer(
     ] = None,
     contrast: Annotated[
         list[str] | None,
-        typer.Option(help='Sum of coefficients: "region=north - region=south".'),
+        typer.Option(help='Contrast of coefficients: "region=north - region=south".'),
     ] = None,
     ratios: Annotated[
         bool,
-        typer.Option("--ratios", "--odds-ratios", "--rate-ratios", help="Odds or rates."),
+        typer.Option(
+            "--ratios", "--odds-ratios", "--rate-ratios", help="Odds ratios or rate ratios."
+        ),
     ] = False,
     effects: Annotated[
-        bool, typer.Option("--effects", help="Effects of comparable amounts (see --per).")
+        bool,
+        typer.Option(
+            "--effects",
+            help="Effects of a change that is comparable between columns (see --per).",
+        ),
     ] = False,
     per: Annotated[
         str,
         typer.Option(
-            help="Of a number: unit, range, deviation, or amounts as age=10,income=1000; "
-            "the range for effects, the unit for ratios if absent."
+            help="Change of a number column: unit, range, deviation, or amounts such as "
+            "age=10,income=1000 (default: range for effects, unit for ratios)."
         ),
     ] = "",
     marginal: Annotated[
         bool,
-        typer.Option("--marginal", help="Marginal effects on the mean or probability."),
+        typer.Option(
+            "--marginal", help="Average marginal effects on the mean or the probability."
+        ),
     ] = False,
     means: Annotated[
-        str | None, typer.Option(help="Table: the expected target of its rows.")
+        str | None,
+        typer.Option(help="Table of new rows: estimate the mean of the target for each."),
     ] = None,
     predictions: Annotated[
-        str | None, typer.Option(help="Table: where new targets of its rows would lie.")
+        str | None,
+        typer.Option(
+            help="Table of new rows: give a prediction interval for the target of each."
+        ),
     ] = None,
     covariance: Annotated[
         bool, typer.Option("--covariance", help="Covariance of the coefficients.")
     ] = False,
     simultaneous: Annotated[
-        bool, typer.Option("--simultaneous", help="Intervals that hold all at once.")
+        bool, typer.Option("--simultaneous", help="Simultaneous confidence intervals.")
     ] = False,
     reference: Annotated[
         list[str] | None,
-        typer.Option(help="Level that others are shown against: region=north."),
+        typer.Option(help="Reference level that others are compared with: region=north."),
     ] = None,
     label: Annotated[
-        str | None, typer.Option(help="Which class, where there are three or more.")
+        str | None, typer.Option(help="The class to show, where there are three or more.")
     ] = None,
     level: Level = None,
     as_json: AsJson = False,
 ) -> None:
-    """Answer questions about a released model, with standard errors and p values.
+    """Test and transform the coefficients of a released model, with standard errors.
 
-    All of it is computed from the model file: it costs no budget and reads no table.
-    Without a question the coefficients and a test of every column are shown.
+    Everything is computed from the model file: it costs no budget and reads no table.
+    Without options the coefficients and a test of every column are shown.
 
     Example: [bold]confide infer model.json --test region --contrast "region=north -
     region=south" --odds-ratios[/bold]
@@ -106,7 +118,7 @@ def infer(
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """A released model, and what all questions have in common."""
+    """A released model and the options that all questions share."""
 
     estimator: Any
     label: Any
@@ -115,12 +127,12 @@ class Questions:
 
     @property
     def inference(self) -> Inference:
-        """The model, ready to be asked."""
+        """The model, with the reference levels that were asked for."""
         found: Inference = self.estimator.inference(self.label)
         return found
 
     def tests(self, columns: Sequence[str], without: Sequence[str]) -> list[WaldTest]:
-        """Test columns, or contrasts, and columns that a smaller model is without."""
+        """Test columns, contrasts, and the columns that a smaller model leaves out."""
         ask = self.estimator
         found = [ask.wald_test(_names(one), label=self.label) for one in columns]
         return found + [
@@ -145,7 +157,7 @@ class Questions:
         effects: bool,
         marginal: bool,
     ) -> dict[str, IntervalTable]:
-        """Return the tables that were asked for, by name."""
+        """Return the requested tables by name."""
         asked, found = self.inference, {}
         whole: dict[str, Any] = {"level": self.level, "simultaneous": self.simultaneous}
         if contrasts:
@@ -161,7 +173,7 @@ class Questions:
         return found
 
     def rows(self, means: str | None, predictions: str | None) -> dict[str, MeanTable]:
-        """Return what is expected of the rows of tables."""
+        """Return means and predictions for the rows of tables."""
         found = {}
         if means is not None:
             ask = self.estimator.mean_intervals
@@ -193,7 +205,7 @@ def _print_as_json(
 
 
 def print_scale(asked: Inference) -> None:
-    """Say what effects are measured in."""
+    """Give the scale of the effects."""
     about = {"plain": "without the ridge", "penalised": "of the penalised model"}[asked.of]
     console = wide_console()
     console.print(
@@ -202,12 +214,12 @@ def print_scale(asked: Inference) -> None:
 
 
 def print_estimates(name: str, table: IntervalTable) -> None:
-    """Print a table of estimates under its name."""
+    """Print a table of estimates under a heading."""
     console = wide_console()
     console.print(f"\n[bold]{name.capitalize()}[/bold], {100 * (table.level or 0):g} %")
     console.print(confide.reporting.terminal.coefficient_table(table))
     if not all(row.identified for row in table.rows):
-        console.print("[dim]Not identified: this budget cannot tell.[/dim]")
+        console.print("[dim]Not identified: the noise is too large at this budget.[/dim]")
 
 
 def print_tests(tests: Sequence[WaldTest]) -> None:
@@ -229,7 +241,7 @@ def print_tests(tests: Sequence[WaldTest]) -> None:
 
 
 def print_rows(name: str, found: MeanTable) -> None:
-    """Print what is expected of rows."""
+    """Print means or predictions of rows."""
     frame: Any = found.to_frame()
     heading = f"{name.capitalize()} ({found.what}), {100 * found.level:g} %"
     _print_lines(heading, frame.to_string(float_format=lambda x: f"{x:.4g}"))
@@ -247,7 +259,7 @@ def _table(path: str) -> Path:
 
 
 def _names(text: str) -> str | list[str]:
-    """Return columns that are separated by commas; a contrast stays as it is."""
+    """Split names of columns at commas; leave a contrast unchanged."""
     return text if "," not in text else [one.strip() for one in text.split(",")]
 
 
@@ -259,7 +271,7 @@ def _references(given: Sequence[str]) -> dict[str, str]:
 
 
 def _amounts(text: str) -> Any:
-    """Return a name of amounts, or amounts by column."""
+    """Return a named scale, or amounts by column."""
     if "=" not in text:
         return text
     try:
@@ -271,7 +283,7 @@ def _amounts(text: str) -> Any:
 
 
 def _label(estimator: Any, text: str | None) -> Any:
-    """Return a label of the model as it is there."""
+    """Return the label of the model that a text means."""
     if text is None:
         return None
     known = {str(one): one for one in getattr(estimator, "classes_", ())}

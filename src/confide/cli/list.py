@@ -11,9 +11,9 @@ import confide
 from confide.cli.output import AsJson, console, print_json, print_note
 
 ABOUT_STATUS = (
-    "PROVED: what is published, intervals included, is proved to its last digit. "
-    "CLAIMED: the theorem is proved for real numbers, and noise in double precision falls "
-    "short of it: the last digits may give a row away. docs/proofs/finite-precision.md"
+    "PROVED: the proof covers the published digits, intervals included. CLAIMED: the "
+    "proof is for real numbers only; noise drawn in double precision falls short of it, "
+    "and the last digits may reveal a row. docs/proofs/finite-precision.md"
 )
 KINDS: Mapping[str, Callable[[], Iterable[tuple[str, ...]]]] = {
     "mechanisms": lambda: _mechanism_lines(by_package(confide.mechanisms.MECHANISMS)),
@@ -32,7 +32,7 @@ def list_parts(
     what: Annotated[str, typer.Argument(help=", ".join(KINDS))] = "",
     as_json: AsJson = False,
 ) -> None:
-    """List what confide is made of, with the status of every guarantee.
+    """List mechanisms, losses, penalties and the like, with the status of every guarantee.
 
     Example: [bold]confide list mechanisms[/bold]
     """
@@ -54,7 +54,7 @@ def list_parts(
 
 
 def by_package(registry: Mapping[str, type[Any]]) -> dict[str, type[Any]]:
-    """Return classes by their package, then by name: not as modules were imported."""
+    """Return classes sorted by package, then by name."""
 
     def place(entry: tuple[str, type[Any]]) -> tuple[str, str]:
         name, kind = entry

@@ -1,4 +1,4 @@
-"""Consoles, budgets from options, and errors in the words of the command line."""
+"""Consoles, budgets from options, and error messages with option names."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ OPTIONS = {
     "budget": "the budget",
     "place": "the ledger",
 }
-"""What the command line calls the parameters that it sets."""
+"""Names of the command-line options that set parameters."""
 _PHRASES = (
     (r"Leave it at 'auto', or try", "Leave it out, or try"),
     (r"\b(mechanism|model|neighbours|earlier)='([\w-]+)'", r"--\1 \2"),
@@ -50,14 +50,14 @@ _PHRASES = (
     (r"set target_bound \([^)]*\), or declare", "declare"),
     (r"\b(slope|target)_bound\b", r"--\1-bound"),
     (r"\bRaise l2\b", "Raise --l2"),
-    (r"\bintervals=True, or a share of the budget like", "--intervals auto, or"),
+    (r"\bintervals=True, or a share of the budget such as", "--intervals auto, or"),
     (r"\bread the table whole\b", "read the table whole (--no-stream)"),
     (r", or in Python [^)]*\)\)", ""),
 )
 
 
 def name_options(error: Exception) -> str:
-    """Return the message of an error in the words of the command line."""
+    """Return the message of an error with option names in place of parameters."""
     text = str(error)
     if isinstance(error, InvalidParameter) and error.name in OPTIONS:
         text = OPTIONS[error.name] + text.removeprefix(error.name)
@@ -71,29 +71,34 @@ err_console = Screen(stderr=True, highlight=False)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 Epsilon = Annotated[
-    str | None, typer.Option("--epsilon", "-e", help="Budget: epsilon, like 1 or 0.5.")
+    str | None, typer.Option("--epsilon", "-e", help="Budget: epsilon, such as 1 or 0.5.")
 ]
 Delta = Annotated[
     str | None,
-    typer.Option("--delta", "-d", help="Budget: delta, like 1e-6; none is pure."),
+    typer.Option(
+        "--delta",
+        "-d",
+        help="Budget: delta, such as 1e-6; without it the budget is pure epsilon.",
+    ),
 ]
 Rho = Annotated[str | None, typer.Option("--rho", help="Budget: rho of zCDP instead.")]
 WithIntervals = Annotated[
     str | None,
     typer.Option(
-        "--intervals", help="Error bars, from a share of the budget: auto, or like 0.2."
+        "--intervals",
+        help="Confidence intervals, from a share of the budget: auto, or such as 0.2.",
     ),
 ]
 Level = Annotated[
     float | None,
-    typer.Option("--level", help="How often intervals hold; 0.95 if absent."),
+    typer.Option("--level", help="Confidence level (default 0.95)."),
 ]
 IntervalsOf = Annotated[
     str | None,
     typer.Option(
         "--intervals-of",
-        help="What intervals are about: plain (coefficients without the ridge) or "
-        "penalised (as released); plain if absent.",
+        help="Estimand of the intervals: plain (coefficients without the ridge, the "
+        "default) or penalised (as released).",
     ),
 ]
 ModelFile = Annotated[
@@ -101,26 +106,26 @@ ModelFile = Annotated[
 ]
 SHOWN_WARNINGS = (ClaimedGuarantee, NoiseChanged, LooseBudget, UnrecordedRelease)
 NEEDS_LATEX = ("pgf",)
-"""Kinds of pictures that are drawn by a program that may be absent."""
+"""Picture formats that need another program."""
 UNFOLDED = 4096
-"""Columns where there is no terminal to fold lines for."""
+"""Width where there is no terminal."""
 
 
 def either(names: Sequence[str]) -> str:
-    """Return a choice in words."""
+    """Join alternatives with "or"."""
     *others, last = names
     return f"{', '.join(others)} or {last}"
 
 
 def wide_console() -> Console:
-    """Return where wide tables go: a terminal folds them, a file or a pipe must not."""
+    """Return a console for wide tables, which wraps them on a terminal only."""
     return console if console.is_terminal else Screen(highlight=False, width=UNFOLDED)
 
 
 def read_budget(
     epsilon: str | None, delta: str | None, rho: str | None
 ) -> confide.privacy.Budget:
-    """Turn options into a budget; exactly one kind must be named."""
+    """Turn options into a budget; exactly one kind must be given."""
     if rho is not None and epsilon is None and delta is None:
         return confide.Zcdp(rho)
     if rho is None and epsilon is not None:
@@ -134,12 +139,12 @@ def read_budget(
 
 
 def write_new_file(out: Path, text: str, option: str = "--out") -> None:
-    """Write a file that nothing was paid for; one that exists is not replaced."""
+    """Write a file that costs no budget; never replace an existing file."""
     ReservedFile(out, name=option).write(text.encode())
 
 
 def picture(figure: Any, path: Path) -> bytes:
-    """Return a picture in the kind that the name of a file asks for."""
+    """Draw a picture in the format that the file name implies."""
     buffer = io.BytesIO()
     figure.savefig(buffer, dpi=150, format=path.suffix.lower().removeprefix("."))
     return buffer.getvalue()
@@ -151,7 +156,7 @@ def shown_place(ledger: str | None) -> str:
 
 
 def check_plot_file(plot: Path) -> None:
-    """Refuse, before anything is spent, a picture that could not be drawn."""
+    """Reject a picture that cannot be drawn before anything is spent."""
     try:
         from matplotlib.backend_bases import FigureCanvasBase
     except ImportError as absent:
@@ -162,7 +167,7 @@ def check_plot_file(plot: Path) -> None:
     kinds = FigureCanvasBase.get_supported_filetypes()
     kind = plot.suffix.lower().removeprefix(".")
     if kind not in kinds or kind in NEEDS_LATEX:
-        must = "a picture, like coefficients.png, .svg or .pdf"
+        must = "a picture file such as coefficients.png, .svg or .pdf"
         raise InvalidParameter("--plot", must, str(plot))
 
 
@@ -182,7 +187,7 @@ def read_intervals(
             option,
             "given together with --intervals",
             level if level is not None else of,
-            "Add --intervals auto, or a share of the budget like --intervals 0.2.",
+            "Add --intervals auto, or a share of the budget such as --intervals 0.2.",
         )
     if share.strip().casefold() == "auto":
         return confide.Intervals(**settings)
@@ -201,13 +206,13 @@ def read_intervals(
 
 
 def open_ledger(ledger: str, dataset: str = "people") -> confide.Ledger:
-    """Open a ledger to use it; a mistyped name must not become an empty book."""
+    """Open an existing ledger; a mistyped name must not create an empty one."""
     if "://" not in ledger and not Path(ledger).exists():
         raise InvalidParameter(
             "the ledger",
             "a file that exists",
             ledger,
-            "Setting a limit makes one: "
+            "Create it by setting a limit: "
             f"{limit_command(ledger, dataset)} (choose your own numbers).",
         )
     return confide.Ledger.open(ledger)
@@ -222,7 +227,7 @@ def limit_command(ledger: str, dataset: str) -> str:
 
 @contextmanager
 def warn_of_claims() -> Iterator[None]:
-    """Say on standard error, before it is paid for, what is only claimed or changed."""
+    """Print warnings about claimed guarantees and changed settings before the charge."""
     with warnings.catch_warnings():
         for kind in SHOWN_WARNINGS:
             warnings.filterwarnings("always", category=kind, append=True)
@@ -249,7 +254,7 @@ def warn_of_claims() -> Iterator[None]:
 
 
 def print_json(content: Any) -> None:
-    """Print JSON and nothing else; what steers a terminal is escaped, as JSON can."""
+    """Print JSON only, with control characters escaped."""
     text = json.dumps(content, indent=2, ensure_ascii=False)
     print("".join(map(_json_sign, text)) if visible(text) != text else text)
 
@@ -259,14 +264,14 @@ def _json_sign(sign: str) -> str:
 
 
 def print_guarantee(guarantee: confide.Guarantee) -> None:
-    """Print what is promised, first and in a frame."""
+    """Print the guarantee first, in a frame."""
     console.print(confide.reporting.terminal.guarantee_panel(guarantee))
 
 
 def print_table(
     heads: Iterable[str], lines: Iterable[Iterable[str]], title: str | None = None
 ) -> None:
-    """Print a table without lines; the first column is text, the others are figures."""
+    """Print a table without rules; the first column is text, the others are numbers."""
     table = confide.reporting.terminal.plain_table(heads, lines, title)
     wide_console().print(table)
 
@@ -274,7 +279,7 @@ def print_table(
 def print_coefficients(
     summary: confide.inference.Summary, beside: tuple[str, Sequence[float]] | None = None
 ) -> None:
-    """Print the coefficients, with their intervals and a column beside where given."""
+    """Print the coefficients with their intervals, and an extra column if given."""
     terminal = confide.reporting.terminal
     wide_console().print(terminal.coefficient_table(summary.table, beside))
     for note in terminal.coefficient_notes(summary):
@@ -284,35 +289,38 @@ def print_coefficients(
 def print_charge(
     guarantee: confide.Guarantee, account: confide.ledger.Account, anchor: str | None
 ) -> None:
-    """Say what was paid and what is left, and for which neighbours."""
+    """Print what was charged, what is left, and under which neighbours."""
     proved_for, under = guarantee.neighbours, account.neighbours
     paid = f"Charged {guarantee.budget} to {account.dataset}"
     if proved_for is not under:
-        paid += f", counted for {under}: a removal and an addition"
+        paid += f", counted for {under} as a removal and an addition"
     console.print(f"{paid}; left: {account.left}, {under} neighbours.", markup=False)
     if anchor is not None:
         print_anchor(anchor)
 
 
 def print_anchor(anchor: str) -> None:
-    """Print what shows later whether the book still holds all of this."""
-    print_note(f"Anchor {anchor}: keep it elsewhere (confide budget --since).")
+    """Print the anchor that later shows whether the ledger is still complete."""
+    print_note(
+        f"Anchor {anchor}: store it somewhere else; confide budget --since checks "
+        "the ledger against it."
+    )
 
 
 def print_note(text: str) -> None:
-    """Print what is there to be read once."""
+    """Print a note in dim type."""
     console.print(text, style="dim", markup=False)
 
 
 def print_score(found: confide.evaluation.ModelScore) -> None:
-    """Print the estimates, and what is to be said of them."""
+    """Print the estimates and their footnotes."""
     console.print()
     heads, *lines = found.cells()
     print_table(tuple(heads), lines)
     console.print()
     print_note(
-        f"Intervals hold at {100 * found.level:g} %, each by itself, and count sampling "
-        "and privacy noise. A dash: noise hides it."
+        f"Each interval has level {100 * found.level:g} % by itself and covers sampling "
+        "error and privacy noise. A dash means that the noise is too large."
     )
     for note in found.notes:
         print_note(note)

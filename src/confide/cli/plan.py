@@ -1,4 +1,4 @@
-"""`confide plan`: what a budget buys, before any of it is spent."""
+"""`confide plan`: expected accuracy for a budget, before any of it is spent."""
 
 from __future__ import annotations
 
@@ -34,18 +34,20 @@ from confide.errors import ConfideError, InvalidParameter, UnmetNeeds
 from confide.estimators.catalogue import model_names
 
 USUAL_MECHANISMS = ("objective", "output")
-"""Those that are compared where none is asked for."""
+"""Mechanisms that are compared by default."""
 OFTEN_IDENTIFIED = 0.75
-"""Columns that have an interval on fewer of the supposed tables are named."""
-WITHOUT_INTERVALS = "\nA fit shows widths with --intervals only, and pays for them."
+"""Columns with an interval on fewer of the simulated tables are listed."""
+WITHOUT_INTERVALS = (
+    "\nA fit computes intervals only with --intervals, and pays for them from its budget."
+)
 
 POINTS, DRAWN = 7, 13
-"""Numbers of steps in a table and in a picture."""
+"""Numbers of steps in the table and in the picture."""
 METHODS = {
     "gaussian": "exact",
     "pld": "loss distribution",
     "renyi": "Renyi, tight",
-    "renyi-general": "Renyi, any mechanism",
+    "renyi-general": "Rényi bound, any mechanism",
 }
 
 
@@ -53,7 +55,7 @@ def plan(
     rows: Annotated[int | None, typer.Option(help="Planned number of rows.")] = None,
     columns: Annotated[int, typer.Option(help="Number of feature columns.")] = 0,
     schema: Annotated[
-        Path | None, typer.Option(help="Schema file: gives the columns.", exists=True)
+        Path | None, typer.Option(help="Schema file, which gives the columns.", exists=True)
     ] = None,
     formula: Formula = None,
     epsilon: Epsilon = None,
@@ -64,7 +66,7 @@ def plan(
         typer.Option(help=f"{either(model_names())}; from the schema if absent"),
     ] = "",
     mechanism: Annotated[
-        str | None, typer.Option(help="As in confide fit; the best of two if absent.")
+        str | None, typer.Option(help="As in confide fit (default: the better of two).")
     ] = None,
     neighbours: Annotated[
         str | None, typer.Option(help="add-remove or replace-one")
@@ -72,30 +74,40 @@ def plan(
     intervals: WithIntervals = None,
     level: Level = None,
     intervals_of: IntervalsOf = None,
-    l2: Annotated[float | None, typer.Option(help="Ridge; automatic if absent.")] = None,
+    l2: Annotated[
+        float | None, typer.Option(help="Ridge penalty (default: automatic).")
+    ] = None,
     ranges: Annotated[
         str, typer.Option(help="Ranges of numbers, as in confide fit.")
     ] = "auto",
     width: Annotated[
         str | None,
-        typer.Option(help="Desired width of an interval; with a schema like age=0.1."),
+        typer.Option(help="Desired width of an interval; with a schema, such as age=0.1."),
     ] = None,
-    target_bound: Annotated[float | None, typer.Option(help="Bound of the target.")] = None,
-    slope_bound: Annotated[float | None, typer.Option(help="Bound of the slope.")] = None,
+    target_bound: Annotated[
+        float | None, typer.Option(help="Bound on the absolute value of the target.")
+    ] = None,
+    slope_bound: Annotated[
+        float | None, typer.Option(help="Bound on the slope of the loss.")
+    ] = None,
     steps: Annotated[
         int | None,
         typer.Option(help="Plan this number of noisy gradients instead of a fit."),
     ] = None,
     rate: Annotated[
-        str, typer.Option(help="Part of the rows in every one of those steps.")
+        str, typer.Option(help="Sampling rate: share of the rows in each step.")
     ] = "1",
     buy_ranges: Annotated[
-        bool, typer.Option("--buy-ranges", help="Plan confide ranges instead of a fit.")
+        bool,
+        typer.Option(
+            "--buy-ranges",
+            help="Plan a purchase of ranges (confide ranges) instead of a fit.",
+        ),
     ] = False,
     plot: Annotated[Path | None, typer.Option(help="Picture to write.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what a budget buys before anything is spent; no data are read.
+    """Show what accuracy to expect for a budget, before spending it; no data are read.
 
     Example: [bold]confide plan --schema people.toml --rows 30000 --epsilon 1
     --delta 1e-6 --intervals auto --width age=0.1[/bold]
@@ -154,23 +166,25 @@ def plan(
 def _rows(count: int | None) -> int:
     if count is None:
         raise InvalidParameter(
-            "--rows", "given, or --steps instead to plan noisy gradients", None
+            "--rows", "given, or --steps in its place to plan noisy gradients", None
         )
     return count
 
 
 def _columns(count: int) -> int:
     if count < 1:
-        raise InvalidParameter("--columns", "1 or more, or a --schema given instead", count)
+        raise InvalidParameter("--columns", "1 or more, or replaced by --schema", count)
     return count
 
 
 def _refuse_without_schema(**settings: Any) -> None:
-    """Refuse what only a plan with a schema knows."""
+    """Reject options that need a schema."""
     for name, value in settings.items():
         if value is not None:
             option = f"--{name.replace('_', '-')}"
-            raise InvalidParameter(option, "absent, or next to a --schema", value)
+            raise InvalidParameter(
+                option, "left out, or used together with --schema", value
+            )
 
 
 # -------------------------------------------------------------------------------- arrays
@@ -183,7 +197,7 @@ def _print_arrays(
     *,
     as_json: bool,
 ) -> None:
-    """Print a plan for a number of columns of which nothing else is known."""
+    """Print a plan for a number of columns without a schema."""
     best = plans[0]
     needed = None if width is None else best.smallest_rows(_number(width))
     if plot is not None:
@@ -223,7 +237,7 @@ def _number(text: str) -> float:
 
 
 def _fit_plans(models: list[Any], rows: int) -> tuple[confide.planning.FitPlan, ...]:
-    """Plan every model that can be fitted; the one with the least noise first."""
+    """Plan every model that fits the target, sorted by noise."""
     plans: list[confide.planning.FitPlan] = []
     refusals: list[ConfideError] = []
     for model in models:
@@ -237,7 +251,7 @@ def _fit_plans(models: list[Any], rows: int) -> tuple[confide.planning.FitPlan, 
 
 
 def _aims(plan: confide.planning.FitPlan, width: str) -> tuple[dict[str, Any], ...]:
-    """Return which rows and which budget make an interval so narrow."""
+    """Return the number of rows and the budget that give a desired width."""
     name, _, text = width.rpartition("=")
     if not name:
         names = [column.name for column in plan.columns]
@@ -263,7 +277,7 @@ def _print_fit(
     *,
     as_json: bool,
 ) -> None:
-    """Print what to expect of every column, and what a desired width takes."""
+    """Print the expected accuracy for every column, and what a desired width needs."""
     best, advice = plans[0], _advice(plans[0])
     if plot is not None:
         confide.planning.plot_fit_plan(best).figure.savefig(plot, dpi=150)
@@ -299,7 +313,7 @@ def _print_fit(
 
 
 def _print_columns(plan: confide.planning.FitPlan) -> None:
-    """Print what to expect of every column in its own unit."""
+    """Print the expected accuracy for every column in its own unit."""
     schema = plan.fit.spec.schema
     assert schema is not None  # noqa: S101
     target = schema.target
@@ -315,14 +329,16 @@ def _print_columns(plan: confide.planning.FitPlan) -> None:
         print_note(WITHOUT_INTERVALS)
     elif hidden:
         console.print(
-            f"\nOn some tables this budget cannot tell: {', '.join(hidden)}. More rows, a "
+            f"\nOn some tables noise hides these columns at this budget: "
+            f"{', '.join(hidden)}. More rows, a "
             "larger budget, or fewer columns and levels would help.",
             markup=False,
         )
     if any(_is_wide(column) for column in plan.columns):
         wide = [column.name for column in plan.columns if _is_wide(column)]
         console.print(
-            f"\nToo wide to tell a typical effect from none: {', '.join(wide)}.",
+            f"\nIntervals too wide to distinguish a typical effect from zero: "
+            f"{', '.join(wide)}.",
             markup=False,
         )
 
@@ -343,15 +359,15 @@ def _cells(
 
 
 def _answer(aim: dict[str, Any], plan: confide.planning.FitPlan) -> str:
-    """Say which rows or which budget a desired width takes."""
-    how = "On three of four tables" if aim["cautious"] else "Likely"
+    """Say how many rows or what budget a desired width needs."""
+    how = "In three of four simulated tables" if aim["cautious"] else "Likely"
     rows, budget = aim["rows"], aim["budget"]
     needs = [] if rows is None else [f"about {rows:,} rows with the budget"]
     needs += [] if budget is None else [f"a budget of {budget} with {plan.rows:,} rows"]
     what = f"an interval of {aim['name']} of width {aim['width']:g}"
     if not needs:
-        return f"{how}: no budget and no number of rows makes {what}."
-    left_out = "" if budget is not None else f" No budget does so on {plan.rows:,} rows."
+        return f"{how}: no budget and no number of rows gives {what}."
+    left_out = "" if budget is not None else f" No budget gives it on {plan.rows:,} rows."
     return f"{how}: {what} takes {' or '.join(needs)}.{left_out}"
 
 
@@ -360,7 +376,7 @@ def _said(budget: confide.privacy.Budget | None) -> str | None:
 
 
 def _advice(plan: confide.planning.FitPlan) -> str:
-    """Say that a plan is not worth its budget, and what would be; or nothing."""
+    """Warn if a plan is mostly noise, and say what would help."""
     if plan.noise_ratio < confide.planning.MOSTLY_NOISE:
         return ""
     rows, more = plan.useful_rows(), plan.useful_budget()
@@ -368,8 +384,8 @@ def _advice(plan: confide.planning.FitPlan) -> str:
     needs += [] if more is None else [f"a budget of about {more}"]
     needs += ["fewer columns and levels"]
     return (
-        "at this budget the model will be mostly noise. An error of half a typical effect "
-        f"takes {' or '.join(needs)}."
+        "at this budget the model will be mostly noise. An error of half a typical "
+        "effect needs {' or '.join(needs)}."
     )
 
 
@@ -377,7 +393,7 @@ def _advice(plan: confide.planning.FitPlan) -> str:
 
 
 def _print_ranges(plan: confide.planning.RangePlan, *, as_json: bool) -> None:
-    """Print how well ranges will be found."""
+    """Print how well ranges are expected to be estimated."""
     if as_json:
         record = confide.reporting.guarantee_record(plan.guarantee)
         lines = [asdict(line) for line in plan.lines]
@@ -403,8 +419,8 @@ def _print_ranges(plan: confide.planning.RangePlan, *, as_json: bool) -> None:
         "What to expect of ranges",
     )
     console.print(
-        "[dim]Found: at most twice as long as from the lower to the upper tail, and with "
-        "at most 5 % of the values beyond.[/dim]"
+        "[dim]Found: at most twice as long as the distance between the two quantiles, "
+        "with at most 5 % of the values outside.[/dim]"
     )
 
 
@@ -414,7 +430,7 @@ def _print_ranges(plan: confide.planning.RangePlan, *, as_json: bool) -> None:
 def _print_steps(
     plan: confide.planning.StepsPlan, plot: Path | None, *, as_json: bool
 ) -> None:
-    """Print the multiplier and a table of epsilon against steps; draw it with --plot."""
+    """Print the noise multiplier and a table of epsilon by steps; draw it with --plot."""
     table = [(count, plan.epsilon(count, "best")) for count in plan.grid(POINTS)]
     if plot is not None:
         _draw(plan, plot)
@@ -449,8 +465,8 @@ def _words(plan: confide.planning.StepsPlan) -> str:
     return (
         f"{plan.guarantee}\n"
         f"Steps        {plan.steps:,}, {each}\n"
-        f"Noise        {plan.multiplier:.6g} times {records}the longest gradient, on every "
-        "sum"
+        f"Noise        {plan.multiplier:.6g} times {records}the longest gradient, added "
+        f"to every sum"
     )
 
 

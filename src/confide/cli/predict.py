@@ -1,4 +1,4 @@
-"""`confide predict`: a released model on a table, piece by piece."""
+"""`confide predict`: predictions of a released model, computed in batches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from confide._types import AnyArray
 
 DIGITS = 5
-"""Significant digits of a predicted number."""
+"""Significant digits of predictions."""
 CHANCE_DIGITS = 4
 
 
@@ -29,13 +29,13 @@ def predict(
     table: TableName,
     out: Annotated[
         Path | None,
-        typer.Option(help="CSV or Parquet file to write; CSV is printed if absent."),
+        typer.Option(help="CSV or Parquet file to write (default: print CSV)."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Predict the target of every row of a table by a released model.
+    """Predict the target of every row of a table with a released model.
 
-    A table need not fit in memory: predictions are written as it is read.
+    The table need not fit in memory: predictions are written while it is read.
 
     Example: [bold]confide predict model.json new.csv --out predictions.csv[/bold]
     """
@@ -63,7 +63,7 @@ def predict(
 
 
 def predictions_for(estimator: Any, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return predictions, and of a classifier with chances these as well."""
+    """Return predictions, and class probabilities where the model has them."""
     import pandas as pd
 
     guesses = estimator.predict(rows)
@@ -80,7 +80,7 @@ def predictions_for(estimator: Any, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _rounded(predictions: AnyArray) -> list[float]:
-    """Return numbers with as many digits as a noisy model can stand for."""
+    """Return numbers rounded to the digits that a noisy model justifies."""
     return [float(f"{value:.{DIGITS}g}") for value in predictions]
 
 

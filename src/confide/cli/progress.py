@@ -1,7 +1,7 @@
-"""Progress of studies and of sweeps over a table: a bar, or lines without a terminal.
+"""Progress of studies and of sweeps over a table: a bar, or lines if there is no terminal.
 
-How many sweeps a fit takes depends on the data. It is shown to the data holder alone: it
-goes to no model file and to no JSON.
+The number of sweeps of a fit depends on the data. It is shown to the data holder only
+and is never written to a model file or to JSON.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rich.text import Text
 import confide
 
 SECONDS_BETWEEN_LINES = 10.0
-"""Seconds between two lines where there is no terminal."""
+"""Seconds between two lines of output where there is no terminal."""
 MILLION = 10**6
 
 
@@ -26,21 +26,21 @@ Say: TypeAlias = Callable[[Task], str]
 
 
 class Words(ProgressColumn):
-    """What a function says of a task."""
+    """A progress column whose text is computed by a function."""
 
     def __init__(self, say: Say) -> None:
         super().__init__(Column(no_wrap=True))
         self.say = say
 
     def render(self, task: Task) -> Text:
-        """Return the words."""
+        """Return the text."""
         return Text(self.say(task))
 
 
 class Bar(Progress):
-    """One task with words beside and below its bar, which leaves no trace.
+    """A bar for one task, with text beside and below it, that is erased at the end.
 
-    Where there is no terminal the words are printed now and then, after ``wait`` seconds.
+    Where there is no terminal the text is printed every ``wait`` seconds.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Bar(Progress):
 
     @property
     def task(self) -> Task:
-        """The task: how far it is, and how fast it goes."""
+        """The task, with its progress and speed."""
         return self.tasks[0]
 
     def get_renderables(self) -> Iterator[RenderableType]:
@@ -78,7 +78,7 @@ class Bar(Progress):
             yield Text(below, style="dim", overflow="ellipsis", no_wrap=True)
 
     def print_line(self) -> None:
-        """Print a line where no bar is drawn, unless one was printed just now."""
+        """Print a line where no bar is drawn, unless one was printed recently."""
         now = self.get_time()
         if self.disable and now >= self._due:
             self._due = now + SECONDS_BETWEEN_LINES
@@ -92,13 +92,13 @@ class Bar(Progress):
 
 
 class StudyBar:
-    """Shows how many cells of a study are done, and which are at work."""
+    """Shows how many cells of a study are done, and which are running."""
 
     def __init__(self, console: Console) -> None:
         self.bar = Bar(console, "", (_cells, _elapsed, _estimate), (_at_work,))
 
     def watch(self, progress: confide.studies.Progress) -> None:
-        """Take note of progress."""
+        """Update the progress."""
         self.bar.update(
             self.bar.task.id,
             completed=progress.done,
@@ -127,13 +127,13 @@ def _estimate(task: Task) -> str:
 
 def _at_work(task: Task) -> str:
     running = task.fields.get("running")
-    return f"at work: {'; '.join(running)}" if running else "starting workers"
+    return f"running: {'; '.join(running)}" if running else "starting workers"
 
 
 class SweepBar:
-    """Shows the sweep at work; ``at_first`` is said before the first one begins.
+    """Shows the current sweep; ``at_first`` is shown before the first one begins.
 
-    ``once`` names what is done to a table that is read one time only.
+    ``once`` describes the work on a table that is read only once.
     """
 
     def __init__(self, console: Console, at_first: str, once: str = "") -> None:
@@ -146,12 +146,12 @@ class SweepBar:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Watch sweeps for a while."""
+        """Show the progress of sweeps during a block."""
         with confide.data.watching(self.watch), self.bar:
             yield
 
     def watch(self, sweep: confide.data.Pass) -> None:
-        """Take note of how far a sweep is."""
+        """Update the progress of a sweep."""
         task = self.bar.task.id
         if self._latest is None or sweep.number != self._latest.number:
             name = self._once or f"sweep {sweep.number}"
@@ -164,7 +164,7 @@ class SweepBar:
         self.bar.print_line()
 
     def _rows(self, task: Task) -> str:
-        """Return how many rows were read, of how many."""
+        """Return the number of rows read, and the total if known."""
         sweep = self._latest
         if sweep is None or not (task.completed or task.total):
             return ""
@@ -175,7 +175,7 @@ class SweepBar:
         return f"{task.completed:,.0f} of {about}{total:,.0f} rows"
 
     def _left(self, task: Task) -> str:
-        """Return how long this sweep may still take, or else how long it took so far."""
+        """Return the expected time left in this sweep, or else the time so far."""
         if self._latest is None or self._latest.over:
             return ""
         rest = task.time_remaining
@@ -189,7 +189,7 @@ class SweepBar:
 
 
 def row_speed(task: Task) -> str:
-    """Return rows in a second in two digits; nothing where nobody knows yet."""
+    """Return rows per second to two digits; nothing while unknown."""
     if task.speed is None:
         return ""
     if task.speed >= MILLION:
@@ -198,7 +198,7 @@ def row_speed(task: Task) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a time in two units at most."""
+    """Format a time in at most two units."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

@@ -41,39 +41,44 @@ def ranges(
     schema: Annotated[
         Path, typer.Option(help="Schema file (TOML).", exists=True, dir_okay=False)
     ],
-    out: Annotated[Path, typer.Option(help="Where to write the schema with ranges.")],
+    out: Annotated[
+        Path, typer.Option(help="File for the schema with the estimated ranges.")
+    ],
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
     neighbours: Annotated[
         str | None,
         typer.Option(
-            help="add-remove or replace-one; if absent that of the ledger, or add-remove."
+            help="add-remove or replace-one (default: as in the ledger, else add-remove)."
         ),
     ] = None,
     intervals: Annotated[
-        bool, typer.Option("--intervals", help="For fits with intervals: narrower ranges.")
+        bool,
+        typer.Option("--intervals", help="Narrower ranges, suited to fits with intervals."),
     ] = False,
     tail: Annotated[
         float | None,
         typer.Option(
-            help="Share of values below a range, and above it (default 0.01; 0.05 with "
-            "--intervals)."
+            help="Share of values below the range, and the same above (default 0.01; "
+            "0.05 with --intervals)."
         ),
     ] = None,
     ledger: Annotated[
-        str | None, typer.Option(help="Budget book to charge: a file or a database.")
+        str | None, typer.Option(help="Ledger to charge: a file or a database.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Repeatable, and not private.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed for a repeatable result that is NOT private.")
+    ] = None,
     stream: Streamed = None,
     workers: Workers = None,
     cluster: ClusterAddress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Buy the ranges of number columns once, for all later fits on a table.
+    """Estimate the ranges of number columns privately, once for all later fits on a table.
 
-    Writes a schema whose limits are narrow. Fits that use it pay nothing more for
-    ranges; their guarantees say where the ranges come from.
+    Writes a schema with the estimated limits. Fits that use it pay nothing more for
+    ranges, and their guarantees say where the ranges come from.
 
     Example: [bold]confide ranges people.csv --schema people.toml --epsilon 0.1
     --ledger book.db --out people-ranges.toml[/bold]
@@ -117,7 +122,7 @@ def _print_bought(
     *,
     as_json: bool,
 ) -> None:
-    """Print the promise, the ranges, and where they are."""
+    """Print the guarantee, the ranges, and the file that holds them."""
     if as_json:
         record = confide.reporting.guarantee_record(found.guarantee, str)
         ends = dict(found.schema.bought[-1].facts)
@@ -131,7 +136,7 @@ def _print_bought(
     if found.caution:
         console.print(f"\nHidden: {found.caution}.", markup=False, soft_wrap=True)
     if goods.book is None:
-        console.print("\n[dim]No ledger was given: this spending is booked nowhere.[/dim]")
+        console.print("\n[dim]No --ledger was given: this spending was not recorded.[/dim]")
     else:
         console.print()
         paid = goods.receipts[-1]

@@ -1,4 +1,4 @@
-"""`confide recover`: a release whose file was lost, from the ledger that paid for it."""
+"""`confide recover`: restore a lost release from the ledger that it was charged to."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ RANGES_FORMAT = "confide-ranges"
 
 
 def recover(
-    ledger: Annotated[str, typer.Argument(help="Budget book: a file or a database.")],
+    ledger: Annotated[str, typer.Argument(help="Ledger: a file or a database.")],
     charge: Annotated[
-        int | None, typer.Option(help="Number of the charge; all are listed if absent.")
+        int | None, typer.Option(help="Number of the charge (default: list all).")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Where to write it; printed if absent.")
+        Path | None, typer.Option(help="File to write (default: print).")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring back a model, or bought ranges, whose file was lost after it was paid for.
+    """Restore a model or ranges whose file was lost after the charge.
 
-    A ledger keeps what was released, and its hash. Nothing is drawn or spent.
+    A ledger stores every release and its hash, so no new noise is drawn and nothing is
+    spent.
 
     Example: [bold]confide recover budget.db --charge 12 --out model.json[/bold]
     """
@@ -48,13 +49,13 @@ def recover(
 
 
 def _file_of(content: str) -> bytes:
-    """Return the file that a release was, or was to be, written to."""
+    """Return the file that a release was meant for."""
     try:
         record: Any = json.loads(content)
         if record["format"] == RANGES_FORMAT:
             return str(record["schema"]).encode()
     except (ValueError, TypeError, KeyError, RecursionError):
-        must = "one whose release is a model or ranges"
+        must = "a charge whose release is a model or ranges"
         raise InvalidParameter("--charge", must, "another one") from None
     return confide.estimators.file_content(record)
 
@@ -68,7 +69,7 @@ def _list(book: confide.Ledger, *, as_json: bool) -> None:
         )
         return
     if not found:
-        console.print("This ledger keeps no release.")
+        console.print("This ledger stores no releases.")
         return
     print_table(
         ("charge", "dataset", "when", "what"),

@@ -21,12 +21,15 @@ def report(
         Path | None, typer.Option(help="Model card to write (Markdown).")
     ] = None,
     score: Annotated[
-        list[Path] | None, typer.Option(help="Score file to show, by confide score.")
+        list[Path] | None,
+        typer.Option(help="Score file to include, written by confide score."),
     ] = None,
-    ledger: Annotated[str | None, typer.Option(help="Budget book to quote.")] = None,
+    ledger: Annotated[
+        str | None, typer.Option(help="Ledger whose budget is shown.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a page that explains a released model and its guarantee.
+    """Write a report that explains a released model and its guarantee.
 
     Example: [bold]confide report model.json --ledger budget.db --out report.html[/bold]
     """
@@ -72,7 +75,7 @@ def report(
 
 
 def _title(estimator: Any) -> str:
-    """Return the heading of a page: what is regressed, and how."""
+    """Return the title of a report: the model and its target."""
     if estimator.schema is None:
         return ""
     entry = ESTIMATORS[type(estimator).__name__]
@@ -87,7 +90,7 @@ def _account(ledger: str | None, dataset: str) -> confide.ledger.Account | None:
 
 
 def _as_budget(spent: confide.ledger.Amount) -> confide.privacy.Budget | None:
-    """Return what was spent as a budget; a delta of 0 becomes the smallest there is."""
+    """Return the spending as a budget; a delta of 0 becomes the smallest positive one."""
     if spent.kind is confide.Approx and spent.epsilon > 0 and spent.delta == 0:
         return confide.Approx(spent.epsilon, "1e-300")
     return spent.as_budget()

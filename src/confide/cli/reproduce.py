@@ -1,4 +1,4 @@
-"""`confide reproduce`: the tables and figures of papers, computed again."""
+"""`confide reproduce`: recompute the tables and figures of papers."""
 
 from __future__ import annotations
 
@@ -32,33 +32,36 @@ def reproduce_study(
     name: Annotated[
         str,
         typer.Argument(
-            help="Name of a study; [bold]all[/bold] makes every study, [bold]check[/bold] "
-            "compares committed results with a quick run; none lists the studies."
+            help="Name of a study; [bold]all[/bold] runs every study, [bold]check[/bold] "
+            "compares committed results with a quick run. Without a name the studies are "
+            "listed."
         ),
     ] = "",
     only: Annotated[
         str,
-        typer.Argument(help="After all or check: a study, or how their names begin."),
+        typer.Argument(
+            help="After all or check: a study, or the beginning of names of studies."
+        ),
     ] = "",
     quick: Annotated[bool, typer.Option("--quick", help="A few cells.")] = False,
     jobs: Annotated[
-        int | None, typer.Option(help="Processes; one for every CPU if absent.")
+        int | None, typer.Option(help="Number of processes (default: one per CPU).")
     ] = None,
     cluster: Annotated[
         str | None,
-        typer.Option(help="Dask scheduler to use instead, such as tcp://host:8786."),
+        typer.Option(help="Dask scheduler to use in their place, such as tcp://host:8786."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for results.")] = FOLDER,
     book: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of committed results, docs/reproduction for all and check; the "
-            "whole run of a study is committed there if it is named."
+            help="Folder of committed results, docs/reproduction for all and check. For "
+            "a single study, commit its full run to this folder."
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compute the table and figure of a study; a run that was stopped goes on.
+    """Compute the table and figure of a study; a stopped run continues where it was.
 
     Example: [bold]confide reproduce ci-table3 --quick --jobs 2[/bold]
     """
@@ -69,7 +72,7 @@ def reproduce_study(
     if name in confide.studies.COMMANDS:
         if quick or as_json:
             wrong = "--quick" if quick else "--json"
-            raise InvalidParameter(wrong, f"left out next to {name}", True)
+            raise InvalidParameter(wrong, f"left out when {name} is given", True)
         place = book or confide.studies.BOOK
         if name == "check":
             check_book(chosen_studies(only), place, jobs)
@@ -108,11 +111,13 @@ def _check_options(
     name: str, only: str, *, out: Path, jobs: int | None, cluster: str | None
 ) -> None:
     if out.exists() and not out.is_dir():
-        raise InvalidParameter("--out", "a folder", str(out), "A file is in its place.")
+        raise InvalidParameter(
+            "--out", "a folder", str(out), "A file of that name is in the way."
+        )
     if jobs is not None and cluster is not None:
-        raise InvalidParameter("--jobs", "left out next to --cluster", jobs)
+        raise InvalidParameter("--jobs", "left out when --cluster is given", jobs)
     if only and name not in confide.studies.COMMANDS:
-        raise InvalidParameter("a second name", "left out after that of a study", only)
+        raise InvalidParameter("a second name", "left out after the name of a study", only)
 
 
 def _say_how_to_resume(
@@ -123,8 +128,8 @@ def _say_how_to_resume(
     words += ["--cluster", cluster] if cluster is not None else []
     err_console.print(
         Text(
-            f"Stopped at {task.completed:.0f} of {task.total or 0:.0f} cells; what is "
-            f"finished is kept. Go on with: {shlex.join(words)}"
+            f"Stopped at {task.completed:.0f} of {task.total or 0:.0f} cells; finished "
+            f"cells are kept. Continue with: {shlex.join(words)}"
         ),
         soft_wrap=True,
     )
@@ -140,13 +145,13 @@ def _print_studies(as_json: bool) -> None:
         console.print(Text(study.name, style="bold"), Text(study.title), soft_wrap=True)
         console.print(Text(f"  {study.source}", style="dim"), soft_wrap=True)
     if not studies:
-        console.print("There are no studies yet.")
+        console.print("No studies are installed.")
 
 
 def _print_result(result: confide.studies.Reproduction) -> None:
     layout = confide.studies.TableLayout.of(result.table)
     console.print(Text(result.study.title, style="bold"), soft_wrap=True)
-    kind = "a quick look, not the whole study; " if result.quick else ""
+    kind = "a quick version, not the full study; " if result.quick else ""
     console.print(Text(f"{kind}{result.study.source}\n", style="dim"), soft_wrap=True)
     table = Table(box=None, pad_edge=False)
     for head, number in zip(layout.heads, layout.numeric, strict=True):
@@ -172,7 +177,7 @@ def _print_failures(result: confide.studies.Reproduction) -> None:
     if more > 0:
         err_console.print(f"\n... and {more} more")
     if result.failures:
-        err_console.print("\nThe same command tries again what failed, and only that.")
+        err_console.print("\nThe same command repeats only what failed.")
 
 
 def _record(result: confide.studies.Reproduction) -> dict[str, Any]:

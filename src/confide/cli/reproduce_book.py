@@ -15,18 +15,20 @@ from confide.cli.progress import StudyBar, format_duration
 from confide.errors import InvalidParameter
 
 PAGE = "README.md"
-"""The front page; a folder that has none holds results alone."""
+"""Front page; a folder without one contains results only."""
 
 
 def chosen_studies(beginning: str) -> list[confide.studies.Study]:
-    """Return all studies, or those whose names begin so."""
+    """Return all studies, or those whose names begin with a prefix."""
     found = [
         study
         for name, study in confide.studies.STUDIES.items()
         if name.startswith(beginning)
     ]
     if not found:
-        raise InvalidParameter("the second name", "how names of studies begin", beginning)
+        raise InvalidParameter(
+            "the second name", "the beginning of names of studies", beginning
+        )
     return found
 
 
@@ -38,7 +40,7 @@ def make_book(
     out: Path,
     book: Path,
 ) -> None:
-    """Run studies and commit each; a run that was stopped goes on."""
+    """Run studies and commit each; a stopped run continues where it was."""
     _print_estimates(confide.studies.estimates(studies, folder=out, book=book), jobs)
     progress = StudyBar(err_console)
     failed = []
@@ -63,21 +65,21 @@ def make_book(
                     failed.append(result.study.name)
                     err_console.print(Text(f"failed: {one}", style="red"), soft_wrap=True)
     except KeyboardInterrupt:
-        err_console.print("Stopped; what is finished is kept. The same command goes on.")
+        err_console.print("Stopped; finished cells are kept. The same command continues.")
         raise typer.Exit(130) from None
     if (book / PAGE).exists():
         confide.studies.write_book(book)
-        console.print(Text(f"The pages of {book} are written again."), soft_wrap=True)
+        console.print(Text(f"The pages of {book} were rewritten."), soft_wrap=True)
     if failed:
         names = ", ".join(dict.fromkeys(failed))
-        err_console.print(f"Not whole: {names}. The same command tries again.")
+        err_console.print(f"Incomplete: {names}. The same command tries again.")
         raise typer.Exit(1)
 
 
 def _print_estimates(
     plans: Sequence[confide.studies.StudyEstimate], jobs: int | None
 ) -> None:
-    """Print what is left of every study, in processor time, before anything starts."""
+    """Print the processor time left for every study, before anything starts."""
     table = Table(box=None, pad_edge=False)
     table.add_column("study")
     for head in ("cells", "left", "processor time left"):
@@ -88,7 +90,7 @@ def _print_estimates(
     console.print(table)
     seconds = [plan.seconds for plan in plans if plan.seconds is not None]
     unknown = len(plans) - len(seconds)
-    more = f", and what {unknown} studies take that were never committed" if unknown else ""
+    more = f", plus {unknown} studies whose time is not known" if unknown else ""
     count = confide.studies.job_count(jobs)
     where = f"{count} idle cores" if count > 1 else "an idle core"
     words = f"{format_duration(sum(seconds) / count)} on {where}{more}."
@@ -109,7 +111,8 @@ def check_book(
         console.print(
             Text(
                 f"{study.name}: {report.cells} cells, {report.exact} of {report.numbers} "
-                f"numbers as committed, {len(report.disagreements)} disagree beyond noise"
+                f"numbers equal to the committed ones, {len(report.disagreements)} "
+                f"disagree beyond noise"
             ),
             soft_wrap=True,
         )
@@ -120,5 +123,7 @@ def check_book(
     rate = confide.studies.FALSE_ALARMS
     console.print(f"False alarms: at most {rate:g} for each study, from noise alone.")
     if wrong:
-        err_console.print(Text(f"Not as committed: {', '.join(wrong)}", style="red"))
+        err_console.print(
+            Text(f"Different from the committed results: {', '.join(wrong)}", style="red")
+        )
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""`confide schema`: write a schema, proofread it, hold a table against it."""
+"""`confide schema`: write a schema, check it, and compare it with a table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from confide.cli.progress import SweepBar
 from confide.cli.tables import TableName, check_table
 
 schemas = typer.Typer(
-    help="Write and check schemas: what is public about a table.",
+    help="Write and check schemas, the public description of a table.",
     epilog="Example: [bold]confide schema init adult.csv --target income --out adult.toml"
     "[/bold]",
 )
@@ -34,8 +34,9 @@ NOT_PRIVATE = (
     "Do not publish any of it. Nothing is spent."
 )
 ADVICE = (
-    "Mend misspelt names by this. Ranges and levels should still come from public "
-    "knowledge: what is fitted to the records tells about them."
+    "Use this to correct misspelt names. Ranges and levels should still come from public "
+    "knowledge, because values chosen by looking at the records reveal something about "
+    "them."
 )
 MOST_LISTED = 12
 COUNTS = ("missing", "unreadable", "outside", "undeclared")
@@ -45,18 +46,18 @@ COUNTS = ("missing", "unreadable", "outside", "undeclared")
 def schema_init(
     table: TableName,
     out: Annotated[
-        Path | None, typer.Option(help="File to write; printed if absent.")
+        Path | None, typer.Option(help="File to write (default: print).")
     ] = None,
     target: Annotated[str, typer.Option(help="Column to predict.")] = UNKNOWN,
     column: Annotated[
         list[str] | None,
-        typer.Option(help="Column to predict it from; may be repeated. All if absent."),
+        typer.Option(help="Column to predict it from; repeatable (default: all others)."),
     ] = None,
 ) -> None:
-    """Write a template from the header of a table, to be filled in by a person.
+    """Write a template from the header of a table, for you to fill in.
 
-    Only the names of the columns are read. Ranges and levels must come from what is
-    publicly known: read off the data they would give it away.
+    Only the names of the columns are read. Ranges and levels must come from public
+    knowledge: if they were read off the data they would reveal it.
 
     Example: [bold]confide schema init adult.csv --target income --out adult.toml[/bold]
     """
@@ -82,17 +83,17 @@ def schema_check(
     table: Annotated[
         str | None,
         typer.Option(
-            help="Hold this table against it (a file, a folder, or a pattern in quotes). "
-            "For the data holder only: not private."
+            help="Compare the schema with this table (a file, a folder, or a pattern in "
+            "quotes). For the data holder only: not private."
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a schema and show what a model will see; with a table, whether they agree.
+    """Check a schema and show how it is encoded; with --table, compare it with a table.
 
-    Without --table nothing but the schema is read, and what is printed is public. With
-    it private values are read and counted: the result is not private. Exit code 2 means
-    that a fit would refuse the table, or that a label, all levels or a range match nothing.
+    Without --table only the schema is read, and the output is public. With it private
+    values are read and counted, and the output is not private. Exit code 2 means that a
+    fit would reject the table, or that a label, all levels or a range match no value.
 
     Example: [bold]confide schema check adult.toml --table adult.csv[/bold]
     """
@@ -126,11 +127,11 @@ def _print_features(public: confide.Schema, *, as_json: bool) -> None:
     for line in _beside(public):
         console.print(line, markup=False)
     lines = [(name, f"{weight:.3f}") for name, weight in weights.items()]
-    print_table(("feature", "share of the row length"), lines)
+    print_table(("feature", "share of row norm"), lines)
 
 
 def _beside(public: confide.Schema) -> list[str]:
-    """Say what records bring along beside their features."""
+    """Describe weights and offsets."""
     lines, weights, offset = [], public.case_weights, public.offset
     if weights is not None and weights.column:
         lines.append(f"Weights: {weights.column}, at most {weights.cap:g}.")
@@ -144,18 +145,18 @@ def _beside(public: confide.Schema) -> list[str]:
 
 
 def _print_columns(found: confide.data.Comparison) -> None:
-    """Say which columns a table lacks, and which it has besides."""
+    """Report missing and additional columns of a table."""
     for name, near in found.absent:
         hint = "" if near is None else f" Is it {near!r}?"
         console.print(f"It misses the declared column {name!r}.{hint}", markup=False)
     if found.separator is not None:
         sign = "a tab" if found.separator == "\t" else repr(found.separator)
         console.print(
-            f"Its only column has {sign} in its name: do fields end there? Commas, "
-            "semicolons and tabs are understood; write the table with one of these."
+            f"Its only column has {sign} in its name. Is that the separator? Commas, "
+            f"semicolons and tabs are understood; write the table with one of these."
         )
     if found.extra:
-        console.print(f"Not in the schema, and ignored: {_listed(found.extra)}.")
+        console.print(f"Ignored because not in the schema: {_listed(found.extra)}.")
 
 
 def _print_comparison(
@@ -184,16 +185,17 @@ def _print_comparison(
     for effect, columns in effects.items():
         console.print(f"- {effect}: {_listed(columns)}")
     if found.refused:
-        console.print("\nA fit would refuse this table.", style="bold")
+        console.print("\nA fit would reject this table.", style="bold")
         return
     if found.failed:
         console.print(
-            "\nA fit would accept this table and make nothing of what matches nothing.",
+            "\nA fit would accept this table, but what matches nothing would have no "
+            "effect.",
             style="bold",
         )
         return
     fine = len(found.findings) - len(amiss)
-    console.print(f"{fine} of {len(found.findings)} columns are wholly as declared.")
+    console.print(f"{fine} of {len(found.findings)} columns agree fully with the schema.")
     console.print(f"\n[dim]{ADVICE}[/dim]")
 
 
@@ -213,7 +215,7 @@ def _suggestion(one: confide.data.Undeclared) -> str:
 
 
 def _print_unmatched(finding: confide.data.Finding) -> None:
-    """Say what of a declaration occurs nowhere, and what may be the matter."""
+    """Report declared values that never occur, and possible causes."""
     if not finding.unmatched:
         return
     what = _listed(list(finding.unmatched))
@@ -231,26 +233,28 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _effects(finding: confide.data.Finding, public: confide.Schema) -> list[str]:
-    """Say what a fit makes of what is not as declared."""
+    """Say how a fit treats values that differ from the schema."""
     part: Any = public.parts[finding.column]
     words = []
     if finding.unreadable:
-        words.append("what cannot be read as declared makes a fit refuse the table")
+        words.append("a value that cannot be read as declared makes a fit reject the table")
     if finding.missing:
         words.append(MISSING_RULES[part.missing])
     if finding.outside:
-        words.append("what lies outside the range is clamped to it")
+        words.append("values outside the range are clamped to it")
     if finding.undeclared:
         kept = getattr(part, "other", False)
-        level = "undeclared values " + ('become "other"' if kept else "belong to no level")
-        label = "undeclared labels count against every positive one"
+        level = ("undeclared values ") + (
+            'become "other"' if kept else "are encoded as no level"
+        )
+        label = "rows with undeclared labels are treated as negative for every class"
         words.append(label if part is public.target else level)
     return words
 
 
 MISSING_RULES = {
-    "refuse": 'missing values make a fit refuse the table, for missing = "refuse"',
-    "drop": "rows without a target are left out",
-    "midpoint": "missing values become the middle of the range",
-    "category": "missing values belong to no level",
+    "refuse": 'missing values make a fit reject the table (missing = "refuse")',
+    "drop": "rows without a target are dropped",
+    "midpoint": "missing values are replaced by the middle of the range",
+    "category": "missing values are encoded as no level",
 }

@@ -1,4 +1,4 @@
-"""`confide score`: how good a released model is on a table, for a price."""
+"""`confide score`: private evaluation of a released model on a table."""
 
 from __future__ import annotations
 
@@ -48,34 +48,37 @@ def score(
     rho: Rho = None,
     against: Annotated[
         Path | None,
-        typer.Option(help="Another model file: release how far apart both are."),
+        typer.Option(
+            help="Second model file: release the difference between the two scores."
+        ),
     ] = None,
     neighbours: Annotated[
         str | None,
         typer.Option(
-            help="add-remove or replace-one; as the book is kept, or the model's."
+            help="add-remove or replace-one (default: as in the ledger, else as in the "
+            "model)."
         ),
     ] = None,
-    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
+    level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     ledger: Annotated[
-        str | None, typer.Option(help="Budget book to charge: a file or a database.")
+        str | None, typer.Option(help="Ledger to charge: a file or a database.")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Where to write the score (JSON).")
+    out: Annotated[Path | None, typer.Option(help="Score file to write (JSON).")] = None,
+    html: Annotated[Path | None, typer.Option(help="Report to write, with plots.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed for a repeatable result that is NOT private.")
     ] = None,
-    html: Annotated[Path | None, typer.Option(help="Page to write, with plots.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Repeatable, and not private.")] = None,
     stream: Streamed = None,
     workers: Workers = None,
     cluster: ClusterAddress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Release how good a model is on rows that it was not fitted on.
+    """Evaluate a model privately on rows that it was not fitted to.
 
     Accuracy, ROC curve, calibration and losses of a classifier, R² and
     residuals of a regression, deviance and dispersion of counts, each with
-    an interval. Rows that the model was fitted on make it look too good: fit
-    with --holdout to have scores for the same budget.
+    an interval. Scores on the rows of the fit itself are too optimistic; confide fit
+    --holdout scores on other rows for the same budget.
 
     Example: [bold]confide score model.json test.csv --epsilon 0.2 --ledger book.db
     --out score.json[/bold]
@@ -129,7 +132,7 @@ def _print_released(
     *,
     as_json: bool,
 ) -> None:
-    """Print the promise, the score, and where it is."""
+    """Print the guarantee, the score, and where it was written."""
     if as_json:
         written = {name: None if at is None else str(at) for name, at in files.items()}
         print_json({**confide.evaluation.score_record(found), **written})
@@ -137,7 +140,7 @@ def _print_released(
     print_guarantee(found.guarantee)
     print_score(found)
     if goods.book is None:
-        console.print("[dim]No ledger was given: this spending is booked nowhere.[/dim]")
+        console.print("[dim]No --ledger was given: this spending was not recorded.[/dim]")
     else:
         paid = goods.receipts[-1]
         print_charge(found.guarantee, goods.book.account(paid.dataset), paid.anchor)
@@ -148,11 +151,11 @@ def _print_released(
 
 
 def schema_of(estimator: Any, model: Path) -> confide.Schema:
-    """Return the schema of a model; a table in a file cannot be read without one."""
+    """Return the schema of a model, which reading a file requires."""
     if estimator.schema_ is None:
         raise InvalidParameter(
             "the model",
-            "fitted with a schema, which says how a table is read",
+            "fitted with a schema, which defines how a table is read",
             f"{model}, which has none",
             "In Python: model.private_score(X, budget, y=y).",
         )
@@ -161,7 +164,7 @@ def schema_of(estimator: Any, model: Path) -> confide.Schema:
 
 
 def _page(found: ModelScore, dataset: str) -> bytes:
-    """Return a score as a page."""
+    """Return a score as an HTML page."""
     page = confide.reporting.score_page(
         confide.evaluation.section_of(found), dataset=dataset, version=confide.__version__
     )

@@ -1,7 +1,7 @@
-"""The screen: signs that would steer a terminal are shown, and any encoding will do.
+"""Safe terminal output: control characters are escaped, and any encoding works.
 
-Names of columns, files and datasets come from other hands. A control character or a mark
-that turns the direction of writing could make a line say something else than it does.
+Names of columns, files and datasets come from others. A control character, or one that
+reverses the direction of writing, could make a line look different from what it says.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ SPELLED = {
     "•": "*",
     "²": "^2",
 }
-"""Signs of ours that an old encoding may lack, in letters."""
+"""Replacements for characters that an old encoding may lack."""
 HANDLER = "confide-spelled"
 STEERING = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
-"""Categories of characters that are not shown but do something."""
+"""Unicode categories of control and format characters."""
 
 
 def visible(text: str) -> str:
-    """Return a text in which characters that steer a terminal are written as codes."""
+    """Return a text with control characters written as codes."""
     if text.isprintable():
         return text
     return "".join(map(_visible_sign, text))
@@ -52,7 +52,7 @@ def _visible_sign(sign: str) -> str:
 
 
 class Screen(Console):
-    """A console on which nothing but confide itself moves the cursor or sets colours."""
+    """A console on which only confide itself moves the cursor or sets colours."""
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
@@ -66,7 +66,7 @@ class Screen(Console):
 
 
 def spell(error: UnicodeError) -> tuple[str, int]:
-    """Write what an encoding lacks in letters, or as a code: nothing is lost."""
+    """Write characters that an encoding lacks as letters or codes."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     wrong = error.object[error.start : error.end]
@@ -78,7 +78,7 @@ def _code(sign: str) -> str:
 
 
 def spell_what_cannot_be_printed() -> None:
-    """Let both streams print any text, whatever encoding the system has."""
+    """Let both streams print any text in any encoding of the system."""
     codecs.register_error(HANDLER, spell)
     for stream in (sys.stdout, sys.stderr):
         change: Any = getattr(stream, "reconfigure", None)

@@ -1,6 +1,6 @@
-"""Tables as commands take them: a file, a folder or a pattern.
+"""Tables given to commands: a file, a folder or a pattern.
 
-They are read whole, streamed, or held by workers.
+They are held in memory, streamed, or held by workers.
 """
 
 from __future__ import annotations
@@ -29,17 +29,22 @@ Streamed = Annotated[
     bool | None,
     typer.Option(
         "--stream/--no-stream",
-        help="Read the table in every sweep, or hold it in memory; by size if absent.",
+        help="Read the table again in every sweep, or hold it in memory (default: by "
+        "size).",
     ),
 ]
 Workers = Annotated[
     int | None,
-    typer.Option("--workers", help="Processes to start that read and hold the rows."),
+    typer.Option(
+        "--workers",
+        help="Number of worker processes to start, which read and hold the rows.",
+    ),
 ]
 ClusterAddress = Annotated[
     str | None,
     typer.Option(
-        "--cluster", help="Dask scheduler whose workers do so, like tcp://host:8786."
+        "--cluster",
+        help="Dask scheduler whose workers hold the rows, such as tcp://host:8786.",
     ),
 ]
 
@@ -48,8 +53,8 @@ Formula = Annotated[
     str | None,
     typer.Option(
         "--formula",
-        help='Terms of the model, like "dose ~ age + bs(weight, 4) + race:smoker"; every '
-        "column of the schema if absent.",
+        help='Model formula, such as "dose ~ age + bs(weight, 4) + race:smoker" '
+        "(default: every column of the schema).",
     ),
 ]
 
@@ -63,7 +68,7 @@ def read_schema(path: Path, formula: str | None) -> tuple[confide.Schema, bool]:
 
 
 def check_table(table: str) -> None:
-    """Refuse, before anything else is done, a name that stands for no file."""
+    """Reject a name that matches no file, before anything else is done."""
     if not confide.data.local_path(table).exists() and not has_magic(table):
         raise InvalidParameter(
             "the table",
@@ -74,7 +79,7 @@ def check_table(table: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ReadMode:
-    """How a table comes to a fit."""
+    """How a table is read by a fit."""
 
     stream: bool | None
     workers: int | None
@@ -82,12 +87,14 @@ class ReadMode:
 
     def __post_init__(self) -> None:
         if self.workers is not None and self.address is not None:
-            raise InvalidParameter("--workers", "left out next to --cluster", self.workers)
+            raise InvalidParameter(
+                "--workers", "left out when --cluster is given", self.workers
+            )
         if self.stream is False and self.on_workers:
             option = "--cluster" if self.workers is None else "--workers"
             raise InvalidParameter(
                 "--no-stream",
-                f"left out next to {option}, where workers hold the rows",
+                f"left out when {option} is given, because workers hold the rows",
                 "both",
             )
 
@@ -97,19 +104,19 @@ class ReadMode:
         return self.workers is not None or self.address is not None
 
     def streams(self, table: str) -> bool:
-        """Whether a table is read again in every sweep: by the option, or by its size."""
+        """Whether a table is read again in every sweep, by the option or by its size."""
         return confide.data.is_in_parts(table) if self.stream is None else self.stream
 
 
 @contextmanager
 def open_for_fit(table: str, schema: confide.Schema, way: ReadMode) -> Iterator[Any]:
-    """Yield a table to fit on, and show on standard error what is done to it."""
+    """Yield a table to fit on, and show progress on standard error."""
     if way.on_workers:
         with _on_workers(table, way) as held:
             yield held
     elif way.streams(table):
         parts = confide.data.open_table(table)
-        _say(f"{table} is read from the beginning to the end in every sweep.")
+        _say(f"{table} is read once from beginning to end in every sweep.")
         with SweepBar(err_console, "reading the table").shown():
             yield parts
     else:
@@ -134,7 +141,7 @@ def _on_workers(table: str, way: ReadMode) -> Iterator[Any]:
         count = len(client.nthreads())
         who = f"{count} workers {where} read" if count > 1 else f"One worker {where} reads"
         holds = "hold" if count > 1 else "holds"
-        _say(f"{who} {table} and {holds} its rows until the fit is over.")
+        _say(f"{who} {table} and {holds} its rows until the fit is finished.")
         stack.enter_context(SweepBar(err_console, "workers read the table").shown())
         try:
             yield parts

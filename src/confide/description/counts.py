@@ -94,7 +94,8 @@ class TableRows:
         *counts, rows = found
         if rows > MAX_ROWS:
             raise InvalidData(
-                f"tables of at most {MAX_ROWS:,} rows are described: larger counts are not "
+                f"describe accepts at most {MAX_ROWS:,} rows, because larger counts are "
+                f"not "
                 "exact. Describe a part of the rows."
             )
         grids = len(queries)

@@ -1,4 +1,4 @@
-"""From noisy counts to the figures of a description: post-processing, no data.
+"""Estimates of a description from noisy counts: post-processing, no data.
 
 Counts are about the rows of the table, so their intervals are about noise alone. Shares,
 means, deviations and quantiles are about the population that the rows were drawn from:
@@ -59,7 +59,7 @@ class LevelFigures:
 
 @dataclass(frozen=True, slots=True)
 class NumberFigures:
-    """What is told of a column of numbers, clamped to the range of its bins.
+    """Description of a column of numbers, clamped to the range of its bins.
 
     ``beyond`` is the share of known values that lie below the bins, or above.
     """

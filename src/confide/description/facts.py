@@ -1,4 +1,4 @@
-"""What a description tells the schema: how many rows, which levels, where numbers lie.
+"""Facts of a description for the schema: rows, shares of levels, typical ranges.
 
 Plans use it, and a fit where it decides whether ranges are worth their price.
 """

@@ -1,4 +1,4 @@
-"""How far an estimate from noisy counts may be off, by noise and by sampling together."""
+"""Intervals for estimates from noisy counts, covering noise and sampling."""
 
 import math
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class IntervalEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The noise on every count, and how often intervals are to hold.
+    """The noise on every count, and the confidence level.
 
     ``sharp`` noise is Laplace's: one of it has longer tails than a normal error.
     """
@@ -63,7 +63,7 @@ class Spread:
 
 
 def laplace_and_normal(chance: float, scale: float, deviation: float) -> float:
-    """Return what a sum of Laplace and normal noise exceeds in size with this chance."""
+    """Return the size that Laplace plus normal noise exceeds with this probability."""
     if deviation <= 1e-6 * scale:
         return scale * math.log(1 / chance)
     ratio = deviation / scale

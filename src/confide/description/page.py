@@ -1,4 +1,4 @@
-"""A description as one HTML page that needs nothing but itself, and for notebooks."""
+"""A description as one self-contained HTML page, and for notebooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Describe a table privately: check, calibrate, count, charge, release."""
+"""Private description of a table: check, calibrate, count, charge, release."""
 
 import hashlib
 import json
@@ -72,7 +72,7 @@ RangeUse = Literal["private", "public"]
 
 @dataclass(frozen=True, slots=True)
 class DescriptionPlan:
-    """What is counted and at what price, from public facts alone.
+    """The counts of a description and their cost, from public facts alone.
 
     ``schema`` is as declared; ``pairs`` are the parts that are counted together.
     """
@@ -155,7 +155,7 @@ def describe(
     ledger: LedgerSetting = None,
     random_state: RandomState = None,
 ) -> Description:
-    """Release the first table of a paper: what a table holds, column by column.
+    """Release the first table of a paper: descriptive statistics, column by column.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def describe(
     neighbours : "add-remove", "replace-one" or None
         The relation to protect; None is add-remove.
     level : float
-        How often each interval holds.
+        Confidence level of each interval.
     ledger : Ledger, path or None
         The book to charge, under the name of the schema.
     random_state : None, int or generator
@@ -303,7 +303,7 @@ def _figures(
     level: float,
     public: int | None,
 ) -> Description:
-    """Turn noisy counts into figures: post-processing."""
+    """Turn noisy counts into estimates: post-processing."""
     spread = Spread(plan.price.tables, level, plan.price.pure)
     rows = row_count(tables, noisy, spread, public)
     figures: list[LevelFigures | NumberFigures] = []

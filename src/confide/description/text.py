@@ -1,4 +1,4 @@
-"""A description in lines for readers: what a terminal, a page and a text all show."""
+"""A description as lines of text, for terminals and pages."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from confide.description.value import Description
 
 ABOUT_INTERVALS = (
-    "Intervals of counts, and of the number of rows, are about this table: they count the "
-    "noise. All others are about the population that the rows were drawn from, "
-    "independently of each other: they count noise and sampling."
+    "Intervals of counts, and of the number of rows, are for this table and cover the "
+    "noise only. All others are for the population from which the rows were drawn "
+    "independently, and cover noise and sampling error."
 )
 ABOUT_NUMBERS = (
-    "Means and deviations are of values clamped to the range; quantiles and histograms "
-    "come from the same noisy counts."
+    "Means and standard deviations are those of values clamped to the range; quantiles "
+    "and histograms come from the same noisy counts."
 )
 NAMES = {0.1: "10 % quantile", 0.25: "25 % quantile", 0.5: "median"}
 NAMES |= {0.75: "75 % quantile", 0.9: "90 % quantile"}
@@ -93,7 +93,7 @@ def _number_group(one: NumberFigures, found: Description) -> Group:
     if one.name in found.hidden:
         note += "; noise hides its range"
     elif one.name in found.ranges:
-        note += ", a range that was bought"
+        note += ", a privately estimated range"
     show = cells.show if cells.column.finest else short
     spread, days = one.deviation, " days" if cells.column.finest else ""
     lines = [
@@ -119,7 +119,7 @@ def _between(estimate: IntervalEstimate, show: Callable[[float], str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ShownPair:
-    """A table of two columns, in percent of all rows; empty lines are left out."""
+    """A table of two columns, in % of all rows; empty lines are left out."""
 
     title: str
     heads: tuple[str, ...]
@@ -161,7 +161,7 @@ def description_text(found: Description) -> str:
     body = [f"{one.label:<{width}}  {one.value:>{wide}}  {one.interval}" for one in every]
     for pair in found.pairs:
         shown = shown_pair(pair)
-        body += ["", f"{shown.title}, in percent of all rows"]
+        body += ["", f"{shown.title}, in % of all rows"]
         for name, cells in shown.lines:
             parts = (
                 f"{head}: {value} ({interval})"
@@ -169,6 +169,6 @@ def description_text(found: Description) -> str:
             )
             body.append(f"  {name}: " + "; ".join(parts))
     head = f"Description of {found.schema.name}"
-    level = f"Intervals hold with a chance of {found.level:.0%} each."
+    level = f"Each interval has confidence level {found.level:.0%}."
     notes = (level, ABOUT_INTERVALS, ABOUT_NUMBERS)
     return "\n".join([head, str(found.guarantee), "", *body, "", *notes])

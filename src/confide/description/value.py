@@ -100,7 +100,7 @@ class Description:
         return description_text(self)
 
     def to_html(self) -> str:
-        """Return a page that needs nothing but itself."""
+        """Return a self-contained page."""
         return description_page(self)
 
     def _repr_html_(self) -> str:

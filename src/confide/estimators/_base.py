@@ -70,10 +70,10 @@ from confide.privacy import (
 from confide.privacy.guarantee import PUBLIC_LABELS
 
 BOUNDS = {
-    "row_norm": "It bounds the length of a feature row; longer rows are scaled to it.",
-    "target_bound": "It bounds the target; what lies beyond is clamped to it.",
-    "slope_bound": "It is where the slope of the loss is cut off.",
-    "coef_norm": "It is the radius of a ball that holds the coefficients.",
+    "row_norm": "It bounds the length of a feature row; longer rows are scaled down to it.",
+    "target_bound": "It bounds the target; values beyond it are clamped.",
+    "slope_bound": "It bounds the slope of the loss; steeper slopes are clipped.",
+    "coef_norm": "It bounds the length of the coefficient vector.",
 }
 """Public bounds that a user may set, and their purpose."""
 
@@ -196,7 +196,7 @@ class PrivateLinearModel(
         return reading
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any = None) -> PreparedFit:
-        """Check everything and calibrate: after this a fit only pays and releases."""
+        """Check everything and calibrate; afterwards a fit only charges and releases."""
         spec = self._spec()
         if sample_weight is not None:
             cap = read_weight_cap(self, spec.schema)
@@ -235,7 +235,7 @@ class PrivateLinearModel(
         return self
 
     def rehearse(self, X: Any, y: Any = None) -> DryRun:
-        """Say what a fit on this table would promise; nothing is spent or drawn.
+        """Return the guarantee of a fit on this table; nothing is spent or drawn.
 
         Whatever a fit would refuse is refused here as well.
 
@@ -353,7 +353,7 @@ class PrivateLinearModel(
         return bounding_of(self.release_, self.schema, norm, fit_intercept=intercept)
 
     def _keep(self, release: Release, task: TargetSpec) -> None:
-        """Take over a release, and nothing else that was learned from the data."""
+        """Store a release, and nothing else that was learned from the data."""
         guarantee = self._assuming(release.guarantee)
         if task.labels_were_read:
             guarantee = guarantee.assuming(PUBLIC_LABELS)

@@ -24,8 +24,9 @@ from confide.mechanisms.base import EntryMechanism
 NO_ROW_NORM = (
     "an array needs row_norm, a public bound on the length of its rows; none was given. "
     "Longer rows are scaled down to it and noise grows with it, so it must not be read off "
-    "the rows. If every column lies between -1 and 1, take the root of the number of "
-    "columns: row_norm=3 for 9 of them. Raw columns, such as an age or an income, are best "
+    "the rows. If every column lies between -1 and 1, use the square root of the number "
+    "of columns: row_norm=3 for 9 columns. Raw columns, such as an age or an income, are "
+    "best "
     "declared in a schema (schema=Schema(...)), which takes a DataFrame and scales every "
     "column by its public range."
 )

@@ -13,7 +13,7 @@ def check_offset_of(rule: TargetRule, offset: Column) -> None:
     if not rule.takes_offset:
         raise InvalidParameter(
             "[offset]",
-            "absent except for counts and for logistic regression with two labels",
+            "left out except for counts and for logistic regression with two labels",
             offset.name,
             "If the target is a number, subtract the offset from it instead.",
         )
@@ -24,7 +24,7 @@ def read_weight_cap(model: Any, schema: Schema | None) -> float:
     if schema is not None:
         raise InvalidParameter(
             "sample_weight",
-            "absent beside a schema, which names the column of weights",
+            "left out with a schema, which names the column of weights",
             "given",
             "Declare [case_weights] with column and cap.",
         )
@@ -32,7 +32,7 @@ def read_weight_cap(model: Any, schema: Schema | None) -> float:
     if cap is None:
         raise MissingPublicBound(
             "sample_weight needs a public cap, because the noise grows with the largest "
-            "weight that anybody may have: set weight_cap. Larger weights are clamped to "
+            "possible weight: set weight_cap. Larger weights are clamped to "
             "it."
         )
     return check_cap("weight_cap", cap)

@@ -1,4 +1,4 @@
-"""Two released models on the same rows: the difference of their scores, for one price."""
+"""Private comparison of two released models on the same rows, for one charge."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -59,7 +59,7 @@ def compare_models(
     random_state: RandomState = None,
     level: float = 0.95,
 ) -> ModelScore:
-    """Release by how much the scores of two models differ on the same rows.
+    """Release the differences of the scores of two models on the same rows.
 
     Differences are the score of the first model minus that of the second. Both models must
     be of one kind, for one target. The guarantee is PROVED (docs/proofs/evaluation.md).

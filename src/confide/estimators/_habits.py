@@ -46,11 +46,12 @@ class SklearnHabits(BaseEstimator):  # type: ignore[misc]
         if _unbooked[family] == 2:
             total = Amount.of(budget).scaled(USUAL_FITS)
             text = (
-                "copies of this model are fitted one after the other, as cross-validation "
-                f"and grid searches do. Each fit spends {budget}. The total is that times "
-                "the number of fits (folds times candidates, and one for a refit): for "
-                f"five folds and a refit {total}. It is not recorded: pass a ledger, which "
-                "refuses charges beyond a limit, or tune by PrivateSearch, which pays once."
+                "copies of this model are being fitted repeatedly, as in "
+                f"cross-validation and grid searches. Each fit spends {budget}. The total "
+                "is that times the number of fits (folds times candidates, plus one for "
+                f"a refit): for five folds and a refit {total}. It is not recorded: pass "
+                "a ledger, which refuses charges beyond a limit, or tune with "
+                "PrivateSearch, which pays once."
             )
             warnings.warn(text, RepeatedSpending, stacklevel=callers + 1)
 

@@ -168,7 +168,7 @@ def _divide_parts(
 ) -> tuple[RawRows, RawRows]:
     if held.person is not None:
         raise InvalidParameter(
-            "person of the holdout", "left out for tables that are not in memory", held
+            "person of the holdout", "left out, because the table is not in memory", held
         )
     if isinstance(table, FileTable):
         table = table.keep_parsed()
@@ -190,7 +190,7 @@ def _persons(X: Any, person: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PreparedScore:
-    """A score that costs nothing beside a fit; its rows are read already once."""
+    """A score at no extra cost next to a fit; its rows have been read once."""
 
     rows: ScoredRows
     events: tuple[Event, ...]
@@ -221,7 +221,7 @@ class PreparedScore:
         return replace(release, guarantee=guarantee, events=self.events)
 
     def release(self, model: Any, spec: FitSpec, entropy: Entropy) -> ModelScore:
-        """Count and release; rows were checked before anything was paid for."""
+        """Count and release; the rows were checked before the charge."""
         rule: ScoreRule = model.score_rule()
         split = replace(self.rows.split, schema=model.schema_)
         chunk: ScoreChunk = chunk_of(model, split, rule)
@@ -242,7 +242,7 @@ class CheckChunk:
     width: int
 
     def __call__(self, piece: Any) -> Partial:
-        """Return how many rows there are, or refuse what cannot be read."""
+        """Return the number of rows, or reject a table that cannot be read."""
         features, target, listed, table = self.split(piece)
         check_width(features.shape[1], self.width)
         self.read(target, features.shape[0])
@@ -262,7 +262,7 @@ def joint_events(
 
 
 def joint_guarantee(fit: Guarantee, score: Guarantee) -> Guarantee:
-    """Return what fit and score promise together: no more than the fit alone."""
+    """Return the joint guarantee of fit and score, which costs as much as the fit alone."""
     budget = None if fit.budget is None else score.budget
     found = replace(
         score, budget=budget, theorem=THEOREM, status=fit.status, reason=fit.reason

@@ -55,10 +55,10 @@ class InferenceMethods:
         if self.release_.intervals is None:
             raise InvalidParameter(
                 "this model",
-                "fitted with intervals: errors, tests and contrasts come from the same "
-                "release",
+                "fitted with intervals: standard errors, tests and contrasts come from "
+                "the same release",
                 "one without",
-                "Fit with intervals=True, or a share of the budget like 0.2.",
+                "Fit with intervals=True, or a share of the budget such as 0.2.",
             )
         return self._inference_at(self._coding_of(label))
 
@@ -95,7 +95,7 @@ class InferenceMethods:
         return ratio
 
     def _scale_of(self: Any, place: int) -> EffectScale:
-        """Return what the effects of one line of coefficients are measured in."""
+        """Return the scale of the effects of one line of coefficients."""
         schema, classes = self.schema_, list(getattr(self, "classes_", ()))
         outcome = ""
         if classes:
@@ -433,7 +433,7 @@ class InferenceMethods:
     def _left_out(self: Any, smaller: Any) -> list[str]:
         own, other = self.schema_, getattr(smaller, "schema", smaller)
         if own is None or not isinstance(other, Schema):
-            must = "a model with a schema, or a schema, as this model has one"
+            must = "a model with a schema, or a schema, because this model has one"
             raise InvalidParameter("smaller model", must, type(smaller).__name__)
         mine = [effect.name for effect in own.effects]
         theirs = [effect.name for effect in other.effects]

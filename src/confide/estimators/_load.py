@@ -73,7 +73,10 @@ def load_model(path: str | Path) -> Any:
     except (*_MALFORMED, ConfideError, ZeroDivisionError, RecursionError) as error:
         reason = f"{path} ({error if isinstance(error, ConfideError) else 'damaged'})"
         raise InvalidParameter(
-            "model file", "as confide wrote it", reason, "Save the model again."
+            "model file",
+            "unchanged since confide wrote it",
+            reason,
+            "Save the model again.",
         ) from None
 
 

@@ -408,7 +408,7 @@ def _mechanism_record(mechanism: Any) -> dict[str, Any]:
 
 
 class _NotStored(Exception):
-    """A part of a mechanism is somebody's own: a file cannot bring it back."""
+    """A component of a mechanism is not registered, so a file cannot restore it."""
 
 
 def _settings(part: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""From a reading to a fit that only has to be paid for: bounded and calibrated."""
+"""Preparation of a fit: bound the rows and calibrate, before the charge."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Reiterable(Generic[Item]):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PreparedFit:
-    """A fit that only has to be paid for and released.
+    """A prepared fit, ready to be charged and released.
 
     ``counts`` are those that ranges are bought from, None where none are; ``row_count`` is
     how many rows were read.
@@ -71,7 +71,7 @@ class PreparedFit:
         secret: bool,
         events: tuple[Event, ...] | None = None,
     ) -> Charge:
-        """Pay before anything is drawn; nothing after this may fail because of the data.
+        """Charge before anything is drawn; nothing after this may fail because of the data.
 
         ``events`` are those of a person, where they are not the fit's alone.
         """
@@ -149,7 +149,7 @@ class DryRun:
 
 
 def prepare(spec: FitSpec, reading: Reading, *, target_in_table: bool) -> PreparedFit:
-    """Calibrate and bound the rows: whatever can be refused is refused here.
+    """Calibrate and bound the rows; all checks are made here.
 
     With intervals the number of rows is a public fact that their budget depends on, so rows
     are bounded first; otherwise the calibration comes first. A table may be empty where the
@@ -211,12 +211,12 @@ def dataset_name(schema: Schema | None, ledger: Any) -> str:
     if names:
         raise InvalidParameter(
             "name of the dataset",
-            "the same in the schema and in the ledger's for_dataset",
+            "the same in the schema and in for_dataset of the ledger",
             sorted(names),
         )
     raise InvalidParameter(
         "name of the dataset",
-        "given when there is a ledger: all unnamed tables would share one budget",
+        "given when a ledger is used, because all unnamed tables would share one budget",
         declared,
         'Begin the schema with name = "people" (in Python Schema(..., name="people")); '
         'without a schema pass ledger=Ledger.open("book.db").for_dataset("people"). '

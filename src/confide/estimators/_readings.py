@@ -166,7 +166,7 @@ def reading_of(
     if sample_weight is not None:
         raise InvalidParameter(
             "sample_weight",
-            "absent for a table that is read in parts",
+            "left out for a table that is read in parts",
             type(sample_weight).__name__,
             "Declare a column of weights as the [case_weights] of a schema.",
         )
@@ -455,7 +455,7 @@ def _names(table: PartedTable, split: "SplitChunk") -> tuple[str, ...] | None:
 def _look_in_parts(
     spec: FitSpec, table: PartedTable, split: SplitChunk, y: Any
 ) -> TargetInfo:
-    """Look for labels that nobody declared, part by part."""
+    """Collect undeclared labels, part by part."""
     responses = int(y.shape[1]) if getattr(y, "ndim", 1) == 2 else 1
     if not spec.target.seeks_labels:
         return TargetInfo(responses=responses)

@@ -55,9 +55,9 @@ class ResponseMethods:
         if schema is not None and has_terms(schema.effects):
             raise InvalidParameter(
                 "marginal effects",
-                "requested from a model of plain columns, without interactions and curves",
+                "requested from a model without interactions and splines",
                 list(schema.terms),
-                "Compare mean_intervals of rows that differ in one column instead.",
+                "Compare mean_intervals of rows that differ in one column.",
             )
         if X is None and schema is None:
             raise InvalidParameter(

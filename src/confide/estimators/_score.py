@@ -137,7 +137,7 @@ class ScoredRows:
 
 @dataclass(frozen=True, slots=True)
 class ScorePrice:
-    """What a score costs, and the noises that this buys; from public facts alone."""
+    """Cost and noise of a score, from public facts alone."""
 
     rule: ScoreRule
     level: float
@@ -209,7 +209,7 @@ def private_score(
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """The book to charge, under which name and what for; without a book nothing is."""
+    """The ledger to charge, if any, with the dataset and the purpose."""
 
     ledger: LedgerSetting
     dataset: str | None
@@ -219,7 +219,7 @@ class Payment:
 def paid_score(
     cost: ScorePrice, sums: Partial, payment: Payment, random_state: RandomState
 ) -> ModelScore:
-    """Charge the ledger and release: nothing can be refused any more."""
+    """Charge the ledger and release; all checks have been made."""
     entropy = Entropy.of(random_state)
     if payment.ledger is None:
         return cost.release(sums, entropy)

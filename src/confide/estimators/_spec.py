@@ -201,7 +201,7 @@ class FitSpec:
         return tuple(range_queries(whole, self.schema, None))
 
     def affords_ranges(self, columns: int, rows: int | None) -> bool:
-        """Say whether the ranges of some columns are worth their price.
+        """Whether estimating the ranges of some columns is worth its cost.
 
         Parameters
         ----------
@@ -341,7 +341,7 @@ class FitSpec:
 
 
 def range_queries(spec: FitSpec, schema: Schema, rows: int | None) -> list[RangeQuery]:
-    """Return what is to be bought: what has no limits, and the rest if it can be afforded.
+    """Return the ranges to buy: those without limits, and others if rows suffice.
 
     ``rows`` is about how many there are, as far as that is public.
     """
@@ -365,7 +365,8 @@ def range_queries(spec: FitSpec, schema: Schema, rows: int | None) -> list[Range
     elif schema.target.grid is not None and not schema.target.has_limits:
         raise InvalidParameter(
             "range of the target",
-            "declared next to target_bound, slope_bound or coef_norm: they are in its unit",
+            "declared when target_bound, slope_bound or coef_norm is given, because "
+            "these are in its unit",
             "none",
             "Leave those bounds out, or declare lower and upper of the target.",
         )
@@ -380,7 +381,7 @@ def range_queries(spec: FitSpec, schema: Schema, rows: int | None) -> list[Range
                 "ranges",
                 f"'private' or 'auto' where columns have no limits: {open_ended}",
                 "public",
-                "Declare lower and upper for them, or let the fit buy their ranges.",
+                "Declare lower and upper for them, or let the fit estimate their ranges.",
             )
         return []
     if spec.ranges.mode == "private" or spec.affords_ranges(len(parts), rows):
@@ -410,8 +411,7 @@ def check_penalty(mechanism: Mechanism, l1: float, penalty: Any) -> None:
             "l1",
             "greater than 0 for mechanism='adaptive', which weights an l1 penalty",
             l1,
-            "A good value is about the scale of the noise: try 5, or "
-            "mechanism='objective'.",
+            "A good value is near the scale of the noise: try 5, or mechanism='objective'.",
         )
 
 

@@ -67,8 +67,8 @@ def hidden_ranges(names: Sequence[str]) -> str:
     if not names:
         return ""
     return (
-        f"{_some(names)}: no values stand out from the noise, so ranges are the declared "
-        "limits, or a useless guess where none are declared"
+        f"{_some(names)}: no range could be found above the noise, so the declared "
+        f"limits are used, or a useless guess where none are declared"
     )
 
 
@@ -88,9 +88,9 @@ def bounding_facts(release: Release) -> Facts:
         return ()
     entries = release.row_bounds.entries
     if entries.length is None:
-        return (("Entries", f"at most {entries.most:g}; beyond that clipped"),)
+        return (("Entries", f"at most {entries.most:g}; larger entries are clipped"),)
     text = f"the largest {entries.few} of a row at most {entries.length:.4g} long"
-    return (("Entries", f"{text} together; rows beyond that scaled"),)
+    return (("Entries", f"{text} together; longer rows are scaled"),)
 
 
 def selection_facts(names: Sequence[str], candidates: int) -> Facts:
@@ -192,7 +192,7 @@ def comparisons(schema: Schema) -> str:
     coded = [column for column in schema.predictors if len(column.baseline) > 1]
     kinds = {column.against for column in coded}
     if len(kinds) < 2:
-        return f"each level against {kinds.pop()}" if kinds else ""
+        return f"each level compared with {kinds.pop()}" if kinds else ""
     return _some([f"{column.name} against {column.against}" for column in coded])
 
 

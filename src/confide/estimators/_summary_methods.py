@@ -101,7 +101,8 @@ class SummaryMethods:
         kept = self.release_.intervals
         if kept is None:
             raise AttributeError(
-                "no intervals were paid for: fit with intervals=True or a share like 0.2"
+                "the model was fitted without intervals: fit with intervals=True or a "
+                "share like 0.2"
             )
         return IntervalTable(self._lines(), kept.level, kept.of)
 

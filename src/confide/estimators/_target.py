@@ -39,7 +39,7 @@ Code: TypeAlias = Callable[[AnyArray], Array]
 
 @dataclass(frozen=True, slots=True)
 class TargetInfo:
-    """What was found in the target: labels that nobody declared, how many targets."""
+    """Facts read from the target: undeclared labels, number of targets."""
 
     labels: AnyArray | None = None
     responses: int = 1

@@ -54,9 +54,9 @@ def check_count_is_public(schema: Schema | None) -> None:
     if schema is not None and schema.target.missing == "drop":
         raise InvalidParameter(
             "neighbours",
-            "'add-remove' where the schema drops rows without a target: under replace-one "
-            "this mechanism treats the number of "
-            "rows as public, and how many of them have a target is private",
+            "'add-remove' when the schema drops rows without a target: under replace-one "
+            "this mechanism treats the number of rows as public, but the number of rows "
+            "with a target is private",
             "replace-one",
             "If that number is public after all, drop such rows before the fit and declare "
             "missing = 'refuse' for the target.",
@@ -138,8 +138,8 @@ def read_target(y: Any, count: int, *, clamped: bool = False) -> AnyArray:
         column = column.astype(object) if column.dtype.kind == "T" else column
     except (ValueError, TypeError):
         raise InvalidData(
-            "the target y must be one dense column of real numbers or of labels: y should "
-            "be a 1d array with an entry for every row of X."
+            "the target y must be one dense column of real numbers or of labels: y "
+            "should be a 1d array with an entry for every row of X."
         ) from None
     if len(column) != count:
         raise InvalidData(
@@ -208,8 +208,8 @@ def labels_in(y: Any, count: int) -> AnyArray:
     if len(texts) not in (0, len(labels)) or any(text.endswith("\0") for text in texts):
         raise InvalidData(
             "the target y must hold labels of one type that can be ordered (Unknown label "
-            "type); it mixes several, or a text ends in a null character. Convert them all "
-            "to text."
+            "type); it mixes types, or a text ends in a null character. Convert all "
+            "labels to text."
         )
     return np.array(labels) if texts else np.array(labels, dtype=object)
 
@@ -218,8 +218,8 @@ def check_several(labels: AnyArray) -> AnyArray:
     """Refuse labels that were found if there is only one."""
     if len(labels) < 2:
         raise InvalidData(
-            "the target y must hold two classes or more; it holds one class only. Declare "
-            "the labels by classes= where the others are merely absent."
+            "the target y must hold two classes or more; it holds one class only. If "
+            "other classes exist, declare all labels with classes=."
         )
     return labels
 
@@ -268,13 +268,13 @@ def _refuse_masked(values: Any, what: str) -> None:
     """Refuse masks, which nothing here looks at."""
     if isinstance(values, np.ma.MaskedArray):
         raise InvalidData(
-            f"{what} must be a plain array; it is a masked one. Fill or drop what is "
-            "masked by a rule chosen before looking at it."
+            f"{what} must be a plain array; it is masked. Impute or drop masked values "
+            f"by a rule chosen before looking at the data."
         )
 
 
 def _refuse_other_types(X: Any) -> None:
-    """Refuse what scikit-learn would convert to numbers without a word."""
+    """Reject what scikit-learn would silently convert to numbers."""
     _refuse_masked(X, "X")
     kinds = dict(X.dtypes.items()) if isinstance(X, pd.DataFrame) else {}
     types = pd.api.types

@@ -1,4 +1,4 @@
-"""Whether a model file holds what a ledger booked."""
+"""Comparison of a model file with the ledger that records it."""
 
 import hashlib
 from pathlib import Path
@@ -12,7 +12,7 @@ from confide.ledger.chain import read_anchor
 
 
 def check_booked(path: str | Path, ledger: Ledger) -> Entry:
-    """Check a model file against the ledger that paid for it.
+    """Check a model file against the ledger that it was charged to.
 
     A file that was changed after its fit, in its budget, its units or anything else, has
     another hash than the one on record.
@@ -58,17 +58,17 @@ def check_booked(path: str | Path, ledger: Ledger) -> Entry:
     if entry is None:
         raise InvalidParameter(
             "model file",
-            "on record in this ledger",
+            "recorded in this ledger",
             str(path),
-            "It was fitted without this ledger, or changed afterwards: nothing it says "
-            "about its guarantee is confirmed.",
+            "It was fitted without this ledger, or changed afterwards, so its guarantee "
+            "cannot be confirmed.",
         )
     if entry.content_hash is not None and entry.content_hash != _kept_hash(record):
         raise InvalidParameter(
             "model file",
-            f"as entry {entry.number} of this ledger booked it",
+            f"as recorded in entry {entry.number} of this ledger",
             str(path),
-            "It was changed since it was fitted. Restore what was booked by: confide "
+            "It was changed after the fit. Restore the recorded model with: confide "
             f"recover LEDGER --charge {entry.charge} --out FILE",
         )
     return entry

@@ -36,7 +36,9 @@ from confide.objectives.multinomial import MOST_CLASSES, class_map
 from confide.privacy import Budget
 from confide.reporting.effect_scale import Link
 
-ONE_SOFTMAX = "one multinomial loss; coefficients of a column add up to 0 over them"
+ONE_SOFTMAX = (
+    "one multinomial loss; the coefficients of a column add up to 0 over the classes"
+)
 MultiClass: TypeAlias = Literal["auto", "multinomial", "one-vs-rest"]
 
 

@@ -116,7 +116,7 @@ class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
                 f"finite numbers, lower below upper: one pair, or one for each of {width} "
                 "columns",
                 (self.lower, self.upper),
-                "Take what is known without looking at the table.",
+                "Use what is known without looking at the table.",
             )
         return lower, upper
 

@@ -1,4 +1,4 @@
-"""Buy the ranges of a table's columns once, for all later fits."""
+"""Private estimation of the ranges of columns, once for all later fits."""
 
 import hashlib
 import json
@@ -43,7 +43,7 @@ FOR_INTERVALS, FOR_PREDICTIONS = "plain intervals", "predictions"
 
 @dataclass(frozen=True, slots=True)
 class BoughtRanges:
-    """Bought ranges with their guarantee, and a schema that later fits use for free.
+    """Privately estimated ranges with their guarantee, and a schema for later fits.
 
     Parameters
     ----------
@@ -163,8 +163,9 @@ def buy_ranges(
     if not queries:
         raise InvalidParameter(
             "schema",
-            "with a column whose range may be bought",
-            "one without: there are no numbers, or their ranges are public or bought",
+            "with a column whose range may be estimated privately",
+            "one without such a column: it has no numbers, or their ranges are public or "
+            "already estimated",
         )
     name = schema.name if ledger is None else dataset_name(schema, ledger)
     each = row_budget(price, schema.rows_per_person)
@@ -219,7 +220,7 @@ def ranges_hash(release: RangeRelease) -> str:
 
 
 def refuse_many(rows: int) -> None:
-    """Refuse tables of more rows than the theorem is about, as fits do, before paying."""
+    """Reject tables with more rows than the theorem covers, before the charge."""
     if rows > MAX_ROWS:
         raise InvalidData(
             f"ranges are bought for tables of at most {MAX_ROWS:,} rows: larger counts are "

@@ -1,4 +1,4 @@
-"""How good a model is, on rows that are not shown: private scores and held-out rows."""
+"""Evaluation of models: private scores and held-out rows."""
 
 from confide.evaluation.counts import CountErrors
 from confide.evaluation.estimates import ScoreEstimate

@@ -241,7 +241,7 @@ class CountErrors:
         return ScoreParts(
             self._estimates(seen, cells, level),
             (root,) if root.points else (),
-            ("Deviance and dispersion count up to 16 for a row.",),
+            ("Deviance and dispersion are capped at 16 per row.",),
         )
 
     def _estimates(

@@ -71,7 +71,7 @@ def quantile(level: float) -> float:
 
 
 def hidden(name: str, lowest: float | None, highest: float | None) -> ScoreEstimate:
-    """Return what is known where noise hides everything: the ends of what is possible."""
+    """Return the widest possible interval, where noise hides everything."""
     return ScoreEstimate(name, None, lowest, highest)
 
 

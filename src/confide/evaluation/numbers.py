@@ -268,7 +268,7 @@ class NumberErrors:
         notes: tuple[str, ...] = ()
         if last:
             most = self.width * 2.0**-last
-            notes = (f"Residuals beyond ±{most:.3g} count as that.",)
+            notes = (f"Residuals beyond ±{most:.3g} are clipped.",)
         return ScoreParts(lines, tuple(curve for curve in curves if curve.points), notes)
 
 

@@ -1,4 +1,4 @@
-"""Scores as readers see them: a section of a page, with its plots."""
+"""Scores as a section of a page, with plots."""
 
 from confide.evaluation.score import Curve, ModelScore
 from confide.privacy import Guarantee

@@ -1,4 +1,4 @@
-"""Two models on the same rows: how far apart their scores are.
+"""Comparison of two models on the same rows.
 
 Differences are taken row by row, so what both models find hard cancels out.
 """
@@ -43,7 +43,7 @@ from confide.privacy import Neighbours
 AREA_CELLS = 128
 AREA_BINS = 12
 FIRST_SHARE, AREA_SHARE = Fraction(1, 10), Fraction(1, 2)
-FAVOUR = "Losses below 0, and areas above 0, are in favour of the first model."
+FAVOUR = "A loss below 0, or an area above 0, favours the first model."
 CUT = 4.0
 """Residuals count up to such a part of the width of the target's range, as in a fit."""
 
@@ -65,7 +65,7 @@ def loss_lines(rule: ScoreRule) -> tuple[LossLine, ...]:
                 brier = 1.0 if isinstance(rule, TwoClasses) else 2.0
                 lines += (
                     LossLine("Brier score", brier),
-                    LossLine("log loss, cut off at 4", MOST_LOG_LOSS),
+                    LossLine("log loss, capped at 4", MOST_LOG_LOSS),
                 )
             return lines
         case NumberErrors():
@@ -79,7 +79,7 @@ def loss_lines(rule: ScoreRule) -> tuple[LossLine, ...]:
                 LossLine("deviance, up to 16", MOST_DEVIANCE),
                 LossLine("absolute error", rule.most),
             )
-    raise InvalidParameter("model", "one that has a private score", rule.title)
+    raise InvalidParameter("model", "one that supports a private score", rule.title)
 
 
 def row_losses(rule: Any, margins: Array, target: AnyArray) -> list[Array]:

@@ -185,7 +185,7 @@ def load_score(path: str | Path) -> ModelScore:
     try:
         return score_of(record)
     except MALFORMED:
-        must = "as confide wrote it"
+        must = "unchanged since confide wrote it"
         raise InvalidParameter("score file", must, f"{path} (damaged)") from None
 
 

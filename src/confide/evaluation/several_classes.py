@@ -175,7 +175,7 @@ class SeveralClasses:
             lines += [
                 loss_estimate("Brier score", seen, "Brier score", level, 2.0),
                 loss_estimate(
-                    "log loss, cut off at 4", seen, "log loss", level, MOST_LOG_LOSS
+                    "log loss, capped at 4", seen, "log loss", level, MOST_LOG_LOSS
                 ),
             ]
             curves.append(self._calibration(table, variance, level))
@@ -200,7 +200,7 @@ class SeveralClasses:
         return found
 
     def _calibration(self, table: Array, variance: float, level: float) -> Curve:
-        """Return how often predictions are right, by the chance that they were given."""
+        """Return the share of correct predictions by predicted probability."""
         ends = np.concatenate([[1 / len(self.labels)], self.confidence_edges, [1.0]])
         classes = range(len(self.labels))
         points = []
@@ -217,8 +217,8 @@ class SeveralClasses:
                 points.append(CurvePoint((start + end) / 2, share.value, *bounds))
         return Curve(
             "Calibration",
-            "chance of the predicted class",
-            "share of right predictions",
+            "probability of the predicted class",
+            "share of correct predictions",
             tuple(points),
             joined=False,
             guide="diagonal",

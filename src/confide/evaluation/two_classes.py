@@ -206,7 +206,7 @@ class TwoClasses:
         return np.array(found)
 
     def _chances(self, fine: Array, cuts: AnyArray) -> "CellChances | None":
-        """Return what the model says of rows in every cell, as far as the noise shows.
+        """Return the predicted probabilities in every cell, where noise permits.
 
         Within a cell labels are taken to follow the model's own chances: of the rows with
         the second label more have a high score. That matters in wide cells alone.
@@ -250,7 +250,7 @@ class CellChances:
 
     @property
     def square(self) -> Array:
-        """The mean squared distance of chance and label."""
+        """The Brier score."""
         return self.mean(np.column_stack([self.chance**2, (1 - self.chance) ** 2]))
 
     @property
@@ -350,7 +350,7 @@ class ScoreTable:
         found = []
         for name, loss, most in (
             ("Brier score", self.chances.square, 1.0),
-            ("log loss, cut off at 4", self.chances.log, MOST_LOG_LOSS),
+            ("log loss, capped at 4", self.chances.log, MOST_LOG_LOSS),
         ):
             if stands_out(self.table, self.variance):
                 mean = MeanOver(loss)
@@ -392,7 +392,7 @@ class ScoreTable:
         return Curve("Precision and recall", "sensitivity", "precision", tuple(ordered))
 
     def calibration(self) -> Curve:
-        """Return how often the positive label occurs where the model gives it a chance.
+        """Return the frequency of the positive label by predicted probability.
 
         Cells are put together to ten groups of about alike many rows.
         """
@@ -410,7 +410,7 @@ class ScoreTable:
             points.append(CurvePoint(said, share.value, *ends))
         return Curve(
             "Calibration",
-            f"predicted chance of {self.positive}",
+            f"predicted probability of {self.positive}",
             "observed share",
             tuple(points),
             joined=False,

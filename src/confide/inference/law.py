@@ -1,4 +1,4 @@
-"""The law of linear functions of released coefficients: errors, tests, regions.
+"""Distribution of errors of linear functions of released coefficients; tests, regions.
 
 Everything is post-processing of a release: nothing is charged, and no row is read.
 docs/inference.md says what is exact and what is asymptotic.
@@ -209,7 +209,7 @@ class CoefficientLaw:
         return np.asarray(known & (np.abs(directions).max(axis=1, initial=0.0) > 0))
 
     def is_absent(self, directions: Array) -> AnyArray:
-        """Say which linear functions are about rows that no table can have.
+        """Return which linear functions concern rows that no table can have.
 
         Parameters
         ----------
@@ -438,5 +438,5 @@ def rounded_level(level: float | None, usual: float) -> float:
     if level is None:
         return usual
     if not isinstance(level, float) or not 0.5 <= level < 1 or math.isnan(level):
-        raise InvalidParameter("level", "from 0.5 to below 1, like 0.95", level)
+        raise InvalidParameter("level", "at least 0.5 and below 1, such as 0.95", level)
     return level

@@ -239,12 +239,12 @@ def prediction_intervals(
             "prediction intervals",
             "requested for a number or a count",
             asked.scale.mean,
-            "A label has none; the interval of its probability is that of the mean.",
+            "Labels have no prediction interval; use mean_intervals for their probability.",
         )
     if scale is None:
         raise InvalidParameter(
             "prediction intervals",
-            "requested from a model that knows the dispersion of residuals",
+            "requested from a model that has released the dispersion of residuals",
             "a model of an earlier version, or of penalised coefficients",
             "Fit it again, with plain intervals.",
         )

@@ -135,9 +135,9 @@ class TableLines:
         if term.coded and term.levels < FEWEST_LEVELS:
             raise InvalidParameter(
                 f"column {name!r}",
-                "a number, or a factor with two levels or more, to be tested",
+                "a number, or a factor with two or more levels, to be tested",
                 f"{term.levels} level",
-                "All rows are alike in it, so that there is no effect to test.",
+                "All rows have the same value, so there is no effect to test.",
             )
         return term.lines
 
@@ -229,7 +229,10 @@ class TableLines:
         hint = did_you_mean(name, known)
         if name in columns:
             shown = self.lines[self.find(name).lines[0]]
-            hint = f"{name} is a factor: name one of its levels, as {shown!r}, or test it."
+            hint = (
+                f"{name} is a factor: name one of its levels, such as {shown!r}, or "
+                f"test it."
+            )
         return InvalidParameter("name in a contrast", f"one of {known}", name, hint)
 
 

@@ -353,7 +353,7 @@ class Inference:
             for name, amount in per.items():
                 term = self.terms.find(name)
                 if term.coded:
-                    must = "the name of a number: levels have no amount"
+                    must = "the name of a number column: levels have no amount"
                     raise InvalidParameter("per", must, name)
                 if not amount or not math.isfinite(amount):
                     raise InvalidParameter(f"per of {name!r}", "a number but 0", amount)
@@ -420,7 +420,7 @@ class Inference:
 
 
 def _scaled(row: Coefficient, amount: float, name: str) -> Coefficient:
-    """Return the effect of an amount."""
+    """Return the effect of a given change."""
 
     def times(value: float | None) -> float | None:
         return None if value is None else amount * value
@@ -442,7 +442,7 @@ def _scaled(row: Coefficient, amount: float, name: str) -> Coefficient:
 
 
 def _ratio(row: Coefficient) -> Coefficient:
-    """Return e to an effect; errors and pulls of logarithms are left out."""
+    """Return the exponential of an effect, without standard errors and ridge pulls."""
 
     def power(value: Any) -> Any:
         return None if value is None else math.exp(min(value, EXPONENT))

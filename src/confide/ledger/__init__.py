@@ -1,4 +1,4 @@
-"""The budget book: who spent what on which dataset, and what is left."""
+"""The ledger: privacy budgets of datasets, with charges and remainders."""
 
 from confide.ledger.accounts import Account, Charge
 from confide.ledger.address import redacted

@@ -1,4 +1,4 @@
-"""Charges and accounts: what a ledger reports of a payment, and of a dataset."""
+"""Charges, and accounts of datasets."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from confide.privacy import Budget, Neighbours
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """A receipt: what was asked for, what it counts against the limit, and what is left.
+    """A charge: the budget, its cost against the limit, and what is left.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ def normalise_location(place: Any) -> str:
     wrong = not isinstance(place, str | Path) or not str(place).isprintable()
     if wrong or not str(place) or "://" in str(place):
         raise InvalidParameter(
-            "place", "a path or a URL like postgresql://host/database", redacted(place)
+            "place", "a path or a URL such as postgresql://host/database", redacted(place)
         )
     path = Path(place).resolve()
     if path.is_dir() or not path.parent.is_dir():
@@ -58,7 +58,7 @@ def without_secrets(message: str, place: str) -> str:
     pieces = {piece for one in _secrets(place) for piece in re.split(r"[@:/?#&]", one)}
     pieces |= {unquote(piece) for piece in pieces}
     if any(piece and piece in message for piece in pieces):
-        return "the address is not right: in a password write @ : / as %40 %3A %2F"
+        return "the address is not valid: in a password write @ : / as %40 %3A %2F"
     return message
 
 

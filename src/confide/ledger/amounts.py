@@ -227,8 +227,8 @@ class Amount:
     def _pairs(self, other: "Amount") -> Sequence[tuple[Fraction, Fraction]]:
         if self.kind is not other.kind:
             raise MixedBudgets(
-                f"amounts of {self.kind.__name__} and {other.kind.__name__} do not "
-                "compare: convert one of them by name first."
+                f"amounts of {self.kind.__name__} and {other.kind.__name__} cannot be "
+                f"compared: convert one of them explicitly first."
             )
         return tuple(zip(self.parts, other.parts, strict=True))
 
@@ -275,7 +275,7 @@ def _from_events(
     came = "it came without events" if not events else f"its events are {', '.join(names)}"
     need = "PureEvent" if isinstance(limit, Pure) else "PureEvent, GaussianEvent, ZcdpEvent"
     if isinstance(limit, Zcdp) and has_batches(events):
-        came += ", of which random batches have no rho smaller than that of all rows"
+        came += "; under rho, random batches cost as much as all rows"
     raise MixedBudgets(
         f"a charge of {budget!r} against a limit of kind {wanted} needs events that are "
         f"all of kind {need}; {came}, and no theorem turns {type(budget).__name__} into "
@@ -322,7 +322,7 @@ def fraction_text(value: Fraction) -> str:
     if value.denominator.bit_length() > MOST_BITS:
         raise InvalidParameter(
             "budget",
-            "a number whose exact sum with earlier charges can be written down",
+            "a number whose exact sum with earlier charges is short enough to store",
             "a fraction of thousands of digits",
             "Write budgets as decimals such as 0.1.",
         )

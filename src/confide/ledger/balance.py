@@ -279,7 +279,7 @@ class Balance:
         return proved_for if self.undecided else self.neighbours
 
     def accepts(self, proved_for: Neighbours | None) -> bool:
-        """Say whether a charge can be added: what speaks of the relation of the total.
+        """Whether a charge has a guarantee under the relation of the total.
 
         Beside charges that record no relation, none that does has a place.
         """
@@ -358,7 +358,7 @@ def recompute_total(
     neighbours: Neighbours | None,
     earlier: Neighbours | None,
 ) -> Amount | None:
-    """Return what all charges of a dataset count under a relation; None if one has no say.
+    """Total cost of all charges under a relation; None if one has no guarantee there.
 
     ``earlier`` is the relation of the charges that record none, if it is known.
     """
@@ -376,7 +376,7 @@ def recompute_total(
 def _charges(
     history: Sequence[Entry], earlier: Neighbours | None
 ) -> Iterator[tuple[Entry, Neighbours | None]]:
-    """Give the charges, newest first, each with its relation by the latest word on it."""
+    """Yield the charges, newest first, each with its relation as last recorded."""
     newest_first: Iterable[Entry] = reversed(history)
     for entry in newest_first:
         if entry.kind == "limit" and earlier is None:

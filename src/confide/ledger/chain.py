@@ -1,4 +1,4 @@
-"""The chain of digests: a ledger is read from its beginning, or compared with an anchor.
+"""The hash chain: verification of a ledger from its beginning, or against an anchor.
 
 An anchor is the number and the digest of an entry. The digest covers all entries up to
 it, so anyone who kept one elsewhere notices a ledger that was cut off, restored from an
@@ -25,7 +25,7 @@ _ANCHOR = re.compile(r"([0-9]{1,9}):([0-9a-f]{16,64})")
 
 
 def anchor_text(number: int, digest: str) -> str:
-    """Write an anchor, as in 12:3f5a...; half a digest is more than anyone can forge."""
+    """Write an anchor, as in 12:3f5a...; half a digest is enough against forgery."""
     return f"{number}:{digest[:32]}"
 
 
@@ -39,20 +39,20 @@ def read_anchor(text: str) -> tuple[int, str]:
 
 
 def check_anchor(number: int, digest: str, entries: Sequence[Entry]) -> None:
-    """Refuse a book that does not hold the entry of an anchor."""
+    """Reject a ledger that does not contain the entry of an anchor."""
     if number == 0 and BEGINNING.startswith(digest):
         return
     if number > len(entries):
         raise TamperedLedger(
-            f"this ledger ends at entry {len(entries)}, and it had entry {number} once: it "
-            "was restored from an older copy, or its end was cut off. What was spent in "
-            "between still counts: add it before anything else is charged."
+            f"this ledger ends at entry {len(entries)} but once had entry {number}: it "
+            f"was restored from an older copy, or its last entries were removed. What "
+            f"was spent in between still counts: add it before anything else is charged."
         )
     if number < 1 or not entries[number - 1].digest.startswith(digest):
         raise TamperedLedger(
-            f"entry {number} of this ledger is not the one of the anchor: it is another "
-            "book, or one that was restored from an older copy and went on from there, or "
-            "somebody rewrote it."
+            f"entry {number} of this ledger differs from the anchor: this is another "
+            f"ledger, or it was restored from an older copy and then continued, or "
+            f"somebody rewrote it."
         )
 
 
@@ -99,7 +99,9 @@ class ChainVerifier:
             history = self._history[entry.dataset]
             least = recompute_total(history, limit, entry.neighbours, entry.earlier)
             if entry.neighbours is None or least is None:
-                raise self._wrong("is for neighbours of which earlier charges do not speak")
+                raise self._wrong(
+                    "has neighbours for which earlier charges have no guarantee"
+                )
             if not least.scaled(1 - RELATIVE_TOLERANCE).within(entry.spent):
                 raise self._wrong("counts earlier charges for less than they cost")
             spent = entry.spent
@@ -111,12 +113,12 @@ class ChainVerifier:
         if before.limit is None or entry.counted is None:
             raise self._wrong("is a charge without a limit")
         if not before.accepts(entry.neighbours):
-            raise self._wrong("is for neighbours of which the limit does not speak")
+            raise self._wrong("has neighbours other than those of the limit")
         total = (before.spent or Amount.nothing(type(before.limit))) + entry.counted
         if entry.spent != total:
             raise self._wrong("has a wrong running total")
         if not total.within(Amount.of(before.limit)):
-            raise self._wrong("goes over the limit")
+            raise self._wrong("exceeds the limit")
         self.unreleased[entry.number] = entry.dataset
         return Balance(before.limit, before.relation_after(entry.neighbours), total)
 

@@ -1,4 +1,4 @@
-"""What a ledger keeps of a release, so that one whose file was lost comes back.
+"""Content of releases, stored so that lost files can be restored.
 
 A release is public: the book tells nobody more than the file would. It is packed, and kept
 beside the entries; the entry of the release holds its SHA-256.
@@ -37,7 +37,7 @@ def release_entry(run: Run, charge: int) -> Entry:
     if not rows:
         raise InvalidParameter(
             "charge",
-            "one whose release is on record",
+            "one whose release is recorded",
             charge,
             "The numbers are those of confide budget --entries.",
         )
@@ -51,9 +51,9 @@ def kept_content(run: Run, charge: int) -> str:
     if not found:
         raise InvalidParameter(
             "charge",
-            "one whose release is kept in this ledger",
+            "one whose release is stored in this ledger",
             charge,
-            "It was made by an earlier version, by hand, or is too large to be kept.",
+            "It was made by an earlier version, by hand, or is too large to store.",
         )
     try:
         content = _unpacked(found[0][0])
@@ -61,8 +61,8 @@ def kept_content(run: Run, charge: int) -> str:
         content = ""
     if content_hash(content) != entry.content_hash:
         raise TamperedLedger(
-            f"what is kept of the release for charge {charge} is not what was booked: "
-            "somebody changed this ledger. Go back to a copy that you trust."
+            f"the release stored for charge {charge} differs from what was recorded: "
+            f"somebody changed this ledger. Go back to a copy that you trust."
         )
     return content
 

@@ -1,4 +1,4 @@
-"""The tables of a ledger: what every format adds to the one before it."""
+"""The database tables of a ledger, and the changes from format to format."""
 
 VERSION = 3
 TABLES = (

@@ -1,4 +1,4 @@
-"""The ledger: a book of privacy spent per dataset, which refuses what goes over a limit.
+"""The ledger: privacy spent per dataset, with limits that it enforces.
 
 Entries are only ever appended. A charge is on disk before `Ledger.charge` returns, so a
 release can exist only if its charge does, and a crash after the charge stays charged.
@@ -254,7 +254,7 @@ class Ledger(LedgerView):
         status: Status = Status.PROVED,
         private: bool = True,
     ) -> Charge:
-        """Spend, or refuse and spend nothing; the charge is on disk before this returns.
+        """Charge, or refuse and spend nothing; the charge is on disk before this returns.
 
         Parameters
         ----------
@@ -426,7 +426,7 @@ class Ledger(LedgerView):
             if run("SELECT 1 FROM confide_entries WHERE charge = ?", (charge.number,)):
                 raise InvalidParameter(
                     "charge",
-                    "one whose release is not on record yet",
+                    "one whose release is not yet recorded",
                     f"charge {charge.number}",
                     "Every release needs a charge of its own.",
                 )

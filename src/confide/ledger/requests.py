@@ -1,4 +1,4 @@
-"""Arguments of a ledger, and the messages with which it refuses them."""
+"""Checks of the arguments of a ledger, and its error messages."""
 
 import getpass
 import json
@@ -116,26 +116,27 @@ def over_limit(dataset: str, counted: Amount, spent: Amount, cap: Amount) -> str
 def relation_mismatch(
     place: str, dataset: str, before: Balance, proved_for: Neighbours | None
 ) -> str:
-    """Say why a charge does not fit beside the others, and which ways out there are."""
+    """Explain why a charge cannot be added to the others, and what can be done."""
     if before.neighbours is None:
         return (
-            f"earlier charges of {dataset!r} do not record for which neighbours they were "
-            f"proved, so one for {proved_for} cannot be added to them. Nothing was spent. "
-            f"Say which the limit is for: {_command(place, dataset, 'replace-one')} counts "
-            "each of them as a removal and an addition; if you know that they were proved "
-            f"for {proved_for}, {_command(place, dataset, str(proved_for))} --earlier "
-            f"{proved_for} counts them as what they are."
+            f"earlier charges of {dataset!r} do not record their neighbour relation, "
+            f"so one for {proved_for} cannot be added to them. Nothing was spent. "
+            f"Say which relation the limit is for: "
+            f"{_command(place, dataset, 'replace-one')} "
+            f"counts each of them as a removal and an addition; if you know that they "
+            f"were proved for {proved_for}, {_command(place, dataset, str(proved_for))} "
+            f"--earlier "
+            f"{proved_for} counts them at face value."
         )
     if proved_for is None:
         return (
-            f"what is spent on {dataset!r} is counted for add-remove neighbours, and a "
-            "charge that does not say for which neighbours it was proved may say nothing "
-            "about them. Nothing was spent. Pass neighbours='add-remove' if it was proved "
-            "for these."
+            f"spending on {dataset!r} is counted under add-remove neighbours, and this "
+            "charge does not state its neighbour relation. Nothing was spent. Pass "
+            "neighbours='add-remove' if its guarantee was proved for add-remove."
         )
     return (
-        f"what is spent on {dataset!r} is counted for add-remove neighbours, and a charge "
-        "for replace-one says nothing about them: it may give away the number of rows. "
+        f"spending on {dataset!r} is counted under add-remove neighbours, and a charge "
+        "under replace-one does not imply those: it may reveal the number of rows. "
         "Nothing was spent. Fit with neighbours='add-remove'; or, if the number of rows is "
         f"public, set the limit for replace-one: {_command(place, dataset, 'replace-one')} "
         "counts every earlier charge as a removal and an addition."
@@ -145,10 +146,11 @@ def relation_mismatch(
 def relation_unavailable(dataset: str, neighbours: Neighbours) -> str:
     """Say why a limit cannot be for a relation."""
     return (
-        f"the limit of {dataset!r} cannot be for {neighbours} neighbours: a charge was "
-        "proved for replace-one, or does not record for what, and so may give away the "
-        "number of rows. Set it for replace-one, or, if you know that the charges without "
-        "a record were proved for add-remove, say so by earlier='add-remove'."
+        f"the limit of {dataset!r} cannot be for {neighbours} neighbours: an "
+        "earlier charge was proved for replace-one, or does not record its neighbours, and "
+        "so may reveal the number of rows. Set the limit for replace-one; or, if you know "
+        "that the charges without a record were proved for add-remove, pass "
+        "earlier='add-remove'."
     )
 
 

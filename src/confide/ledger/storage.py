@@ -146,8 +146,8 @@ class Store(ABC):
         version = self._run("SELECT max(version) FROM confide_meta")[0][0]
         if not isinstance(version, int) or version < 1:
             raise TamperedLedger(
-                f"{redacted(self.place)} does not say which format it has: somebody "
-                "changed it. Go back to a copy that you trust."
+                f"{redacted(self.place)} does not record its format: somebody changed "
+                f"it. Go back to a copy that you trust."
             )
         if version > VERSION:
             raise InvalidParameter(
@@ -186,8 +186,8 @@ class Store(ABC):
         except self._driver_errors() as error:
             if self._is_busy(error):
                 raise ConfideError(
-                    f"{redacted(self.place)} was held by another process for more than "
-                    f"{LOCK_TIMEOUT_S:.0f} s. Nothing was spent. Try again when it is done."
+                    f"{redacted(self.place)} was locked by another process for more than "
+                    f"{LOCK_TIMEOUT_S:.0f} s. Nothing was spent. Try again later."
                 ) from error
             self.disconnect()
             raise self._explained(error) from error
@@ -293,7 +293,7 @@ class SqliteStore(Store):
         return found.st_dev, found.st_ino
 
     def _is_stale(self) -> bool:
-        """Say whether another file, or none, lies where the open one lay."""
+        """Whether the open file was removed or replaced."""
         return self._identity != self._file_identity()
 
     def _run(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
@@ -336,7 +336,7 @@ class SqliteStore(Store):
         code, where = _sqlite_code(error), self.place
         if code == sqlite3.SQLITE_NOTADB:
             return InvalidParameter(
-                "place", "a ledger or a new file", where, "Its content is something else."
+                "place", "a ledger or a new file", where, "It contains something else."
             )
         if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, 0}:
             return TamperedLedger(
@@ -382,7 +382,7 @@ class PostgresStore(Store):
         return connection
 
     def copy_to(self, path: Path) -> None:
-        """Leave that to the server's own programs."""
+        """Not available: use the programs of the server."""
         raise InvalidParameter(
             "backup",
             "of a ledger in a file",

@@ -1,4 +1,4 @@
-"""A ledger as it can be read: accounts, entries, releases, and proof that none changed."""
+"""Read access to a ledger: accounts, entries, releases and verification."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Mechanisms: one file each, all of them calibrated without data."""
+"""Mechanisms, all calibrated without data."""
 
 from confide._lazy import moved
 from confide.mechanisms.base import MECHANISMS, Calibration, Mechanism

@@ -1,4 +1,4 @@
-"""Ground of all mechanisms: a calibration without data, then a release from rows."""
+"""Base of all mechanisms: a calibration without data, then a release from rows."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -50,8 +50,7 @@ from confide.solvers import TableShape
 
 UnitNoise: TypeAlias = SphericalLaplace | Gaussian
 NoiseChoice: TypeAlias = Literal["shorter", "composable", "gaussian"]
-"""What (epsilon, delta) buys: the shortest noise, the shorter of those of which more is
-known than one epsilon and one delta, or Gaussian noise in any case."""
+""
 WHOLE = Fraction(1)
 
 
@@ -264,14 +263,15 @@ class Calibration:
             raise InvalidParameter(
                 "tolerance",
                 f"at least {1.01 * finest:.2e} for tables of this shape and this ridge "
-                f"(l2 = {self.objective.l2:.3g}): arithmetic certifies no less",
+                f"(l2 = {self.objective.l2:.3g}): smaller errors cannot be certified in "
+                f"this arithmetic",
                 self.tolerance,
                 "Raise l2, or leave the mechanism's tolerance at None.",
             )
 
 
 def checked_copies(tasks: Iterable[Rows], copies: int) -> Iterator[Rows]:
-    """Hand out the tasks that were paid for, no more and no fewer."""
+    """Yield exactly the number of tasks that was charged."""
     count = 0
     for task in tasks:
         count += 1
@@ -349,7 +349,7 @@ def check_length(rows: Rows) -> None:
             f"of at most {MAX_ROWS:,} rows: the noise covers the rounding of sums over no "
             "more than these",
             "a longer table",
-            "Fit on some of the rows.",
+            "Fit on a part of the rows.",
         )
 
 
@@ -441,7 +441,7 @@ class Mechanism(Protocol):
 
 @runtime_checkable
 class IntervalMechanism(Mechanism, Protocol):
-    """A mechanism whose estimates are near normal, so that intervals can be had."""
+    """A mechanism with approximately normal estimates, so that intervals are possible."""
 
     def as_published(self) -> "IntervalMechanism":
         """Return the mechanism with the analysis of Wang, Kifer and Lee (2018)."""

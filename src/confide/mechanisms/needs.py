@@ -52,21 +52,21 @@ BOUNDED_SLOPE = Need(
 
 
 CURVED_LOSS = Need(
-    "a loss with a curvature, so that estimates are near normal",
+    "a loss with positive curvature, so that estimates are approximately normal",
     lambda objective: objective.loss.smooth,
     "use the huberized hinge",
 )
 
 
 SMOOTH_PENALTY = Need(
-    "a penalty without a kink, so that estimates are near normal",
+    "a smooth penalty, so that estimates are approximately normal",
     lambda objective: objective.nonsmooth_part is None,
     "set l1 to 0",
 )
 
 
 SMOOTH_LOSS = Need(
-    "a loss whose slope does not jump",
+    "a loss with a continuous slope",
     lambda objective: objective.loss.smooth,
     "use the huberized hinge, or mechanism='output'",
 )
@@ -118,7 +118,7 @@ SEVERAL_RESPONSES = Need(
 
 
 EQUAL_RECORDS = Need(
-    "records that all count alike",
+    "records of equal weight",
     lambda objective: not objective.weighted,
     "use mechanism='objective' or 'output'",
 )
@@ -132,7 +132,7 @@ PLAIN_RECORDS = Need(
 
 
 CASE_WEIGHTS = Need(
-    "records that count alike, or at most once by weights of their own",
+    "records of equal weight, or with weights of at most 1",
     lambda objective: objective.row_norm <= objective.reach,
     "declare a cap on the weights",
 )
@@ -146,14 +146,14 @@ NO_OFFSET = Need(
 
 
 OFFSETS = Need(
-    "margins without an offset, or with one that is bounded",
+    "margins without an offset, or with a bounded one",
     lambda objective: not objective.offset_bound or objective.responses == 1,
     "use one score for every record",
 )
 
 
 WEIGHTED_RECORDS = Need(
-    "records that count alike, or the less the longer their rows are",
+    "records of equal weight, or with weights that decrease with row length",
     lambda objective: objective.row_norm <= objective.reach,
     "declare how long a row can be",
 )
@@ -169,8 +169,8 @@ PLAIN_HINGE = Need(
 def check_needs(mechanism: str, needs: tuple[Need, ...], objective: Objective) -> None:
     """Raise one error that lists every unmet need with its remedy.
 
-    A mechanism is about one target and one score for every record, and about records that
-    all count alike, unless it says otherwise.
+    A mechanism is about one target and one score for every record, and about records of
+    equal weight, unless it says otherwise.
     """
     every = needs if WEIGHTED_RECORDS in needs else (*needs, EQUAL_RECORDS)
     every = every if CASE_WEIGHTS in needs else (*every, PLAIN_RECORDS)

@@ -94,7 +94,8 @@ class Entropy:
         except (NotImplementedError, OSError) as error:
             raise NoRandomness(
                 "the operating system provides no random bits, and nothing can be "
-                f"released without them ({error}). Nothing was drawn and nothing was spent."
+                f"released without them ({error}). Nothing was drawn and nothing was "
+                "spent."
             ) from error
         return cls(_system_words, secret=True)
 

@@ -19,7 +19,7 @@ FARTHEST = 2.0**53
 """Beyond ± this many steps of the lattice all numbers become the last point."""
 FINEST = 2.0**-40
 USUAL = 30
-NOT_FINITE = "a centre of noise must be finite: this is a defect of confide"
+NOT_FINITE = "a centre of noise must be finite: this is a bug in confide"
 
 
 def grid_of(scale: float, bits: int = USUAL) -> float:

@@ -18,7 +18,7 @@ from confide.noise.entropy import Entropy
 from confide.noise.real_vector import Interval, RealVector
 from confide.noise.staircase import WORD, Real
 
-NOT_FINITE = "a random choice needs finite scores: this is a defect of confide"
+NOT_FINITE = "a random choice needs finite scores: this is a bug in confide"
 HUGE = 2.0**1000
 GUARD = 16
 LOG2_OF_E = 1.4426950408889634 * (1 - 2.0**-49)

@@ -42,8 +42,8 @@ def check_scale(scale: float) -> None:
             "scale of the noise",
             f"from {SMALLEST_SCALE} to {LARGEST_SCALE}, where doubles are fine enough",
             float(scale),
-            "Declare bounds (of rows, targets, coefficients) and a budget nearer to 1: "
-            "other units of measurement do.",
+            "Choose units of measurement such that the bounds (on rows, targets, "
+            "coefficients) are nearer to 1, and a budget nearer to 1.",
         )
 
 

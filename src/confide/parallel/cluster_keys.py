@@ -57,7 +57,7 @@ def _made_by_openssl() -> tuple[str, str]:
 
 def _cannot(reason: str) -> ConfideError:
     return ConfideError(
-        "workers need a certificate, so that no other user of this machine can connect to "
-        f"them; it is made with the package cryptography or the program openssl: {reason}. "
+        "workers need a certificate, so that no other user of this machine can connect "
+        f"to them. The package cryptography or the program openssl creates it: {reason}. "
         "Install one of them (pip install cryptography), or leave --workers out."
     )

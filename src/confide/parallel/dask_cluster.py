@@ -311,8 +311,8 @@ def _answering(distributed: ModuleType, address: str) -> Client:
             "address",
             f"where a Dask scheduler answers within {CONNECT_TIMEOUT_S:g} seconds",
             address,
-            "Start one with `dask scheduler`, or check that name, port and firewall are "
-            "right; for tls:// set distributed.comm.tls in Dask's configuration. "
+            "Start one with `dask scheduler`, or check the name, the port and the "
+            "firewall; for tls:// set distributed.comm.tls in Dask's configuration. "
             f"({type(error).__name__})",
         ) from None
 

@@ -54,10 +54,10 @@ THREAD_LIMITS: Final = (
 
 
 def cannot_start(what: str) -> ConfideError:
-    """Say why worker processes die at birth, as they do below no guard in a script."""
+    """Explain why worker processes exit at once, as in a script without a guard."""
     return ConfideError(
-        f"worker processes must be able to start, and die at once. In a script, {what} "
-        'below `if __name__ == "__main__":`, for workers import the script.'
+        f"worker processes exited right after starting. In a script, {what} "
+        'below `if __name__ == "__main__":`, because workers import the script.'
     )
 
 

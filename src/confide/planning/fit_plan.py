@@ -248,8 +248,8 @@ class FitPlan:
 SUPPOSED = (
     "Supposing",
     "  - numbers, levels and labels like those of seven public tables, drawn at random,",
-    "    where the schema does not say what is typical or how often levels occur",
-    "  - columns that are related as chance has it, and have equal parts in the target",
+    "    where the schema does not give typical values or shares of levels",
+    "  - randomly correlated columns that contribute equally to the target",
 )
 
 
@@ -296,8 +296,7 @@ def _check_width(schema: Any) -> None:
     if features > MOST_FEATURES:
         raise InvalidParameter(
             "schema",
-            f"of at most {MOST_FEATURES} features, levels counted, to be followed column "
-            "by column",
+            f"of at most {MOST_FEATURES} features (counting levels) for a plan by column",
             f"{features:,} features",
             "Plan with their number alone: confide plan --rows ROWS --columns "
             f"{features} with the same budget (in Python make_plan).",

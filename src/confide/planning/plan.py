@@ -54,7 +54,7 @@ MOST_WITH_INTERVALS = 500
 """Their plans take time by the cube of the number of columns."""
 _NOISE_IS_ON = {"objective": "linear term", "output": "coefficients"}
 _NOT_FORESEEN = (
-    "What becomes of the noise of several looks or steps is not foreseen: fit simulated "
+    "The effect of noise over several looks or steps cannot be planned: fit simulated "
     "data, or plan with mechanism='objective'."
 )
 
@@ -183,7 +183,7 @@ class Plan:
             f"rows have length {self.row_norm:g} and point in all directions evenly",
             targets,
             "the signal is shared evenly by all coefficients",
-            "errors are near normal, and not far larger than a typical coefficient",
+            "errors are about normal, and not much larger than a typical coefficient",
         )
 
     def with_rows(self, rows: int) -> "Plan":
@@ -207,7 +207,7 @@ class Plan:
             few, many = many, 4 * many
             if many > MOST_ROWS:
                 least = self.with_rows(MOST_ROWS).interval_width
-                must = f"more than {least:.4g}, which noise alone takes"
+                must = f"more than {least:.4g}, the part due to noise"
                 remedy = "Raise l2 or the budget, or use mechanism='objective'."
                 raise InvalidParameter("width", must, width, remedy)
         while many - few > 1:

@@ -12,7 +12,7 @@ Number: TypeAlias = int | float | str | Fraction | Decimal
 
 
 MOST_SIGNS = 6000
-"""No budget that a person wrote, and no sum of budgets, has more characters."""
+"""Longest accepted text of a budget."""
 MOST_EXPONENT = 400
 _NUMBER = re.compile(r"[+-]?[\d_]*\.?[\d_]*(?:[eE]([+-]?\d+))?(?:/\d+)?", re.ASCII)
 
@@ -48,7 +48,7 @@ def fraction_of(text: str) -> Fraction:
     """
     found = _NUMBER.fullmatch(text) if len(text) <= MOST_SIGNS else None
     if found is None or (found[1] is not None and abs(int(found[1])) > MOST_EXPONENT):
-        raise ValueError("not a number of a sensible size")
+        raise ValueError("a number out of range")
     try:
         return Fraction(text)
     except ZeroDivisionError:
@@ -64,7 +64,7 @@ def exact(value: Any, name: str) -> Fraction:
             return fraction_of(str(value).strip())
         except ValueError:
             pass
-    raise InvalidParameter(name, "a finite number", value, "Write it like 0.5 or 1e-6.")
+    raise InvalidParameter(name, "a finite number", value, "Write it as 0.5 or 1e-6.")
 
 
 def _positive(value: Any, name: str) -> Fraction:
@@ -103,8 +103,8 @@ class _Budget:
     def __add__(self, other: Self) -> Self:
         if type(other) is not type(self):
             raise MixedBudgets(
-                f"{type(self).__name__} and {type(other).__name__} do not add up: "
-                "convert one of them by name first (confide.privacy.conversions)."
+                f"{type(self).__name__} and {type(other).__name__} cannot be added: "
+                "convert one of them explicitly first (confide.privacy.conversions)."
             )
         pairs = zip(self._parts(), other._parts(), strict=True)
         return type(self)(*(a + b for a, b in pairs))
@@ -258,7 +258,10 @@ class Approx(_Budget):
         small = _positive(delta, "delta")
         if small >= 1:
             raise InvalidParameter(
-                "delta", "below 1", delta, "Choose far less than one over the rows."
+                "delta",
+                "below 1",
+                delta,
+                "Choose far less than one divided by the number of rows.",
             )
         object.__setattr__(self, "epsilon", _positive(epsilon, "epsilon"))
         object.__setattr__(self, "delta", small)

@@ -28,11 +28,11 @@ def budget_cautions(budget: Budget, rows: int | None = None) -> tuple[str, ...]:
 
     Examples
     --------
-    A delta of 1e-3 with 5,000 rows would allow to publish five people's rows as they are:
+    A delta of 1e-3 with 5,000 rows would allow publishing the rows of five people:
 
     >>> from confide.privacy import Approx, budget_cautions
     >>> budget_cautions(Approx(1, 1e-3), rows=5000)[0][:33]
-    'delta is 1 in 5,000 or more, the '
+    'delta is at least 1 divided by th'
     >>> budget_cautions(Approx(1, 1e-6), rows=5000)
     ()
     """
@@ -42,19 +42,20 @@ def budget_cautions(budget: Budget, rows: int | None = None) -> tuple[str, ...]:
     if epsilon > MOST_EPSILON:
         found.append(
             f"epsilon is over {MOST_EPSILON}: odds about a person may change by a factor "
-            "of more than 20,000, which protects hardly anybody. Common budgets are 1 or "
+            "of more than 20,000, which protects hardly anyone. Common budgets are 1 or "
             "less."
         )
     if delta > MOST_DELTA:
         found.append(
-            f"delta is over {float(MOST_DELTA):g}: that is the chance with which nothing "
-            "at all is promised to a person. Take one far below 1 in the number of rows, "
-            "such as 1e-6."
+            f"delta is over {float(MOST_DELTA):g}: that is the probability with which "
+            f"nothing at all is promised to a person. Choose a delta far below one "
+            f"divided by the number of rows, such as 1e-6."
         )
     elif rows is not None and rows > 0 and delta * rows >= 1:
         found.append(
-            f"delta is 1 in {rows:,} or more, the number of rows: to publish the row of a "
-            "random person would keep this promise. Take one far below that, such as 1e-6."
+            f"delta is at least 1 divided by the number of rows ({rows:,}): publishing the "
+            "row of a random person would satisfy this guarantee. Choose a delta far below "
+            "that, such as 1e-6."
         )
     return tuple(found)
 

@@ -65,9 +65,9 @@ def row_budget(budget: Budget, rows_per_person: int) -> Budget:
     except InvalidParameter:
         raise InvalidParameter(
             "rows_per_person",
-            f"small enough for group privacy: {budget} leaves next to nothing per row",
+            f"small enough for group privacy: {budget} leaves almost nothing per row",
             k,
-            "Spend more, or keep fewer rows of every person.",
+            "Spend more, or keep fewer rows per person.",
         ) from None
 
 

@@ -236,7 +236,7 @@ class Guarantee:
     Parameters
     ----------
     budget : Pure, Approx, Zcdp or None
-        What is promised to every person; None for a REFUTED mechanism, whose releases have
+        Guarantee to every person; None for a REFUTED mechanism, whose releases have
         no guarantee at all.
     neighbours : Neighbours
         Which tables the guarantee compares.
@@ -354,7 +354,7 @@ class Guarantee:
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """What is promised and what supports it: pairs of a name and a text to print."""
+        """Guarantee and what supports it: pairs of a name and a text to print."""
         promise = "none" if self.budget is None else str(self.budget)
         seeded = ("NOT PRIVATE", "a seed was used: for tests and studies only")
         return (

@@ -45,11 +45,12 @@ AGAINST = (
 IF_TRUE = Item(
     "All of this holds only if the guarantee does, which is CLAIMED and not PROVED."
 )
-AGAINST_NOBODY = (Item("Against nobody: see the warning above."),)
+AGAINST_NOBODY = (Item("Protects against nobody: see the warning above."),)
 NOT_PROTECTED = (
     Item(
-        "What is true of many people alike, such as how an outcome goes with age, is what "
-        "the model is for. It applies to a person whether or not their row was used.",
+        "Patterns that hold for many people, such as how an outcome varies with age, are "
+        "what the model is for. They apply to a person whether or not their row was "
+        "used.",
         "Groups and populations.",
     ),
     Item(
@@ -63,8 +64,8 @@ NOT_PROTECTED = (
         "Anything computed elsewhere.",
     ),
     Item(
-        "Columns, ranges, categories, settings or budgets picked because of what the rows "
-        "say.",
+        "Columns, ranges, categories, settings or budgets chosen after looking at the "
+        "rows.",
         "Choices made by looking at the data.",
     ),
     Item(
@@ -82,7 +83,7 @@ LAST_DIGITS = Item(
 )
 INTENDED = (
     Item(
-        "Describing how the outcome goes with the columns in the population, and "
+        "Describing how the outcome depends on the columns in the population, and "
         "predicting for rows of the same kind."
     ),
     Item(
@@ -90,12 +91,12 @@ INTENDED = (
         "interval does not say how uncertain it is."
     ),
     Item(
-        "Not meant for learning about one particular person, nor as the sole ground of a "
+        "Not for learning about one particular person, nor as the sole basis of a "
         "decision about one."
     ),
 )
 BOUGHT = " were bought "
-"""What assumptions say of facts that cost a budget of their own."""
+"""Assumptions about facts that were charged separately."""
 NOT_INTENDED = (Item("Tests and studies only. Not for publication as a private release."),)
 
 

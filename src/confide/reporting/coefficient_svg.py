@@ -166,17 +166,17 @@ def _notes(
             "released, so the picture does not show how uncertain they are."
         )
     if effects is not None:
-        above = f" The axis above has them as {effects.ratio}s." if effects.ratio else ""
+        above = f" The upper axis shows them as {effects.ratio}s." if effects.ratio else ""
         yield effects.meaning + above
     if any(row.span != 1 for row in rows):
         yield (
-            "Of a number the effect of its whole range is drawn, so that columns can be "
-            "compared; the table has effects per unit."
+            "For a number column the effect of its whole range is drawn, so that columns "
+            "can be compared; the table has effects per unit."
         )
     else:
         yield "The size of a coefficient depends on the unit of its column."
     if any(row.is_intercept for row in rows) and not any(r.is_intercept for r in shown):
-        yield "The intercept is in the table only."
+        yield "The intercept is shown in the table only."
     slopes = [row for row in rows if not row.is_intercept]
     if len(slopes) > MOST_SHOWN and len(shown) < len(slopes):
         which = "largest"
@@ -188,8 +188,8 @@ def _notes(
         )
     if scale.unit is not None:
         yield (
-            "The sizes differ so much that distances from zero are drawn by powers of ten "
-            f"beyond ±{tick_text(scale.unit)}."
+            "The effects differ so much in size that the axis is logarithmic beyond "
+            f"±{tick_text(scale.unit)}."
         )
 
 

@@ -207,7 +207,7 @@ def plot_coefficients(
     """Draw a dot for every coefficient and, where there is one, its interval.
 
     Effects of numbers are over the range of their column; an intercept is left out. The
-    inner, thick part of a bar is what sampling alone would give; the outer, thin part is
+    inner, thick part of a bar is from sampling error alone; the outer, thin part is
     what privacy noise adds.
     """
     rows = pictured_rows(rows)

@@ -70,10 +70,10 @@ class CoefficientTable:
         if self.level is None:
             return ()
         sure = (
-            f"{MARK} the interval excludes zero: the sign holds at {100 * self.level:g} "
-            "% (each line separately)."
+            f"{MARK} the interval excludes zero at level {100 * self.level:g} % "
+            "(each line separately)."
         )
-        unsure = "No interval excludes zero: not even a sign is certain."
+        unsure = "No interval excludes zero: no sign is certain."
         legend = sure if any(row.reliable for row in self.rows) else unsure
         if not any(row.identified for row in self.rows):
             legend = "No coefficient is identified: there are no intervals."

@@ -17,7 +17,7 @@ def guarantee_panel(guarantee: Guarantee) -> Panel:
     if guarantee.private and guarantee.status is not Status.PROVED:
         colour = "yellow"
     text = Text(str(guarantee))
-    return Panel(text, title="What is promised", expand=False, border_style=colour)
+    return Panel(text, title="Guarantee", expand=False, border_style=colour)
 
 
 def plain_table(

@@ -39,25 +39,25 @@ VAST_RHO = 1e6
 
 NOT_PRIVATE = (
     "NOT PRIVATE. The noise was drawn from a seed, and anyone who knows the seed can "
-    "remove it. This release is for tests and studies only. Had the noise been "
-    "fresh and secret, the following would hold."
+    "remove it. This release is for tests and studies only. If the noise had been fresh "
+    "and secret, the following would hold."
 )
 NO_GUARANTEE = (
     "This release has NO privacy guarantee. Treat its numbers as if they had been computed "
     "from the records without any protection."
 )
 PEOPLE_IN_GENERAL = (
-    "This does not mean that nothing can be learned about a person. What the rows of "
-    "others say about people in general, or about people like them, may fit a person whose "
+    "This does not mean that nothing can be learned about a person. What the other rows "
+    "show about people in general, or about similar people, may apply to a person whose "
     "row was never used."
 )
 RELATION = {
     Neighbours.ADD_REMOVE: (
-        "What is protected is the presence of any one row, and with it what the row says. "
+        "The presence of any one row is protected, and with it the values in the row. "
         "The number of rows in the table is protected in the same way."
     ),
     Neighbours.REPLACE_ONE: (
-        "What is protected is the values in any one row. The number of rows in the table "
+        "The values in any one row are protected. The number of rows in the table "
         "is treated as public and is not protected."
     ),
 }
@@ -67,16 +67,16 @@ GUESS = {
 }
 TRUST = {
     Status.PROVED: "PROVED: there is a complete proof, checked by machine in small cases",
-    Status.CLAIMED: "CLAIMED: the claim was made, but is not proved to confide's standard",
-    Status.REFUTED: "REFUTED: the claim once made for this mechanism has been shown false",
+    Status.CLAIMED: "CLAIMED: a claim without a proof to confide's standard",
+    Status.REFUTED: "REFUTED: the published claim of this mechanism has been proved false",
 }
 GLOSSES = {
     ARITHMETIC: "as on computers in common use; what is published is covered to its "
     "last digit",
-    ROW_LIMIT: "sums over more rows could be rounded by more than was paid for",
+    ROW_LIMIT: "rounding errors of sums over more rows could exceed what the noise covers",
     IDEAL_NOISE: "the proof does not cover how a computer rounds the last digits",
-    ROW_BY_ROW: "means or deviations of all rows, as a StandardScaler takes them, break it",
-    ONE_ROW: "a person with more rows is protected less, and less with every further row",
+    ROW_BY_ROW: "means or deviations over all rows, as in StandardScaler, violate it",
+    ONE_ROW: "a person with more rows is less protected, and the less the more rows",
     PUBLIC_LABELS: "the list of possible outcomes is not protected",
 }
 
@@ -179,7 +179,7 @@ def _promise(budget: Budget, neighbours: Neighbours) -> list[str]:
 def _concentrated(budget: Zcdp, neighbours: Neighbours) -> list[str]:
     intro = f"The guarantee is zero-concentrated differential privacy with {budget}."
     if budget.rho > VAST_RHO:
-        return [f"{intro} That is so large that it protects nobody."]
+        return [f"{intro} This is so large that it protects nobody."]
     implied = round_up(float(zcdp_to_approx(budget, USUAL_DELTA).epsilon))
     how = f"{intro} At δ = {float(USUAL_DELTA):g} it implies ε = {implied}, which means:"
     bound = _bound(float(implied), float(USUAL_DELTA), f"ε = {implied}", neighbours)
@@ -198,13 +198,15 @@ def _bound(epsilon: float, delta: float, shown: str, neighbours: Neighbours) -> 
         f"most {factor_text(epsilon)} (e^ε with {shown}, rounded up)."
     )
     odds = (
-        "So even someone who knows all other rows, and whatever else, can shift their odds "
-        f"on {GUESS[neighbours]} by no more than that factor: from 50% likely to at most "
-        f"{even_odds_text(epsilon)} likely."
+        "So even someone who knows all other rows, and anything else, can change their "
+        f"odds on {GUESS[neighbours]} by no more than that factor: from 50% likely to at "
+        f"most {even_odds_text(epsilon)} likely."
     )
     parts = [f"{chance} {odds}"]
     if epsilon >= WEAK_EPSILON:
-        parts.append("A factor this large is a weak promise: it alone protects little.")
+        parts.append(
+            "A factor this large is a weak guarantee: by itself it protects little."
+        )
     if delta:
         parts.append(_failure(delta))
     if neighbours is Neighbours.ADD_REMOVE:
@@ -213,11 +215,11 @@ def _bound(epsilon: float, delta: float, shown: str, neighbours: Neighbours) -> 
 
 
 def _failure(delta: float) -> str:
-    warning = " That is a large chance." if delta > LARGE_DELTA else ""
+    warning = " That is a large probability." if delta > LARGE_DELTA else ""
     return (
         f"This bound may fail with probability at most δ = {delta:.6g} "
-        f"({chance_text(delta)}) for each person; if it does, nothing is promised about "
-        f"what is learned of them.{warning}"
+        f"({chance_text(delta)}) for each person; if it fails, nothing is promised about "
+        f"what is learned about them.{warning}"
     )
 
 
@@ -273,8 +275,8 @@ def about_intervals(level: float, of: str = "penalised") -> tuple[str, ...]:
         f"coefficient {ABOUT[of]}; sampling and privacy noise are both allowed for."
     )
     widened = (
-        '"Widened by" names the larger part of its width: "privacy" shrinks with a larger '
-        'budget and with more rows, "sampling" with more rows only.'
+        '"Widened by" names the larger source of its width: "privacy" noise shrinks with a '
+        'larger budget and with more rows, "sampling" error with more rows only.'
     )
     if of == "penalised":
         return holds, widened
@@ -288,10 +290,10 @@ def about_intervals(level: float, of: str = "penalised") -> tuple[str, ...]:
 def about_unidentified() -> str:
     """Say what it means that a coefficient is not identified."""
     return (
-        '"Not identified" means that this budget cannot tell the coefficient: the noise '
-        "hides how much the rows say about it, or the ridge is too heavy to be undone. The "
-        "estimate shown is the penalised one. More rows, a larger budget or fewer columns "
-        "help, and a smaller ridge where one was set by hand (l2); intervals of the "
+        '"Not identified" means that the coefficient cannot be estimated at this budget: '
+        "noise hides the information in the rows, or the ridge is too strong to correct "
+        "for. The estimate shown is the penalised one. More rows, a larger budget or fewer "
+        "columns help, as does a smaller ridge if l2 was set by hand; intervals of the "
         "penalised coefficients always exist."
     )
 
@@ -299,25 +301,25 @@ def about_unidentified() -> str:
 def not_in_intervals(level: float, of: str = "penalised") -> tuple[tuple[str, str], ...]:
     """Say what intervals do not promise: a lead and a sentence each."""
     penalty = (
-        "It draws all coefficients towards zero, and intervals are about the penalised "
-        "ones. Without a penalty they may lie elsewhere."
+        "It shrinks all coefficients towards zero, and intervals are for the shrunken "
+        "ones. Without a penalty the coefficients may lie elsewhere."
     )
     model = (
-        "Intervals are about the model that was fitted: numbers clamped to their ranges, "
-        "long rows counting less, large residuals clipped where the loss clips them. Raw "
-        "columns may have other coefficients."
+        "Intervals are for the model that was fitted: numbers clamped to their ranges, "
+        "long rows with less weight, large residuals clipped where the loss clips them. "
+        "Raw columns may have other coefficients."
     )
     together = (
         "Each interval holds separately: of 100 columns without any effect, about "
-        f"{100 * (1 - level):.2g} would seem to have one."
+        f"{100 * (1 - level):.2g} would appear to have one."
     )
     rows = (
         "They assume rows drawn independently from one population, and enough of them for "
         "errors to be nearly normal; with few rows, intervals hold less often."
     )
     causes = (
-        "An interval says neither what would happen if a column were changed nor how far "
-        "a prediction for one person may be off."
+        "An interval says neither what would happen if a column were changed nor how "
+        "accurate a prediction for one person is."
     )
     return (
         ("The penalty.", penalty) if of == "penalised" else ("Another model.", model),
@@ -378,8 +380,8 @@ def spending(
         return Spending(f"{total} No limit was stated.", ())
     if type(spent) is not type(limit):
         raise MixedBudgets(
-            f"spent is {spent!r} and limit is {limit!r}: convert one of them by name first "
-            "(confide.privacy)."
+            f"spent is {spent!r} and limit is {limit!r}: convert one of them explicitly "
+            f"first (confide.privacy)."
         )
     shares = tuple(
         Share(SYMBOLS[name], getattr(spent, name), getattr(limit, name))

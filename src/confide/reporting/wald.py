@@ -63,7 +63,7 @@ class WaldTest:
         if not left:
             return ""
         if not self.degrees:
-            return "this budget cannot tell"
+            return "the noise is too large at this budget"
         return f"{left} of {self.rank} directions are not identified and left out"
 
     def record(self) -> dict[str, Any]:
@@ -86,7 +86,7 @@ class WaldTest:
 
     def __str__(self) -> str:
         if self.statistic is None:
-            return f"{self.name}: {NOT_IDENTIFIED}, this budget cannot tell"
+            return f"{self.name}: {NOT_IDENTIFIED}, the noise is too large at this budget"
         found = f"{self.name}: chi-square {self.statistic:.4g} on {self.degrees} df"
         sign = "" if self.p_text.startswith("<") else "= "
         text = f"{found}, p {sign}{self.p_text}"

@@ -232,7 +232,7 @@ class ExponentialSelector:
         if supports > self.most:
             raise InvalidParameter(
                 "size",
-                f"such that there are at most {self.most} supports to try",
+                f"small enough for at most {self.most} candidate supports",
                 f"{self.size} of {objective.columns} columns: {supports} supports",
                 "Raise most, or use ScreeningSelector or SampleAggregateSelector.",
             )

@@ -96,7 +96,7 @@ STALE = 0.85
 """How far slopes may fall behind: refreshed once coefficients shrank to this share."""
 
 DENSE_COLUMN_SHARE = 10
-"""Where a column touches a tenth of all entries, all pulls are computed anew."""
+"""If a column has at least a tenth of all entries, all gradients are recomputed."""
 
 MOST_IN_LINE = 2**21
 """So many rows may be added up one after the other: rounding takes no more than where the

@@ -177,7 +177,7 @@ class SampleAggregateSelector:
         if not rows.pickable:
             raise InvalidParameter(
                 "table",
-                "in memory or on a cluster for random blocks of rows that vote",
+                "in memory or on a cluster, because random blocks of rows vote",
                 "a table that is streamed",
                 "Use the selector 'screening', or hold the rows: fit on a cluster "
                 "(--workers, --cluster), or read the table whole.",

@@ -195,7 +195,7 @@ def _effort(divided: Divided) -> float:
 
 
 ALIKE = Need(
-    "a penalty that weighs all columns alike, one by one",
+    "a separable penalty with equal weights for all columns",
     lambda objective: is_uniform(objective.penalty, objective.columns),
     "use one weight for all columns",
 )

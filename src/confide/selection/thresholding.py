@@ -41,7 +41,7 @@ from confide.selection.choice_cost import (
 from confide.selection.screening import score_width
 
 FREE = Need(
-    "coefficients that are not confined",
+    "unconstrained coefficients",
     lambda objective: objective.constraint is None,
     "leave out coef_norm and set slope_bound instead",
 )

@@ -26,7 +26,7 @@ LONGEST_LINEAR = 1e9
 """How many times the longest gradient of one record a linear term may be, where
 coefficients are confined (docs/proofs/finite-precision.md, publication)."""
 SAFETY = 8
-"""Rounding may use up an eighth of what a certificate leaves."""
+"""Share of a certificate's slack that rounding may use."""
 FOREIGN_MAP = 1e-6
 """The length of a subgradient after a proximal map in doubles, in units of one record's."""
 

@@ -39,9 +39,9 @@ class ChunkPlan:
         """
         if neighbours is Neighbours.REPLACE_ONE and count < self.chunks:
             raise InvalidData(
-                f"a search over {self.chunks - 1} candidates in chunks needs {self.chunks} "
-                "rows or more under replace-one neighbours, one for every chunk; the table "
-                "has fewer. Try fewer candidates, or method='random-stopping'."
+                f"a search over {self.chunks - 1} candidates in chunks needs at least "
+                f"{self.chunks} rows under replace-one neighbours, one per chunk; the "
+                f"table has fewer. Try fewer candidates, or method='random-stopping'."
             )
 
     def smallest_part(self, count: int) -> int:
@@ -84,7 +84,7 @@ class ChunkedSearch:
     def plan(self, budget: Budget, candidates: int, rows_per_person: int) -> ChunkPlan:
         """Give every fit the whole budget, and the choice as well."""
         if candidates >= MOST_CHUNKS:
-            must = f"fewer than {MOST_CHUNKS}, each of which needs rows of its own"
+            must = f"fewer than {MOST_CHUNKS}, because each candidate needs its own rows"
             raise InvalidParameter("number of candidates", must, candidates)
         row = row_budget(budget, rows_per_person)
         exact = math.sqrt(8 * row.rho) if isinstance(row, Zcdp) else row.epsilon

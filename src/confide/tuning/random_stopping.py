@@ -143,7 +143,7 @@ class RandomStopping:
                 "Pure or Approx for random stopping",
                 "Zcdp",
                 "The number of runs adds log(E K)/(α − 1) to the divergence of order α, "
-                "which no line ρα covers without waste. method='chunks' keeps to zCDP.",
+                "which no line ρα bounds tightly. method='chunks' stays within zCDP.",
             )
         if rows_per_person > 1:
             raise InvalidParameter(

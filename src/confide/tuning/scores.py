@@ -108,7 +108,7 @@ class Score:
                 "largest loss of a record",
                 f"from {SMALLEST_BOUND} to {LARGEST_BOUND}, so that sums stay exact",
                 self.bound,
-                "Measure the target in other units, so that its bound is nearer to 1.",
+                "Change the unit of the target so that its bound is nearer to 1.",
             )
 
     def total(self, model: Any, table: SearchTable) -> float:

@@ -202,7 +202,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if self.budget is not None and own is not None and self.budget != own:
             raise InvalidParameter(
                 "budget",
-                "given once: to the search, or to its estimator",
+                "given either to the search or to its estimator, not both",
                 {"search": str(self.budget), "estimator": str(own)},
             )
         return check_budget(own if self.budget is None else self.budget)
@@ -225,8 +225,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 "intervals",
                 "None in a search",
                 self.estimator.intervals,
-                "Intervals of a winner do not hold: it was chosen because it looked good. "
-                "Fit once more with the chosen settings and intervals=True.",
+                "Intervals of a selected winner do not hold, because it was chosen for "
+                "its good score. Fit again with the chosen settings and intervals=True.",
             )
         try:
             found = list(ParameterGrid({} if self.param_grid is None else self.param_grid))
@@ -350,7 +350,7 @@ def _check_in_memory(X: Any, *, named: bool) -> None:
     if is_in_parts(X) or (isinstance(X, str | Path) and not named):
         raise InvalidParameter(
             "table",
-            "in memory for a search, which hands out rows to its candidates",
+            "in memory for a search, which distributes the rows among its candidates",
             "a table in files or in parts",
-            "Read it whole, as by confide.data.read_table, if it fits.",
+            "Read it into memory, for example with confide.data.read_table, if it fits.",
         )

@@ -89,7 +89,7 @@ def test_a_book_says_for_which_neighbours_it_counts(folder, monkeypatch, capsys)
     assert "Fit with --neighbours add-remove" in text.err
     assert run(*limit, "--neighbours", "replace-one").exit_code == 0
     assert run(*replaced).exit_code == 0
-    counted = "Charged ε = 1 to loans, counted for replace-one: a removal and an addition"
+    counted = "Charged ε = 1 to loans, counted for replace-one as a removal and an addition"
     added = (*fit, "--neighbours", "add-remove", "--out", "model.json")
     assert counted in run(*added).output.replace("\n", " ")
     shown = json.loads(run("budget", "book.db", "--entries", "--verify", "--json").output)
@@ -121,13 +121,13 @@ def test_charges_without_a_record_are_shown_and_spoken_for(folder, monkeypatch, 
     limit = ("budget", "book.db", "--dataset", "loans", "--neighbours", "add-remove")
     code, text = run_main(monkeypatch, capsys, *limit)
     assert code == 3
-    assert "by --earlier add-remove" in text.err
+    assert "pass --earlier add-remove" in text.err
     assert run(*limit, "--earlier", "add-remove").exit_code == 0
     assert run(*fit).exit_code == 0
     assert "earlier ones: add-remove" in run("budget", "book.db", "--entries").output
     code, text = run_main(monkeypatch, capsys, *limit[:2], "--neighbours", "add-remove")
     assert code == 2
-    assert "--dataset must be named" in text.err
+    assert "--dataset must be given" in text.err
 
 
 def test_a_template_holds_names_and_no_values(folder):

@@ -29,7 +29,7 @@ def book(folder):
     [
         (("--out", "loans.csv"), "a new file"),
         (("--out", "none/model.json"), "in a folder that can be written to"),
-        (("--out", "m" * 300), "a name that the disk takes"),
+        (("--out", "m" * 300), "a file name that the disk accepts"),
         (("--out", "dangling.json"), "a new file"),
         (("--out", "one.png", "--plot", "one.png"), "another file than --out"),
         (("--out", "book.db-wal"), "another file than the ledger-wal"),
@@ -66,7 +66,7 @@ def test_a_name_of_248_bytes_is_taken_and_files_are_for_their_owner(book, monkey
     assert run(*PAID, "--out", "shared.json").exit_code == 0
     assert stat.S_IMODE(Path("shared.json").stat().st_mode) == 0o640
     monkeypatch.setenv(_files.MODE_VARIABLE, "999")
-    assert "like 600 or 640" in str(run(*PAID, "--out", "other.json").exception)
+    assert "such as 600 or 640" in str(run(*PAID, "--out", "other.json").exception)
 
 
 def test_a_model_that_cannot_be_written_is_rescued_and_its_charge_named(book, monkeypatch):
@@ -126,7 +126,7 @@ def test_a_lost_file_comes_back_as_it_was(book):
     assert Path("again.json").read_bytes() == before
     assert run("recover", "book.db", "--charge", "2").stdout.encode() == before
     wrong = run("recover", "book.db", "--charge", "7", "--out", "more.json")
-    assert "whose release is on record" in str(wrong.exception)
+    assert "whose release is recorded" in str(wrong.exception)
 
 
 def test_bought_ranges_come_back_as_they_were(book):
@@ -213,12 +213,12 @@ def test_a_model_file_that_was_edited_is_not_reported_beside_its_ledger(book):
         Path("forged.json").write_text(json.dumps({**forged, "anchor": anchor}))
         told = run("report", "forged.json", "--ledger", "book.db")
         assert told.exit_code != 0, anchor
-        assert "booked it" in str(told.exception) or "on record" in str(told.exception)
+        assert "recorded in" in str(told.exception)
     stretched = json.loads(json.dumps(record))
     stretched["schema"]["columns"]["age"]["upper"] = 900
     Path("stretched.json").write_text(json.dumps(stretched))
     told = run("report", "stretched.json", "--ledger", "book.db")
-    assert "booked it" in str(told.exception)
+    assert "as recorded in entry" in str(told.exception)
 
 
 def test_files_are_written_past_links_and_never_through_them(book, tmp_path):

@@ -112,7 +112,7 @@ def test_a_schema_shows_terms_weights_and_offset(files):
     [
         ("dose ~ height", "one of the declared ones"),
         ("dose ~ spline(weight)", "one of ['bs', 'poly']"),
-        ("dose ~ bs(weight, knots=[10, 70])", "inside of the declared range"),
+        ("dose ~ bs(weight, knots=[10, 70])", "inside the declared range"),
         ("income ~ age", "about the target 'dose'"),
         ("dose ~ age +", "must be like"),
     ],

@@ -122,7 +122,7 @@ def test_a_mistyped_ledger_is_not_created(folder, monkeypatch, capsys):
             ("plan", "--rows", "9", "--columns", "3", "--rho", "1", "--model", "poisson"),
             "--model poisson needs --target-bound",
         ),
-        (("budget", "book.db", "--epsilon", "1"), "--dataset must be named"),
+        (("budget", "book.db", "--epsilon", "1"), "--dataset must be given"),
         (("budget", "book.db"), "confide budget book.db --dataset people --epsilon 3"),
     ],
     ids=lambda part: part if isinstance(part, str) else "",

@@ -97,7 +97,7 @@ def test_a_study_shows_its_cells(clock):
     study.watch(Progress(3, 10, ("n = 5", "n = 6"), 3725.0))
     first, second = frame(study.bar).splitlines()
     assert "3/10 cells 1 min 05 s about 1 h 02 min left" in first
-    assert second.rstrip() == "at work: n = 5; n = 6"
+    assert second.rstrip() == "running: n = 5; n = 6"
 
 
 def test_without_a_terminal_a_study_prints_lines_and_every_note(clock):
@@ -110,9 +110,9 @@ def test_without_a_terminal_a_study_prints_lines_and_every_note(clock):
             note = "a worker died" if done == 1 else ""
             study.watch(Progress(done, 4, ("n = 5",), None, note))
     assert plain.file.getvalue().splitlines() == [
-        "0/4 cells, 4 s, at work: n = 5",
+        "0/4 cells, 4 s, running: n = 5",
         "a worker died",
-        "3/4 cells, 16 s, at work: n = 5",
+        "3/4 cells, 16 s, running: n = 5",
     ]
 
 

@@ -62,7 +62,7 @@ def test_a_forecast_is_what_the_charge_leaves(tmp_path):
 LOOSE = {
     "epsilon": (("--epsilon", "11"), "epsilon is over 10"),
     "delta": (("--epsilon", "1", "--delta", "0.002"), "delta is over 0.001"),
-    "rows": (("--epsilon", "1", "--delta", "0.0009"), "delta is 1 in 2,000 or more"),
+    "rows": (("--epsilon", "1", "--delta", "0.0009"), "number of rows (2,000)"),
 }
 
 

@@ -123,8 +123,8 @@ def test_workers_read_the_files_and_hold_the_rows(folder, monkeypatch):
     ("words", "wrong"),
     [
         (("visits", "--workers", "2", "--cluster", "tcp://host:1"), "--workers must"),
-        (("visits", "--workers", "2", "--no-stream"), "next to --workers"),
-        (("visits", "--cluster", "tcp://host:1", "--no-stream"), "next to --cluster"),
+        (("visits", "--workers", "2", "--no-stream"), "when --workers is given"),
+        (("visits", "--cluster", "tcp://host:1", "--no-stream"), "when --cluster is given"),
         (("visits", "--workers", "0"), "workers must be between"),
         (("visits", "--cluster", "host"), "tcp://host:port"),
         (("nothing.csv",), "does not exist"),
@@ -260,6 +260,6 @@ def test_a_template_comes_from_the_first_of_many_files(folder):
 )
 def test_error_bars_are_suggested_only_where_they_can_be_had(folder, words, offered):
     plain = done("fit", "loans.csv", *FIT, *words)
-    assert ("--intervals auto pays" in plain.stdout) is offered
+    assert ("--intervals auto computes" in plain.stdout) is offered
     asked = run("fit", "loans.csv", *FIT, *words, "--intervals", "auto")
     assert (asked.exit_code == 0) is offered

@@ -141,13 +141,13 @@ def test_the_command_says_first_that_this_is_not_private(held):
     assert done.exit_code == 0
     assert done.output.startswith("NOT PRIVATE")
     assert "Do not publish" in " ".join(done.output.split())
-    assert "6 of 6 columns are wholly as declared" in done.output
+    assert "6 of 6 columns agree fully with the schema" in done.output
 
 
 def test_the_command_lists_what_a_fit_would_do(held):
     done = check(held(BAD))
     assert done.exit_code == 2
-    for words in ("nort", "'[x]'", "'north'", "clamped", "would refuse", "id", '"other"'):
+    for words in ("nort", "'[x]'", "'north'", "clamped", "would reject", "id", '"other"'):
         assert words in done.output
     record = json.loads(check(held(BAD), "--json").output)
     assert record["notice"].startswith("NOT PRIVATE")

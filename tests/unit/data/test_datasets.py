@@ -211,7 +211,7 @@ def test_a_file_changed_after_it_was_verified_is_verified_again(tmp_path, monkey
     load(dataset)
     path.write_bytes(CONTENT.replace(b"4", b"5"))
     os.utime(path, ns=(0, 0))
-    with pytest.raises(InvalidData, match=f"toy.csv must hold .*{SHA256}"):
+    with pytest.raises(InvalidData, match=f"toy.csv must have .*{SHA256}"):
         load(dataset)
     assert path.exists(), "files of the user are never removed"
 
@@ -384,9 +384,9 @@ def test_a_packed_copy_with_other_content_is_refused(data_folder, tmp_path, monk
     (tmp_path / "adult").mkdir()
     (tmp_path / train.path).write_bytes((data_folder / train.path).read_bytes()[:-100])
     monkeypatch.setenv("CONFIDE_DATA", str(tmp_path))
-    with pytest.raises(InvalidData, match="must hold"):
+    with pytest.raises(InvalidData, match="must have"):
         load("adult", split="train")
-    with pytest.raises(InvalidData, match="must hold"):
+    with pytest.raises(InvalidData, match="must have"):
         load(replace(DATASETS["adult"], name="copy"), split="train")
 
 

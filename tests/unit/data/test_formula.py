@@ -83,7 +83,7 @@ def test_an_offset_is_taken_out_of_the_columns():
         ("dose ~ 2*age", "must be like"),
         ("dose ~ {age**2}", "a column, bs"),
         ("dose ~ 1", "one or more terms"),
-        ("dose ~ bs(age, knots=[90])", "inside of the declared range"),
+        ("dose ~ bs(age, knots=[90])", "inside the declared range"),
         ("dose ~ age + offset(open)", "lower and upper"),
         ("dose ~ age + offset(height)", "of one of"),
         ("dose ~ age + offset(race)", "lower and upper"),

@@ -289,7 +289,7 @@ def test_a_sum_that_kills_its_workers_comes_to_an_end(monkeypatch):
     client = Dying()
     client.sync = client.gather = None
     parts = ClusterParts(cluster_rows.PinnedParts(client, (SimpleNamespace(key="a"),)))
-    with pytest.raises(ConfideError, match="die again and again"):
+    with pytest.raises(ConfideError, match="were lost repeatedly"):
         parts.sum(figures)
     assert client.submitted == cluster_rows.MOST_LOSSES + 1
 

@@ -97,7 +97,7 @@ def test_a_missing_number_is_found_wherever_it_stands(row):
     columns = (Number("a", 0, 1), Number("b", 0, 1))
     assert Schema(columns=columns, target=target).encode(frame)[row].tolist() == [1, 0]
     strict = (columns[0], Number("b", 0, 1, missing="refuse"))
-    with pytest.raises(InvalidData, match="'b' must be known"):
+    with pytest.raises(InvalidData, match="'b' must have no missing"):
         Schema(columns=strict, target=target).encode(frame)
 
 

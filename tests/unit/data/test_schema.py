@@ -199,9 +199,12 @@ def _first(schema, column):
         (TOML.replace('["no", "yes"]', '"no"'), "labels of target 'ill'"),
         (TOML.replace('labels = ["no", "yes"]', "bound = 0"), "bound of target"),
         (TOML.replace('labels = ["no", "yes"]', 'bound = "1"'), "bound of target"),
-        (TOML.replace('labels = ["no", "yes"]', ""), "by labels"),
-        (TOML.replace('["no", "yes"]', '["no", "yes"]\nbound = 1'), "declared in one way"),
-        (TOML.replace('column = "ill"', 'column = "age"'), "not as the target 'age'"),
+        (TOML.replace('labels = ["no", "yes"]', ""), "of labels"),
+        (
+            TOML.replace('["no", "yes"]', '["no", "yes"]\nbound = 1'),
+            "declared by exactly one of",
+        ),
+        (TOML.replace('column = "ill"', 'column = "age"'), "from the target 'age'"),
         ('columns = 3\n[target]\ncolumn = "y"\nbound = 1', r"\[columns.NAME\]"),
         ('[columns]\nage = 3\n[target]\ncolumn = "y"\nbound = 1', r"\[columns.NAME\]"),
         ('[columns]\n[target]\ncolumn = "y"\nbound = 1', "columns must be one or more"),
@@ -404,7 +407,7 @@ def test_undeclared_and_missing_categories_differ_where_declared():
 )
 def test_missing_values_can_be_refused(column, value):
     assert len(encoded(column, value)) == 1
-    with pytest.raises(InvalidData, match="column 'it' must be known in every row"):
+    with pytest.raises(InvalidData, match="column 'it' must have no missing values"):
         encoded(column, value, None)
     if column.kind == "category":
         assert encoded(column, "undeclared") == [[0.0]]
@@ -438,8 +441,8 @@ def test_missing_values_can_be_refused(column, value):
         (lambda: Aim("y", lower=math.nan, upper=1), "lower of target 'y'"),
         (lambda: Aim("y", lower=True, upper=3), "lower of target 'y'"),
         (lambda: Aim("y", lower=1, upper=1), "range of target 'y'"),
-        (lambda: Aim("y", lower=0, upper=1, bound=1), "declared in one way"),
-        (lambda: Aim("y", lower=0, upper=1, labels=(0, 1)), "declared in one way"),
+        (lambda: Aim("y", lower=0, upper=1, bound=1), "declared by exactly one of"),
+        (lambda: Aim("y", lower=0, upper=1, labels=(0, 1)), "declared by exactly one of"),
         (lambda: Aim("y", labels=(0, 1), unit="mg"), "unit of target 'y'"),
         (lambda: Aim("y", bound=1, unit=3), "unit of target 'y'"),
         (lambda: Schema((Number("a", 0, 1),), Aim("y", bound=1), ""), "name must be"),

@@ -87,7 +87,9 @@ def test_parquet_columns_of_another_type(settings, folder):
     TABLE.assign(a="123456.789x").to_parquet(folder / "b.parquet", index=False)
     y = None if settings else "y"
     said = refusal(InvalidData, str(folder / "*.parquet"), y, **settings)
-    assert "b.parquet must be a whole Parquet file, with columns of the same types" in said
+    assert (
+        "b.parquet must be a complete Parquet file, with columns of the same types" in said
+    )
     assert "123456" not in said
 
 
@@ -95,7 +97,7 @@ def test_parquet_files_that_end_too_early(folder):
     whole = (folder / "a.parquet").read_bytes()
     for name, content in (("empty", b""), ("torn", whole[: len(whole) // 2])):
         (folder / f"{name}.parquet").write_bytes(content)
-        with pytest.raises(InvalidData, match="must be a whole Parquet file"):
+        with pytest.raises(InvalidData, match="must be a complete Parquet file"):
             open_table(folder / f"{name}.parquet")
 
 
@@ -121,7 +123,7 @@ def test_packed_text_is_read_in_parts(folder):
     here = model().fit(TABLE[NAMES].to_numpy(), TABLE["y"])
     np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-9)
     (folder / "b.csv.gz").write_bytes(b"no such thing")
-    with pytest.raises(InvalidData, match="packed as its name says"):
+    with pytest.raises(InvalidData, match="compressed as its name says"):
         open_table(folder / "b.csv.gz")
 
 
@@ -188,17 +190,17 @@ REFUSED = {
     "fewer parts": (
         FRAME[NAMES],
         dd.from_pandas(TABLE["y"], npartitions=2, sort=False),
-        "the same number of parts. Rechunk or repartition",
+        "the same number of partitions. Rechunk or repartition",
     ),
     "other parts": (
         FRAME[NAMES],
         dd.from_pandas(TABLE["y"].iloc[:-7], npartitions=3, sort=False),
-        "parts of the same numbers of rows",
+        "chunks with the same numbers of rows",
     ),
     "other parts of unknown size": (
         FRAME[NAMES].to_dask_array(),
         da.from_array(Y, chunks=((90, 90, 50),)),
-        "parts of the same numbers of rows. Cut both from one collection",
+        "chunks with the same numbers of rows. Take both from one collection",
     ),
     "one dimension": (ARRAY[:, 0], ARRAY[:, 1], "two dimensions"),
     "one column": (FRAME["a"], FRAME["y"], "two dimensions"),

@@ -168,7 +168,7 @@ def test_knots_that_are_placed_keep_the_range_public():
     placed = schema("bs(age, knots=[30, 50])")
     assert placed.columns[0].range == "public"
     private = (replace(COLUMNS[0], range="private"), *COLUMNS[1:])
-    with pytest.raises(InvalidParameter, match="'public' next to knots"):
+    with pytest.raises(InvalidParameter, match="'public' for given knots"):
         Schema(private, TARGET, terms=("bs(age, knots=[30, 50])",))
 
 
@@ -294,10 +294,10 @@ def test_moments_are_those_of_rows_spread_evenly():
         ("bs(age, df=4, knots=[30])", "given df, or knots"),
         ("bs(age, df=2)", "from 3 to 100"),
         ("bs(age, df=4.5)", "a whole number"),
-        ("bs(age, knots=[10])", "inside of the declared range"),
-        ("bs(age, knots=[50, 30])", "each above the one before"),
-        ("bs(age, knots=[])", "inside of the declared range"),
-        ("bs(seen, knots=[3])", "inside of the declared range"),
+        ("bs(age, knots=[10])", "inside the declared range"),
+        ("bs(age, knots=[50, 30])", "increasing numbers"),
+        ("bs(age, knots=[])", "inside the declared range"),
+        ("bs(seen, knots=[3])", "inside the declared range"),
         ("bs(age, dof=4)", "Did you mean 'df'"),
         ("poly(age, 0)", "from 1 to 10"),
         ("age:age", "different columns"),
@@ -331,7 +331,7 @@ def test_a_factor_of_one_level_is_no_term():
 
 
 def test_what_belongs_to_records_has_names_of_its_own():
-    with pytest.raises(InvalidParameter, match="named once each"):
+    with pytest.raises(InvalidParameter, match="different from each other"):
         schema("age", case_weights=CaseWeights("age", 3))
     with pytest.raises(InvalidParameter, match="lower and upper"):
         schema("age", offset=Number("days"))
@@ -355,8 +355,8 @@ def test_weights_and_offsets_are_the_same_once_they_were_written(tmp_path):
     ("settings", "words"),
     [
         ({}, "a column or classes"),
-        ({"column": "times"}, "given a cap"),
-        ({"cap": 3}, "given a cap"),
+        ({"column": "times"}, "given together"),
+        ({"cap": 3}, "given together"),
         ({"column": "times", "cap": 0}, "a positive number"),
         ({"column": "times", "cap": "3"}, "a positive number"),
         ({"column": "times", "cap": 3, "typical": 4}, "no larger than the cap"),

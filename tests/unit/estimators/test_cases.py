@@ -88,7 +88,7 @@ def test_a_record_without_weight_counts_for_nothing():
         dropped.release_.value, logistic(WEIGHTED).fit(frame).release_.value
     )
     missing = frame.assign(times=frame["times"].replace(0.0, np.nan))
-    with pytest.raises(InvalidData, match="'times' must be known"):
+    with pytest.raises(InvalidData, match="'times' must have no missing"):
         logistic(WEIGHTED).fit(missing)
     lenient = replace(WEIGHTED, case_weights=CaseWeights("times", 4, missing="drop"))
     again = logistic(lenient).fit(missing)
@@ -173,7 +173,7 @@ def test_sample_weight_is_refused_in_words():
     capped = LogisticRegression(BUDGET, weight_cap=2, row_norm=1.0)
     with pytest.raises(InvalidData, match="one number for every row"):
         capped.fit(X, y, sample_weight=np.ones(3))
-    with pytest.raises(InvalidData, match="misses values"):
+    with pytest.raises(InvalidData, match="some values are missing"):
         capped.fit(X, y, sample_weight=[1, 1, np.nan, 1])
     with pytest.raises(InvalidParameter, match="a positive number"):
         clone(capped).set_params(weight_cap=-1).fit(X, y, sample_weight=np.ones(4))

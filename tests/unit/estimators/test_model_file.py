@@ -135,7 +135,7 @@ def test_the_date_of_the_fit_survives_and_old_files_have_none(tmp_path):
     assert dict(load_model(path).summary().about) == {
         "Target": "cost, from 10 to 50 mg",
         "Columns": "4, as 6 features",
-        "Categories": "each level against the average of the levels of its column",
+        "Categories": "each level compared with the average of the levels of its column",
         "Fitted": today,
     }
     record = json.loads(path.read_text("utf-8"))

@@ -161,7 +161,7 @@ def test_no_limits_and_public_ranges_do_not_go_together():
         LogisticRegression(BUDGET, schema=ILL, ranges="public").fit(TABLE)
     with pytest.raises(InvalidParameter, match="ranges must be 'auto'"):
         LogisticRegression(BUDGET, schema=ILL, ranges="some").fit(TABLE)
-    with pytest.raises(InvalidParameter, match="they are in its unit"):
+    with pytest.raises(InvalidParameter, match="these are in its unit"):
         LinearRegression(BUDGET, schema=DOSE, slope_bound=3.0).fit(TABLE)
     with pytest.raises(InvalidParameter, match="share of ranges"):
         Ranges(share=0)
@@ -236,7 +236,9 @@ def test_ranges_are_bought_once_for_all_fits(tmp_path):
     assert [one.kind for one in schema.bought] == ["ranges"]
     model = LogisticRegression(BUDGET, schema=schema, random_state=0).fit(TABLE)
     assert model.release_.ranges is None
-    assert any("paid for apart" in line for line in model.release_.guarantee.assumptions)
+    assert any(
+        "charged separately" in line for line in model.release_.guarantee.assumptions
+    )
     assert any("entry 2 of the ledger" in one for one in schema.assumptions)
     ends = {one.name: (one.lower, one.upper) for one in schema.columns[:2]}
     assert schema.bought[0].facts == ends
@@ -254,7 +256,7 @@ def test_bought_ranges_of_counts_serve_poisson():
 
 def test_nothing_to_buy_is_said():
     schema = Schema((Category("town", TOWNS),), ILL.target)
-    with pytest.raises(InvalidParameter, match="a column whose range may be bought"):
+    with pytest.raises(InvalidParameter, match="a column whose range may be estimated"):
         buy_ranges(TABLE, schema, BUDGET)
 
 
@@ -425,12 +427,14 @@ def test_what_noise_hides_is_said():
     schema, table = Schema(columns, AB), noisy_table()
     model = LogisticRegression(Pure("0.5"), schema=schema, random_state=1).fit(table)
     assert model.release_.ranges.hidden == ("x", "z")
-    assert "Hidden" in str(model.summary())
-    assert "no values stand out from the noise" in str(model.summary())
+    assert "Hidden" in " ".join(str(model.summary()).split())
+    assert "no range could be found above the noise" in " ".join(
+        str(model.summary()).split()
+    )
     bought = buy_ranges(table, schema, Pure("0.1"), random_state=2)
     assert bought.release.hidden == ("x", "z")
     assert bought.schema.columns[1].ends == (-5, 1e6)
-    assert bought.caution.startswith("x; z: no values")
+    assert bought.caution.startswith("x; z: no range")
     many = LogisticRegression(BUDGET, schema=ILL, random_state=0).fit(TABLE)
     assert many.release_.ranges.hidden == ()
     assert "Hidden" not in str(many.summary())

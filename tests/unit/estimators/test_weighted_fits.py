@@ -97,7 +97,7 @@ def test_those_mechanisms_weigh_records_that_have_a_proof_for_it():
 def test_all_others_refuse_records_that_are_weighed(name):
     loss = Clipped(Squared(), 1.0)
     objective = Objective(loss, 3, target_bound=1.0, longest_row=2.0)
-    with pytest.raises(UnmetNeeds, match="records that all count alike"):
+    with pytest.raises(UnmetNeeds, match="records of equal weight"):
         MECHANISMS[name]().calibrate(objective, Approx(1, 1e-6), Neighbours.ADD_REMOVE)
 
 
@@ -189,5 +189,5 @@ def test_intervals_that_believe_the_model_weigh_no_records():
         assert plan.main.objective.weighted is weighs
     target = Objective(Logistic(), 3, longest_row=2.0)
     forced = WithIntervals(ObjectivePerturbation(), Intervals(variant="model-based"))
-    with pytest.raises(InvalidParameter, match="where records are weighted"):
+    with pytest.raises(InvalidParameter, match="when records are weighted"):
         forced.calibrate(target, budget, Neighbours.ADD_REMOVE)

@@ -123,7 +123,7 @@ def test_a_release_follows_its_own_charge_once(ledger):
     ledger.set_limit("adult", Pure(1))
     charge = ledger.charge("adult", Pure("0.3"), what="fit")
     ledger.record(charge, "cafe")
-    with pytest.raises(InvalidParameter, match="not on record yet"):
+    with pytest.raises(InvalidParameter, match="not yet recorded"):
         ledger.record(charge, "cafe")
     unknown, limit = replace(charge, number=99), replace(charge, number=1)
     for wrong in (unknown, limit, replace(charge, dataset="bank")):

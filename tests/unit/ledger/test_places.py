@@ -77,7 +77,7 @@ def test_waiting_for_another_process_is_mentioned_and_ends(
     monkeypatch.setattr(store, "LOCK_TIMEOUT_S", 0.2)
     with closing(sqlite3.connect(file_ledger.place, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(ConfideError, match="held by another process"):
+        with pytest.raises(ConfideError, match="locked by another process"):
             file_ledger.charge("adult", Pure(1))
         other.execute("COMMIT")
     assert "another process is writing" in caplog.text

@@ -265,9 +265,9 @@ def test_batches_must_be_drawn_as_the_relation_asks(file_ledger):
     [
         (4, {"spent": '{"kind":"Pure","epsilon":"1/10"}'}, "for less than they cost"),
         (4, {"spent": None}, "does not count earlier charges"),
-        (4, {"neighbours": None}, "earlier charges do not speak"),
-        (2, {"neighbours": "replace-one"}, "neighbours of which the limit does not speak"),
-        (2, {"neighbours": None}, "neighbours of which the limit does not speak"),
+        (4, {"neighbours": None}, "earlier charges have no guarantee"),
+        (2, {"neighbours": "replace-one"}, "neighbours other than those of the limit"),
+        (2, {"neighbours": None}, "neighbours other than those of the limit"),
         (2, {"neighbours": "both"}, "cannot be read"),
         (1, {"spent": '{"kind":"Pure","epsilon":"0/1"}'}, "does not count earlier"),
     ],

@@ -61,7 +61,7 @@ def test_a_changed_book_is_noticed_at_the_first_bad_entry(ledger, statements, fi
         (5, {"spent": '{"kind":"Pure","epsilon":"1/10"}'}, "wrong running total"),
         (5, {"dataset": "bank"}, "without a limit"),
         (3, {"charge": 1}, "release without its charge"),
-        (1, {"budget": '{"kind":"Pure","epsilon":"1/20"}'}, "goes over the limit"),
+        (1, {"budget": '{"kind":"Pure","epsilon":"1/20"}'}, "exceeds the limit"),
     ],
 )
 def test_a_forger_who_can_hash_must_also_add_up(ledger, number, changes, wrong):

@@ -295,7 +295,7 @@ def test_the_command_warns_of_noise_and_says_what_it_takes(tmp_path):
     text = planned(tmp_path, "--rows", "300", "--epsilon", "0.05")
     assert "Warning: at this budget the model will be mostly noise" in text
     assert "rows or fewer columns" in text.split("Warning")[1]
-    assert "--intervals only" in text
+    assert "only with --intervals" in text
 
 
 @pytest.mark.slow
@@ -303,7 +303,7 @@ def test_the_command_says_what_a_width_takes(tmp_path):
     words = ("--rows", "90000", "--epsilon", "1", "--intervals", "auto", "--width")
     text = " ".join(planned(tmp_path, *words, "smoker=2").split())
     assert "Likely: an interval of smoker of width 2 takes about" in text
-    assert "On three of four tables: an interval of smoker" in text
+    assert "In three of four simulated tables: an interval of smoker" in text
     assert "a budget of ε" in text
     told = json.loads(planned(tmp_path, *words, "smoker=2", "--json"))["widths"]
     assert [one["cautious"] for one in told] == [False, True]

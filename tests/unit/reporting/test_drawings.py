@@ -72,14 +72,14 @@ def test_an_intercept_does_not_stretch_the_axis():
     rows = (*WITH_PARTS, Coefficient("(intercept)", 900.0))
     drawn = picture(rows)
     assert "900" not in drawn.svg
-    assert "The intercept is in the table only." in drawn.notes
+    assert "The intercept is shown in the table only." in drawn.notes
     assert "900" in picture(rows[-1:]).svg
 
 
 def test_one_huge_interval_does_not_heap_the_others_on_zero():
     rows = (*WITH_PARTS[:2], Coefficient("none", 0.1, -500.0, 700.0, 1.0))
     assert scale_for([0.5, -0.1, 0.1], [-500.0, 700.0], [0.8, 0.6, 700.0]).unit is not None
-    assert "powers of ten" in " ".join(picture(rows).notes)
+    assert "logarithmic beyond" in " ".join(picture(rows).notes)
 
 
 def test_page_and_card_say_what_an_interval_means_and_what_not():

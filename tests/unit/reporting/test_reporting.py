@@ -85,8 +85,8 @@ def test_huge_factors_are_powers_of_ten_and_called_weak():
     assert factor_text(1e12) == "10⁴³⁴²⁹⁴⁴⁸¹⁹⁰⁴"
     strong = Guarantee(Pure(2), Neighbours.ADD_REMOVE, Status.PROVED, THEOREM)
     weak = Guarantee(Pure(20), Neighbours.ADD_REMOVE, Status.PROVED, THEOREM)
-    assert "weak promise" in plain_words(weak)
-    assert "weak promise" not in plain_words(strong)
+    assert "weak guarantee" in plain_words(weak)
+    assert "weak guarantee" not in plain_words(strong)
 
 
 def test_delta_is_the_chance_that_the_bound_fails():
@@ -210,7 +210,7 @@ def test_the_card_of_a_release_without_guarantee_defends_against_nobody():
     for guarantee in (PURE.seeded(), REFUTED):
         card = model_card(a_summary(guarantee))
         assert "Against anyone" not in card
-        assert "Against nobody" in card
+        assert "Protects against nobody" in card
         assert "were released with" not in card
         assert "Budget spent" not in card
 
@@ -328,7 +328,7 @@ def test_every_medium_shows_every_column_and_marks_what_is_reliable():
         assert "age *" in text
         assert "income *" not in text
     assert "Warning: few rows." in shown
-    assert "* the interval excludes zero: the sign holds at 90 %" in shown
+    assert "* the interval excludes zero at level 90 %" in shown
     assert [len(line) for line in summary.table.cells(3)] == [5] * 4
 
 

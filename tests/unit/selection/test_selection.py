@@ -279,7 +279,7 @@ def test_penalties_must_weigh_columns_alike():
 
     mechanism = SelectThenFit(ScreeningSelector(2))
     for penalty in (L1((1.0,) * 19 + (2.0,)), GroupL2(1.0, ((0, 1), (2, 3)))):
-        with pytest.raises(UnmetNeeds, match="alike"):
+        with pytest.raises(UnmetNeeds, match="equal weights"):
             mechanism.calibrate(objective(penalty=penalty), Pure(1), ADD)
     found = mechanism.calibrate(objective(penalty=L1((1.0,) * 20)), Pure(1), ADD)
     assert found.fit.objective.penalty == L1((1.0, 1.0))

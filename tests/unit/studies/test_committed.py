@@ -188,7 +188,7 @@ def test_the_command_makes_a_book_and_checks_it(tmp_path):
     assert "parts: 0 cells computed" in again.stdout
     checked = run("check", "parts", "--jobs", 1, "--book", tmp_path)
     assert checked.exit_code == 0, checked.output
-    assert "12 of 12 numbers as committed" in checked.stdout
+    assert "12 of 12 numbers equal to the committed ones" in checked.stdout
     assert "at most 0.001 for each study" in checked.stdout
 
     path = tmp_path / "results" / "parts.csv"
@@ -198,13 +198,15 @@ def test_the_command_makes_a_book_and_checks_it(tmp_path):
     wrong = run("check", "parts", "--jobs", 1, "--book", tmp_path)
     assert wrong.exit_code == 1
     assert "mean=0, part=0: first, value is" in wrong.stderr
-    assert "Not as committed: parts" in wrong.stderr
+    assert "Different from the committed results: parts" in wrong.stderr
 
 
 def test_a_misplaced_option_of_the_book_is_refused():
-    assert "left out next to check" in str(run("check", "--quick").exception)
-    assert "how names of studies begin" in str(run("all", "nothing-like-it").exception)
-    assert "left out after that of a study" in str(run("parts", "parts").exception)
+    assert "left out when check is given" in str(run("check", "--quick").exception)
+    assert "the beginning of names of studies" in str(
+        run("all", "nothing-like-it").exception
+    )
+    assert "left out after the name of a study" in str(run("parts", "parts").exception)
 
 
 def test_a_whole_run_of_one_study_is_committed_where_a_book_is_named(tmp_path):

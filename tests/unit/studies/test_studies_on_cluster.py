@@ -96,7 +96,7 @@ def test_the_command_names_failures_as_with_processes(client, tmp_path):
     assert "act=exit: SystemExit: 0" in shown.stderr
     assert "| well | 1 |" in (tmp_path / "trouble.md").read_text()
     both = run("trouble", "--out", tmp_path, "--cluster", place, "--jobs", 2)
-    assert "--jobs must be left out next to --cluster" in str(both.exception)
+    assert "--jobs must be left out when --cluster is given" in str(both.exception)
 
 
 @pytest.mark.slow

@@ -261,7 +261,7 @@ def test_data_frames_and_tables_with_a_schema():
         ({"param_grid": {"ridge": [1, 2]}}, "parameters of LogisticRegression"),
         ({"param_grid": {"budget": [Pure(1), Pure(2)]}}, "may differ in"),
         ({"budget": None}, "budget"),
-        ({"estimator": LogisticRegression(Pure(2), row_norm=1.0)}, "given once"),
+        ({"estimator": LogisticRegression(Pure(2), row_norm=1.0)}, "not both"),
         ({"estimator": LogisticRegression(intervals=True, row_norm=1.0)}, "intervals"),
         ({"estimator": object()}, "estimator"),
         ({"method": "grid"}, "method"),
@@ -313,7 +313,7 @@ def test_bad_data_are_refused_before_anything_is_spent(book, rows):
     assert len(book.entries()) == 1
     equal = LogisticRegression(neighbours="replace-one", classes=[0, 1], row_norm=1.0)
     PrivateSearch(equal, RIDGES, Pure(1)).fit(X[:3], y[:3])
-    with pytest.raises(InvalidData, match="one for every chunk"):
+    with pytest.raises(InvalidData, match="one per chunk"):
         PrivateSearch(equal, RIDGES, Pure(1)).fit(X[:2], y[:2])
 
 

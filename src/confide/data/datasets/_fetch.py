@@ -1,4 +1,4 @@
-"""Find a public data file on this machine, or download it, and check what it holds.
+"""Find a public data file on this machine, or download it, and verify its content.
 
 Where a file is looked for, in this order:
 
@@ -43,7 +43,7 @@ _CANNOT_UNPACK = (
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """One file of a dataset and how to know it is the right one.
+    """One file of a dataset, with its checksum.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def find(file: DataFile, source: str) -> Path:
     if file.url is None:
         looked = " and ".join(map(str, folders))
         raise DataNotFound(
-            f"{file.path} must be on this machine, for it has no pinned public "
+            f"{file.path} must be on this machine, because it has no pinned public "
             f"address; looked in {looked}. {_advice(file, source)}"
         )
     return _download(file, file.url, source)
@@ -159,8 +159,8 @@ def _verify(path: Path, mtime_ns: int, size: int, sha256: str, member: str | Non
     del mtime_ns, size
     if not _has_content(path.read_bytes(), path.name, member, sha256):
         raise InvalidData(
-            f"{path} must hold content with sha256 {sha256}, and holds something "
-            "else. Remove it or replace it by the original, then load again."
+            f"{path} must have the sha256 {sha256}, but has another one. Remove it or "
+            f"replace it with the original, then load again."
         )
 
 
@@ -169,7 +169,7 @@ def _download(file: DataFile, url: str, source: str) -> Path:
     name = urlsplit(url).path
     if not _has_content(packed, name, file.member, file.sha256):
         raise InvalidData(
-            f"{url} must deliver content with sha256 {file.sha256}, and delivered "
+            f"{url} must deliver content with sha256 {file.sha256}, but delivered "
             f"something else; nothing was kept. {_advice(file, source)}"
         )
     target = cache_folder() / _plain(file.path)
@@ -186,8 +186,8 @@ def _get(file: DataFile, url: str, source: str) -> bytes:
         if isinstance(failure, urllib.error.HTTPError):
             failure.close()
         raise DataNotFound(
-            f"{file.path} is not on this machine, and its download from {url} must "
-            f"end well, but: {failure or type(failure).__name__}. "
+            f"{file.path} is not on this machine, and its download from {url} failed: "
+            f"{failure or type(failure).__name__}. "
             f"Try again later, or: {_advice(file, source)}"
         ) from failure
 
@@ -209,7 +209,7 @@ def _web() -> urllib.request.OpenerDirector:
 
 
 def _write_at_once(target: Path, content: bytes) -> None:
-    """Write a file that other processes see whole or not at all."""
+    """Write a file atomically."""
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     partial = Path(name)

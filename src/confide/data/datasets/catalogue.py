@@ -60,7 +60,7 @@ class Dataset:
         raise InvalidParameter("split", f"{allowed} for {self.name}", split)
 
     def fetch(self) -> None:
-        """See to it that every file is on this machine and has its pinned content."""
+        """Make sure that every file is on this machine and has its pinned content."""
         for file in self.files:
             find(file, self.source)
 

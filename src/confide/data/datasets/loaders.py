@@ -1,4 +1,4 @@
-"""Tables as benchmarks and papers use them: doses of warfarin, ACS, KDD Cup 1999."""
+"""Tables prepared as in benchmarks and papers: warfarin doses, ACS, KDD Cup 1999."""
 
 from typing import Any, Final
 

@@ -300,7 +300,7 @@ def _checked(features: Any) -> Any:
         features.check_format(full_check=True)
     except ValueError:
         raise InvalidData(
-            "every entry of the sparse matrix X must stand at a place within its shape; "
-            "one does not. Build the matrix again, as by scipy.sparse.coo_array."
+            "every entry of the sparse matrix X must have an index within its shape; one "
+            "does not. Rebuild the matrix, for example with scipy.sparse.coo_array."
         ) from None
     return features

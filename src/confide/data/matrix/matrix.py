@@ -1,4 +1,4 @@
-"""What every kind of feature matrix answers, so that nothing else asks for its kind.
+"""Protocol of feature matrices, so that other code need not know their kind.
 
 `as_matrix` wraps what a user passes: `Dense` for an array, `Csr` for a sparse matrix. A
 schema makes a `CodedDesign`.

@@ -176,8 +176,8 @@ def refuse_infinite(values: AnyArray) -> None:
     """Refuse values of which some are not finite; quote none."""
     if np.isnan(values).any():
         raise InvalidData(
-            "X must hold finite numbers; it contains NaN. Fill or drop missing values "
-            "by a rule chosen before looking at them."
+            "X must hold finite numbers; it contains NaN. Impute or drop missing values "
+            "by a rule chosen before looking at the data."
         )
     if not np.isfinite(values).all():
         raise InvalidData(

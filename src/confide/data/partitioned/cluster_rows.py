@@ -1,4 +1,4 @@
-"""Rows on the workers of a Dask cluster, which hold them while a fit lasts.
+"""Rows on the workers of a Dask cluster, which hold them during a fit.
 
 Functions of blocks travel to the workers; sums come back along a tree. Rows stay where
 they are, but for a sample and for what a mechanism picks. A part whose worker dies is made
@@ -75,8 +75,8 @@ class PinnedParts:
         except (Exception, CancelledError) as error:  # noqa: BLE001
             raise ConfideError(
                 "the cluster could not finish a sum over the rows "
-                f"({type(error).__name__}). Rows that only one worker had are lost with "
-                "it: fit on files or on a collection that can be computed again."
+                f"({type(error).__name__}). Rows that only one worker held are lost with "
+                f"it: fit on files, or on a collection that can be recomputed."
             ) from None
         return [unwrap(result) for result in gathered]
 
@@ -95,9 +95,9 @@ class PinnedParts:
                     losses += 1
                     if losses > MOST_LOSSES:
                         raise ConfideError(
-                            "workers must outlive a sum over the rows that they hold; they "
-                            "die again and again. Give them more memory, or cut the table "
-                            "into more and smaller parts."
+                            "workers must survive a sum over the rows that they hold, "
+                            "but they were lost repeatedly. Give them more memory, or "
+                            "split the table into more and smaller parts."
                         ) from None
                     self.find()
                     futures = list(submit())
@@ -241,7 +241,7 @@ class ClusterParts:
         return self.pinned.results(submit)
 
     def _map(self, name: str, work: Callable[..., Any], given: Sequence[Any]) -> list[Any]:
-        """Do work on results, anywhere, quietly, under names that tell nothing."""
+        """Run a function of results on any worker, without logs, under random names."""
         token = uuid4().hex
         keys = [f"confide-{name}-{token}-{place}" for place in range(len(given))]
         client = self.pinned.client
@@ -261,7 +261,7 @@ def collected(client: Any, sources: Sequence[Source], fn: Callable[[Any], T]) ->
 def _on_parts(
     client: Any, name: str, sources: Sequence[Source], fn: Callable[[Any], Any]
 ) -> tuple[Any, ...]:
-    """Let workers read every part and compute a function of it."""
+    """Compute a function of every part on the workers."""
     from dask.delayed import delayed
 
     token, tasks = uuid4().hex, []
@@ -335,5 +335,5 @@ def _on_picked(fn: Callable[[InMemoryRows], T], pieces: Sequence[SendableRows]) 
 
 
 def _whole(value: Any) -> Any:
-    """Pass a failure on: whoever collects the result raises it."""
+    """Return a failure, to be raised where the result is collected."""
     return unwrap(value)

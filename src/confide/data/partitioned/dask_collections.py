@@ -1,4 +1,4 @@
-"""Dask's own tables: data frames and arrays, part by part as Dask cut them."""
+"""Dask data frames and arrays, partition by partition."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ def as_piece(features: Any, target: Any) -> Any:
         return features
     if features.shape[0] != len(target):
         raise InvalidData(
-            "X and the target y must be cut into parts of the same numbers of rows. Cut "
+            "X and the target y must have chunks with the same numbers of rows. Take "
             "both from one collection, or rechunk y like X."
         )
     return features, target
@@ -96,7 +96,7 @@ class DaskTable:
             return tuple(DaskPart(block, None) for block in blocks)
         if _parts(features) != _parts(self._target):
             raise InvalidData(
-                "X and the target y must be cut into the same number of parts. Rechunk or "
+                "X and the target y must have the same number of partitions. Rechunk or "
                 "repartition one like the other."
             )
         if is_frame(features) and is_frame(self._target):
@@ -147,7 +147,7 @@ def is_dask(value: Any) -> bool:
 
 
 def dask_table(X: Any, y: Any) -> DaskTable:
-    """Take a Dask collection for a table; the active client, if any, holds its parts."""
+    """Treat a Dask collection as a table; the active client, if any, holds its parts."""
     named = isinstance(y, str) and is_frame(X)
     if y is not None and not (named or is_dask(y)):
         raise InvalidData(

@@ -16,7 +16,7 @@ Coins: TypeAlias = Callable[[int, int, int], AnyArray]
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Division:
-    """Which rows of a table are kept: those whose coin shows heads, or the others."""
+    """Division of the rows of a table by one random bit per row."""
 
     coins: Coins
     heads: bool

@@ -1,4 +1,4 @@
-"""What whoever holds the data may watch while rows are read again and again.
+"""Progress of repeated sweeps over a table, visible to the data holder only.
 
 How many sweeps a fit takes depends on the rows: it is shown to the holder while they wait
 and kept nowhere.
@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """How far the present sweep is: rows read of about so many, and for how long."""
+    """Progress of the current sweep: rows read, expected total, and time."""
 
     number: int
     rows: int

@@ -39,7 +39,7 @@ class Parts(Protocol):
 
     @property
     def pickable(self) -> bool:
-        """Whether some rows can be had without reading them all."""
+        """Whether single rows can be read without reading them all."""
         ...
 
     @property
@@ -68,7 +68,7 @@ class Parts(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PartSummary:
-    """What one look at rows finds: how many they are, how sums go, and a sample."""
+    """Result of a first sweep: number of rows, shape of sums, and a sample."""
 
     listed: int
     count: int
@@ -105,7 +105,7 @@ class PartSummary:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RowView:
-    """How a part is looked at: with a coding of its target, some columns, some rows."""
+    """View of a part: a coding of its target, some columns, some rows."""
 
     code: Callable[[AnyArray], Array] | None = None
     support: tuple[int, ...] | None = None
@@ -204,7 +204,7 @@ class PartitionedRows:
 
     @property
     def pickable(self) -> bool:
-        """Whether some rows can be had without reading them all."""
+        """Whether single rows can be read without reading them all."""
         return self.parts.pickable
 
     @property
@@ -232,9 +232,9 @@ class PartitionedRows:
         count, *total = self.parts.sum(work)
         if count != self.count:
             raise ConfideError(
-                "all sweeps over a table must find the same rows; one found another number "
-                "of them. Fit on a copy that nobody writes to, or on a collection that is "
-                "the same each time it is computed."
+                "all sweeps over a table must find the same rows; one found a different "
+                "number of rows. Fit on a copy that nobody writes to, or on a collection "
+                "that gives the same rows each time it is computed."
             )
         return tuple(total)
 

@@ -1,4 +1,4 @@
-"""Private rows, and the one seam through which anything is computed from them.
+"""Private rows, and the one method through which anything is computed from them.
 
 ``rows.sum(fn)`` evaluates ``fn(block)`` on blocks of rows that fit the processor's cache
 and adds the results. The order of addition depends on the shape alone, never on the
@@ -150,7 +150,7 @@ HEAVIEST = 4.0
 
 
 class Rows(Protocol):
-    """Bounded private rows, wherever they lie: what mechanisms and solvers see of them."""
+    """Protocol of bounded private rows, as mechanisms and solvers see them."""
 
     @property
     def height(self) -> float:
@@ -194,7 +194,7 @@ class Rows(Protocol):
 
     @property
     def pickable(self) -> bool:
-        """Whether some rows can be had without reading them all."""
+        """Whether single rows can be read without reading them all."""
         ...
 
     @property
@@ -284,7 +284,7 @@ class InMemoryRows:
 
     @property
     def pickable(self) -> bool:
-        """Whether some rows can be had without reading them all."""
+        """Whether single rows can be read without reading them all."""
         return True
 
     @property
@@ -461,9 +461,9 @@ def require_in_memory(rows: Rows, what: str) -> InMemoryRows:
         return rows
     raise InvalidParameter(
         "table",
-        f"in memory for {what}, which looks at all rows at once",
+        f"in memory for {what}, which needs all rows at once",
         "a table in parts",
-        "Read it whole, as by pandas, if it fits; or use another mechanism.",
+        "Read it with pandas, if it fits in memory; or use another mechanism.",
     )
 
 

@@ -1,1 +1,1 @@
-"""What is public about a table, and how its columns are encoded."""
+"""Public description of a table, and encoding of its columns."""

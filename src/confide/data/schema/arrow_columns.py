@@ -13,7 +13,7 @@ from confide.errors import InvalidData
 ARROW_FAULTS = (ValueError, TypeError, LookupError, NotImplementedError, OverflowError)
 """What Arrow raises where it cannot convert a column; its errors are kinds of these."""
 CANNOT_HAND_OVER = (
-    "the table must have columns of plain types; Arrow cannot hand over one of them. "
+    "the table must have columns of plain types; Arrow cannot convert one of them. "
     "Convert it to a pandas DataFrame first."
 )
 

@@ -24,7 +24,7 @@ LARGEST_OFFSET = 1000.0
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Cases:
-    """What records bring along beside their features: weights from 0 to 1, and offsets."""
+    """Weights of records from 0 to 1, and offsets."""
 
     weight: Array | None = None
     offset: Array | None = None
@@ -38,7 +38,7 @@ NO_CASES = Cases()
 
 @dataclass(frozen=True, slots=True)
 class CaseWeights:
-    """How much records count: by a column, by their labels, or by both.
+    """Weights of records, by a column, by their labels, or by both.
 
     ``column`` holds weights from 0 to ``cap``, which is public: what lies beyond is
     clamped, record by record, and the noise grows with the cap. ``classes`` are public
@@ -63,7 +63,7 @@ class CaseWeights:
         if bool(self.column) != (self.cap is not None):
             raise InvalidParameter(
                 "[case_weights]",
-                "given a cap with a column, and none without",
+                "given together with a column, and left out without one",
                 self.cap,
                 "Write cap = 5: weights beyond it are clamped, and noise grows with it.",
             )
@@ -151,7 +151,9 @@ def read_sample_weight(values: Any, count: int, cap: float) -> Array:
     if found.shape != (count,):
         raise InvalidData("sample_weight must hold one number for every row of X.")
     if np.isnan(found).any():
-        raise InvalidData("sample_weight must be known in every row; it misses values.")
+        raise InvalidData(
+            "sample_weight must be known in every row; some values are missing."
+        )
     return share_of_cap(np.asarray(found, dtype=np.float64), cap)
 
 

@@ -33,7 +33,7 @@ def schema_of_formula(schema: Any, formula: str) -> tuple[Any, bool]:
     if offsets:
         schema = _with_offset(schema, offsets[0])
     if not texts:
-        raise InvalidParameter("formula", f"one or more terms, as {EXAMPLE}", formula)
+        raise InvalidParameter("formula", f"one or more terms, such as {EXAMPLE}", formula)
     return dataclasses.replace(schema, terms=tuple(texts)), constant
 
 
@@ -57,7 +57,7 @@ def _with_offset(schema: Any, text: str) -> Any:
 def _terms(formula: Any, names: Sequence[str]) -> tuple[str | None, list[list[str]]]:
     """Return the left side of a formula, and the factors of every term on the right."""
     if not isinstance(formula, str) or not formula.strip():
-        raise InvalidParameter("formula", f"text, as {EXAMPLE}", formula)
+        raise InvalidParameter("formula", f"text, such as {EXAMPLE}", formula)
     parser, wrong = _parser()
     try:
         context = {"__formulaic_variables_available__": list(names)}
@@ -91,9 +91,9 @@ def _parser() -> tuple[Any, tuple[type[Exception], ...]]:
     except ImportError:
         raise InvalidParameter(
             "formula",
-            "absent, because formulas need formulaic",
+            "left out, because formulas need formulaic",
             "a formula",
-            "Install it by: pip install 'confide[formula]'; or list the terms in the "
+            "Install it with: pip install 'confide[formula]'; or list the terms in the "
             'schema, as terms = ["age", "age:region"].',
         ) from None
     return DefaultFormulaParser(), (

@@ -24,7 +24,7 @@ from confide.errors import InvalidData, InvalidParameter
 BEYOND_DOUBLES = 2**53
 """From here on whole numbers share doubles: one missing value would blur a column."""
 TRUTHS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
-"""Words that say yes or no, in any case; numbers do as well."""
+"""Accepted texts of a boolean in lower case; numbers are accepted as well."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -80,7 +80,7 @@ def not_numbers(columns: Sequence[str]) -> InvalidData:
     """Return what to raise where columns of a table without a schema hold no numbers."""
     return InvalidData(
         f"columns {list(columns)} of X must hold numbers. Declare them in a schema "
-        "(schema=Schema(...)), which encodes categories by their public levels."
+        f"(schema=Schema(...)), which encodes categories by their public levels."
     )
 
 
@@ -128,8 +128,8 @@ def as_booleans(values: Any, name: str) -> AnyArray:
     if isinstance(kind, np.dtype) and kind.kind == "b":
         return np.asarray(values)
     fault = InvalidData(
-        f"column {name!r} is declared as a boolean but holds something else than true and "
-        "false, yes and no, or 1 and 0. Declare it as a category, or convert it first."
+        f"column {name!r} is declared as a boolean but holds values other than true and "
+        f"false, yes and no, or 1 and 0. Declare it as a category, or convert it first."
     )
     return one_by_one(values, _truth, name, fault)
 

@@ -58,12 +58,12 @@ from confide.errors import InvalidData, InvalidParameter, did_you_mean
 INTERCEPT_HEIGHT = 0.3
 """Height of the intercept column as a share of the row norm."""
 UNNAMED = "data"
-"""The name of a dataset that nobody named; no ledger books under it."""
+"""Name of an unnamed dataset; no ledger accepts it."""
 MOST_ROWS_PER_PERSON = 10**6
 SHARE_POWER = 0.0
 """A column of k features gets a share of the length proportional to k to minus this."""
 EARLIER_SHARE_POWER = 0.25
-"""What it was in model files that do not say."""
+"""Its value in model files that do not record it."""
 ROUNDING_MARGIN = 1e-14
 """By so much rows stay shorter than 1, so that rounding never makes one longer."""
 
@@ -116,8 +116,8 @@ class Schema:
         if len({*names, *others}) != len(names) + len(others):
             raise InvalidParameter(
                 "columns",
-                f"named once each, and not as the target {self.target.column!r}, the "
-                "weights or the offset",
+                f"different from each other, from the target {self.target.column!r}, the "
+                "weights and the offset",
                 names,
             )
         if not isinstance(self.name, str) or not self.name:

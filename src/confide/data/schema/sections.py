@@ -73,7 +73,7 @@ def _value(value: Any) -> str:
 
 
 UNKNOWN = "?"
-"""What a template holds where a person has to decide."""
+"""Placeholder in a template for a value that you have to fill in."""
 SECTIONS = (
     *("name", "rows_per_person", "rows", "share_power", "terms"),
     *("target", "case_weights", "offset", "columns", "bought"),
@@ -83,13 +83,13 @@ _TARGET = {"column": '"outcome"', "lower": "0", "upper": "120"}
 
 
 def alternatives(names: Sequence[str]) -> str:
-    """Return names as in "a, b or c"."""
+    """Join names as in "a, b or c"."""
     *others, last = names
     return f"{', '.join(others)} or {last}" if others else last
 
 
 def check_sections(content: Any) -> None:
-    """Refuse what has not the parts of a schema, or parts that no schema has."""
+    """Reject missing and unknown sections of a schema."""
     if not isinstance(content, Mapping):
         raise _no_schema(type(content).__name__, "")
     strange = [key for key in content if key not in SECTIONS]
@@ -204,7 +204,7 @@ def _incomplete(
 
 
 def _refuse_unfilled(content: Mapping[str, Any]) -> None:
-    """Say friendly what is left to decide in a template."""
+    """Report which fields of a template are not filled in."""
     open_questions = [
         f"kind of column {name!r}"
         for name, entry in content["columns"].items()
@@ -219,7 +219,7 @@ def _refuse_unfilled(content: Mapping[str, Any]) -> None:
         shown = ", ".join(open_questions[:3]) + (f" and {more} more" if more > 0 else "")
         raise InvalidParameter(
             "schema",
-            f'filled in by a person wherever its template says "{UNKNOWN}": {shown}',
+            f'filled in wherever its template says "{UNKNOWN}": {shown}',
             "an unfilled template",
             "Delete the sections of columns that the model must not use.",
         )
@@ -276,7 +276,7 @@ class Purchase:
         booked = f", entry {self.entry} of the ledger" if self.entry else ""
         where = f"({self.budget}, {self.neighbours} neighbours{booked})"
         if self.dataset == dataset:
-            return f"{what} were bought before and are paid for apart {where}"
+            return f"{what} were bought before and charged separately {where}"
         return f"{what} were bought from {self.dataset!r} {where} and are public here"
 
 

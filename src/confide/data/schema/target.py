@@ -64,7 +64,7 @@ class Target:
         if [self.labels is not None, self.bound is not None, ranged].count(True) != 1:
             raise InvalidParameter(
                 f"target {self.column!r}",
-                "declared in one way: by labels (for a classifier), limits or a bound",
+                "declared by exactly one of labels (for a classifier), limits or a bound",
                 {
                     name: getattr(self, name)
                     for name in ("labels", "bound", *ENDS)
@@ -87,10 +87,10 @@ class Target:
         what = f"target {self.column!r}"
         limits = (self.lower, self.upper) if self.bound is None else self.ends
         if self.labels is not None and self.typical is not None:
-            must = "absent: labels have a share instead"
+            must = "left out: labels have a share instead"
             raise InvalidParameter(f"typical of {what}", must, self.typical)
         if self.labels is None and self.share is not None:
-            must = "absent: numbers have a typical range instead"
+            must = "left out: numbers have a typical range instead"
             raise InvalidParameter(f"share of {what}", must, self.share)
         typical = plain_typical(what, self.typical, limits or (None, None))
         object.__setattr__(self, "typical", typical)

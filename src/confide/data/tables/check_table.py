@@ -1,4 +1,4 @@
-"""A table held against its schema, for the eyes of whoever holds the data.
+"""Comparison of a table with its schema, for the data holder only.
 
 A fit says nothing about what it clamps or does not know, for that would tell about the
 records. Here they are counted, and undeclared values named: what comes out is not private.
@@ -21,7 +21,7 @@ from confide.data.tables.files import as_frame, open_table, walk
 from confide.errors import InvalidData, closest
 
 RANGE = "its range"
-"""What of a number matches nothing where all values lie outside."""
+"""Part of a number's declaration that matches nothing if all values lie outside."""
 MOST_NAMED = 20
 """So many undeclared values of a column are named, the most frequent ones."""
 MOST_KEPT = 2**16
@@ -38,7 +38,7 @@ class Undeclared:
 
     @property
     def difference(self) -> str:
-        """In what the two differ, where that is a blank or a matter of case."""
+        """How the two differ, if only in blanks or case."""
         if self.nearest is None:
             return ""
         if self.value.strip() == self.nearest.strip():
@@ -49,7 +49,7 @@ class Undeclared:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What stands in one column: in how many rows, and what a fit makes of it."""
+    """Findings for one column: counts of rows, and how a fit treats them."""
 
     column: str
     kind: str
@@ -70,7 +70,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A table held against its schema: not private, and not to be published."""
+    """Comparison of a table with its schema: not private, and not to be published."""
 
     rows: int
     absent: tuple[tuple[str, str | None], ...]
@@ -80,12 +80,12 @@ class Comparison:
 
     @property
     def failed(self) -> bool:
-        """Whether a fit would refuse this table, or make nothing of a column."""
+        """Whether a fit would reject this table, or a column would have no effect."""
         return self.refused or any(finding.unmatched for finding in self.findings)
 
     @property
     def refused(self) -> bool:
-        """Whether a fit would refuse this table."""
+        """Whether a fit would reject this table."""
         return bool(self.absent) or any(finding.refused for finding in self.findings)
 
 
@@ -155,14 +155,14 @@ class Tally:
 
 
 def _as_text(parts: Sequence[Part]) -> Schema:
-    """Declare columns so that nothing is refused: what has no levels is read as text."""
+    """Declare columns so that no value is rejected; without levels they are text."""
     columns = tuple(Category(part.name, part.levels or ("\0 ",)) for part in parts)
     unused = Target("\0".join(column.name for column in columns) + "\0", bound=1)
     return Schema(columns, unused)
 
 
 def _finding(part: Part, tally: Tally) -> Finding:
-    """Say what a fit makes of a column that was counted."""
+    """Say how a fit treats a column that was counted."""
     return Finding(
         part.name,
         part.kind,

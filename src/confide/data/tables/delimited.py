@@ -172,7 +172,7 @@ def read_header(path: Path) -> tuple[list[str], str]:
             ]
         except csv.Error:
             raise InvalidData(
-                f"the first line of {path} must hold the column names, quoted rightly."
+                f"the first line of {path} must hold the column names, correctly quoted."
             ) from None
     names, separator = max(splits, key=lambda split: len(split[0]))
     return [name.rstrip(" ") for name in names], separator
@@ -387,7 +387,7 @@ _explaining = threading.RLock()
 
 @contextmanager
 def translate_read_errors_locked(path: Path) -> Iterator[None]:
-    """Turn whatever reading a file can raise into words without a value.
+    """Replace errors of reading a file by messages without values.
 
     One thread at a time: warnings are turned into errors for all threads.
     """
@@ -403,13 +403,15 @@ def translate_read_errors_locked(path: Path) -> Iterator[None]:
 
 @contextmanager
 def translate_read_errors(path: Path) -> Iterator[None]:
-    """Turn errors of reading into words without a value; safe in several threads."""
+    """Replace errors of reading by messages without values; safe in several threads."""
     try:
         yield
     except (InvalidData, InvalidParameter):
         raise
     except _CANNOT_UNPACK:
-        raise InvalidData(f"{path} must be packed as its name says; it is not.") from None
+        raise InvalidData(
+            f"{path} must be compressed as its name says; it is not."
+        ) from None
     except OSError as error:
         reason = f"{path} ({error.strerror or type(error).__name__})"
         raise InvalidParameter("table", "a file to be read", reason) from None
@@ -422,12 +424,13 @@ def translate_read_errors(path: Path) -> Iterator[None]:
 def _no_table(path: Path) -> InvalidData:
     if path.suffix.lower() in PARQUET:
         return InvalidData(
-            f"{path} must be a whole Parquet file, with columns of the same types as in "
-            "other files of the table; it is not. Write it again."
+            f"{path} must be a complete Parquet file, with columns of the same types as "
+            f"in other files of the table; it is not. Write it again."
         )
     return InvalidData(
-        f"{path} must be a table: a line of column names, then in every line as many "
-        "fields, quoted rightly. A line holds more, or a quote does not end."
+        f"{path} must be a table: a line of column names, then lines with the same "
+        f"number of fields, correctly quoted. A line has more fields, or a quote is not "
+        f"closed."
     )
 
 

@@ -101,8 +101,8 @@ class FileFingerprint:
         """Refuse to go on with another file."""
         if FileFingerprint.of(self.path) != self:
             raise ConfideError(
-                f"{self.path} must stay as it is while a model is fitted; somebody wrote "
-                "to it. Fit again, on a copy that nobody writes to."
+                f"{self.path} must not change while a model is fitted, but it did. Fit "
+                f"again, on a copy that nobody writes to."
             )
 
 
@@ -363,7 +363,7 @@ def _expanded(source: str | Path) -> list[Path]:
             "table",
             "one file or more",
             f"{source}, which holds none",
-            "Names that begin with a dot or an underscore do not count.",
+            "Files whose names begin with a dot or an underscore are ignored.",
         )
     return found
 
@@ -386,8 +386,8 @@ def _text_table(paths: Sequence[Path], cluster: Any) -> FileTable:
 def _refuse_other_columns(differ: set[str]) -> None:
     found = f"some lack {sorted(differ)}" if differ else "their order or separator differs"
     raise InvalidData(
-        f"all files of a table must hold the same columns; {found}. Write them alike, or "
-        "fit on those that are."
+        f"all files of a table must hold the same columns; {found}. Make their columns "
+        f"the same, or fit on those that agree."
     )
 
 

@@ -71,7 +71,7 @@ def local_path(source: str | Path) -> Path:
             "table",
             "a file that this machine reads by its path",
             str(source),
-            "Copy it to a disk, or pass a collection that Dask makes of the address, as by "
+            "Copy it to a local disk, or pass a Dask collection, for example from "
             "dask.dataframe.read_parquet.",
         )
     return Path(source)
@@ -127,7 +127,7 @@ def _parquet() -> Any:
             "table",
             "CSV, because Parquet needs pyarrow",
             "a Parquet file",
-            "Install it by: pip install 'confide[parquet]'",
+            "Install it with: pip install 'confide[parquet]'",
         ) from None
     return parquet
 
@@ -152,8 +152,8 @@ def _from_protocol(source: Any, schema: Schema | None, *, target: bool) -> pd.Da
         return _to_pandas(table if wanted is None else table.select(wanted))
     except (pa.ArrowException, TypeError, NotImplementedError, AttributeError):
         raise InvalidData(
-            "the data must be a table with named columns of plain types; Arrow cannot take "
-            "this one over. Convert it to a pandas DataFrame first."
+            "the data must be a table with named columns of plain types; Arrow cannot "
+            "convert this one. Convert it to a pandas DataFrame first."
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""A schema to be filled in: names from the header, everything else from a person."""
+"""A schema template: names from the header, everything else to be filled in."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -91,13 +91,13 @@ def _refuse_values(path: str | Path, names: list[str]) -> None:
     """Refuse a first line that is a record: its values must not enter a schema."""
     if any(_is_number(name) for name in names) or not any(map(str.strip, names)):
         raise InvalidData(
-            f"the first line of {path} must hold the column names; some of what it holds "
-            "are numbers, as in a record. Add a line of names."
+            f"the first line of {path} must hold the column names; it contains numbers, "
+            f"like a record. Add a line of names."
         )
     repeated = [name for name, times in Counter(names).items() if times > 1 and name]
     if repeated:
         raise InvalidData(
-            f"{path} must name every column once; it repeats {repeated}. Rename them."
+            f"{path} must have different column names; it repeats {repeated}. Rename them."
         )
 
 

@@ -55,7 +55,7 @@ def _parquet(target: IO[bytes], suffix: str) -> Iterator[Write]:
             "out",
             "CSV, because Parquet needs pyarrow",
             suffix,
-            "Install it by: pip install 'confide[parquet]'",
+            "Install it with: pip install 'confide[parquet]'",
         ) from None
     waiting: list[Any] = []
     writer: Any = None

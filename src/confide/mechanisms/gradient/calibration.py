@@ -104,7 +104,7 @@ class GradientSettings:
 
 @dataclass(frozen=True, slots=True)
 class GradientCalibration(Calibration):
-    """Noise on sums of clipped gradients, and on the number of rows where it is private.
+    """Noise on sums of clipped gradients, and on the number of rows if it is private.
 
     ``noise`` is what every (subsampled) sum gets, or a ``noise_share`` of it; ``clip``
     bounds a record's gradient. ``slack`` is how many clips more than exact sums those of
@@ -169,7 +169,7 @@ class GradientCalibration(Calibration):
 
     @property
     def total_step(self) -> float:
-        """How far to go against gradients of the sum: step_sizes.py says why so far."""
+        """Total step size on the scale of the sum."""
         objective = self.objective
         whole = self.noise.scale / (float(self.rate) * math.sqrt(self.steps))
         guess = objective.typical_norm / math.sqrt(objective.dimension)
@@ -182,7 +182,7 @@ class GradientCalibration(Calibration):
             raise InvalidParameter(
                 "table",
                 "in memory or on a cluster for random batches: a table on disk is read "
-                f"in order, and each of {self.steps} steps would read the whole of it",
+                f"in order, and each of {self.steps} steps would read all of it",
                 "a table that is streamed",
                 "Set rate to 1 (mechanism='momentum' does), or hold the rows: fit on a "
                 "cluster (--workers, --cluster), or read the table whole.",

@@ -1,4 +1,4 @@
-"""DP-ADMM: parties that share noisy gradients of their own rows, and a consensus."""
+"""DP-ADMM: several parties share noisy gradients of their rows in a consensus."""
 
 import math
 from collections.abc import Iterable
@@ -37,7 +37,7 @@ from confide.privacy import Budget, Neighbours
 @MECHANISMS.register("dp-admm")
 @dataclass(frozen=True, slots=True)
 class DpAdmm:
-    """Consensus ADMM of several parties, each of which adds noise to what it sends.
+    """Consensus ADMM of several parties, each adding noise to its messages.
 
     Guarantee    (epsilon, delta) or zCDP; add-remove or replace-one; also against
                  anybody who sees all that the parties send.

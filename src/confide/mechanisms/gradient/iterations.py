@@ -102,7 +102,7 @@ class Pace:
 
     @classmethod
     def of(cls, calibration: GradientCalibration, scale: float) -> "Pace":
-        """Go as far as the total step with as little momentum as that needs.
+        """Choose the least momentum that reaches the total step size.
 
         With steps of 1/β and momentum m the path is steps/((1 − m)·β·scale) long. A path
         that ends before τ for want of steps keeps the least friction that forgets where it
@@ -197,7 +197,7 @@ class Admm:
 
 @dataclass(frozen=True, slots=True)
 class ProximalDescent:
-    """Steps against the gradient, each followed by the penalty's map.
+    """Proximal gradient descent.
 
     Of every movement the share ``momentum`` is kept for the next.
     """

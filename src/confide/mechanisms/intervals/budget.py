@@ -110,7 +110,7 @@ class _Task:
 
 
 MOST_COEFFICIENTS = 4096
-"""With more coefficients a fit would run out of memory after it was paid for."""
+"""With more coefficients a fit would run out of memory after the charge."""
 
 
 def check_intervals(mechanism: Mechanism, objective: Objective) -> IntervalMechanism:
@@ -123,8 +123,8 @@ def check_intervals(mechanism: Mechanism, objective: Objective) -> IntervalMecha
     if objective.dimension > MOST_COEFFICIENTS:
         raise InvalidParameter(
             "intervals",
-            f"requested for at most {MOST_COEFFICIENTS:,} coefficients: they take a "
-            "matrix of all pairs",
+            f"requested for at most {MOST_COEFFICIENTS:,} coefficients, because they "
+            "need a matrix of all pairs",
             f"{objective.dimension:,} coefficients",
             "Fit without intervals, or with fewer columns and levels.",
         )
@@ -158,14 +158,15 @@ def split_between(
     if variant == "model-based" and not objective.loss.canonical:
         raise InvalidParameter(
             "variant",
-            "'tight' unless the loss is logistic or Poisson and not clipped: elsewhere "
-            "curvature says nothing about scatter",
+            "'tight' unless the loss is logistic or Poisson and not clipped: only there "
+            "does curvature determine scatter",
             variant,
         )
     if variant == "model-based" and objective.weighted:
         raise InvalidParameter(
             "variant",
-            "'tight' where records are weighted: their curvature is not their scatter",
+            "'tight' when records are weighted, because then curvature does not "
+            "determine scatter",
             variant,
         )
     if variant == "published" and is_multinomial(objective.loss):
@@ -173,7 +174,8 @@ def split_between(
             "variant",
             "'tight' or 'model-based' for the multinomial loss",
             variant,
-            "The published algorithms are about one score: multi_class='one-vs-rest'.",
+            "The published algorithms have one score per record: use "
+            "multi_class='one-vs-rest'.",
         )
     chosen: IntervalMechanism = able
     whole = budget

@@ -62,7 +62,9 @@ class Intervals:
     def __post_init__(self) -> None:
         self._settle_target()
         if not (isinstance(self.level, float) and 0.5 <= self.level < 1):
-            raise InvalidParameter("level", "from 0.5 to below 1, like 0.95", self.level)
+            raise InvalidParameter(
+                "level", "at least 0.5 and below 1, such as 0.95", self.level
+            )
         if type(self.samples) is not int or not 100 <= self.samples <= 10**7:
             raise InvalidParameter("samples", "between 100 and ten million", self.samples)
         if self.share is not None and self.split is not None:
@@ -74,7 +76,7 @@ class Intervals:
                     "intervals",
                     "a share of the budget between 0 and 1",
                     self.share,
-                    "Try intervals=0.2, or intervals=True to have it chosen.",
+                    "Try intervals=0.2, or intervals=True for an automatic share.",
                 )
             object.__setattr__(self, "share", part)
         if self.split is not None:

@@ -50,7 +50,7 @@ def check_linear_length(objective: Objective, noise: Noise) -> None:
         return
     raise InvalidParameter(
         "budget",
-        "large enough for a linear term that is at most 100,000 times as long as the "
+        "large enough that the linear term is at most 100,000 times as long as the "
         "gradient of one record",
         f"one that makes it {usual / objective.lipschitz:.2g} times as long",
         "Raise the budget, or leave out the constraint (coef_norm).",

@@ -351,9 +351,9 @@ class ObjectivePerturbation:
         if found.kind == ample.kind or longer < NOTABLE:
             return
         warnings.warn(
-            f"l2 = {objective.l2:.3g} is so small that {found.kind} noise takes the place "
-            f"of {ample.kind} noise: {longer:.2g} times what a large l2 would need. Leave "
-            "l2 at 'auto', or raise it.",
+            f"l2 = {objective.l2:.3g} is so small that {found.kind} noise replaces "
+            f"{ample.kind} noise, and is {longer:.2g} times as large as with a large l2. "
+            "Leave l2 at 'auto', or raise it.",
             NoiseChanged,
             stacklevel=3,
         )

@@ -314,7 +314,7 @@ class WithRanges:
         Release
             Private coefficients with their guarantee.
         """
-        raise AssertionError("ranges are bought before rows are read for the fit")
+        raise AssertionError("ranges are estimated before the rows are read for the fit")
 
 
 def buy(

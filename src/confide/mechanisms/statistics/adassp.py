@@ -289,7 +289,9 @@ def _published(
     shift = round_up(math.sqrt(3 * copies) / unit)
     if gaussian_delta(round_down(budget.epsilon), shift) > budget.delta:
         raise InvalidParameter(
-            "constants", "'tight' for so large a budget: the rule fails there", "published"
+            "constants",
+            "'tight' for a budget this large, where the published rule fails",
+            "published",
         )
     longest, bound = objective.row_norm, objective.target_bound or 1.0
     alone = unit * eigenvalue_sensitivity(objective)

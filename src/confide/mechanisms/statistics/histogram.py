@@ -118,7 +118,7 @@ class ProjectedHistogram:
             The schema has interactions or curves.
         """
         if schema.terms:
-            must = "absent: a histogram has cells of columns"
+            must = "absent: a histogram needs plain columns"
             raise InvalidParameter("terms of the schema", must, list(schema.terms))
         blocks: list[Centres] = []
         start = 0

@@ -32,7 +32,7 @@ TYPICAL_SHARE = 0.8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Faults:
-    """What is not as declared, for each of some values."""
+    """Faults of values: unreadable, out of range, or an undeclared level."""
 
     unreadable: AnyArray
     outside: AnyArray
@@ -67,7 +67,7 @@ class Part(Protocol):
 
     @property
     def missing(self) -> str:
-        """What becomes of a missing value; "refuse" refuses the table."""
+        """Rule for missing values; "refuse" rejects the table."""
         ...
 
     @property
@@ -81,7 +81,7 @@ class Part(Protocol):
         ...
 
     def faults(self, values: Any) -> Faults:
-        """Say which of some known values are not as declared; refuses none."""
+        """Return which of some known values differ from the declaration; reject none."""
         ...
 
 
@@ -140,17 +140,17 @@ class Column(Part, Protocol):
 
     @property
     def against(self) -> str:
-        """What levels are compared with, in words; empty for a range."""
+        """Description of the baseline of levels; empty for a range."""
         ...
 
     @property
     def typical_ends(self) -> tuple[float, float] | None:
-        """Between which numbers four in five lie, as far as that is public."""
+        """Numbers between which four in five values lie, if public."""
         ...
 
     @property
     def shares(self) -> tuple[float, ...] | None:
-        """How often every possible value occurs, as far as that is public."""
+        """Shares of all possible values, if public."""
         ...
 
     def moments(self) -> tuple[Array, Array]:
@@ -384,15 +384,15 @@ class LevelColumn:
 
 
 def refuse_missing(name: str, instead: str) -> InvalidData:
-    """Return what to raise where a value is missing that must be known."""
+    """Return the error for a missing value that must be known."""
     return InvalidData(
-        f"column {name!r} must be known in every row, for its schema says missing = "
-        f'"refuse"; it misses values. Drop those rows, or declare missing = "{instead}".'
+        f"column {name!r} must have no missing values, because its schema says missing = "
+        f'"refuse". Drop the rows without a value, or declare missing = "{instead}".'
     )
 
 
 def check_name(name: Any) -> None:
-    """Refuse what is no name of a column."""
+    """Reject anything that is not a name of a column."""
     if not isinstance(name, str) or not name:
         raise InvalidParameter("name of a column", "text", name)
 
@@ -422,8 +422,8 @@ def plain_typical(
     ):
         raise InvalidParameter(
             f"typical of {what}",
-            "two numbers inside of its limits, the lower one first, between which about "
-            "four in five values lie (twice the same if nearly all values are)",
+            "two numbers within its limits, the lower one first, with about four in five "
+            "values between them (the same number twice if nearly all values equal it)",
             value,
             "Leave it out if that is not publicly known.",
         )
@@ -487,8 +487,8 @@ def _in_order(what: str, shares: Mapping[Any, Any], levels: Sequence[Any]) -> li
 def _no_shares(what: str, value: Any, hint: str) -> InvalidParameter:
     return InvalidParameter(
         f"share of {what}",
-        "a share from 0 to 1 for every level, or for some of them by name, that add up to "
-        "at most 1",
+        "a proportion from 0 to 1 for every level, or for some levels by name, adding up "
+        "to at most 1",
         value,
         hint,
     )

@@ -58,9 +58,9 @@ from confide.errors import InvalidParameter, did_you_mean
 
 DAYS_PER_YEAR = 365.25
 MIDDLE_DAY = float(date(2000, 1, 1).toordinal())
-"""Days are looked for in octaves before and after this one."""
+"""Reference day: ranges of dates are searched in octaves before and after it."""
 NARROWEST_RANGE = 1e-100
-"""A range narrower than this has no inverse worth the name."""
+"""Narrower ranges are treated as a single value."""
 OTHER = "other"
 
 Middle = Literal["midpoint", "refuse"]
@@ -93,7 +93,7 @@ class Number(RangeColumn):
     kind: ClassVar[str] = "number"
     dtype: ClassVar[type[float] | type[str]] = float
     hint: ClassVar[str] = (
-        'lower = 0, upper = 120, or wider, or neither; if you like unit = "year"'
+        'lower = 0, upper = 120, or wider, or neither; optionally unit = "year"'
     )
     examples: ClassVar[Mapping[str, str]] = {"lower": "0", "upper": "120"}
 
@@ -116,7 +116,7 @@ class Number(RangeColumn):
                 f"column {self.name!r}",
                 'given lower and upper where range = "public"',
                 (self.lower, self.upper),
-                'Declare both, or write range = "private" and a fit buys a range.',
+                'Declare both, or write range = "private" to estimate the range privately.',
             )
         least = TRANSFORMS[self.transform].least if self.lower is None else self.lower
         found = plain_typical(f"column {self.name!r}", self.typical, (least, self.upper))
@@ -149,7 +149,7 @@ class Number(RangeColumn):
             f"range of column {self.name!r}",
             must,
             (self.lower, self.upper),
-            "Take what is known without looking at the table.",
+            "Use what is known without looking at the table.",
         )
 
     @property
@@ -286,7 +286,7 @@ class Category(LevelColumn):
     reference: Any = None
     kind: ClassVar[str] = "category"
     hint: ClassVar[str] = (
-        'levels = ["a", "b"], and if you like other = true for undeclared values'
+        'levels = ["a", "b"], optionally other = true for undeclared values'
     )
     examples: ClassVar[Mapping[str, str]] = {"levels": '["north", "south"]'}
 
@@ -301,7 +301,7 @@ class Category(LevelColumn):
         if self.other and OTHER in levels:
             raise InvalidParameter(
                 f"levels of column {self.name!r}",
-                "without 'other' where other = true gives undeclared values that name",
+                "without 'other', because other = true gives undeclared values that name",
                 levels,
             )
         check_rule(self.name, self.missing, ("category", "refuse"))
@@ -333,7 +333,7 @@ class Category(LevelColumn):
         if self.reference is not None:
             return str(self.reference)
         if self.share is not None and sum(self.share) > 0:
-            return "the average of its column by public shares"
+            return "the average of its levels weighted by public shares"
         return "the average of the levels of its column"
 
     @property
@@ -365,7 +365,7 @@ class Boolean(RangeColumn):
     missing: Middle = "midpoint"
     share: float | None = None
     kind: ClassVar[str] = "boolean"
-    hint: ClassVar[str] = "nothing else: true and false, yes and no, 1 and 0"
+    hint: ClassVar[str] = "no further fields: true and false, yes and no, 1 and 0"
     ends: ClassVar[tuple[float, float]] = (0.0, 1.0)
     possible: ClassVar[tuple[Any, ...]] = (False, True)
     per: ClassVar[str] = "yes against no"
@@ -417,7 +417,7 @@ class Date(RangeColumn):
                 f"range of column {self.name!r}",
                 "two dates such as 2024-12-31, lower before upper",
                 tuple(map(str, (self.lower, self.upper))),
-                "Take what is known without looking at the table.",
+                "Use what is known without looking at the table.",
             )
         check_rule(self.name, self.missing, ("midpoint", "refuse"))
         _check_choice(f"range of column {self.name!r}", self.range, get_args(RangeSource))

@@ -68,7 +68,7 @@ class SplineTerm(RangeTerm):
         if None in places or any(not a < b for a, b in pairwise(knots)):
             raise InvalidParameter(
                 f"knots of {what}",
-                "numbers inside of the declared range, each above the one before",
+                "increasing numbers inside the declared range",
                 list(knots),
                 f"Declare lower and upper of {self.column.name} around them, or write "
                 f"{what[:-1]}, df=5): knots then divide the range evenly.",
@@ -91,7 +91,7 @@ class SplineTerm(RangeTerm):
     @property
     def per(self) -> str:
         """What its lines are."""
-        return "curve, against its average"
+        return "curve, compared with its average"
 
     @property
     def _all_knots(self) -> Array:

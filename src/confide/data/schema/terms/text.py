@@ -54,9 +54,9 @@ def checked_terms(
     if bought:
         raise InvalidParameter(
             f"range of column {bought[0]!r}",
-            "'public' next to knots that are placed: a range that is bought may miss them",
+            "'public' for given knots: a privately estimated range may not contain them",
             "private",
-            'Write range = "public", or df in the place of knots.',
+            'Write range = "public", or give df in place of knots.',
         )
     kept = (replace(c, range="public") if c.name in placed else c for c in columns)
     return written, tuple(kept)
@@ -165,7 +165,8 @@ def _column(name: str, columns: Mapping[str, Column]) -> Column:
 def _no_term(text: str) -> InvalidParameter:
     return InvalidParameter(
         "term",
-        "a column, bs(column, df=5), poly(column, 2), or such with colons between",
+        "a column, bs(column, df=5), poly(column, 2), or a product of these written with "
+        "colons",
         text,
-        "Put names with spaces or hyphens in backquotes.",
+        "Put names with spaces or hyphens in backticks.",
     )
