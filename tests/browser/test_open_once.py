@@ -134,7 +134,11 @@ def test_a_model_file_that_was_lost_comes_back_from_the_ledger(page, folder):
     record["release"]["value"] = [0.0 for _ in record["release"]["value"]]
     model.write_text(json.dumps(record))
     page.reload()
-    assert "as entry 3 of this ledger booked it" in page.get_by_role("alert").inner_text()
+    assert "as the ledger recorded it" in page.get_by_role("alert").inner_text()
+    model.unlink()
+    page.reload()
+    page.get_by_role("heading", name="Coefficients").wait_for()
+    assert model.read_bytes() == before
     assert len(charges(folder)) == 1
 
 

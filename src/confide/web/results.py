@@ -56,7 +56,13 @@ class ResultView:
 def result_of(orders: OrderBook, order: Order) -> ResultView:
     """Return what is to be seen of an order, checked against the ledger."""
     path = orders.released(order)
-    confide.estimators.check_booked(path, open_book(order.ledger))
+    try:
+        confide.estimators.check_booked(path, open_book(order.ledger))
+    except InvalidParameter:
+        raise ConfideError(
+            f"{path} must be as the ledger recorded it; it was changed after the fit. "
+            "Delete it and look again: the recorded model then comes back from the ledger."
+        ) from None
     model = confide.load_model(path)
     summary = model.summary()
     heads, *lines = summary.table.cells(DIGITS)
