@@ -50,7 +50,7 @@ class LevelLine:
 
 @dataclass(frozen=True, slots=True)
 class LevelFigures:
-    """The levels of a column, so many, then what is undeclared or missing."""
+    """The levels of a column, then undeclared and missing values."""
 
     name: str
     levels: int
@@ -178,7 +178,7 @@ class KnownCounts:
 
     @classmethod
     def of(cls, cells: NumberCells, counts: Array, basis: Basis) -> "KnownCounts":
-        """Take the missing ones away from the number of rows, and adjust."""
+        """Subtract missing values from the number of rows, and adjust."""
         known, missing = counts[:-1], float(counts[-1])
         rows, variance = basis.rows, basis.spread.variance
         total = max(rows.value - max(missing, 0.0), 1.0)

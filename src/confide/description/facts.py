@@ -50,7 +50,7 @@ def _told(part: Any, one: LevelFigures | NumberFigures) -> tuple[Any, Any]:
 
 
 def _with_typical(part: Any, one: NumberFigures) -> tuple[Any, Any]:
-    """Say where four in five values lie, inside of the limits."""
+    """Describe where four in five values lie, inside of the limits."""
     if not hasattr(part, "typical"):
         return part, None
     held = {share: found.value for share, found in one.quantiles}

@@ -295,7 +295,7 @@ class PrivateLinearModel(
         return CalibratedFit(spec, task, found)
 
     def offers_intervals(self) -> bool:
-        """Say whether a fit with these settings could release intervals as well.
+        """Whether a fit with these settings could release intervals as well.
 
         Only public facts are used, and nothing is calibrated.
 
@@ -362,7 +362,7 @@ class PrivateLinearModel(
         self._set_coefficients(release.value)
 
     def _check_release(self, release: Release) -> None:
-        """Refuse a release of another shape or without a guarantee to print."""
+        """Reject a release of another shape or without a guarantee to print."""
         classes = getattr(self, "classes_", (0, 1))
         shape: tuple[int, ...] = (self.n_features_in_ + bool(self.fit_intercept),)
         if len(classes) > 2:

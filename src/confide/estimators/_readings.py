@@ -47,7 +47,7 @@ from confide.mechanisms.ranges.read_range import RangeQuery
 
 @dataclass(frozen=True, slots=True)
 class CountCells:
-    """How many values of a table lie in every part of some grids; it can travel."""
+    """How many values of a table lie in every part of some grids; picklable."""
 
     schema: Schema
     queries: tuple[RangeQuery, ...]
@@ -219,7 +219,7 @@ class InMemory:
 
 
 def _check_weights(schema: Schema | None, y: Any) -> None:
-    """Refuse a target beside a table that holds weights."""
+    """Reject a target beside a table that holds weights."""
     if y is None or isinstance(y, str) or schema is None:
         return
     if schema.case_weights is not None and schema.case_weights.column:
@@ -272,7 +272,7 @@ def _numbers(spec: FitSpec, names: Sequence[str], target: str) -> tuple[str, ...
 
 
 def _check_name(schema: Schema | None, y: Any) -> None:
-    """Refuse what does not name the target of a table that holds it."""
+    """Reject what does not name the target of a table that holds it."""
     if schema is None and isinstance(y, str):
         return
     if schema is not None and (y is None or y == schema.target.column):

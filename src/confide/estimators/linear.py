@@ -241,7 +241,7 @@ class LinearRegression(PrivateRegressor):
         )
 
     def score_looks(self, classes: int, neighbours: Neighbours) -> tuple[Look, ...]:
-        """Return what a private score will count, known before the model is fitted.
+        """Return the counts of a private score, known before the model is fitted.
 
         Parameters
         ----------

@@ -265,7 +265,7 @@ class LogisticRegression(PrivateClassifier):
 
     @property
     def _chances(self) -> str:
-        """How margins of several classes become chances."""
+        """How margins of several classes become probabilities."""
         fitted = hasattr(self, "classes_")
         return "softmax" if fitted and self._multinomial else "one-vs-rest"
 
@@ -321,7 +321,7 @@ class LogisticRegression(PrivateClassifier):
 
 
 def by_class(release: Release, classes: int) -> Release:
-    """Return a multinomial release with a line, and a law of errors, for every class."""
+    """Return a multinomial release with coefficients and errors for every class."""
     columns = release.value.size // (classes - 1)
     kept = release.intervals
     if kept is not None:

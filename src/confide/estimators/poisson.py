@@ -249,7 +249,7 @@ class PoissonRegression(PrivateRegressor):
         return upper
 
     def score_looks(self, classes: int, neighbours: Neighbours) -> tuple[Look, ...]:
-        """Return what a private score will count, known before the model is fitted.
+        """Return the counts of a private score, known before the model is fitted.
 
         Parameters
         ----------

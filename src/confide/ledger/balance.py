@@ -1,4 +1,4 @@
-"""Entries of the book, balances of its datasets, and verification of the chain."""
+"""Entries of the ledger, balances of its datasets, and verification of the chain."""
 
 import hashlib
 import json
@@ -293,7 +293,7 @@ def balance_of(run: Run, dataset: str) -> Balance:
     The total is the latest that was written, by a charge or by a limit that counted again;
     limits that came after it and counted nothing do not change it. Every entry that is
     looked at must have the digest that follows from the one before it, and so must the
-    last of the book: an edited one is not believed, at a cost that does not grow.
+    last of the ledger: an edited one is not believed, at a cost that does not grow.
     """
     limit = _one(run, dataset, "limit", LATEST)
     if limit is None:
@@ -320,7 +320,7 @@ def _one(run: Run, dataset: str, kind: str, which: str) -> Entry | None:
 
 
 def _last_entry(run: Run) -> None:
-    """Look at the last entry of the book, which the next one will build upon."""
+    """Look at the last entry of the ledger, which the next one will build upon."""
     columns = ", ".join(COLUMNS)
     last = f"SELECT {columns} FROM confide_entries {LATEST} LIMIT 1"  # noqa: S608 - no value in it
     for row in run(last, ()):

@@ -131,7 +131,7 @@ class Ledger(LedgerView):
         return replace(self, dataset=checked_name(name))
 
     def with_note(self, note: str) -> "Ledger":
-        """Return a handle whose charges say what they are for.
+        """Return a handle whose charges record their purpose.
 
         Parameters
         ----------
@@ -351,7 +351,7 @@ class Ledger(LedgerView):
         *,
         neighbours: Neighbours | str | None = None,
     ) -> Amount:
-        """Return what a charge would leave; it is refused here as it would be there.
+        """Return what a charge would leave, or refuse it, as `charge` would.
 
         Nothing is spent or written. Events may make the charge itself cheaper.
 
@@ -386,7 +386,7 @@ class Ledger(LedgerView):
             return self._price(run, balance_of(run, entry.dataset), entry)[2]
 
     def record(self, charge: Charge, release_hash: str, content: str = "") -> None:
-        """Record that the release paid for by a charge was made; once per charge.
+        """Record the release that belongs to a charge, once per charge.
 
         Parameters
         ----------

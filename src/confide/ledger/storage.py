@@ -300,7 +300,7 @@ class SqliteStore(Store):
         return list(self._connection.execute(statement, values))
 
     def _refuse_second_name(self) -> None:
-        """Refuse a file with two names: each would have a log, and a budget, of its own."""
+        """Reject a file with two names: each would have a log, and a budget, of its own."""
         try:
             names = Path(self.place).stat().st_nlink
         except OSError:

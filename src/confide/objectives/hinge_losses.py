@@ -200,7 +200,7 @@ class Hinge(LossTraits):
 
 
 def is_hinge(loss: Loss) -> bool:
-    """Say whether a loss is the hinge with its kink.
+    """Whether a loss is the hinge with its kink.
 
     Parameters
     ----------

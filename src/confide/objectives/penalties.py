@@ -384,7 +384,7 @@ class Nuclear(_NoRidge):
 
 
 def is_uniform(penalty: Penalty | None, columns: int) -> bool:
-    """Say whether a penalty treats the first columns alike, one by one.
+    """Whether a penalty treats the first columns alike, one by one.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ _KEPT_MEMORY: Final = {
 }
 """Dask lets workers give memory back at once, and blocks then cost five times as much."""
 _LEFT_BEHIND: Final = ("PYTHONHASHSEED", "__DASK_PARENT_PID")
-"""Variables that Dask sets in a parent when a worker is born, next to those above."""
+"""Variables that Dask also sets in the parent when it starts a worker."""
 
 _LOGGERS: Final = ("distributed", "distributed.client")
 _SETTINGS: Final = {

@@ -248,7 +248,7 @@ class Plan:
         ]
 
     def _share(self) -> list[tuple[str, str]]:
-        """Say what part of the budget intervals take; nothing where there are none."""
+        """Describe what part of the budget intervals take; nothing where there are none."""
         if self.intervals is None:
             return []
         share = 1 - self.intervals.split[0]
@@ -459,7 +459,7 @@ def _clipped(
 
 
 def _check_width(columns: int, *, with_intervals: bool) -> None:
-    """Refuse what would take a plan hours."""
+    """Reject what would take a plan hours."""
     if columns > MOST_COLUMNS:
         raise InvalidParameter("columns", f"at most {MOST_COLUMNS:,} in a plan", columns)
     if with_intervals and columns > MOST_WITH_INTERVALS:

@@ -22,7 +22,7 @@ from confide.noise import Generator
 FEWEST_LEVELS = 3
 """Categories with fewer levels look like booleans."""
 FINENESS = 8
-"""Into so many steps the way between two quantiles is divided."""
+"""Number of steps between two quantiles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class Shapes:
         return np.clip(values, lower, upper)
 
     def levels(self, count: int, draw: Generator) -> Array:
-        """Return the shares of so many levels, in random order."""
+        """Return shares for a number of levels, in random order."""
         if count < FEWEST_LEVELS:
             share = _pick([_halves(table) for table in self.tables], draw)
             return np.asarray([share, 1 - share][:count])

@@ -195,7 +195,7 @@ NAME, LINE = 13, 76
 
 
 def effective_status(theorem: str, status: Status, reason: str = "") -> tuple[Status, str]:
-    """Lower a status to what its theorem is worth in doubles, and say why; never raise it.
+    """Downgrade a status to what holds in doubles, with the reason; never raise it.
 
     Parameters
     ----------

@@ -230,7 +230,7 @@ class TwoStages(Calibration):
         return self.fit.takes_count_as_public
 
     def check_rows(self, rows: Rows) -> None:
-        """Refuse by shape, before anything is spent."""
+        """Reject by shape, before anything is spent."""
         self.selector.check_rows(self.first, rows)
         self.fit.check_rows(rows.columns(range(self.selector.size)))
 

@@ -246,7 +246,7 @@ class Dense:
         return np.concatenate(parts)
 
     def refuse_infinite(self) -> None:
-        """Refuse entries that are not finite."""
+        """Reject entries that are not finite."""
         refuse_infinite(self.array)
 
     def __repr__(self) -> str:

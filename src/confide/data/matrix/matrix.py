@@ -179,7 +179,7 @@ class Matrix(Protocol):
         ...
 
     def refuse_infinite(self) -> None:
-        """Refuse entries that are not finite."""
+        """Reject entries that are not finite."""
         ...
 
 

@@ -28,9 +28,9 @@ from confide.parallel.dask_cluster import non_raising, unwrap
 RESULT_TIMEOUT_S = 0.5
 """Seconds before the first look for lost workers; every look doubles them."""
 GATHERED = 60
-"""So many times as long results may be on their way."""
+"""Factor on the time that results may take to arrive."""
 MOST_LOSSES = 10
-"""So often workers may die under one sum: what kills them may be the sum itself."""
+"""Largest number of worker losses during one sum, which may itself be the cause."""
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -114,7 +114,7 @@ class PinnedParts:
 
 T = TypeVar("T")
 FAN_IN = 8
-"""So many sums are added in one task of the tree, and so many at most come here."""
+"""Number of sums that one task of the tree adds, and that the driver receives at most."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

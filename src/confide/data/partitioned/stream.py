@@ -38,7 +38,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Stream:
-    """Parts of a table that are read anew in every sweep."""
+    """Parts of a table that are read again in every sweep."""
 
     sources: tuple[Source, ...]
     prepare: Prepare

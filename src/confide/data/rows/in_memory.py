@@ -317,7 +317,7 @@ class InMemoryRows:
     def weighed(self, most: float) -> "InMemoryRows":
         """Return the same rows with weights most/‖x‖, or the heaviest for short rows.
 
-        They are those of a record by itself. No weight times the length of its row passes
+        They refer to a single record. No weight times the length of its row passes
         ``most``, whatever rounding does; the heaviest is a power of two, which costs none.
         """
         lengths, sure = HEAVIEST * self.lengths(), np.zeros(self.count, dtype=bool)

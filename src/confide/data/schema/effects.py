@@ -47,11 +47,11 @@ class Display:
         return np.asarray(self.lines @ np.eye(self.lines.shape[1]))
 
     def show(self, coefficients: Array) -> Array:
-        """Return what stands in the lines."""
+        """Return the cells of the lines."""
         return np.asarray(self.lines @ coefficients + self.constant)
 
     def scaled(self, factors: Array, constant: Array) -> "Display":
-        """Return the lines for so many first coefficients, each times a factor."""
+        """Return the lines of the first coefficients, each multiplied by a factor."""
         scale = sparse.diags_array(factors).tocsr()
         scale.resize(self.lines.shape[1], len(factors))
         lines = aslinearoperator(self.lines) @ aslinearoperator(scale)

@@ -178,7 +178,7 @@ def level_codes(
 
 
 def _check_type(values: Any, levels: tuple[Any, ...], what: str) -> None:
-    """Refuse a column whose type, whatever its rows say, fits none of the levels."""
+    """Reject a column whose type, whatever its rows say, fits none of the levels."""
     kind = getattr(values, "dtype", None)
     if isinstance(kind, pd.CategoricalDtype):
         kind = kind.categories.dtype
@@ -189,7 +189,7 @@ def _check_type(values: Any, levels: tuple[Any, ...], what: str) -> None:
 
 
 def check_levels_of_type(levels: tuple[Any, ...], what: str, *, text: bool) -> None:
-    """Refuse levels none of which a column of text, or else of numbers, could hold."""
+    """Reject levels none of which a column of text, or else of numbers, could hold."""
     if not any(isinstance(level, str) is text for level in levels):
         holds, none = ("text", "text") if text else ("numbers", "a number")
         raise InvalidData(

@@ -51,7 +51,7 @@ LINE_ENDS = _among("\r\n")
 
 
 def check_quotes(stream: IO[bytes], separator: str) -> bool:
-    """Refuse quotes that are not well formed; tell whether a field begins with a space.
+    """Reject quotes that are not well formed; tell whether a field begins with a space.
 
     A line that begins with a tab is refused too, unless tabs separate fields: the parser
     of pandas drops it where one of its buffers happens to end.
@@ -197,7 +197,7 @@ def read_pieces(
     rows: int,
     numbers: Sequence[str] = (),
 ) -> Iterator[pd.DataFrame]:
-    """Yield what `read_delimited` returns, so many rows at a time; one piece at least."""
+    """Yield the table of `read_delimited` in pieces of a number of rows; at least one."""
     text = DelimitedText.of(path, schema, target=target, numbers=numbers)
     with text.pieces(rows) as pieces:
         frame = text.next_of(pieces)
@@ -269,7 +269,7 @@ class DelimitedText:
         return frame.assign(**{name: again[name] for name in wrong})
 
     def pieces(self, rows: int) -> Any:
-        """Return what reads the table so many rows at a time."""
+        """Return a reader of the table in pieces."""
         texts = {} if self.schema is None else dict.fromkeys(self.wanted, str)
         types = {**texts, **dict.fromkeys(self.numbers, float)}
         return self._numeric(lambda: self._read(types, chunksize=rows))

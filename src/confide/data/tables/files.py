@@ -73,12 +73,12 @@ def as_frame(piece: Any) -> pd.DataFrame:
 
 
 PIECE_ROWS = 2**16
-"""So many rows at once: with fewer, threads wait for each other more than they work."""
+"""Rows per piece: with fewer, threads wait for each other more than they work."""
 TEXT_ROWS = 2**16
 STREAM_THRESHOLD_BYTES = 2**28
-"""A file of so many bytes is read piece by piece."""
+"""Size in bytes from which a file is read in pieces."""
 UNPACKED_RATIO = 4
-"""Packed text is about so many times as long when unpacked."""
+"""Typical expansion factor of compressed text."""
 LOOKED_AT = 2**16
 
 
@@ -98,7 +98,7 @@ class FileFingerprint:
         return cls(path, found.st_size, found.st_mtime_ns)
 
     def check(self) -> None:
-        """Refuse to go on with another file."""
+        """Reject to go on with another file."""
         if FileFingerprint.of(self.path) != self:
             raise ConfideError(
                 f"{self.path} must not change while a model is fitted, but it did. Fit "

@@ -18,7 +18,7 @@ from typing import IO, Any
 from confide.errors import PrivacyLeak
 
 FREE_SHARE, FREE_BYTES = 10, 2**30
-"""A tenth of the disk, and so many bytes, stay free."""
+"""Bytes that stay free on the disk, in addition to a tenth of it."""
 ALIGNMENT = 64
 
 

@@ -88,7 +88,7 @@ def schema_template(
 
 
 def _refuse_values(path: str | Path, names: list[str]) -> None:
-    """Refuse a first line that is a record: its values must not enter a schema."""
+    """Reject a first line that is a record: its values must not enter a schema."""
     if any(_is_number(name) for name in names) or not any(map(str.strip, names)):
         raise InvalidData(
             f"the first line of {path} must hold the column names; it contains numbers, "

@@ -133,7 +133,7 @@ def least_scale(objective: Objective, longest_prox: float) -> float:
 
 
 def check_averaged(share: float) -> None:
-    """Refuse a share outside [0, 1]."""
+    """Reject a share outside [0, 1]."""
     if not 0 <= share <= 1:
         raise InvalidParameter("averaged", "a share from 0 to 1", share)
 

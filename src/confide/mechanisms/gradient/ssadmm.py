@@ -201,6 +201,6 @@ class SsAdmm:
 
 
 def check_rho(rho: float) -> None:
-    """Refuse a weight of the augmented term that is not positive and finite."""
+    """Reject a weight of the augmented term that is not positive and finite."""
     if not 0 < rho < math.inf:
         raise InvalidParameter("rho", "positive and finite", rho)

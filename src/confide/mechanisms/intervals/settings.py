@@ -1,4 +1,4 @@
-"""Settings of intervals: what they are about, what they cost, how they are made."""
+"""Settings of intervals: estimand, cost and method."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from confide.privacy.budgets import exact
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """Settings of intervals: what they are about, what they cost, how they are made.
+    """Settings of intervals: estimand, cost and method.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ def published_verdict(step: float) -> Status:
 
 
 def refusal(step: float) -> str:
-    """Say why the published sensitivity does not run unless it was accepted."""
+    """Explain why the published sensitivity does not run unless it was accepted."""
     return (
         f"mpADMM with the published sensitivity and step = {step:g} is REFUTED. The step "
         "to x divides by rho + 1/step, which is (1 + step·rho)/step; the published bound "

@@ -37,7 +37,7 @@ PIECE_DEVIATIONS = 7
 
 
 DOUBT = 0.1
-"""A cell may hold as much more than it seems to as noise exceeds with this chance."""
+"""A cell may hold as much more than it seems to as noise exceeds with this probability."""
 
 
 EXTENSION = 0.4
