@@ -60,6 +60,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "confide"
 html_static_path = ["_static", "explorer"]
 html_css_files = ["site.css"]
+html_js_files = [("site.js", {"defer": "defer"})]
 templates_path = ["site/templates"]
 html_show_sourcelink = False
 html_copy_source = False

@@ -9,7 +9,7 @@
   const percent = p => {
     const value = 100 * p;
     const digits = value < 1 || value > 99 ? 2 : value < 10 || value > 90 ? 1 : 0;
-    return value.toFixed(digits) + " %";
+    return Number(value.toFixed(digits)) + " %";
   };
   const epsilonOf = place => Math.pow(10, place);
   const shown = epsilon => epsilon < 0.995 ? epsilon.toFixed(2) : epsilon.toFixed(1);

@@ -3,7 +3,6 @@
 import ast
 import importlib
 import inspect
-import shutil
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -33,6 +32,7 @@ ROOMS = {
     "attacks": "Audits and attacks",
     "studies": "Tables and figures of papers",
     "testing": "Contracts for extensions",
+    "web": "Pages that `confide open` serves on this machine",
     "errors": "Errors and warnings",
 }
 """Modules that export names, in the order in which a user meets them."""
@@ -142,14 +142,23 @@ class Reference:
         self.folder = folder
         self.places: dict[int, str] = {}
         self.theorems: dict[str, list[str]] = {}
+        self.written: set[Path] = set()
 
     def write(self) -> None:
-        """Write all pages."""
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self.folder.mkdir(parents=True)
+        """Write all pages, and delete those of names that are gone."""
+        self.folder.mkdir(parents=True, exist_ok=True)
         for room, text in ROOMS.items():
             self.write_room(room, text)
         self.write_package()
+        for old in set(self.folder.glob("*.rst")) - self.written:
+            old.unlink()
+
+    def save(self, name: str, text: str) -> None:
+        """Write a page, unless it is there as it should be: Sphinx reads what is new."""
+        file = self.folder / f"{name}.rst"
+        self.written.add(file)
+        if not file.is_file() or file.read_text("utf-8") != text:
+            file.write_text(text, "utf-8")
 
     def write_room(self, room: str, text: str) -> None:
         """Write the page of a room, and those of the names that it exports first."""
@@ -164,8 +173,7 @@ class Reference:
             if id(thing) not in self.places:
                 self.places[id(thing)] = f"{place}.{name}"
                 pages.append(f"{place}.{name}")
-                file = self.folder / f"{place}.{name}.rst"
-                file.write_text(page(place, name, thing), "utf-8")
+                self.save(f"{place}.{name}", page(place, name, thing))
                 for theorem in theorems_of(thing):
                     self.theorems.setdefault(theorem, []).append(self.link(name, thing))
             rows.append((self.link(name, thing), summary(thing)))
@@ -174,7 +182,7 @@ class Reference:
         if constants:
             body += title("Constants and types", "-") + "".join(constants)
         body += self.contents(pages)
-        (self.folder / f"{place}.rst").write_text(body, "utf-8")
+        self.save(place, body)
 
     def link(self, name: str, thing: Any) -> str:
         """Return a link to where a class or function is documented."""
@@ -201,8 +209,8 @@ class Reference:
             + table(rooms)
             + self.contents([*(f"confide.{room}" for room in ROOMS), "theorems"])
         )
-        (self.folder / "index.rst").write_text(body, "utf-8")
-        (self.folder / "theorems.rst").write_text(theorem_table(self.theorems), "utf-8")
+        self.save("index", body)
+        self.save("theorems", theorem_table(self.theorems))
 
 
 def write_reference(app: Sphinx) -> None:
