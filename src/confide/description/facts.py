@@ -19,7 +19,7 @@ STEPS = 10**DIGITS
 def with_typical_facts(
     schema: Schema, found: Description
 ) -> tuple[Schema, Mapping[str, Any]]:
-    """Return the schema with what the figures tell, and the same as facts of a purchase."""
+    """Return the schema with the estimated facts, also as facts of a purchase."""
     figures = {one.name: one for one in found.figures}
     rows = max(1, round(found.rows.value))
     facts: dict[str, Any] = {"rows of the table": rows}

@@ -324,7 +324,7 @@ class PrivateLinearModel(
         release : Release
             The release of this fit, with another guarantee.
         charge_entry : Charge, optional
-            Entry of the ledger that paid for it.
+            Entry of the ledger with its charge.
 
         Returns
         -------

@@ -125,7 +125,7 @@ def compare_models(
 
 
 def check_same_target(first: Any, second: Any) -> None:
-    """Reject models whose tables are not read alike."""
+    """Reject models that read tables differently."""
     schemas = (first.schema_, second.schema_)
     if (schemas[0] is None) != (schemas[1] is None):
         raise InvalidParameter("models", "both with a schema, or both without", "others")

@@ -1,7 +1,6 @@
 """Tables as they are read: in memory or in parts, with a target that is understood.
 
-Where ranges are to be bought, values are counted on the way, by functions that can travel
-to the rows.
+If ranges are to be estimated, values are counted in the same sweep, by picklable functions.
 """
 
 from collections.abc import Callable, Sequence
@@ -80,7 +79,7 @@ class CountChunk:
 
 
 class RangeTally:
-    """Prepare pieces of a stream, and count their values on the way."""
+    """Prepare pieces of a stream, and count their values in the same sweep."""
 
     def __init__(self, prepare: Prepare, count: CountChunk) -> None:
         self._prepare, self._count, self._lock = prepare, count, Lock()
@@ -303,7 +302,7 @@ class InParts:
     """A table in parts, with how a piece of it is read.
 
     ``names`` are the features of a table without a schema, where its columns have names;
-    ``about`` is about how many rows there are, None where nobody knows.
+    ``about`` is the approximate number of rows, None if unknown.
     """
 
     task: TargetSpec

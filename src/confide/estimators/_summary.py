@@ -94,7 +94,7 @@ def bounding_facts(release: Release) -> Facts:
 
 
 def selection_facts(names: Sequence[str], candidates: int) -> Facts:
-    """Return which variables were selected, of how many."""
+    """Return the selected variables and the number of candidates."""
     shown = ", ".join(names[:MOST_NAMES])
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     listed = f": {shown}{more}" if names else ""

@@ -27,7 +27,7 @@ class CurvePoint:
     y : float
         Value of the curve.
     lower : float, optional
-        Lower end of the interval of ``y``; None where none is drawn.
+        Lower end of the interval of ``y``; None if it is not drawn.
     upper : float, optional
         Upper end of the interval.
     start : float, optional

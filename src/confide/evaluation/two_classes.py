@@ -208,9 +208,8 @@ class TwoClasses:
     def _chances(self, fine: Array, cuts: AnyArray) -> "CellChances | None":
         """Return the predicted probabilities in every cell, where noise permits.
 
-        Within a cell labels are taken to follow the model's own probabilities: of the
-        rows with the second label more have a high score. That matters in wide cells
-        alone.
+        Within a cell labels are assumed to follow the predicted probabilities: more rows
+        with the second label have a high score. That matters in wide cells alone.
         """
         if not self.chances:
             return None
@@ -396,7 +395,7 @@ class ScoreTable:
     def calibration(self) -> Curve:
         """Return the frequency of the positive label by predicted probability.
 
-        Cells are put together to ten groups of about alike many rows.
+        Cells are combined into ten groups with about equal numbers of rows.
         """
         assert self.chances is not None, "scores are log-odds"  # noqa: S101
         points, spoken = [], self.chances.said

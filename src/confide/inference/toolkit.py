@@ -93,7 +93,7 @@ class Inference:
 
     @property
     def _slopes(self) -> list[int]:
-        """The lines that are shown, the intercept aside."""
+        """The lines that are shown, except the intercept."""
         lines = self.lines
         return [place for place in self._shown if not lines[place].endswith(INTERCEPT)]
 

@@ -281,14 +281,14 @@ class Balance:
     def accepts(self, proved_for: Neighbours | None) -> bool:
         """Whether a charge has a guarantee under the relation of the total.
 
-        Beside charges that record no relation, none that does has a place.
+        A charge with a relation cannot be added to charges without one.
         """
         relation = self.relation_after(proved_for)
         return relation is proved_for or relation is Neighbours.REPLACE_ONE
 
 
 def balance_of(run: Run, dataset: str) -> Balance:
-    """Return how a dataset stands, by a few look-ups in the index.
+    """Return the state of a dataset by a few look-ups in the index.
 
     The total is the latest that was written, by a charge or by a limit that counted again;
     limits that came after it and counted nothing do not change it. Every entry that is

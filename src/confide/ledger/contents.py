@@ -1,6 +1,6 @@
 """Content of releases, stored so that lost files can be restored.
 
-A release is public: the ledger tells nobody more than the file would. It is packed, and
+A release is public: the ledger reveals no more than the file. It is packed, and
 kept beside the entries; the entry of the release holds its SHA-256.
 """
 

@@ -307,8 +307,8 @@ def publish(
     """Return the sum of a private vector and noise, rounded to a public lattice.
 
     The noise is real-valued and the rounding exact, so this is post-processing of the
-    release that a theorem speaks about: docs/proofs/exact-noise.md#rounding. ``reach`` is
-    a public bound on the entries of the vector; what lies beyond saturates.
+    release in the theorem: docs/proofs/exact-noise.md#rounding. ``reach`` is a public
+    bound on the entries of the vector; what lies beyond saturates.
     """
     grid = grid_for(noise.scale, reach)
     return round_sum(centre, noise.sample(centre.size, entropy), grid)

@@ -57,7 +57,7 @@ class RealVector(Protocol):
 
     @property
     def radii(self) -> Array:
-        """How far each number may be from its double, with at least a tenth to spare."""
+        """Bound on the error of each double, with at least a tenth to spare."""
         ...
 
     @property
@@ -101,7 +101,7 @@ class DoubleVector:
 
     @property
     def radii(self) -> Array:
-        """How far each number may be from its double: 0."""
+        """Bound on the error of each double: 0."""
         return np.zeros(len(self.values))
 
     def __getitem__(self, part: slice) -> "DoubleVector":

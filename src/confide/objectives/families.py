@@ -37,7 +37,7 @@ class Family(Hashable, Protocol):
 
     @property
     def predictor(self) -> str:
-        """The predictor in words; empty for an identity link."""
+        """Description of the predictor; empty for an identity link."""
         ...
 
     @property
@@ -51,7 +51,7 @@ class Family(Hashable, Protocol):
         ...
 
     def assumption(self, signal: float) -> str:
-        """Describe the assumption in words.
+        """Describe the assumption.
 
         Parameters
         ----------

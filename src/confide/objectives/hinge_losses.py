@@ -30,7 +30,7 @@ class HuberizedHinge(LossTraits):
     ----------
     width : float, default 0.5
         The half-width h of the parabola. A larger one means a smaller curvature 1/(2h),
-        hence less noise, and a loss that is farther from the hinge.
+        hence less noise, and a loss that differs more from the hinge.
 
     Raises
     ------

@@ -73,8 +73,8 @@ def connected(
     Parameters
     ----------
     workers : int or None, default None
-        Number of processes to start on this machine, each with one thread; one that
-        dies is replaced. They end with the context.
+        Number of processes to start on this machine, each with one thread; a lost one is
+        replaced. They end with the context.
     address : str or None, default None
         Where a scheduler listens, such as ``"tcp://host:8786"``. The scheduler and its
         workers keep running when the context ends.
@@ -87,8 +87,8 @@ def connected(
     Raises
     ------
     InvalidParameter
-        If both are asked for, one of them is wrong, nobody answers at the address, or Dask
-        is not installed.
+        Both are given, one of them is invalid, the address does not answer, or Dask is
+        not installed.
 
     Examples
     --------

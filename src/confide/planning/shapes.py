@@ -1,6 +1,6 @@
-"""What columns of real tables look like, for tables that nobody has looked at.
+"""Shapes of columns of real tables, as a guess for unseen tables.
 
-Seven public tables stand for those to come (`docs/planning.md`): their numbers by
+Seven public tables represent future ones (`docs/planning.md`): their numbers by
 quantiles, their categories by the shares of their levels, their targets. A plan draws
 columns from them at random, a table first and then a column of it, several times over: what
 differs between draws is what is not known before a table is read.

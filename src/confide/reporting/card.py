@@ -129,7 +129,7 @@ def model_card(
     Returns
     -------
     str
-        Markdown in which text of the user is never taken for markup.
+        Markdown in which the user's text is never interpreted as markup.
 
     Examples
     --------

@@ -148,7 +148,7 @@ def split_budget(stages: Stages, budget: Budget, share: Fraction) -> Divided:
 
     Pure and zCDP budgets are cut. For (epsilon, delta) Renyi divergences of both stages are
     added up where that is possible. Elsewhere the zCDP budget is cut, or the selection
-    spends no delta: whichever needs less noise. Public facts alone decide.
+    spends no delta: whichever needs less noise. The decision depends on public facts only.
     """
     if not isinstance(budget, Approx):
         return stages.cut(budget.share(share), budget.share(1 - share))

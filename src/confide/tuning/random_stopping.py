@@ -1,7 +1,7 @@
 """Search by random stopping: fit and score random candidates, keep the best of a few.
 
-How often is drawn from a distribution that does not depend on the data; that the number
-is random is what makes the best of many runs cost hardly more than two or three of them.
+The number of runs is drawn from a distribution that does not depend on the data. Because
+it is random, the best of many runs costs hardly more than two or three of them.
 """
 
 import math

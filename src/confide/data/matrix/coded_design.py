@@ -51,7 +51,7 @@ class CodedDesign:
 
     @property
     def nbytes(self) -> int:
-        """How much memory the rows take."""
+        """Memory of the rows in bytes."""
         return self.numbers.nbytes + sum(group.cells.nbytes for group in self.groups)
 
     @property

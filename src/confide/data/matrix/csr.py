@@ -51,7 +51,7 @@ class Csr:
 
     @property
     def nbytes(self) -> int:
-        """How much memory the rows take."""
+        """Memory of the rows in bytes."""
         matrix = self.matrix
         return int(matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes)
 

@@ -72,7 +72,7 @@ class Dense:
 
     @property
     def nbytes(self) -> int:
-        """How much memory the rows take."""
+        """Memory of the rows in bytes."""
         return self.array.nbytes
 
     @property

@@ -32,7 +32,7 @@ class Matrix(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """How much memory the rows take."""
+        """Memory of the rows in bytes."""
         ...
 
     @property

@@ -1,8 +1,8 @@
 """Rows on the workers of a Dask cluster, which hold them during a fit.
 
 Functions of blocks travel to the workers; sums come back along a tree. Rows stay where
-they are, but for a sample and for what a mechanism picks. A part whose worker dies is made
-again from its source, by Dask, elsewhere. All tasks keep quiet: see cluster.py.
+they are, but for a sample and for what a mechanism picks. If a worker is lost, Dask
+rebuilds its parts elsewhere from their source. All tasks keep quiet: see cluster.py.
 """
 
 from asyncio import CancelledError
@@ -42,7 +42,7 @@ class PinnedParts:
     workers: tuple[str | None, ...] = ()
 
     def map(self, name: str, work: Callable[..., Any], *given: Sequence[Any]) -> list[Any]:
-        """Do work on every part, and on what is given for each, where it is held."""
+        """Run a function of every part, with arguments per part, where it is held."""
         if None in self.workers or not self.workers:
             self.find()
         token = uuid4().hex

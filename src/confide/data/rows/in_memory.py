@@ -215,7 +215,7 @@ class Rows(Protocol):
         ...
 
     def take(self, places: AnyArray) -> "Rows":
-        """Return the rows that stand at some places."""
+        """Return the rows at some positions."""
         ...
 
     def map_subsets(
@@ -366,7 +366,7 @@ class InMemoryRows:
         return np.ascontiguousarray(self.as_block().toarray())
 
     def take(self, places: AnyArray) -> "InMemoryRows":
-        """Return the rows that stand at some places, in their order."""
+        """Return the rows at some positions, in their order."""
         own = (self.factor, self.weight, self.offset)
         factor, weight, offset = (_some(one, places) for one in own)
         features, target = self.features[places], self.target[places]

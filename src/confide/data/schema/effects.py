@@ -98,7 +98,7 @@ def display(effects: Sequence[Effect], weights: Array) -> Display:
 
 
 def _against(lines: Sequence[Lines], shape: tuple[int, int]) -> Any:
-    """Return what is taken off all lines of an effect alike: of rank one for each."""
+    """Return what is subtracted from all lines of an effect: of rank one for each."""
     rows = np.cumsum([0, *(len(one.names) for one in lines)])
     starts = np.cumsum([0, *(len(one.intercept) for one in lines)])
     compared = [j for j, one in enumerate(lines) if one.against is not None]

@@ -291,7 +291,7 @@ class Schema:
 
     @cached_property
     def typical_length(self) -> float:
-        """How long a row is for the most part, from public facts: at most 1.
+        """Typical length of a row, from public facts: at most 1.
 
         It is the root of the mean squared length of rows whose numbers spread evenly over
         their ranges and whose levels are equally frequent: a number has a third of its

@@ -93,7 +93,7 @@ class BatchSource:
 
     @property
     def expected(self) -> int | None:
-        """About how many rows there are, None where nobody knows."""
+        """Approximate number of rows, None if unknown."""
         return self.rows
 
     def sources(

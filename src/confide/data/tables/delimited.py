@@ -1,7 +1,7 @@
 """Delimited text (CSV): its header line, and the columns that a schema declares.
 
 With a schema every column is read by its declared kind, never by what the file seems to
-hold: a row means the same whatever stands in the others.
+hold: the meaning of a row does not depend on other rows.
 """
 
 import bz2
@@ -90,7 +90,7 @@ def check_quotes(stream: IO[bytes], separator: str) -> bool:
 
 
 def _windows(stream: IO[bytes]) -> Iterator[tuple[bytes, int, int, int]]:
-    """Yield bytes with what stands around them, and where in the file they begin.
+    """Yield bytes with their context and their position in the file.
 
     Those to look at go from start to stop. Before them there is a byte that is no space,
     and after them one byte more.
@@ -374,7 +374,7 @@ def _is_text(column: pd.Series) -> bool:
 
 
 def _distinct_names(names: list[str]) -> list[str]:
-    """Rename what repeats, which nobody declared, so that nothing else is renamed."""
+    """Rename repeated, undeclared columns, so that nothing else is renamed."""
     times = Counter(names)
     return [
         name if name and times[name] == 1 else f"\0{place}"

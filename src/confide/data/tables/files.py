@@ -266,7 +266,7 @@ def open_table(source: str | Path, *, cluster: Any = None) -> FileTable:
     ----------
     source
         A Parquet or CSV file, a folder of them, or a pattern such as "visits/*.parquet".
-        Of several files all must hold the same columns.
+        Several files must all have the same columns.
     cluster
         A `distributed.Client`: its workers, which must see the same files, read them once
         and hold their rows. None reads the files from the beginning to the end in every
@@ -349,7 +349,7 @@ def _folder(source: str | Path) -> Path | None:
 
 
 def _expanded(source: str | Path) -> list[Path]:
-    """Return the files that a name, a folder or a pattern stands for, in their order."""
+    """Return the files of a name, a folder or a pattern, in order."""
     folder = _folder(source)
     if folder is not None:
         found = [path for path in sorted(folder.rglob("*")) if _is_shown(path, folder)]

@@ -24,7 +24,7 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a piece stands in the file: its first byte, and the lengths of its buffers."""
+    """Position of a piece in the file: its first byte, and the lengths of its buffers."""
 
     start: int
     sizes: tuple[int, ...]

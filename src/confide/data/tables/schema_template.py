@@ -56,7 +56,7 @@ def schema_template(
     ----------
     path
         A CSV file, of which the first line is read, or a Parquet file, of which its own
-        schema is read. Never a value. Of a folder or a pattern the first file is looked at.
+        schema is read. Never a value. For a folder or a pattern the first file is used.
     target
         The column to predict, where it is known already.
     columns

@@ -31,7 +31,7 @@ SETTLED = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """How long steps are, on the scale of a mean.
+    """Step sizes on the scale of a mean.
 
     "total" divides a total step evenly, and no step is longer than 1/β, β being the
     largest curvature of a record. The others begin with ``first``, or 1/β: over the

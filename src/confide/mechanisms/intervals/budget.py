@@ -209,8 +209,8 @@ def divide_budget(
 ) -> tuple[Calibration, Budget, tuple[Event, ...]]:
     """Calibrate a mechanism with all of a budget but a reserve.
 
-    Returns what is left for noise of another kind, and the one event that both make up
-    where it is one.
+    Returns the remainder for noise of another kind, and the joint event if there is a
+    single one.
     """
     task = _Task(mechanism, objective, neighbours, copies)
     return _divide(task, budget, 1 - reserve)

@@ -113,8 +113,8 @@ class MomentCalibration:
     """What is fixed before the coefficients are known: noise for unit sensitivity.
 
     ``parts`` are one noise for both matrices, or one for each. ``ratio`` says how much
-    the scatter counts beside the curvature, 0 where it is not released. ``heights`` bound
-    the entries of a row, the constant one aside, where they are known.
+    the scatter counts beside the curvature, 0 where it is not released. ``heights``
+    bound the entries of a row except the constant one, if known.
     """
 
     objective: Objective

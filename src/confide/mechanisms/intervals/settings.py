@@ -20,8 +20,9 @@ class Intervals:
     Parameters
     ----------
     share : float, str or Fraction, optional
-        Share of the budget for the moments of the errors. A larger one gives coefficients
-        more noise and says more about it. By default chosen from public facts.
+        Share of the budget for the moments of the errors. A larger one gives
+        coefficients more noise and more information about it. By default chosen from
+        public facts.
     split : sequence of three numbers, optional
         Instead, shares of coefficients, curvature and scatter, which add up to 1.
     level : float, default=0.95

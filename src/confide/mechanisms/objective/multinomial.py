@@ -57,7 +57,7 @@ THEOREMS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """How far one record reaches: X with the slack of the basis, λ = XX̄/Λ, K."""
+    """Sensitivity to one record: X with the slack of the basis, λ = XX̄/Λ, K."""
 
     reach: float
     ratio: float

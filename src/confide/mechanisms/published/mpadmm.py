@@ -120,7 +120,7 @@ class PublishedMpAdmm:
 
     @property
     def growth(self) -> float:
-        """How far x, z and y move together, squared, over how far x does."""
+        """Squared joint sensitivity of x, z and y, relative to that of x."""
         return 1 + max(1.0, self.rho**2)
 
     def calibrate(

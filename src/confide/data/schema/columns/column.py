@@ -442,8 +442,8 @@ def inside(
 def plain_shares(what: str, value: Any, levels: Sequence[Any]) -> tuple[float, ...] | None:
     """Return shares in the order of the levels; None stays None.
 
-    A list has one for every level. A table names some: the others share evenly what is
-    left. Shares may add up to less than 1: the rest has none of the levels.
+    A list has one for every level. A table names some: the others share the rest evenly.
+    Shares may add up to less than 1: the rest has none of the levels.
     """
     if value is None:
         return None

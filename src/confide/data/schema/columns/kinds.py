@@ -342,7 +342,7 @@ class Category(LevelColumn):
 
     @property
     def shares(self) -> tuple[float, ...] | None:
-        """How often every indicator is set, as far as that is public."""
+        """Shares of the indicators, if public."""
         found: tuple[float, ...] | None = self.share
         return found
 
@@ -379,7 +379,7 @@ class Boolean(RangeColumn):
 
     @property
     def shares(self) -> tuple[float, ...] | None:
-        """How often no and yes occur, as far as that is public."""
+        """Shares of no and yes, if public."""
         return None if self.share is None else (1 - self.share, self.share)
 
     def read(self, values: Any) -> AnyArray:

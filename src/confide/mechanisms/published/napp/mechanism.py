@@ -225,7 +225,7 @@ class Napp:
 
     @property
     def verdict(self) -> Verdict:
-        """How far this variant can be trusted, and why."""
+        """Status of this variant, with the reason."""
         return verdict(
             adapts=self.target.adapts,
             moor=self.moor,
