@@ -136,7 +136,7 @@ def relation_mismatch(
         )
     return (
         f"spending on {dataset!r} is counted under add-remove neighbours, and a charge "
-        "under replace-one does not imply those: it may reveal the number of rows. "
+        "under replace-one does not cover add-remove: it may reveal the number of rows. "
         "Nothing was spent. Fit with neighbours='add-remove'; or, if the number of rows is "
         f"public, set the limit for replace-one: {_command(place, dataset, 'replace-one')} "
         "counts every earlier charge as a removal and an addition."

@@ -99,7 +99,7 @@ DENSE_COLUMN_SHARE = 10
 """If a column has at least a tenth of all entries, all gradients are recomputed."""
 
 MOST_IN_LINE = 2**21
-"""So many rows may be added up one after the other: rounding takes no more than where the
+"""Largest number of rows added one after the other: rounding takes no more than where the
 most rows are added up two by two."""
 MOST_CORRECTED = 2**19
 """Number of corrections of records after which all gradients are recomputed."""

@@ -51,7 +51,7 @@ def read_header(table: Path) -> list[str]:
     names = column_names(found)
     if any("\0" in name for name in names):
         raise InvalidData(
-            f"the first line of {table} must hold the column names; it is no text."
+            f"the first line of {table} must hold the column names; it is not text."
         )
     sign = separator_in(names)
     if sign is not None:

@@ -97,7 +97,7 @@ def _defect(request: Request, error: Exception) -> Response:
     """Describe where something went wrong; what an unexpected error says may be a value."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{type(error).__name__} at {Path(last.filename).name}:{last.lineno}"
-    text = f"This is a defect of confide, please report it: {place}."
+    text = f"This is a bug in confide, please report it: {place}."
     return page(request, "error.jinja", {"text": text, "title": "A defect"}, 500)
 
 
