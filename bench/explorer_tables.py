@@ -75,7 +75,7 @@ def cell(place):
         "wide": short(wide),
         "error": short(np.median([one.error for one in plan.columns])),
         "area": round(area(balance, plan.noise_ratio), 3),
-        "noise": short(plan.main.noise.scale),
+        "noise": short(plan.main.noise.deviation(plan.main.objective.dimension)),
     }
 
 

@@ -53,7 +53,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "matplotlib_animations": False,
     "min_reported_time": 5,
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "gallery_order.GalleryOrder",
 }
 
 html_theme = "pydata_sphinx_theme"

@@ -11,6 +11,7 @@ The plan supposes **synthetic** tables; at the end we make one up and check what
 foretold.
 """
 
+# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 import numpy as np
 from stand_in import adult_like
@@ -48,7 +49,7 @@ print(plan)
 # An interval as wide as 1 is as wide as a typical effect of that column: such a column can
 # be told from zero, but only just.
 
-plot_fit_plan(plan)
+plot_fit_plan(plan, ax=plt.subplots(figsize=(5.8, 3.4), layout="constrained")[1])
 plt.show()
 
 # %%
@@ -79,7 +80,7 @@ def found_width(epsilon: float) -> float:
 
 
 BLUE, DOT = "#2166ac", "#222222"
-figure, axes = plt.subplots(figsize=(6.4, 4), layout="constrained")
+figure, axes = plt.subplots(figsize=(5.4, 4), layout="constrained")
 axes.fill_between(
     budgets,
     [one.narrow for one in plans],

@@ -39,11 +39,11 @@ whole = LinearRegression(budget, row_norm=20.0, target_bound=5.0).fit(X, y)
 
 BLUE, RED, GREY = "#2166ac", "#b2182b", "0.5"
 figure, (top, bottom) = plt.subplots(
-    2, 1, figsize=(8, 5), sharex=True, sharey=True, layout="constrained"
+    2, 1, figsize=(5.6, 5.6), sharex=True, sharey=True, layout="constrained"
 )
 for axes, one, title, colour in (
-    (top, whole, "all 1,000 columns in one fit", RED),
-    (bottom, model, "five columns selected, then fitted", BLUE),
+    (top, whole, "All columns in one fit", RED),
+    (bottom, model, "Five selected, then fitted", BLUE),
 ):
     coefficients = np.ravel(one.coef_)
     error = np.mean((one.predict(later) - truth) ** 2)

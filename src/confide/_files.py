@@ -9,7 +9,7 @@ import errno
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -220,6 +220,16 @@ def same_place(one: Path, other: Path) -> bool:
     folders = [os.path.realpath(path.parent) for path in (one, other)]
     names = [path.name.casefold() for path in (one, other)]
     return folders[0] == folders[1] and names[0] == names[1]
+
+
+def check_apart(option: str, path: Path, read: Mapping[str, Path]) -> None:
+    """Refuse to write over what is read, by whatever name."""
+    for name, other in read.items():
+        same = same_place(path, other)
+        with suppress(OSError, ValueError):
+            same = same or path.samefile(other)
+        if same:
+            raise InvalidParameter(option, f"another file than {name}", str(path))
 
 
 def _reserve(handle: int, room: int) -> None:

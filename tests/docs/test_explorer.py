@@ -44,6 +44,13 @@ def test_a_cell_is_what_a_plan_says_now(tables, place):
     found = cell(place)
     for name in FIELDS:
         assert field(tables, name)[indices] == pytest.approx(found[name], rel=0.03), name
+    noise = np.array(tables["noise"]).reshape([len(x) for x in AXES.values()][:-1])
+    assert noise[indices[:-1]] == pytest.approx(found["noise"], rel=0.03)
+
+
+def test_a_larger_budget_means_less_noise(tables):
+    noise = np.array(tables["noise"]).reshape(-1, len(AXES["epsilon"]))
+    assert (np.diff(noise, axis=1) < 0).all()
 
 
 def test_more_rows_and_more_budget_never_hurt_much(tables):

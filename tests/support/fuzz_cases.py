@@ -147,7 +147,9 @@ class Fuzz:
         words = list(self.fit())
         for name in rng.choice((*names, *more), rng.integers(1, 4), replace=False):
             words += [str(name), str(rng.choice((*NUMBERS, *JUNK[:20])))]
-        self._paid(*(word.replace("\0", "") for word in words))
+        # No command line holds a zero, or half of a pair that UTF-16 needs.
+        argument = str.maketrans({"\0": "", "\ud800": "\udcff"})
+        self._paid(*(word.translate(argument) for word in words))
 
     def _model(self):
         rng = self.rng

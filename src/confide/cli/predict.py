@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import confide
+from confide._files import check_apart
 from confide.cli.output import AsJson, ModelFile, console, err_console, print_json
 from confide.cli.progress import SweepBar
 from confide.cli.screen import visible
-from confide.cli.tables import TableName, check_table
+from confide.cli.tables import TableName, check_apart_from_table, check_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +41,9 @@ def predict(
     Example: [bold]confide predict model.json new.csv --out predictions.csv[/bold]
     """
     check_table(table)
+    if out is not None:
+        check_apart("--out", out, {"the model": model})
+        check_apart_from_table("--out", out, table)
     estimator = confide.load_model(model)
 
     def guess(piece: pd.DataFrame) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 import confide
-from confide._files import same_place, write_file
+from confide._files import check_apart, same_place, write_file
 from confide.cli.output import AsJson, ModelFile, console, open_ledger, print_json
 from confide.errors import InvalidParameter
 from confide.estimators.catalogue import ESTIMATORS
@@ -33,6 +33,12 @@ def report(
 
     Example: [bold]confide report model.json --ledger budget.db --out report.html[/bold]
     """
+    read = {"the model": model, **{f"the score {one}": one for one in score or ()}}
+    if ledger is not None and "://" not in ledger:
+        read["the ledger"] = Path(ledger)
+    for option, place in (("--out", out), ("--card", card)):
+        if place is not None:
+            check_apart(option, place, read)
     estimator = confide.load_model(model)
     if card is not None and same_place(out, card):
         raise InvalidParameter("--card", "another file than --out", str(card))

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from glob import has_magic
+from glob import glob, has_magic
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +17,7 @@ import typer
 from rich.text import Text
 
 import confide
+from confide._files import check_apart
 from confide.cli.output import err_console
 from confide.cli.progress import SweepBar
 from confide.errors import InvalidParameter
@@ -75,6 +76,16 @@ def check_table(table: str) -> None:
             'a file, a folder, or a pattern in quotes such as "visits/*.parquet"',
             f"{table}, which does not exist",
         )
+
+
+def check_apart_from_table(option: str, out: Path, table: str) -> None:
+    """Refuse to write over a file of the table that is read."""
+    place = confide.data.local_path(table)
+    found = [place] if place.exists() else [Path(name) for name in glob(table)]  # noqa: PTH207 - a pattern may be absolute
+    for one in found:
+        check_apart(option, out, {"the table": one})
+        if one.is_dir() and out.exists() and out.resolve().is_relative_to(one.resolve()):
+            raise InvalidParameter(option, "none of the table's files", str(out))
 
 
 @dataclass(frozen=True, slots=True)

@@ -253,6 +253,7 @@ def readable(read: Any, number: Any, value: Any) -> Any:
         ) from error
 
 
+MOST_LISTED = 10
 FIRST, LATEST = "ORDER BY number ASC", "ORDER BY number DESC"
 
 
@@ -293,7 +294,8 @@ def balance_of(run: Run, dataset: str) -> Balance:
     The total is the latest that was written, by a charge or by a limit that counted again;
     limits that came after it and counted nothing do not change it. Every entry that is
     looked at must have the digest that follows from the one before it, and so must the
-    last of the ledger: an edited one is not believed, at a cost that does not grow.
+    last of the ledger: an edited one is not believed. No entry after the latest total may
+    be missing, because it may have been a charge.
     """
     limit = _one(run, dataset, "limit", LATEST)
     if limit is None:
@@ -307,6 +309,7 @@ def balance_of(run: Run, dataset: str) -> Balance:
         relation = None if first is None else first.neighbours
     totals = [found for found in (charge, anew) if found is not None]
     latest = max(totals, key=lambda entry: entry.number, default=None)
+    _check_none_removed(run, (latest or limit).number)
     return Balance(limit.budget, relation, None if latest is None else latest.spent)
 
 
@@ -325,6 +328,22 @@ def _last_entry(run: Run) -> None:
     last = f"SELECT {columns} FROM confide_entries {LATEST} LIMIT 1"  # noqa: S608 - no value in it
     for row in run(last, ()):
         checked_entry(run, row)
+
+
+def _check_none_removed(run: Run, first: int) -> None:
+    """Refuse a book that lacks entries behind one of them, and name them."""
+    span = "SELECT count(*), max(number) FROM confide_entries WHERE number >= ?"
+    ((count, last),) = run(span, (first,))
+    if count == last - first + 1:
+        return
+    held = run("SELECT number FROM confide_entries WHERE number >= ?", (first,))
+    gone = sorted(set(range(first, last)) - {row[0] for row in held})
+    listed = ", ".join(map(str, gone[:MOST_LISTED])) + ", …" * (len(gone) > MOST_LISTED)
+    raise TamperedLedger(
+        f"of this ledger's {last} entries these are missing: {listed}. Somebody removed "
+        "them. Nothing was spent. Go back to a copy that you trust, and add what was spent "
+        "since."
+    )
 
 
 def numbered_entry(run: Run, number: int) -> Entry:

@@ -70,7 +70,12 @@ def kept_content(run: Run, charge: int) -> str:
 def kept_charges(run: Run) -> tuple[int, ...]:
     """Return the charges whose releases are kept."""
     rows = run("SELECT charge FROM confide_releases ORDER BY charge", ())
-    return tuple(int(row[0]) for row in rows)
+    if not all(isinstance(row[0], int) for row in rows):
+        raise TamperedLedger(
+            "of a release that this ledger keeps it is not known which charge paid for it: "
+            "the file is damaged, or somebody changed it. Go back to a copy that you trust."
+        )
+    return tuple(row[0] for row in rows)
 
 
 def _unpacked(text: str) -> str:

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -127,6 +128,52 @@ def test_a_lost_file_comes_back_as_it_was(book):
     assert run("recover", "book.db", "--charge", "2").stdout.encode() == before
     wrong = run("recover", "book.db", "--charge", "7", "--out", "more.json")
     assert "whose release is recorded" in str(wrong.exception)
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (("predict", "model.json", "loans.csv", "--out", "model.json"), "the model"),
+        (("predict", "model.json", "loans.csv", "--out", "loans.csv"), "the table"),
+        (("predict", "model.json", "l*.csv", "--out", "loans.csv"), "the table"),
+        (("predict", "model.json", "parts", "--out", "parts/a.csv"), "the table's files"),
+        (("predict", "link.json", "loans.csv", "--out", "model.json"), "the model"),
+        (("report", "model.json", "--out", "model.json"), "the model"),
+        (("report", "model.json", "--card", "model.json"), "the model"),
+        (("report", "model.json", "--ledger", "book.db", "--out", "book.db"), "the ledger"),
+        (
+            ("report", "model.json", "--ledger", "book.db", "--card", "book.db"),
+            "the ledger",
+        ),
+    ],
+)
+def test_nothing_is_written_over_what_is_read(book, words, name):
+    assert run(*PAID, "--out", "model.json").exit_code == 0
+    Path("link.json").symlink_to("model.json")
+    Path("parts").mkdir()
+    shutil.copy("loans.csv", "parts/a.csv")
+    read = ("model.json", "loans.csv", "parts/a.csv", "book.db")
+    before = [Path(place).read_bytes() for place in read]
+    told = run(*words)
+    assert told.exit_code != 0
+    assert name in str(told.exception)
+    assert [Path(place).read_bytes() for place in read] == before
+
+
+@pytest.mark.parametrize("place", ["loans.csv", "loans.toml", "book.db", "link.toml"])
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [("fit", "--out"), ("ranges", "--out"), ("describe", "--schema-out")],
+)
+def test_nothing_paid_is_written_over_what_is_read(book, command, option, place):
+    Path("link.toml").symlink_to("loans.toml")
+    before = [Path(one).read_bytes() for one in ("loans.csv", "loans.toml")]
+    words = ("loans.csv", "--schema", "loans.toml", "--epsilon", "0.5")
+    told = run(command, *words, "--ledger", "book.db", option, place)
+    assert told.exit_code != 0
+    assert "new file" in str(told.exception) or "another file" in str(told.exception)
+    assert [Path(one).read_bytes() for one in ("loans.csv", "loans.toml")] == before
+    assert [entry.kind for entry in book.entries()] == ["limit"]
 
 
 def test_bought_ranges_come_back_as_they_were(book):

@@ -13,6 +13,7 @@ import pytest
 from confide.errors import ConfideError, InvalidParameter, TamperedLedger
 from confide.ledger import Ledger, redacted
 from confide.ledger.address import without_secrets
+from confide.ledger.contents import kept_charges
 from confide.ledger.storage import store_at
 from confide.privacy import Approx, Pure, Zcdp
 from support.ledger_books import book, tampered
@@ -56,6 +57,15 @@ def test_a_charge_does_not_believe_an_edited_book(ledger, statement):
         assert run("SELECT count(*) FROM confide_entries", ()) == [(5,)]
 
 
+def test_a_charge_names_entries_that_were_removed(ledger):
+    book(ledger)
+    ledger.set_limit("bank", Pure(1))
+    ledger.charge("bank", Pure(0.1))
+    tampered(ledger, "DELETE FROM confide_entries WHERE number = 5")
+    with pytest.raises(TamperedLedger, match=r"missing: 5\. .*Nothing was spent"):
+        ledger.charge("adult", Pure(0.1))
+
+
 def test_a_charge_looks_at_as_many_entries_in_a_long_book_as_in_a_short_one(
     file_ledger, monkeypatch
 ):
@@ -78,6 +88,11 @@ def test_a_charge_looks_at_as_many_entries_in_a_long_book_as_in_a_short_one(
     for _ in range(60):
         file_ledger.charge("adult", Pure(0.1))
     assert looks() == few
+
+
+def test_a_release_of_no_known_charge_is_told_plainly():
+    with pytest.raises(TamperedLedger, match="which charge paid for it"):
+        kept_charges(lambda *_: [(3,), (None,)])
 
 
 def test_amounts_below_nothing_are_not_read(file_ledger):
