@@ -134,7 +134,7 @@ def test_a_model_file_that_was_lost_comes_back_from_the_ledger(page, folder):
     record["release"]["value"] = [0.0 for _ in record["release"]["value"]]
     model.write_text(json.dumps(record))
     page.reload()
-    assert "as entry 3 of this ledger booked it" in page.get_by_role("alert").inner_text()
+    assert "as recorded in entry 3 of this ledger" in page.get_by_role("alert").inner_text()
     assert len(charges(folder)) == 1
 
 
