@@ -124,7 +124,7 @@ class Delivery:
         return 128 + (self._signal or signal.SIGINT)
 
     def _standing(self) -> str:
-        """Say what was charged, and whether its release can be recovered."""
+        """Describe what was charged, and whether its release can be recovered."""
         if not self.receipts:
             nothing = "Nothing was charged, and nothing was released."
             return "Nothing was released." if self.place is None else nothing

@@ -235,7 +235,7 @@ class PreparedScore:
 
 @dataclass(frozen=True, slots=True)
 class CheckChunk:
-    """Read a piece of held-out rows as a score will: it can travel."""
+    """Read a piece of held-out rows as a score will; picklable."""
 
     split: SplitChunk
     read: ReadTarget

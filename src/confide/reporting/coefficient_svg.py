@@ -28,7 +28,7 @@ class Scale:
     unit: float | None = None
 
     def place(self, value: float) -> float:
-        """Return where a value stands, from 0 to 1; what is beyond stands at the edge."""
+        """Return the position of a value, from 0 to 1; values beyond are at the edge."""
         low, high = self._transformed(self.low), self._transformed(self.high)
         inside = self._transformed(min(max(value, self.low), self.high))
         return (inside - low) / (high - low)

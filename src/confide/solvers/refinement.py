@@ -24,7 +24,7 @@ MOST_REFINEMENTS = 100
 MOST_MODEL_STEPS = 20_000
 MOST_HALVINGS = 8
 STEPS_IN_A_ROW = 50
-"""So many accelerated steps pass before a Newton step is tried again."""
+"""Number of accelerated steps before a Newton step is tried again."""
 
 
 def refine(

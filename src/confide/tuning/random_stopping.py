@@ -1,7 +1,7 @@
 """Search by random stopping: fit and score random candidates, keep the best of a few.
 
-How often is drawn from a law that does not depend on the data; that the number is random
-is what makes the best of many runs cost hardly more than two or three of them.
+The number of runs is drawn from a distribution that does not depend on the data. Because
+it is random, the best of many runs costs hardly more than two or three of them.
 """
 
 import math
@@ -91,8 +91,8 @@ class RandomStopping:
     """The best of a random number of fits on all rows, each with a private score.
 
     ``runs`` is their expected number (four times the candidates if None), ``shape`` that
-    of its law: 1 is geometric; with 0 a run may spend more, and often there is only one.
-    ``score_share`` is the part of a run's budget that goes to its score.
+    of its distribution: 1 is geometric; with 0 a run may spend more, and often there is
+    only one. ``score_share`` is the part of a run's budget that goes to its score.
 
     Guarantee    pure (2 + shape times one run) or (epsilon, delta); either relation.
     Public       the candidates, the bound of a record's loss, all of the above.

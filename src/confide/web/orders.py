@@ -37,7 +37,7 @@ from confide.web.workspace import (
 COMMAND = (sys.executable, "-P", "-m", "confide")
 """The command line, of which no file in the working directory takes a part's place."""
 TOLD = ("error:", "refused:", "defect", "Stopped", "Charge ", "The release")
-"""How lines begin that the page repeats; what is said of the progress is kept nowhere."""
+"""Beginnings of the lines that the page repeats; progress is not recorded."""
 
 
 class State(StrEnum):
@@ -112,7 +112,7 @@ class Order:
         ]
 
     def same_as(self, other: "Order") -> bool:
-        """Say whether another order asks for the same."""
+        """Whether another order asks for the same."""
         here = replace(other, folder=self.folder)
         texts = [one.schema_file.read_bytes() for one in (self, other)]
         return here == self and texts[0] == texts[1]

@@ -141,7 +141,7 @@ def _warning(plan: FitPlan) -> str:
 
 
 def _rungs(plan: FitPlan, settings: FitSettings) -> list[Rung]:
-    """Say of several values of epsilon what an attacker gains and what a fit shows."""
+    """Return for several values of epsilon what an attacker gains and what a fit shows."""
     asked = exact(settings.epsilon, "epsilon")
     values = {exact(text, "epsilon"): text for text in (*LADDER, settings.epsilon)}
     return [
@@ -180,7 +180,7 @@ def _verdict(plan: FitPlan) -> str:
 
 
 def _answer(plan: FitPlan, aim: Mapping[str, str]) -> str:
-    """Say which rows or which budget a desired width takes; nothing where none is asked."""
+    """Return the rows or the budget that a desired width needs, if any."""
     names = {str(place): column.name for place, column in enumerate(plan.columns)}
     name, text = names.get(aim.get("column", "")), aim.get("width", "")
     if not (name and text):

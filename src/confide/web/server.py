@@ -95,10 +95,10 @@ def _missing(request: Request, error: Exception) -> Response:
 
 
 def _defect(request: Request, error: Exception) -> Response:
-    """Say where something went wrong; what an unexpected error says may be a value."""
+    """Describe where something went wrong; what an unexpected error says may be a value."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{type(error).__name__} at {Path(last.filename).name}:{last.lineno}"
-    text = f"This is a defect of confide, please report it: {place}."
+    text = f"This is a bug in confide, please report it: {place}."
     return page(request, "error.jinja", {"text": text, "title": "A defect"}, 500)
 
 
@@ -116,7 +116,7 @@ def bind(port: int) -> socket.socket:
             "--port",
             "a port that is free",
             f"{port} ({reason})",
-            "Leave --port out, and a free one is taken.",
+            "Without --port a free port is chosen.",
         ) from None
     return own
 

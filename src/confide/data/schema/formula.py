@@ -29,7 +29,7 @@ def schema_of_formula(schema: Any, formula: str) -> tuple[Any, bool]:
     offsets = [text for text in texts if text.startswith("offset(")]
     texts = [text for text in texts if text not in offsets]
     if len(offsets) > 1:
-        raise InvalidParameter("formula", "with one offset at most", offsets)
+        raise InvalidParameter("formula", "with at most one offset", offsets)
     if offsets:
         schema = _with_offset(schema, offsets[0])
     if not texts:
