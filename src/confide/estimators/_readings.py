@@ -396,7 +396,7 @@ class SplitChunk:
 
 @dataclass(frozen=True, slots=True)
 class PrepareChunk:
-    """From a piece of a table to bounded rows: a function that can travel."""
+    """Picklable function from a piece of a table to bounded rows."""
 
     split: SplitChunk
     read: ReadTarget

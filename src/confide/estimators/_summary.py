@@ -38,7 +38,7 @@ def head_facts(
 
 
 def release_facts(release: Release) -> Facts:
-    """Describe noise and ridge, and how much records count."""
+    """Describe noise, ridge and weights of records."""
     noises = "; ".join(f"{n.kind} {n.scale:.4g} on {n.added_to}" for n in release.noise)
     facts = (("Noise", noises), ("Ridge", f"l2 = {release.l2:.6g}"))
     if release.record_norm is None:
@@ -206,7 +206,7 @@ def row_facts(rows: int | None, schema: Schema | None) -> Facts:
 
 
 def _of_cases(schema: Schema) -> tuple[tuple[str, str], ...]:
-    """Describe how the model is made of columns, and what records bring along."""
+    """Describe how the model uses columns, weights and offsets."""
     lines, weights, offset = [], schema.case_weights, schema.offset
     if schema.terms:
         lines.append(("Terms", ", ".join(schema.terms)))

@@ -243,7 +243,7 @@ def difference(line: LossLine, seen: NoisySums, level: float) -> ScoreEstimate:
 
 
 def area_edges(rule: TwoClasses) -> Array:
-    """Return every fourth or so of a rule's edges: one less than the cells of a table."""
+    """Return about every fourth edge of a rule: one fewer than the cells of a table."""
     places = np.linspace(0, len(rule.edges) - 1, AREA_CELLS - 1).round().astype(np.intp)
     return np.array(rule.edges)[places]
 

@@ -94,7 +94,7 @@ class Laplace:
         return self.scale * float(np.sqrt(2))
 
     def exceeded(self, chance: float) -> float:
-        """Return what a coordinate exceeds with a given probability.
+        """Return the value that a coordinate exceeds with a given probability.
 
         Parameters
         ----------
@@ -233,7 +233,7 @@ class Gaussian:
         return self.scale
 
     def exceeded(self, chance: float) -> float:
-        """Return what a coordinate exceeds with a given probability.
+        """Return the value that a coordinate exceeds with a given probability.
 
         Parameters
         ----------

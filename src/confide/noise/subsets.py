@@ -105,9 +105,9 @@ def assign_groups(count: int, groups: int, entropy: Entropy) -> AnyArray:
 def fixed_size_subsets(count: int, size: int, entropy: Entropy) -> Iterator[AnyArray]:
     """Yield independent subsets of ``size`` places out of ``count``, all equally likely.
 
-    Places are drawn with replacement until enough different ones have come: by symmetry
-    no set of them is likelier than another. If more than half are needed, the places
-    that are left out are drawn instead.
+    Positions are drawn with replacement until enough different ones are found: by
+    symmetry all sets are equally likely. If more than half are needed, the places that
+    are left out are drawn instead.
 
     Parameters
     ----------

@@ -418,7 +418,7 @@ def restrict_penalty(penalty: Penalty, count: int, columns: int, constant: bool)
 
 
 def soft(theta: Array, level: Any) -> Array:
-    """Move every coordinate towards 0 by level, stopping there."""
+    """Soft-threshold every coordinate by level."""
     return np.asarray(np.sign(theta) * np.maximum(np.abs(theta) - level, 0))
 
 

@@ -92,8 +92,8 @@ class Shapes:
     ) -> Array:
         """Return equally likely values of a number between two ends.
 
-        Where a typical range is known the shape is laid into it; a range of one value says
-        that nearly all are the same.
+        If a typical range is known the shape is scaled to it; a range of one value means
+        that nearly all are equal.
         """
         lower, upper = ends
         if typical is None:

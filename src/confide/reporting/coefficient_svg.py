@@ -257,7 +257,7 @@ def _line(k: int, row: Coefficient, scale: Scale, layout: PlotLayout) -> str:
 
 
 def _mark(row: Coefficient, x: float, y: float, layout: PlotLayout) -> str:
-    """Say beside the dot, where there is more room, that there is no interval."""
+    """Write next to the dot that there is no interval."""
     if row.identified:
         return ""
     to_left = 2 * x > layout.left + layout.width - layout.right

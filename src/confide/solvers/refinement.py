@@ -134,7 +134,7 @@ class _Model:
         return self.sharpness * float(np.linalg.norm((point - moved).high))
 
     def one_step(self, point: Twofold) -> _Step:
-        """Return where one proximal step leads."""
+        """Return the result of one proximal step."""
         pushed = self._pushed(point)
         moved = self._prox(pushed)
         astray = self.error * float(np.linalg.norm(pushed.high))

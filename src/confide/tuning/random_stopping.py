@@ -38,7 +38,7 @@ RUNS_PER_CANDIDATE = 4
 
 @dataclass(frozen=True, slots=True)
 class StoppingPlan:
-    """How many runs, what a fit and what a score may spend, the latter for one row."""
+    """Number of runs, and budgets of a fit and of a score, the latter for one row."""
 
     fit_budget: Budget
     score_budget: Pure | Zcdp
@@ -48,7 +48,7 @@ class StoppingPlan:
         """Take a table of any size."""
 
     def smallest_part(self, count: int) -> int:
-        """Return how many rows every fit sees: all."""
+        """Return the number of rows in every fit: all."""
         return count
 
     def noise(self, bound: float) -> Laplace | Gaussian:

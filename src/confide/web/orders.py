@@ -130,7 +130,7 @@ class OrderBook:
     def draft(
         self, table: Path, schema: Path, settings: FitSettings, project: str
     ) -> Order:
-        """Write an order down; a draft of the same is found again."""
+        """Store an order; reuse an identical draft."""
         public = confide.Schema.from_toml(schema)
         folder = self.folder / new_identifier()
         order = Order(folder, table, self.workspace.ledger, public.name, settings, project)

@@ -82,7 +82,7 @@ def schema_of(text: str) -> confide.Schema:
 
 
 def view(plan: FitPlan, settings: FitSettings, aim: Mapping[str, str]) -> PlanView:
-    """Return what a page shows of a plan."""
+    """Return the content of the page of a plan."""
     guarantee = promised(plan, settings)
     columns = plan.columns
     heads: tuple[str, ...] = ("column", "per", "typical effect", "expected error")

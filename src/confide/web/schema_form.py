@@ -39,7 +39,7 @@ class ColumnForm:
 
 
 def read_header(table: Path) -> list[str]:
-    """Return the names of the columns of an ordinary file, and refuse what is no table."""
+    """Return the column names of an ordinary file; reject anything that is not a table."""
     try:
         found = local_path(str(table))
         check_regular(found, "the table")

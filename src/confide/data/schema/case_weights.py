@@ -43,7 +43,7 @@ class CaseWeights:
     ``column`` holds weights from 0 to ``cap``, which is public: what lies beyond is
     clamped, record by record, and the noise grows with the cap. ``classes`` are public
     weights of labels; a label without one counts once. A record without a weight is
-    refused with the whole table, or with ``missing="drop"`` counts for nothing.
+    refused with the whole table, or with ``missing="drop"`` is ignored.
     ``typical`` is a usual weight, if that is publicly known: plans use it, or half of the
     cap; fits do not.
     """

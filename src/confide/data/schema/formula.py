@@ -19,7 +19,7 @@ CONSTANTS = ("0", "1")
 def schema_of_formula(schema: Any, formula: str) -> tuple[Any, bool]:
     """Return a schema with the terms of a formula, and whether it has an intercept.
 
-    The schema declares the columns; the formula says what is made of them. Its left side
+    The schema declares the columns; the formula defines the terms. Its left side
     must be the target of the schema, or nothing.
     """
     target, terms = _terms(formula, [column.name for column in schema.columns])

@@ -224,7 +224,7 @@ def _extended(found: slice, edges: Array, most: Array, query: RangeQuery) -> sli
 
 
 def _safe(found: slice, counts: Array, covariance: Array) -> slice:
-    """Move ends apart until few values can lie beyond them.
+    """Widen a range until few values can lie beyond it.
 
     Where noise hides most cells the few that stand out are a small part of the values.
     """
