@@ -223,8 +223,8 @@ def refuse_many(rows: int) -> None:
     """Reject tables with more rows than the theorem covers, before the charge."""
     if rows > MAX_ROWS:
         raise InvalidData(
-            f"ranges are bought for tables of at most {MAX_ROWS:,} rows: larger counts are "
-            "not exact. Buy them from a part of the rows. Nothing was spent."
+            f"ranges can be bought for tables of at most {MAX_ROWS:,} rows, because larger "
+            "counts are not exact. Buy them from a part of the rows. Nothing was spent."
         )
 
 

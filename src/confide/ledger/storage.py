@@ -387,7 +387,7 @@ class PostgresStore(Store):
             "backup",
             "of a ledger in a file",
             redacted(self.place),
-            "Of a database make one by pg_dump.",
+            "Copy a database with pg_dump.",
         )
 
     def _run(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
