@@ -63,12 +63,14 @@ def test_a_bad_schema_is_mended_where_it_was_typed(page):
     page.get_by_role("button", name="t.csv").click()
     page.get_by_role("group", name="age", exact=True).get_by_label("number").check()
     page.get_by_role("button", name="Save and check").click()
-    assert "column to predict" in page.get_by_role("alert").inner_text()
+    assert "Choose the column to predict" in page.get_by_role("alert").inner_text()
     fill_schema(page)
     page.get_by_role("link", name="Change the schema").click()
     page.get_by_role("group", name="age", exact=True).get_by_label("Highest").fill("1")
     page.get_by_role("button", name="Save and check").click()
-    assert "lower below upper" in page.get_by_role("alert").inner_text()
+    page.get_by_role("link", name="age: its highest value must be above").click()
+    marked = page.get_by_role("textbox", name="Highest").and_(page.locator(":focus"))
+    assert marked.get_attribute("aria-invalid") == "true"
     assert page.get_by_label("Labels, with commas").input_value() == "no, yes"
 
 

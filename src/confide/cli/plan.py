@@ -385,7 +385,7 @@ def _advice(plan: confide.planning.FitPlan) -> str:
     needs += ["fewer columns and levels"]
     return (
         "at this budget the model will be mostly noise. An error of half a typical "
-        "effect needs {' or '.join(needs)}."
+        f"effect needs {' or '.join(needs)}."
     )
 
 

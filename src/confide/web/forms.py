@@ -1,5 +1,6 @@
 """What forms send: bounded, as text, one value for every name."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl
@@ -12,6 +13,8 @@ from confide.privacy import Budget
 
 MOST_BYTES = 2**20
 MOST_FIELDS = 4000
+THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?", re.ASCII)
+"""A number with commas between its thousands."""
 TYPE = "application/x-www-form-urlencoded"
 
 
@@ -39,10 +42,12 @@ async def read_form(request: Request) -> dict[str, str]:
 
 
 def read_number(text: str) -> int | float | str:
-    """Return a number where a text is one, and else the text itself."""
+    """Return a number where a text is one, as 20,000 or −3 are, and else the text."""
+    plain = text.replace("−", "-")
+    plain = plain.replace(",", "") if THOUSANDS.fullmatch(plain) else plain
     for kind in (int, float):
         try:
-            return kind(text)
+            return kind(plain)
         except ValueError:
             continue
     return text

@@ -21,10 +21,12 @@ from confide.web.forms import read_number
 
 MOST_COLUMNS = 200
 """Largest number of columns in a form; for wider tables the user names the columns."""
-TARGET_FIELDS = ("labels", "lower", "upper", "unit")
-COLUMN_FIELDS = ("lower", "upper", "unit", "levels")
-LISTS = ("levels", "labels")
-TARGET_KINDS = ("labels", "number")
+COLUMN_FIELDS = (
+    *("lower", "upper", "first", "last", "unit", "levels"),
+    *("reference", "missing", "share", "low", "high"),
+)
+LABEL_FIELDS = ("labels", "missing", "share")
+NUMBER_FIELDS = ("lower", "upper", "unit", "missing", "low", "high")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,35 +105,54 @@ def wanted_columns(names: Sequence[str], answers: Mapping[str, str]) -> list[str
 
 def schema_from(names: Sequence[str], answers: Mapping[str, str]) -> Schema:
     """Return the schema that a form declares."""
-    number = answers.get("target", "")
-    if number not in {str(k) for k in range(len(names))}:
+    target = target_of(names, answers)
+    if target is None:
         raise InvalidParameter("column to predict", "one of the table's", "none")
-    target = names[int(number)]
     columns = {
-        line.name: _column(line)
+        line.name: column_values(line)
         for line in form_of(names, answers)
         if line.kind and line.name != target
     }
-    if not columns:
-        raise InvalidParameter(
-            "columns to predict from",
-            "one or more with a kind",
-            "none",
-            "Choose number, category, boolean or date for at least one of them.",
-        )
-    kind = answers.get("target-kind", "")
-    own = ("labels",) if kind == TARGET_KINDS[0] else TARGET_FIELDS[1:]
-    values = {name: _value(name, answers.get(f"target-{name}", "")) for name in own}
     head: dict[str, Any] = {"name": answers.get("name", "") or UNNAMED}
     for name in ("rows_per_person", "rows"):
         if answers.get(name):
             head[name] = read_number(answers[name])
-    given = {name: value for name, value in values.items() if value not in ("", ())}
-    if kind != TARGET_KINDS[0] and not {"lower", "upper"} & set(given):
+    section = target_values(target, answers)
+    return Schema.from_mapping({**head, "target": section, "columns": columns})
+
+
+def target_of(names: Sequence[str], answers: Mapping[str, str]) -> str | None:
+    """Return the name of the column to predict; None where none is chosen."""
+    places = {str(place): name for place, name in enumerate(names)}
+    return places.get(answers.get("target", ""))
+
+
+def target_values(name: str, answers: Mapping[str, str]) -> dict[str, Any]:
+    """Return what is declared of the column to predict."""
+    labelled = answers.get("target-kind", "") == "labels"
+    own = LABEL_FIELDS if labelled else NUMBER_FIELDS
+    given = plain_values({field: answers.get(f"target-{field}", "") for field in own})
+    if not labelled and not {"lower", "upper"} & set(given):
         given["range"] = "private"
-    return Schema.from_mapping(
-        {**head, "target": {"column": target, **given}, "columns": columns}
-    )
+    return {"column": name, **given}
+
+
+def column_values(line: ColumnForm) -> dict[str, Any]:
+    """Return what is declared of a column: the fields that its kind has."""
+    known = {field.name for field in dataclasses.fields(COLUMNS.find(line.kind))}
+    fields = dict(line.fields)
+    if line.kind == "date":
+        fields |= {"lower": fields["first"], "upper": fields["last"]}
+    own = {n: v for n, v in plain_values(fields).items() if n in known}
+    return {"kind": line.kind, **own}
+
+
+def plain_values(fields: Mapping[str, str]) -> dict[str, Any]:
+    """Return the values of the fields that were filled in."""
+    found = {name: _value(name, text) for name, text in fields.items() if text}
+    ends = [found.pop(end, None) for end in ("low", "high")]
+    typical = {} if ends == [None, None] else {"typical": tuple(ends)}
+    return {name: value for name, value in found.items() if value != ()} | typical
 
 
 def schema_text(schema: Schema, names: Sequence[str], answers: Mapping[str, str]) -> str:
@@ -147,18 +168,22 @@ def schema_text(schema: Schema, names: Sequence[str], answers: Mapping[str, str]
     return f"{head}{''.join(lines)}{schema.to_toml()}"
 
 
-def _column(line: ColumnForm) -> dict[str, Any]:
-    """Return what is declared of a column: the fields that its kind has."""
-    known = {field.name for field in dataclasses.fields(COLUMNS.find(line.kind))}
-    values = {name: _value(name, text) for name, text in line.fields.items()}
-    own = {n: v for n, v in values.items() if n in known and v not in ("", ())}
-    return {"kind": line.kind, **own}
-
-
 def _value(name: str, text: str) -> Any:
-    if name in LISTS:
+    if name in ("levels", "labels"):
         return tuple(_listed(text))
-    return text if name == "unit" else read_number(text)
+    if name == "share":
+        return read_share_of(text)
+    return read_number(text) if name in ("lower", "upper", "low", "high") else text
+
+
+def read_share_of(text: str) -> Any:
+    """Return one share, one for every level, or some by level, as "north = 0.4"."""
+    parts = _listed(text)
+    pairs = [part.rpartition("=") for part in parts]
+    if all(sign for _, sign, _ in pairs):
+        return {level.strip(): read_number(share.strip()) for level, _, share in pairs}
+    numbers = tuple(read_number(part) for part in parts)
+    return numbers[0] if len(numbers) == 1 else numbers
 
 
 def _listed(text: str) -> list[str]:

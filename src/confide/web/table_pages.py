@@ -1,7 +1,9 @@
 """Pages for a table: which file, what is public about it, and the holder's check."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -13,6 +15,7 @@ from confide.errors import ConfideError
 from confide.web.forms import read_form
 from confide.web.orders import Order, OrderBook, Standing
 from confide.web.pages import page
+from confide.web.schema_faults import form_faults
 from confide.web.schema_form import (
     MOST_COLUMNS,
     first_answers,
@@ -24,6 +27,7 @@ from confide.web.schema_form import (
 )
 from confide.web.workspace import Project, Workspace, dataset_of
 
+NO_FAULTS: Final[Mapping[str, str]] = MappingProxyType({})
 SEE_OTHER = 303
 UNPROCESSABLE = 422
 SUFFIXES = (".csv", ".tsv", ".tab", ".txt", ".gz", ".parquet", ".pq")
@@ -100,7 +104,11 @@ def schema(request: Request) -> Response:
 
 
 def _schema(
-    request: Request, project: Project, answers: dict[str, str], error: str = ""
+    request: Request,
+    project: Project,
+    answers: dict[str, str],
+    error: str = "",
+    faults: Mapping[str, str] = NO_FAULTS,
 ) -> Response:
     held, names, wide = read_header(project.table), [], False
     try:
@@ -117,9 +125,10 @@ def _schema(
         "count": len(held),
         "most": MOST_COLUMNS,
         "error": error,
+        "faults": faults,
     }
     template = "wide.jinja" if wide else "schema.jinja"
-    return page(request, template, content, UNPROCESSABLE if error else 200)
+    return page(request, template, content, UNPROCESSABLE if error or faults else 200)
 
 
 async def declare(request: Request) -> Response:
@@ -132,6 +141,9 @@ def _declare(request: Request, fields: dict[str, str]) -> Response:
     project = project_of(request)
     try:
         names = wanted_columns(read_header(project.table), fields)
+        faults = form_faults(names, fields)
+        if faults:
+            return _schema(request, project, fields, faults=faults)
         found = schema_from(names, fields)
         dataset_of(found)
         project.declare(fields, schema_text(found, names, fields))

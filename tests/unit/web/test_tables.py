@@ -94,30 +94,94 @@ def test_a_schema_is_kept_and_shown_again(visitor, table):
     assert [column.name for column in found.columns] == ["age", "region"]
 
 
+DATE = {"kind-0": "date", "lower-0": "", "upper-0": ""}
+NUMBER = {"target-kind": "number", "target-labels": ""}
+
+
+def field_of(page, name):
+    """Return the tag of a field in a page."""
+    return re.search(rf'<[^>]* id="{name}"[^>]*>', page)[0]
+
+
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "field", "said"),
     [
-        ({"target": ""}, "column to predict must be"),
-        ({"kind-0": "", "kind-1": ""}, "one or more with a kind"),
-        ({"lower-0": "90", "upper-0": "18"}, "lower below upper"),
-        ({"lower-0": "young"}, "two finite numbers"),
-        ({"kind-0": "colour"}, "must be one of"),
-        ({"levels-1": ""}, "levels"),
-        ({"target-labels": "yes"}, "labels of target"),
-        ({"name": ""}, "name of the dataset must be given"),
-        ({"rows_per_person": "none"}, "rows_per_person"),
-        ({"rows": "-3"}, "rows must be"),
-        ({"kind-0": "date", "lower-0": "1.1.2020"}, "two dates"),
+        ({"target": ""}, "target", "Choose the column to predict"),
+        ({"kind-0": "", "kind-1": ""}, "kind-0", "at least one column to predict from"),
+        ({"lower-0": "90", "upper-0": "18"}, "upper-0", "age: its highest value must be"),
+        ({"lower-0": "young"}, "lower-0", "age: its lowest value must be a number"),
+        ({"upper-0": "nan"}, "upper-0", "age: its highest value must be a number"),
+        ({"kind-0": "colour"}, "kind-0", "age: choose number, category"),
+        ({"levels-1": ""}, "levels-1", "region: fill in its levels, each once, separated"),
+        ({"levels-1": "a, b, a"}, "levels-1", "region: fill in its levels, each once"),
+        ({"reference-1": "up"}, "reference-1", "region: the level to compare with must"),
+        ({"share-1": "0.5, 0.7"}, "share-1", "region: write one number from 0 to 1"),
+        ({"low-0": "30"}, "high-0", "age: fill in both ends of its typical range"),
+        ({"low-0": "30", "high-0": "99"}, "high-0", "age: its typical range must lie"),
+        ({"missing-0": "guess"}, "missing-0", "age: choose one of the two"),
+        ({"target-labels": "yes"}, "target-labels", "defaulted: fill in its labels, two"),
+        ({"target-share": "2"}, "target-share", "defaulted: write one number from 0 to 1"),
+        ({**NUMBER, "target-lower": "3"}, "target-upper", "defaulted: fill in both the"),
+        ({"name": ""}, "name", "give the dataset a name"),
+        ({"rows_per_person": "none"}, "rows_per_person", "write a whole number"),
+        ({"rows": "-3"}, "rows", "write a whole number"),
+        ({**DATE, "first-0": "1.1.2020"}, "first-0", "age: fill in its earliest day as"),
+        (
+            {**DATE, "first-0": "2020-01-01", "last-0": "2019-01-01"},
+            "last-0",
+            "age: its latest day must be after",
+        ),
     ],
 )
-def test_a_bad_schema_is_refused_and_nothing_that_was_typed_is_lost(
-    visitor, table, changed, said
+def test_a_bad_schema_is_refused_at_its_field_and_what_was_typed_is_kept(
+    visitor, table, changed, field, said
 ):
     project = visitor.project(table)
     answer = visitor.post(f"{project}/schema", {**DECLARED, **changed})
     assert said in complaint(answer)
+    assert f'href="#{field}">' in answer.text
+    assert f'id="{field}-fault"' in answer.text
+    assert f'aria-describedby="{field}-fault' in field_of(answer.text, field)
     assert "loans are given to adults" in answer.text
     assert visitor.workspace.projects()[0].schema is None
+
+
+def test_all_faults_of_a_form_are_told_at_once_in_plain_words(visitor, table):
+    wrong = {"levels-1": "", "upper-0": "old", "target-labels": "", "name": ""}
+    answer = visitor.post(f"{visitor.project(table)}/schema", {**DECLARED, **wrong})
+    assert "4 fields must be changed" in complaint(answer)
+    assert answer.text.count('aria-invalid="true"') == len(wrong)
+    assert not re.search(r"\[(columns|target|kind)|= \[|\('", words(answer))
+    assert 'value="old"' in answer.text
+
+
+def test_every_field_of_the_form_reaches_the_schema(visitor, table):
+    more = {"kind-2": "number", "lower-2": "0", "upper-2": "100,000", "rows": "20,000"}
+    more |= {"low-2": "10,000", "high-2": "60,000", "missing-2": "refuse"}
+    more |= {"reference-1": "north", "share-1": "north = 0.4, south = 0.2"}
+    more |= {"target-missing": "drop", "target-share": "0.7, 0.3"}
+    project = visitor.declare(table, **more)
+    found = visitor.workspace.projects()[0].schema
+    region, income = found.parts["region"], found.parts["income"]
+    assert (income.lower, income.upper, income.typical) == (0, 100_000, (10_000, 60_000))
+    assert (income.missing, found.target.missing) == ("refuse", "drop")
+    assert (region.reference, region.share) == (
+        "north",
+        pytest.approx((0.4, 0.2, 0.2, 0.2)),
+    )
+    assert found.target.share == (0.7, 0.3)
+    assert found.rows == 20_000
+    assert 'value="north"' in visitor.get(f"{project}/schema").text
+
+
+def test_days_and_shares_of_yes_reach_the_schema(visitor, table):
+    days = {**DATE, "first-0": "2019-01-01", "last-0": "2020-12-31"}
+    number = {"target-kind": "number", "target-low": "−1", "target-high": "4"}
+    visitor.declare(table, **days, **number, **{"kind-2": "boolean", "share-2": "0.2"})
+    found = visitor.workspace.projects()[0].schema
+    assert found.parts["age"].upper.isoformat() == "2020-12-31"
+    assert found.parts["income"].share == 0.2
+    assert (found.target.typical, found.target.range) == ((-1, 4), "private")
 
 
 def test_a_schema_that_matches_nothing_is_told_to_the_holder_alone(visitor, table):
@@ -190,7 +254,9 @@ def test_hostile_names_become_no_markup(visitor, tmp_path):
         assert "<script>" not in page
         assert not {"\u0007", "\u202e"} & set(page)
     answers["name"] = HOSTILE
-    assert "name of the dataset" in complaint(visitor.post(f"{project}/schema", answers))
+    assert "give the dataset a name" in complaint(
+        visitor.post(f"{project}/schema", answers)
+    )
 
 
 @pytest.mark.parametrize(
