@@ -1,6 +1,6 @@
 """What a budget will buy, from public facts alone."""
 
-from confide.planning.fit_plan import MOSTLY_NOISE, FitPlan, LinePlan, plan_fit
+from confide.planning.fit_plan import MOSTLY_NOISE, SUPPOSED, FitPlan, LinePlan, plan_fit
 from confide.planning.plan import Plan, compare_mechanisms, make_plan
 from confide.planning.plots import (
     PlanCurve,
@@ -16,6 +16,7 @@ from confide.planning.supposition import family_of
 
 __all__ = [
     "MOSTLY_NOISE",
+    "SUPPOSED",
     "FitPlan",
     "LinePlan",
     "Plan",

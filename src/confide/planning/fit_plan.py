@@ -8,6 +8,7 @@ and between which quartiles it will be.
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
+from textwrap import fill
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -242,15 +243,22 @@ class FitPlan:
     def __str__(self) -> str:
         left = max(len(name) for name, _ in self.facts())
         facts = [f"{name:<{left}}  {text}" for name, text in self.facts()]
-        return "\n".join([str(self.guarantee), "", *facts, "", *SUPPOSED])
+        supposed = [
+            fill(one, WIDTH, initial_indent="  - ", subsequent_indent="    ")
+            for one in SUPPOSED
+        ]
+        return "\n".join([str(self.guarantee), "", *facts, "", "Supposing", *supposed])
 
 
 SUPPOSED = (
-    "Supposing",
-    "  - numbers, levels and labels like those of seven public tables, drawn at random,",
-    "    where the schema does not give typical values or shares of levels",
-    "  - randomly correlated columns that contribute equally to the target",
+    (
+        "numbers, levels and labels like those of seven public tables, drawn at random, "
+        "where the schema does not give typical values or shares of levels"
+    ),
+    "randomly correlated columns that contribute equally to the target",
 )
+"""What a plan supposes of the table, which it does not read."""
+WIDTH = 88
 
 
 def plan_fit(

@@ -92,8 +92,13 @@ def round_up(value: float) -> str:
 
 
 def percent_of(part: Fraction, whole: Fraction) -> str:
-    """Return a share in percent, rounded up so that what is spent is never played down."""
-    return f"{math.ceil(1000 * part / whole) / 10:.6g}%"
+    """Return a share in percent, to the nearest tenth; neither 0 nor 100 unless it is."""
+    tenths = math.floor(1000 * part / whole + Fraction(1, 2))
+    if part > whole:
+        tenths = max(tenths, 1001)
+    elif 0 < part < whole:
+        tenths = min(max(tenths, 1), 999)
+    return f"{tenths / 10:.6g}%"
 
 
 def short(value: float, digits: int = 5) -> str:

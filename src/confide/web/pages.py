@@ -1,5 +1,7 @@
 """Pages from templates, in which nothing that a user wrote becomes markup."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -9,7 +11,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from confide._version import __version__
+from confide.reporting.coefficients import Coefficient, TableColumn
 from confide.reporting.format import one_line, short
+from confide.reporting.markup import Cell, aligned_rows
 
 
 def page(
@@ -33,10 +37,21 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["aligned_rows"] = plain_rows
     environment.filters["in_lines"] = in_lines
     environment.filters["exact"] = lambda text: escape(str(text))
     environment.filters["short"] = short
     return environment
+
+
+def plain_rows(
+    rows: Sequence[Coefficient], columns: Sequence[TableColumn], digits: int
+) -> list[tuple[Coefficient, list[Cell]]]:
+    """Return the cells of a report's table without widths, which our policy forbids."""
+    return [
+        (row, [replace(one, front=one.front + one.tail, width=0) for one in cells])
+        for row, cells in aligned_rows(rows, columns, digits)
+    ]
 
 
 def in_lines(text: str) -> Markup:

@@ -8,19 +8,22 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 import confide
-from confide.errors import ConfideError
+from confide.errors import ConfideError, InvalidParameter
 from confide.estimators.catalogue import model_names
+from confide.planning import SUPPOSED
 from confide.web.fits import USUAL, FitSettings
 from confide.web.forms import read_form
 from confide.web.orders import Order, OrderBook, Standing, State, open_book
 from confide.web.pages import page
 from confide.web.plans import (
     PlanView,
+    answer,
     forecast,
     headline,
     neighbours_of,
     plan_of,
     promised,
+    read_aim,
     schema_of,
     view,
 )
@@ -48,13 +51,14 @@ def _plan(
     book = request.app.state.orders.book()
     answers = {**USUAL, "rows": str(public.rows or "")}
     found: PlanView | None = None
-    settings, paid = None, None
+    settings, paid, aim = None, None, None
     if asked:
         answers |= {"intervals": "", "holdout": "", **asked}
         try:
             settings = FitSettings.of_form(asked, public)
             foretold = plan_of(settings, text, neighbours_of(book, public.name))
-            found = view(foretold, settings, asked)
+            aim = read_aim(foretold, asked)
+            found = view(foretold, settings)
             paid = forecast(book, public.name, settings)
         except ConfideError as refusal:
             error = error or str(refusal)
@@ -66,12 +70,33 @@ def _plan(
         "models": model_names(labelled=public.target.labels is not None),
         "columns": [column.name for column in public.predictors],
         "plan": found,
+        "aim": aim,
+        "supposed": SUPPOSED,
         "settings": settings,
         "forecast": paid,
         "query": request.url.query,
         "error": error,
     }
     return page(request, "plan.jinja", content, UNPROCESSABLE if error else 200)
+
+
+def width(request: Request) -> Response:
+    """Say what rows or budget a desired width needs: a search that takes a while."""
+    project, asked = project_of(request), request.query_params
+    told = error = ""
+    try:
+        text = project.schema_file.read_text("utf-8")
+        public, book = schema_of(text), request.app.state.orders.book()
+        settings = FitSettings.of_form(asked, public)
+        foretold = plan_of(settings, text, neighbours_of(book, public.name))
+        aim = read_aim(foretold, asked)
+        if aim is None:
+            raise InvalidParameter("desired width", "given with its column", "nothing")
+        told = answer(foretold, aim)
+    except ConfideError as refusal:
+        error = str(refusal)
+    content = {"project": project, "told": told, "error": error}
+    return page(request, "width.jinja", {**content, "query": request.url.query})
 
 
 async def draft(request: Request) -> Response:
@@ -119,6 +144,7 @@ def _confirmation(
     content = {
         "order": order,
         "settings": order.settings,
+        "schema": schema_of(text),
         "guarantee": confide.reporting.text.describe(guarantee),
         "headline": headline(guarantee),
         "forecast": forecast(book, order.dataset, order.settings),

@@ -17,6 +17,7 @@ from confide.privacy.budgets import exact
 from confide.reporting.format import even_odds_text, factor_text, short
 from confide.reporting.text import GuaranteeText, describe
 from confide.web.fits import FitSettings
+from confide.web.forms import read_number
 
 LADDER = ("0.1", "0.3", "1", "3", "10")
 """Values of epsilon that are shown beside the one that was asked for."""
@@ -66,7 +67,14 @@ class PlanView:
     hidden: tuple[str, ...]
     warning: str
     rungs: tuple[Rung, ...]
-    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """A width that somebody would find useful."""
+
+    column: str
+    width: float
 
 
 @lru_cache(maxsize=32)
@@ -81,7 +89,7 @@ def schema_of(text: str) -> confide.Schema:
     return confide.Schema.from_mapping(tomllib.loads(text))
 
 
-def view(plan: FitPlan, settings: FitSettings, aim: Mapping[str, str]) -> PlanView:
+def view(plan: FitPlan, settings: FitSettings) -> PlanView:
     """Return the content of the page of a plan."""
     guarantee = promised(plan, settings)
     columns = plan.columns
@@ -97,7 +105,6 @@ def view(plan: FitPlan, settings: FitSettings, aim: Mapping[str, str]) -> PlanVi
         tuple(hidden),
         _warning(plan),
         tuple(_rungs(plan, settings)),
-        _answer(plan, aim),
     )
 
 
@@ -179,22 +186,26 @@ def _verdict(plan: FitPlan) -> str:
     return "rough" if ratio > 0.3 else "clear" if ratio > 0.1 else "very clear"
 
 
-def _answer(plan: FitPlan, aim: Mapping[str, str]) -> str:
-    """Return the rows or the budget that a desired width needs, if any."""
+def read_aim(plan: FitPlan, fields: Mapping[str, str]) -> Aim | None:
+    """Return the desired width that a form asks about, if it does."""
     names = {str(place): column.name for place, column in enumerate(plan.columns)}
-    name, text = names.get(aim.get("column", "")), aim.get("width", "")
+    name, text = names.get(fields.get("column", "")), fields.get("width", "")
     if not (name and text):
-        return ""
-    try:
-        width = float(text)
-    except ValueError:
+        return None
+    width = read_number(text)
+    if isinstance(width, str) or not 0 < width < math.inf:
         must = "a positive number, in the unit of the table below"
-        raise InvalidParameter("desired width", must, text) from None
-    rows = plan.smallest_rows(name, width)
-    budget = plan.smallest_budget(name, width)
+        raise InvalidParameter("desired width", must, text)
+    return Aim(name, width)
+
+
+def answer(plan: FitPlan, aim: Aim) -> str:
+    """Return the rows or the budget that a desired width needs."""
+    rows = plan.smallest_rows(aim.column, aim.width)
+    budget = plan.smallest_budget(aim.column, aim.width)
     needs = [] if rows is None else [f"about {rows:,} rows with this budget"]
     needs += [] if budget is None else [f"{budget} with these rows"]
-    what = f"An interval of {name} of width {width:g}"
+    what = f"An interval of {aim.column} of width {aim.width:g}"
     if not needs:
         return f"{what} is out of reach: no budget and no number of rows makes it."
     return f"{what} likely takes {' or '.join(needs)}."

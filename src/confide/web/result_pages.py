@@ -13,12 +13,15 @@ from confide.errors import ConfideError, InvalidParameter
 from confide.web.forms import read_form
 from confide.web.orders import Order, OrderBook, Standing, State, command_text
 from confide.web.pages import page
+from confide.web.predictions import predicted, row_fields
 from confide.web.results import (
     coefficient_csv,
-    predicted,
+    prediction_file,
     predictions,
     report_page,
     result_of,
+    score_command,
+    score_file,
     script_text,
     shell_text,
 )
@@ -29,6 +32,7 @@ REPORT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 KINDS = {
     "model.json": "application/json",
     "report.html": "text/html; charset=utf-8",
+    "score.json": "application/json",
     "coefficients.csv": "text/csv; charset=utf-8",
     "command.sh": "text/plain; charset=utf-8",
     "script.py": "text/plain; charset=utf-8",
@@ -57,7 +61,9 @@ def show_outcome(
     content |= {
         "result": found,
         "schema": found.model.schema_,
-        "files": tuple(KINDS),
+        "fields": row_fields(found.model.schema_),
+        "files": [name for name in KINDS if name != "score.json" or found.score],
+        "score_command": score_command(order),
         "command": command_text(order),
         "script": script_text(order),
         **said,
@@ -80,9 +86,20 @@ def _content(orders: OrderBook, order: Order, name: str) -> bytes | str:
         return orders.released(order).read_bytes()
     if name == "report.html":
         return report_page(orders, order)
+    if name == "score.json":
+        return score_file(order).read_bytes()
     if name == "coefficients.csv":
         return coefficient_csv(result_of(orders, order).summary)
     return shell_text(order) if name == "command.sh" else script_text(order)
+
+
+def download_predictions(request: Request) -> Response:
+    """Return a finished file of predictions."""
+    name = request.path_params["name"]
+    content = prediction_file(order_of(request), name).read_bytes()
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    kind = KINDS["coefficients.csv"]
+    return Response(content, media_type=kind, headers=headers)
 
 
 def report(request: Request) -> Response:
@@ -106,7 +123,7 @@ def _predict(request: Request, fields: dict[str, str]) -> Response:
             folder = request.app.state.workspace.folder
             table = folder / Path(fields["path"]).expanduser()
             read_header(table)
-            told["written"] = str(predictions(orders, order, table))
+            told["written"] = predictions(orders, order, table)
         else:
             model = confide.load_model(orders.released(order))
             told["guesses"] = tuple(predicted(model, model.schema_, fields))

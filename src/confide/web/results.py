@@ -1,7 +1,8 @@
 """What a released model shows, and the files that it gives."""
 
+import re
+import shlex
 import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,11 @@ from confide.errors import ConfideError, InvalidParameter
 from confide.estimators.catalogue import ESTIMATORS
 from confide.reporting import ScoreSection, Summary
 from confide.reporting.coefficient_svg import picture
-from confide.reporting.format import short
 from confide.reporting.text import GuaranteeText, describe
-from confide.web.forms import read_number
 from confide.web.orders import COMMAND, Order, OrderBook, command_text, open_book
 from confide.web.workspace import new_identifier
 
-DIGITS = 4
+PREDICTIONS = re.compile(r"predictions-[0-9a-f]+\.csv")
 SCRIPT = '''\
 """Fit the model again: this charges the ledger again, and draws new noise."""
 
@@ -48,8 +47,6 @@ class ResultView:
     text: GuaranteeText
     headline: str
     svg: Any
-    heads: tuple[str, ...]
-    lines: tuple[tuple[str, ...], ...]
     score: ScoreSection | None
 
 
@@ -65,7 +62,6 @@ def result_of(orders: OrderBook, order: Order) -> ResultView:
         ) from None
     model = confide.load_model(path)
     summary = model.summary()
-    heads, *lines = summary.table.cells(DIGITS)
     return ResultView(
         model,
         ESTIMATORS[type(model).__name__].title,
@@ -73,8 +69,6 @@ def result_of(orders: OrderBook, order: Order) -> ResultView:
         describe(summary.guarantee),
         f"{summary.guarantee.budget}, {summary.guarantee.neighbours} neighbours",
         picture(summary.rows, summary.scale),
-        tuple(heads),
-        tuple(tuple(line) for line in lines),
         _score(order),
     )
 
@@ -116,6 +110,20 @@ def predictions(orders: OrderBook, order: Order, table: Path) -> Path:
     return out
 
 
+def prediction_file(order: Order, name: str) -> Path:
+    """Return a finished file of predictions by its name."""
+    path = order.folder / name
+    if not (PREDICTIONS.fullmatch(name) and path.is_file()):
+        raise InvalidParameter("file of predictions", "one that was written here", name)
+    return path
+
+
+def score_command(order: Order) -> str:
+    """Return the command that scores the model on a later table, for another budget."""
+    words = ["confide", "score", str(order.model), "LATER-TABLE.csv", "--epsilon", "0.2"]
+    return shlex.join([*words, "--ledger", order.ledger, "--out", "later-score.json"])
+
+
 def _run(words: list[str], order: Order) -> None:
     """Run a command that spends nothing; its last words are those of an error."""
     done = subprocess.run(  # noqa: S603 - our own command, without a shell
@@ -128,28 +136,6 @@ def _run(words: list[str], order: Order) -> None:
     if done.returncode:
         told = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise ConfideError(told[-1] if told else f"confide {words[0]} failed.")
-
-
-def predicted(model: Any, schema: confide.Schema, fields: Mapping[str, str]) -> list[str]:
-    """Predict for one row that was typed in: nothing is read and nothing is spent."""
-    import pandas as pd
-
-    row = {}
-    for number, column in enumerate(schema.predictors):
-        text = fields.get(f"value-{number}", "")
-        if not text:
-            raise InvalidParameter(column.name, "filled in", "nothing")
-        row[column.name] = [read_number(text) if column.dtype is float else text]
-    frame = pd.DataFrame(row)
-    guess = model.predict(frame)[0]
-    if not hasattr(model, "classes_"):
-        return [f"{schema.target.column}: {short(float(guess), DIGITS)}"]
-    told = [f"{schema.target.column}: {guess}"]
-    if hasattr(model, "predict_proba"):
-        chances = model.predict_proba(frame)[0]
-        pairs = zip(model.classes_, chances, strict=True)
-        told += [f"chance of {label}: {chance:.1%}" for label, chance in pairs]
-    return told
 
 
 def script_text(order: Order) -> str:

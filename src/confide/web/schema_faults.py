@@ -14,7 +14,9 @@ from confide.web.forms import read_number
 from confide.web.schema_form import (
     ColumnForm,
     column_values,
+    facts_of,
     form_of,
+    holds_days,
     plain_values,
     target_of,
 )
@@ -116,21 +118,19 @@ def _column_faults(line: ColumnForm) -> dict[str, str]:
         own = {name: value for name, value in given.items() if name in ("kind", *fields)}
         return _builds(lambda: read_column(line.name, own))
 
-    fields = line.fields
-    match line.kind:
-        case "number":
-            ends = {name: fields[name] for name in ("lower", "upper")}
-            found = _range_faults(
-                ends, {name: fields[name] for name in ("low", "high")}, builds
-            )
-        case "date":
-            found = _date_faults(fields, builds)
-        case "category":
-            found = _level_faults(fields, builds)
-        case _:
-            found = {}
-            if fields["share"] and not builds("share"):
-                found["share"] = "write the share of yes, a number from 0 to 1."
+    fields, facts = line.fields, facts_of(line.kind)
+    if "levels" in facts:
+        found = _level_faults(fields, builds)
+    elif holds_days(COLUMNS[line.kind]):
+        found = _date_faults(fields, builds)
+    elif "typical" in facts:
+        ends = {name: fields[name] for name in ("lower", "upper")}
+        typical = {name: fields[name] for name in ("low", "high")}
+        found = _range_faults(ends, typical, builds)
+    elif fields["share"] and not builds("share"):
+        found = {"share": "write the share of yes, a number from 0 to 1."}
+    else:
+        found = {}
     if fields["missing"] not in ("", "refuse", "midpoint", "category"):
         found["missing"] = "choose one of the two."
     return found

@@ -137,13 +137,23 @@ def target_values(name: str, answers: Mapping[str, str]) -> dict[str, Any]:
     return {"column": name, **given}
 
 
+def facts_of(kind: str) -> set[str]:
+    """Return what may be declared of a kind of column."""
+    return {field.name for field in dataclasses.fields(COLUMNS.find(kind))}
+
+
+def holds_days(column: Any) -> bool:
+    """Whether a kind of column, or a column, has a range of days."""
+    return hasattr(column, "lower") and column.dtype is not float
+
+
 def column_values(line: ColumnForm) -> dict[str, Any]:
     """Return what is declared of a column: the fields that its kind has."""
-    known = {field.name for field in dataclasses.fields(COLUMNS.find(line.kind))}
     fields = dict(line.fields)
-    if line.kind == "date":
+    if holds_days(COLUMNS.find(line.kind)):
         fields |= {"lower": fields["first"], "upper": fields["last"]}
-    own = {n: v for n, v in plain_values(fields).items() if n in known}
+    known, values = facts_of(line.kind), plain_values(fields)
+    own = {name: value for name, value in values.items() if name in known}
     return {"kind": line.kind, **own}
 
 

@@ -56,6 +56,7 @@ ROUTES = [
     Route("/projects/{project}/declared", table_pages.declared, methods=GET),
     Route("/projects/{project}/check", table_pages.check, methods=POST),
     Route("/projects/{project}/plan", plan_pages.plan, methods=GET),
+    Route("/projects/{project}/width", plan_pages.width, methods=GET),
     Route("/projects/{project}/orders", plan_pages.draft, methods=POST),
     Route("/orders/{order}", plan_pages.show, methods=GET),
     Route("/orders/{order}/pay", plan_pages.pay, methods=POST),
@@ -63,6 +64,11 @@ ROUTES = [
     Route("/orders/{order}/report", result_pages.report, methods=GET),
     Route("/orders/{order}/predict", result_pages.predict, methods=POST),
     Route("/orders/{order}/files/{name}", result_pages.download, methods=GET),
+    Route(
+        "/orders/{order}/predictions/{name}",
+        result_pages.download_predictions,
+        methods=GET,
+    ),
     Route("/ledger", ledger_pages.ledger, methods=GET),
     Route("/ledger/{action}", ledger_pages.change, methods=POST),
 ]

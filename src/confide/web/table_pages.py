@@ -32,6 +32,13 @@ SEE_OTHER = 303
 UNPROCESSABLE = 422
 SUFFIXES = (".csv", ".tsv", ".tab", ".txt", ".gz", ".parquet", ".pq")
 MOST_LISTED = 100
+MISSING_RULES = {
+    "refuse": "missing values make a fit refuse the table",
+    "drop": "rows without a value are left out of the fit",
+    "midpoint": "missing values are replaced by the middle of the range",
+    "category": "missing values count as none of the levels",
+}
+"""What a fit makes of missing values."""
 
 
 def home(request: Request) -> Response:
@@ -184,4 +191,8 @@ def _check(request: Request) -> Response:
     except ConfideError as error:
         content["error"] = str(error)
     amiss = () if found is None else [one for one in found.findings if not one.fine]
-    return page(request, "check.jinja", {**content, "found": found, "amiss": amiss})
+    content |= {"found": found, "amiss": amiss}
+    content["rules"] = {
+        name: MISSING_RULES[part.missing] for name, part in public.parts.items()
+    }
+    return page(request, "check.jinja", content)

@@ -46,7 +46,9 @@ def test_an_order_is_written_down_before_anything_is_spent(table, tmp_path):
     order = visitor.draft(visitor.declare(table))
     known = visitor.inner.orders.all()
     assert [visitor.inner.orders.standing(one).state for one in known] == [State.DRAFT]
-    assert "Left after this fit ε = 2" in words(visitor.get(order))
+    page = words(visitor.get(order))
+    assert "Left after this fit ε = 2" in page
+    assert "Predicts defaulted (no, yes) From age (number), region (category)" in page
     assert len(book.entries()) == 1
     assert starts(tmp_path) == 0
     for path in files_of(tmp_path):

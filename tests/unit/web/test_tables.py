@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from confide.planning import FitPlan
 from confide.web.schema_form import MOST_COLUMNS
 from support.pages import DECLARED, PLANNED, Visitor, book_of, words, write_table
 
@@ -289,6 +290,41 @@ def test_a_plan_reads_nothing_from_the_table(visitor, table):
     assert "What to expect of every column, from 640 rows" in page
     assert "from 50% likely to at most 73.2% likely" in page
     assert "loans has no limit yet" in page
+
+
+def test_a_plan_says_what_it_supposes_and_what_brings_it_closer(visitor, table):
+    project = visitor.declare(table)
+    page = words(visitor.get(f"{project}/plan?{urlencode(PLANNED)}"))
+    assert "The plan supposes: numbers, levels and labels like those of seven" in page
+    assert "randomly correlated columns" in page
+    assert "give them in the schema" in page
+
+
+def test_a_width_is_searched_after_the_plan_is_shown(visitor, table, monkeypatch):
+    project = visitor.declare(table)
+    wanted = urlencode({**PLANNED, "column": "0", "width": "0.1"})
+    page = visitor.get(f"{project}/plan?{wanted}")
+    assert "Searching for the rows and the budget that a width of 0.1" in words(page)
+    assert f'hx-get="{visitor.entry.path}{project}/width?' in page.text
+    monkeypatch.setattr(FitPlan, "smallest_rows", lambda plan, name, width: 4321)
+    monkeypatch.setattr(FitPlan, "smallest_budget", lambda plan, name, width: None)
+    told = words(visitor.get(f"{project}/width?{wanted}"))
+    assert "An interval of age of width 0.1 likely takes about 4,321 rows" in told
+    for width in ("wide", "-1"):
+        wrong = urlencode({**PLANNED, "column": "0", "width": width})
+        answer = visitor.get(f"{project}/plan?{wrong}")
+        assert "desired width must be a positive number" in complaint(answer)
+
+
+def test_where_nothing_forbids_it_the_check_leads_on_to_the_plan(visitor, table):
+    table.write_text(table.read_text() + ",north,3,no\n")
+    project = visitor.declare(table)
+    page = visitor.post(f"{project}/check")
+    assert "age: missing values are replaced by the middle of the range." in words(page)
+    assert re.search(r'class="button" href="[^"]*/plan">Go on', page.text)
+    project = visitor.declare(table, **{"levels-1": "Nord"})
+    page = visitor.post(f"{project}/check").text
+    assert re.search(r'class="button" href="[^"]*/schema">Change', page)
 
 
 def test_a_limit_is_set_from_the_plan_and_the_plan_shows_what_would_be_left(visitor, table):
