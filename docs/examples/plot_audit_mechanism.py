@@ -54,8 +54,8 @@ broken = released(with_one, 0.2), released(without, 0.2)
 BLUE, RED, GREY = "#2166ac", "#b2182b", "0.45"
 figure, panels = plt.subplots(2, 1, figsize=(5.2, 7), layout="constrained")
 for axes, (present, absent), title in (
-    (panels[0], honest, "As it is"),
-    (panels[1], broken, "With a fifth of its noise"),
+    (panels[0], honest, "Correct noise"),
+    (panels[1], broken, "A fifth of the noise"),
 ):
     found = threshold_audit(present, absent)
     bins = np.linspace(-4, 4, 61)

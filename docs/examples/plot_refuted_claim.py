@@ -97,8 +97,8 @@ plt.show()
 # %%
 # What it means
 # -------------
-# Whoever sees a coefficient in the shaded part knows that the record was in the table, far
-# beyond what the claim allows: with probability of about 0.06 the promise is broken. Ask of
-# any method for its proof, and of the proof for its check. A private method for the same
-# purpose is ``mechanism="adaptive"``: a first private look fixes the weights, and a second
-# one uses them.
+# A coefficient in the shaded part gives the record away with far more certainty than the
+# claim allows: with a probability of about 0.06 the promise is broken. Ask of any method
+# for its proof, and of the proof for its check. A private method for the same purpose is
+# ``mechanism="adaptive"``: a first private look fixes the weights, and a second one uses
+# them.

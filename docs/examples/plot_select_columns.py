@@ -84,5 +84,5 @@ for epsilon in (0.1, 0.3, 1):
 # The fit of everything spreads its noise over a thousand coefficients and buries the
 # signal: its predictions are worse than the mean alone. The selection pays for the
 # *logarithm* of the number of columns only, and from a moderate budget on finds the right
-# ones every time. The price: it must be told how many columns to take, and intervals are
-# not offered, since they would not account for the selection.
+# ones every time. The price: the analyst must say how many columns to take, and intervals
+# are not offered, since they would not account for the selection.

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -100,7 +101,7 @@ def test_nothing_is_fetched_from_elsewhere():
 
 # ---------------------------------------------------------------------- in a real browser
 
-CHROMIUM = shutil.which("chromium")
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 
 
 @pytest.fixture

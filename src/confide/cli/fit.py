@@ -207,7 +207,7 @@ def _print_whereabouts(
     anchor: str | None,
     files: tuple[Path | None, Path | None],
 ) -> None:
-    """Say whether the spending was recorded, and where the model and its score are."""
+    """Whether the spending was recorded, and where the model and its score are."""
     quoted, (written, scored) = "", files
     if goods.book is None:
         console.print("[dim]No --ledger was given: this spending was not recorded.[/dim]")
