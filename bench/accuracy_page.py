@@ -5,11 +5,11 @@ from bench.real_tables import TABLES, TWO_CLASSES
 from bench.table import SKIPPED, prose, table
 
 INTRO = """
-    Every table with its bundled schema, one fixed division into rows to fit on and rows to
-    judge by (randhie: the fitted rows), all else at its default; means of {runs} seeds ±
+    Every table with its bundled schema, one fixed division into training and test rows
+    (randhie: the training rows), and default settings otherwise; means of {runs} seeds ±
     standard error. "Schema" is `fit(frame)` with the schema; "arrays" are the same columns
     as numbers in [−1, 1] and indicators, rows longer than 1 scaled to it. Neighbours are
-    add-remove but for zCDP. Under "before" stands what the schema gave before ranges were
+    add-remove, except for zCDP. "Before" gives the results of the schema before ranges were
     bought, five seeds.
 """
 ALIKE = """
@@ -18,7 +18,7 @@ ALIKE = """
 """
 WIDE = """
     The same with every number's range declared ten and a hundred times too wide, about its
-    middle; what cannot be negative stays so.
+    middle; numbers that cannot be negative remain so.
 """
 NUMBERS = """
     Excess of the squared error over least squares without privacy on the declared ranges,

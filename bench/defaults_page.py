@@ -27,8 +27,8 @@ WRITTEN = """
     tried, and says what the rule chooses when a table is kept from it.
 """
 RULE = """
-    A setting is a set of public constants: none of them depends on the rows of a fit. Of a
-    list of settings the default is the one whose *score* is least.
+    A setting is a set of public constants: none of them depends on the rows of a fit. The
+    default is the setting with the lowest *score* in a list.
     The score of a setting on a table is the share of the explainable loss that is lost,
     (loss − loss without privacy) / (loss without columns − loss without privacy), on rows
     that were not fitted, at most 1, averaged over the budgets (0.1, 1e-6), (0.3, 1e-6) and
@@ -36,18 +36,18 @@ RULE = """
     seeds. The loss is the log loss for two classes and the squared error for numbers; the
     fit without privacy has the declared ranges, so a score can be negative where bought
     ranges are better than those. The score of a setting is the mean over tables. warfarin,
-    with 2,800 rows to fit on, counts at (1, 1e-6) alone. A default that stands is changed
-    only for a setting whose score is less by more than two standard errors.
+    with 2,800 rows to fit on, counts at (1, 1e-6) alone. An existing default is changed
+    only for a setting with a score that is lower by more than two standard errors.
 """
 CAUTION = """
-    What the rule does not undo: settings were listed after some eighty others, most of them
-    neighbours of these, had been looked at on Adult, Bank, ACS and California (five of them
-    on KDD, some twenty-five on warfarin), and the score was defined after that too. Pieces
+    The rule cannot undo one thing: the settings were listed, and the score was defined,
+    after some eighty others, most of them similar to these, had been tried on Adult, Bank,
+    ACS and California (five of them on KDD, some twenty-five on warfarin). Pieces
     of equal width, their number and the extension were chosen among some 170 settings on
-    the test rows of California and warfarin, with a look at Adult and Bank. So leaving a
-    table out takes it from the choice among these lines, not from what led to the lines;
-    and what made the largest differences, octaves, two looks, pieces and the scan, was
-    found on these tables. Figures on other tables are the only ones that settle it. Some
+    the test rows of California and warfarin, with a look at Adult and Bank. Leaving a table
+    out therefore removes it from the choice among these lines, not from the work that led
+    to them. The features with the largest effect, octaves, two looks, pieces and the scan,
+    were found on these tables. Only results on other tables can confirm the choice. Some
     constants saw one table alone, and leaving it out has no meaning: the clip of counts
     (RAND HIE), the ridge of the multinomial loss (KDD and a simulation), whose weighed
     records were compared with others on the same two.
@@ -56,12 +56,13 @@ ORDER = """
     Schemas were committed before any figure was measured with them. Their ranges are those
     of codebooks or common sense, listed below with their reasons. Those of Adult,
     California, warfarin and randhie are older than this page and were left as they were;
-    two of Adult's and the round figures of randhie had been chosen, knowing the published
-    data, so that nothing is clamped. For ACS and KDD the codebooks themselves were not at
+    two of Adult's and the round figures of randhie had been chosen with knowledge of the
+    published data, so that nothing is clamped. For ACS and KDD the codebooks themselves
+    were not at
     hand: codes, levels and ranges are quoted from memory of them and have yet to be checked
     against them. Levels were checked to cover the rows before they were committed, ranges
-    were not; but all these tables are well known, and whoever declares a range for them
-    has an idea of what they hold.
+    were not; but all these tables are well known, and anyone who declares a range for them
+    has some idea of their values.
 """
 TRIED = """
     Fits with the defaults but for one constant (`bench/range_settings.py`); every list says
@@ -70,9 +71,9 @@ TRIED = """
     one list were measured with the same noise. PIECE_DEVIATIONS says how fine the second
     look is, FALSE_ALARMS and CLOSER_ALARMS how clearly values must stand out in both looks,
     DOUBT and EXTENSION how far a range is extended over doubtful pieces, MOST_BEYOND how
-    many values may lie beyond an end at most; tail and share are those of `Ranges`. Whether
-    ranges are bought at all follows from how many deviations of the noise a twentieth of
-    the rows is: half a one with normal noise, 0.8 with Laplace noise. "Chosen by the
+    many values may lie beyond an end at most; tail and share are those of `Ranges`. Ranges
+    are bought if a twentieth of the rows is at least half a standard deviation of the noise
+    with normal noise, or 0.8 with Laplace noise. "Chosen by the
     others" is what the rule takes without the table; the score next to it is that on the
     table left out. A list shows the tables on which it was measured, all of its settings on
     each.
@@ -82,16 +83,15 @@ SPREAD = """
     share their seeds, so that differences are known better than that.
 """
 SIMULATED = """
-    Before that, ranges were simulated: ordinary Gaussian noise on exact
-    counts, the schema with what was read off, and a fit with the rest of the budget, {runs}
-    seeds, with a second look at equal parts of octaves. "Share" is that of μ². "Octaves"
-    are the powers of two, whatever the declared
-    limits; "uniform" are 16 cells between the limits, the outermost cut into octaves.
-    "Drop" forgets cells below so many deviations and reads quantiles off the others; "scan"
-    goes from the outside inwards and stops at the first cell at which some run of cells
-    holds clearly more than a given share of all rows. Where a line begins with "…" it is
-    "octaves, two looks" (2 %, 2.5 deviations, a tenth, 8 pieces) with one thing changed.
-    Four seeds do not tell most of these lines from each other.
+    Before that, ranges were simulated: ordinary Gaussian noise on exact counts, the schema
+    with the ranges found, and a fit with the rest of the budget, {runs} seeds, with a
+    second look at equal parts of octaves. "Share" is that of μ². "Octaves" are the powers
+    of two, whatever the declared limits; "uniform" are 16 cells between the limits, the
+    outermost cut into octaves. "Drop" ignores cells below a number of deviations and takes
+    quantiles of the others; "scan" goes from the outside inwards and stops at the first
+    cell at which some run of cells holds clearly more than a given share of all rows. Where
+    a line begins with "…" it is "octaves, two looks" (2 %, 2.5 deviations, a tenth, 8
+    pieces) with one change. Four seeds are too few to distinguish most of these lines.
 """
 PARTLY = """
     All cells were measured with the same noise and the same ranges. KDD, on which pieces of
@@ -111,33 +111,33 @@ WIDE = """
     look at eight equal parts of the octaves found, the excess on California rose from 0.054
     to 0.101 at (0.1, 1e-6). Widening the target alone made it 0.066, the number columns
     alone 0.093: longitude (−125 to −114) became −128 to −104, latitude (32 to 42) 32 to 44,
-    and these two, MedInc and the target are what the fit depends on. With ranges at the
-    1 % and 99 % quantiles of the rows themselves, which nobody may look at, the excess is
-    0.029 (2 %: 0.014; 5 %: 0.030; 10 %: 0.105), and 0.062 when all of those are 1.5 times
-    as wide. A larger share of the budget did not help (a fifth: 0.080, three tenths:
-    0.102). Pieces of equal width did, as fine as the noise allows. What is left of the rise
-    at (0.1, 1e-6) is the noise itself: the deviation of one count is 487 of 14,448 rows, so
-    that ends are found where 5 to 10 % of the values lie beyond, unless a limit that is
-    right is next to them.
+    and the fit depends on these two, MedInc and the target. With ranges at the 1 % and 99 %
+    quantiles of the rows themselves, which would not be private, the excess is 0.029 (2 %:
+    0.014; 5 %: 0.030; 10 %: 0.105), and 0.062 when all of those are 1.5 times as wide. A
+    larger share of the budget did not help (a fifth: 0.080, three tenths: 0.102). Pieces of
+    equal width, as fine as the noise allows, did help. The remaining increase at (0.1,
+    1e-6) is due to noise: the standard deviation of one count is 487 of 14,448 rows, so
+    ends are placed where 5 to 10 % of the values lie beyond, unless a correct limit is
+    close.
 """
 LOOK_SHARES = """
-    The rise is a share of an excess that has become small: 0.042, 0.052 and 0.061 of a
+    The increase is relative to an excess that has become small: 0.042, 0.052 and 0.061 of a
     variance of 1.3 are 4.8, 6.0 and 7.0 % of what the columns explain. At (1, 1e-6) the
-    excess is negative at all widths. One thing more was tried, and chosen by
-    cross-validation within the rows to fit on (four parts, nine seeds): a quarter of what
-    ranges cost for the first look, which has only to find the octaves, in place of a half.
-    There the excess on California at (0.1, 1e-6) fell from 0.048, 0.096 and 0.102 (as
-    declared, ten, a hundred times too wide) to 0.042, 0.057 and 0.068, at (1, 1e-6) it rose
-    from −0.026, −0.018 and −0.018 to −0.020, −0.014 and −0.017, and on warfarin nothing
-    changed (5.2, 5.0, 4.8 to 4.8, 5.2, 5.0, ± 0.5). On the rows that were not fitted,
-    looked at once (20 seeds): California at (0.1, 1e-6) 0.028 ± 0.002, 0.043 ± 0.004 and
-    0.048 ± 0.008, at (1, 1e-6) −0.008, −0.004 and −0.005; at pure 0.5 0.033 ± 0.009 in the
-    place of 0.003, for the first look then often finds nothing; warfarin at (1, 1e-6) 5.4,
-    6.1 and 6.4 ± 0.5 in the place of 4.8, 6.3 and 6.4. It is better where noise is largest
-    and worse elsewhere, by the rule it is no clear gain over both tables, and the rise as a
-    share would be larger on California (57 and 75 %) because ranges as declared gain most.
-    So both looks keep the same noise. What is left is due to what is known: limits that are
-    right tell where the ends are, and limits that are too wide do not.
+    excess is negative at all widths. Another change was tried, and selected by
+    cross-validation within the training rows (four parts, nine seeds): a quarter in place
+    of a half of the budget of ranges for the first look, which has only to find the
+    octaves. In cross-validation the excess on California at (0.1, 1e-6) fell from 0.048,
+    0.096 and 0.102 (as declared, ten, a hundred times too wide) to 0.042, 0.057 and 0.068,
+    at (1, 1e-6) it rose from −0.026, −0.018 and −0.018 to −0.020, −0.014 and −0.017, and on
+    warfarin nothing changed (5.2, 5.0, 4.8 to 4.8, 5.2, 5.0, ± 0.5). On the test rows,
+    evaluated once (20 seeds): California at (0.1, 1e-6) 0.028 ± 0.002, 0.043 ± 0.004 and
+    0.048 ± 0.008, at (1, 1e-6) −0.008, −0.004 and −0.005; at pure 0.5 0.033 ± 0.009 in
+    place of 0.003, because the first look then often finds nothing; warfarin at (1, 1e-6)
+    5.4, 6.1 and 6.4 ± 0.5 in place of 4.8, 6.3 and 6.4. The change is better where noise is
+    largest and worse elsewhere; by the rule it is no clear gain over both tables, and the
+    relative increase would be larger on California (57 and 75 %) because ranges as declared
+    gain most. So both looks keep the same noise. The remaining difference is due to
+    knowledge: correct limits show where the ends are, and limits that are too wide do not.
 """
 MAPS = """
     Also tried, on Adult, Bank, ACS and California with six or eight seeds, on KDD with

@@ -30,10 +30,10 @@ the exact area of the same rows; coverage is that of 95 % intervals for the area
 population. *Inevitable* is the width that sampling (DeLong's variance for the same
 rows) and noise of the whole budget in twelve cells, chosen in the clear, would give."""
 ABOUT_TABLES = """\
-A model was fitted at (1, 1e-6) on one part of a table. From the other part, taken for
-the population, 5,000 rows are drawn with replacement and scored, 300 times. Coverage is
-that of 95 % intervals for the score on all rows of that part; R² and errors are held
-against those without any cut."""
+A model was fitted at (1, 1e-6) on one part of a table. The other part serves as the
+population: 5,000 of its rows are drawn with replacement and scored, 300 times. Coverage is
+that of 95 % intervals for the score on all rows of that part; R² and errors are compared
+with those without clipping."""
 ABOUT_PAIRS = """\
 The model of above minus one that was fitted at (0.05, 1e-6) on the same rows: coverage of
 the difference on all rows, by 95 % intervals, with the same samples."""

@@ -1,4 +1,4 @@
-"""What plans foretell on a grid of public facts, for the explorer page of the site.
+"""Predictions of plans on a grid of public facts, for the explorer page of the site.
 
 python -m bench.explorer_tables --processes 2    # half an hour: docs/explorer/tables.js
 
@@ -44,7 +44,7 @@ SPREAD = 2.0
 """Standard deviation of the log-odds that the area under the ROC curve is for."""
 LEAST_STRAY = 0.02
 TAIL = 1.2816
-"""One in ten values of a normal variable lie beyond so many standard deviations."""
+"""One in ten values of a normal variable lie beyond this many standard deviations."""
 
 
 def model_of(columns, balance, epsilon, delta):
@@ -75,7 +75,7 @@ def cell(place):
         "wide": short(wide),
         "error": short(np.median([one.error for one in plan.columns])),
         "area": round(area(balance, plan.noise_ratio), 3),
-        "noise": short(plan.main.noise.scale),
+        "noise": short(plan.main.noise.deviation(plan.main.objective.dimension)),
     }
 
 

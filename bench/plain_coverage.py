@@ -287,8 +287,8 @@ def write_page():
     intro = prose(
         "Written by `python -m bench.plain_coverage --page` from "
         "`docs/accuracy/plain-coverage.json`; do not edit. Samples are drawn with "
-        "replacement from a population, fitted with intervals and defaults, and held "
-        "against the coefficients that the fitted model has on the whole population "
+        "replacement from a population, fitted with intervals and defaults, and compared "
+        "with the coefficients of the fitted model on the whole population "
         "(`bench/plain_tables.py` lists populations, columns and ranges, fixed before "
         "anything was measured). Coverage at 95 % counts identified coefficients; *least* "
         "is that of the coefficient covered least, of those identified in a tenth of the "

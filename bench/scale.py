@@ -230,8 +230,8 @@ def jobs(quick):
 
 STREAM_TEXT = f"""
     `LogisticRegression(Approx(1, 1e-6), schema=...)` on a Parquet file of {COLUMNS}
-    columns of single precision and a label, in row groups of {GROUP:,}, read anew in
-    every sweep. One read is `pyarrow.dataset.dataset(path).to_batches()` from the
+    columns of single precision and a label, in row groups of {GROUP:,}, read again in every
+    sweep. One read is `pyarrow.dataset.dataset(path).to_batches()` from the
     beginning to the end, nothing kept, in the same process in turns with fits (medians of
     nine reads and three fits, after one fit to warm up). The first sweep sees that every
     row can be read and takes a sample;

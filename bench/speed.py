@@ -105,7 +105,7 @@ OUR_TEXT = """
 OTHER_TEXT = """
     Others on the same rows, median passes: scikit-learn with the same ridge,
     `C = 1 / (0.001 n)`; diffprivlib with `data_norm=1` and its default `tol=1e-4`. The last
-    line goes by the wall clock, fit and pass both on all threads.
+    line is wall-clock time, with fit and pass both on all threads.
 """
 
 

@@ -163,8 +163,8 @@ TEXT = f"""
     {CATEGORIES} categories, {ROWS:,} x {COLUMNS:,}, as a CSR matrix of doubles and as a
     table with a schema, on one thread. A pair is `X @ theta` and `X.T @ w` of the CSR
     matrix by SciPy in the same process; the peak is that of the whole process, the table
-    included. The slowest kind of sweep is told in pairs; sweeps of a sample are told in
-    pairs of the whole table too.
+    included. The slowest kind of sweep is given in pairs; so are sweeps of a sample, in
+    pairs of the whole table.
 """
 
 

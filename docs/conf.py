@@ -53,7 +53,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "matplotlib_animations": False,
     "min_reported_time": 5,
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "gallery_order.GalleryOrder",
 }
 
 html_theme = "pydata_sphinx_theme"
@@ -62,6 +62,8 @@ html_static_path = ["_static", "explorer"]
 html_css_files = ["site.css"]
 html_js_files = [("site.js", {"defer": "defer"})]
 templates_path = ["site/templates"]
+ALONE = ("attacks", "benchmarks", "changelog", "cite", "comparison", "explorer")
+html_sidebars = {page: [] for page in ALONE}  # no section, no list of its pages
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {

@@ -52,7 +52,7 @@ print(models["SCAD"].release_.guarantee)
 
 colours = {"no penalty": "0.45", "lasso": "#2166ac", "SCAD": "#b2182b"}
 figure, panels = plt.subplots(
-    3, 1, figsize=(8, 6), sharex=True, sharey=True, layout="constrained"
+    3, 1, figsize=(5.4, 7), sharex=True, sharey=True, layout="constrained"
 )
 for axes, (name, model) in zip(panels, models.items(), strict=True):
     found = model.coef_[0]

@@ -52,10 +52,10 @@ broken = released(with_one, 0.2), released(without, 0.2)
 # would refute it.
 
 BLUE, RED, GREY = "#2166ac", "#b2182b", "0.45"
-figure, panels = plt.subplots(1, 2, figsize=(9.5, 3.8), sharey=True, layout="constrained")
+figure, panels = plt.subplots(2, 1, figsize=(5.2, 7), layout="constrained")
 for axes, (present, absent), title in (
-    (panels[0], honest, "as it is"),
-    (panels[1], broken, "with a fifth of its noise"),
+    (panels[0], honest, "Correct noise"),
+    (panels[1], broken, "A fifth of the noise"),
 ):
     found = threshold_audit(present, absent)
     bins = np.linspace(-4, 4, 61)
@@ -69,8 +69,7 @@ for axes, (present, absent), title in (
         f"{title}: ε ≥ {max(found.epsilon, 0):.2f}\n{verdict}",
         color=RED if caught else "black",
     )
-    axes.set(xlabel="released coefficient", xlim=(-4, 4))
-panels[0].set_ylabel("density")
+    axes.set(xlabel="released coefficient", ylabel="density", xlim=(-4, 4))
 panels[0].legend(frameon=False, fontsize="small")
 plt.show()
 

@@ -66,25 +66,25 @@ safe = np.array(
 )
 same_for_all = share_within(np.full(len(later), patients["dose"].mean()))
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
-left.fill_between(budgets, safe.min(1), safe.max(1), color=BLUE, alpha=0.2, lw=0)
-left.semilogx(budgets, safe.mean(1), "o-", color=BLUE, label="private model")
-left.axhline(same_for_all, color=GREY, ls="--", label="same dose for all")
-left.set_xticks(budgets, [f"{e:g}" for e in budgets])
-left.minorticks_off()
-left.set(
+figure, (top, bottom) = plt.subplots(2, 1, figsize=(5.2, 8), layout="constrained")
+top.fill_between(budgets, safe.min(1), safe.max(1), color=BLUE, alpha=0.2, lw=0)
+top.semilogx(budgets, safe.mean(1), "o-", color=BLUE, label="private model")
+top.axhline(same_for_all, color=GREY, ls="--", label="same dose for all")
+top.set_xticks(budgets, [f"{e:g}" for e in budgets])
+top.minorticks_off()
+top.set(
     xlabel="ε, with δ = 10⁻⁶",
     ylabel="share of doses within 20 %",
     title="What a budget buys",
     ylim=(0, 0.6),
 )
-left.legend(loc="lower right", frameon=False)
+top.legend(loc="lower right", frameon=False)
 
-right.plot(later["dose"], model.predict(later), ".", ms=2.5, alpha=0.35, color=BLUE)
+bottom.plot(later["dose"], model.predict(later), ".", ms=2.5, alpha=0.35, color=BLUE)
 span = np.array([0, 100])
-right.plot(span, span, color=GREY, lw=1)
-right.fill_between(span, 0.8 * span, 1.2 * span, color=GREY, alpha=0.15, lw=0)
-right.set(
+bottom.plot(span, span, color=GREY, lw=1)
+bottom.fill_between(span, 0.8 * span, 1.2 * span, color=GREY, alpha=0.15, lw=0)
+bottom.set(
     xlabel="right dose (mg per week)",
     ylabel="predicted dose",
     title="At ε = 1; shaded: within 20 %",

@@ -50,15 +50,15 @@ frame[frame["statistic"].isin(["rows", "mean", "share"])].round(2)
 # Black crosses are the true values of the synthetic table, which a reader would not see.
 
 BLUE = "#2166ac"
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+figure, (top, bottom) = plt.subplots(2, 1, figsize=(5, 6.6), layout="constrained")
 shares = frame[(frame["column"] == "vkorc1") & (frame["statistic"] == "share")]
 shares = shares[shares["of"].isin(["G/G", "A/G", "A/A"])]
 weights = frame[(frame["column"] == "weight") & (frame["statistic"] == "quantile")]
 true_shares = patients["vkorc1"].value_counts(normalize=True)
 for axes, lines, labels, truth in (
-    (left, shares, list(shares["of"]), [true_shares[one] for one in shares["of"]]),
+    (top, shares, list(shares["of"]), [true_shares[one] for one in shares["of"]]),
     (
-        right,
+        bottom,
         weights,
         [f"{100 * float(one):.0f} %" for one in weights["of"]],
         patients["weight"].quantile(weights["of"].astype(float)).to_list(),
@@ -71,8 +71,8 @@ for axes, lines, labels, truth in (
     axes.set_xticks(places, labels)
     axes.grid(axis="y", alpha=0.3)
     axes.margins(x=0.1)
-left.set(title="Genotype of VKORC1", ylabel="share of patients", ylim=(0, 0.5))
-right.set(title="Quantiles of the weight", ylabel="kg")
+top.set(title="Genotype of VKORC1", ylabel="share of patients", ylim=(0, 0.5))
+bottom.set(title="Quantiles of the weight", ylabel="kg")
 plt.show()
 
 # %%

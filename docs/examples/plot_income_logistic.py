@@ -54,7 +54,8 @@ print(model.summary())
 # privacy has too. The thin ends are what privacy noise adds. Effects of numbers are over
 # their whole range, so that they can be compared with those of levels.
 
-model.plot()
+axes = model.plot(ax=plt.subplots(figsize=(5.6, 3.4), layout="constrained")[1])
+axes.set_xlabel("effect on the log-odds; of numbers over their range")
 plt.show()
 
 # %%

@@ -51,7 +51,7 @@ found = {
 # Red intervals miss the truth.
 
 BLUE, RED = "#2166ac", "#b2182b"
-figure, panels = plt.subplots(1, 2, figsize=(9, 5), sharex=True, layout="constrained")
+figure, panels = plt.subplots(1, 2, figsize=(5.8, 5.5), sharex=True, layout="constrained")
 for axes, (name, lines) in zip(panels, found.items(), strict=True):
     known = [line for line in lines if line.identified]
     known.sort(key=lambda line: line.estimate)
@@ -61,8 +61,8 @@ for axes, (name, lines) in zip(panels, found.items(), strict=True):
         axes.plot([line.lower, line.upper], [place] * 2, color=colour, lw=1.5)
     width = np.median([line.upper - line.lower for line in known])
     axes.axvline(TRUE_EFFECT, color="0.3", ls="--", lw=1)
-    axes.set_title(f"{name}: {sum(held)} of {len(known)} hold; width {width:.2f}")
-    axes.set(xlabel="effect of smoking (log-odds)", yticks=[])
+    axes.set_title(f"{name}\n{sum(held)} of {len(known)} hold\nwidth {width:.2f}")
+    axes.set(xlabel="effect of smoking", yticks=[])
 plt.show()
 
 # %%

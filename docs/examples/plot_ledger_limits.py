@@ -56,7 +56,7 @@ for _ in range(9):
 
 BLUE, RED, GREY = "#2166ac", "#b2182b", "0.6"
 limit = 2.0
-figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+figure, axes = plt.subplots(figsize=(5.4, 3.6), layout="constrained")
 axes.bar(range(1, len(spent) + 1), spent, color=BLUE, label="spent after the fit")
 after = spent[-1] + 0.3
 axes.bar(

@@ -46,24 +46,21 @@ matrices = {
     "without a penalty": plain.coef_,
     "nuclear norm": joint.coef_,
 }
-figure = plt.figure(figsize=(10, 5.4), layout="constrained")
-grid = figure.add_gridspec(2, 3, height_ratios=(1.2, 1))
+figure, panels = plt.subplots(2, 2, figsize=(5.8, 6), layout="constrained")
+*maps, below = panels.ravel()
 limit = np.abs(truth).max()
-for place, (name, matrix) in enumerate(matrices.items()):
-    axes = figure.add_subplot(grid[0, place])
+for axes, (name, matrix) in zip(maps, matrices.items(), strict=True):
     image = axes.imshow(matrix, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto")
     error = np.sqrt(np.mean((matrix - truth) ** 2))
-    axes.set_title(name if not place else f"{name}: error {error:.3f}")
-    axes.set(xlabel="trait", xticks=range(0, traits, 2), yticks=range(0, values, 2))
-    if not place:
-        axes.set_ylabel("laboratory value")
-figure.colorbar(image, ax=figure.axes, label="coefficient", shrink=0.8)
-below = figure.add_subplot(grid[1, :])
+    axes.set_title(name if matrix is truth else f"{name}:\nerror {error:.3f}")
+    axes.set(xlabel="trait", xticks=range(0, traits, 4), yticks=range(0, values, 2))
+    axes.set_ylabel("laboratory value")
+figure.colorbar(image, ax=maps, location="top", label="coefficient", shrink=0.6)
 for (name, matrix), mark in zip(matrices.items(), "os^", strict=True):
     sizes = np.linalg.svd(matrix, compute_uv=False)
-    below.plot(np.arange(1, values + 1), sizes, mark + "-", label=name, alpha=0.8)
-below.set(xlabel="number", ylabel="singular value", xticks=range(1, values + 1))
-below.legend(frameon=False)
+    below.plot(np.arange(1, values + 1), sizes, mark + "-", label=name, ms=4)
+below.set(xlabel="number", ylabel="singular value", xticks=range(2, values + 1, 2))
+below.legend(frameon=False, fontsize="small")
 plt.show()
 
 # %%

@@ -75,7 +75,7 @@ print(f"{np.ptp(coefficients.to_numpy(), axis=1).max():.1e}")
 
 colours = {"in memory": "#222222", "Parquet files": "#2166ac", "Dask": "#b2182b"}
 names = ["age", "nights", "alone"]
-figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")
+figure, axes = plt.subplots(figsize=(5.4, 3.4), layout="constrained")
 for shift, (name, model) in zip((-0.2, 0, 0.2), models.items(), strict=True):
     table = model.effects("range").to_frame()
     places = np.arange(len(names)) + shift
@@ -84,7 +84,7 @@ for shift, (name, model) in zip((-0.2, 0, 0.2), models.items(), strict=True):
 axes.axvline(0, color="0.6", lw=1)
 axes.set_yticks(range(len(names)), names)
 axes.invert_yaxis()
-axes.set_xlabel("effect on the log-odds of coming again; of numbers over their range")
+axes.set_xlabel("effect over the range (log-odds)")
 axes.legend(frameon=False)
 axes.grid(axis="x", alpha=0.3)
 plt.show()
@@ -95,4 +95,4 @@ plt.show()
 # Nothing has to be sampled or gathered on one machine to be fitted privately. With
 # ``--workers`` or ``--cluster`` the command line does the same with processes or a cluster
 # that hold the rows. How often files are read depends on the data, so that it is shown to
-# whoever holds them and is not part of the release.
+# those who hold them and is not part of the release.

@@ -8,9 +8,10 @@ budget or how many rows would do. ``plan_fit`` answers from public facts alone: 
 table.
 
 The plan supposes **synthetic** tables; at the end we make one up and check what was
-foretold.
+predicted.
 """
 
+# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 import numpy as np
 from stand_in import adult_like
@@ -46,9 +47,9 @@ print(plan)
 # Every column, before the fit
 # ----------------------------
 # An interval as wide as 1 is as wide as a typical effect of that column: such a column can
-# be told from zero, but only just.
+# be distinguished from zero, but only just.
 
-plot_fit_plan(plan)
+plot_fit_plan(plan, ax=plt.subplots(figsize=(5.8, 3.4), layout="constrained")[1])
 plt.show()
 
 # %%
@@ -61,10 +62,10 @@ print(plan.smallest_budget("schooling", 0.15))
 print(plan.smallest_rows("schooling", 0.15))
 
 # %%
-# Foretold and found
-# ------------------
-# The bands are the quartiles of the plan over its supposed tables, the dots are fits to a
-# table that was made up afterwards, ten for each budget.
+# Predicted and found
+# -------------------
+# The bands are the quartiles of the plan over the tables that it assumes, the dots are fits
+# to a table that was made up afterwards, ten for each budget.
 
 table = adult_like(5_000)
 budgets = [0.6, 1, 2, 4]
@@ -79,7 +80,7 @@ def found_width(epsilon: float) -> float:
 
 
 BLUE, DOT = "#2166ac", "#222222"
-figure, axes = plt.subplots(figsize=(6.4, 4), layout="constrained")
+figure, axes = plt.subplots(figsize=(5.4, 4), layout="constrained")
 axes.fill_between(
     budgets,
     [one.narrow for one in plans],

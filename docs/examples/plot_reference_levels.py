@@ -66,18 +66,18 @@ def draw(axes: plt.Axes, view: LinearRegression, title: str) -> None:
         axes.plot([one["lower"], one["upper"]], [place, place], color=BLUE, lw=3)
         axes.plot(one["estimate"], place, "o", color="#222222", ms=5)
     axes.axvline(0, color=GREY, lw=1, zorder=0)
-    axes.set(title=title, xlabel="days longer", yticks=range(6), yticklabels=hospitals)
+    axes.set(title=title, ylabel="hospital", yticks=range(6), yticklabels=hospitals)
     axes.grid(axis="x", alpha=0.3)
 
 
 figure, panels = plt.subplots(
-    1, 3, figsize=(10, 3.2), sharex=True, sharey=True, layout="constrained"
+    3, 1, figsize=(5.2, 8), sharex=True, sharey=True, layout="constrained"
 )
-draw(panels[0], model, "than the average patient")
-draw(panels[1], against_a, "than in A, the largest")
-draw(panels[2], against_f, "than in F, the smallest")
-panels[0].set_ylabel("hospital")
+draw(panels[0], model, "longer than the average patient")
+draw(panels[1], against_a, "longer than in A, the largest")
+draw(panels[2], against_f, "longer than in F, the smallest")
 panels[0].invert_yaxis()
+panels[2].set_xlabel("days longer")
 plt.show()
 
 # %%

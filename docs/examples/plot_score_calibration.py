@@ -55,12 +55,12 @@ print(scores["a later year"])
 # ------------------------------
 
 colours = {"the same year": "#2166ac", "a later year": "#b2182b"}
-figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.4), layout="constrained")
+figure, (top, bottom) = plt.subplots(2, 1, figsize=(5, 9), layout="constrained")
 for name, score in scores.items():
     colour, area = colours[name], score["area under the ROC"]
     roc = score.curve("ROC curve")
     label = f"{name}: area {area.value:.2f} ({area.lower:.2f} to {area.upper:.2f})"
-    left.plot(
+    top.plot(
         [p.x for p in roc.points], [p.y for p in roc.points], color=colour, label=label
     )
     points = score.curve("Calibration").points
@@ -68,13 +68,13 @@ for name, score in scores.items():
     ends = np.array([[p.y - p.lower for p in points], [p.upper - p.y for p in points]])
     said = [p.x for p in points]
     bars = np.maximum(ends, 0)
-    right.errorbar(said, middle, yerr=bars, fmt="o", color=colour, capsize=2)
-for axes in (left, right):
+    bottom.errorbar(said, middle, yerr=bars, fmt="o", color=colour, capsize=2)
+for axes in (top, bottom):
     axes.plot([0, 1], [0, 1], color="0.6", lw=1, ls="--", zorder=0)
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
-left.set(xlabel="1 - specificity", ylabel="sensitivity", title="ROC curve")
-left.legend(loc="lower right", frameon=False, fontsize="small")
-right.set(xlabel="predicted probability", ylabel="observed share", title="Calibration")
+top.set(xlabel="1 - specificity", ylabel="sensitivity", title="ROC curve")
+top.legend(loc="lower right", frameon=False, fontsize="small")
+bottom.set(xlabel="predicted probability", ylabel="observed share", title="Calibration")
 plt.show()
 
 # %%

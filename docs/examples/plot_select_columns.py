@@ -39,11 +39,11 @@ whole = LinearRegression(budget, row_norm=20.0, target_bound=5.0).fit(X, y)
 
 BLUE, RED, GREY = "#2166ac", "#b2182b", "0.5"
 figure, (top, bottom) = plt.subplots(
-    2, 1, figsize=(8, 5), sharex=True, sharey=True, layout="constrained"
+    2, 1, figsize=(5.6, 5.6), sharex=True, sharey=True, layout="constrained"
 )
 for axes, one, title, colour in (
-    (top, whole, "all 1,000 columns in one fit", RED),
-    (bottom, model, "five columns selected, then fitted", BLUE),
+    (top, whole, "All columns in one fit", RED),
+    (bottom, model, "Five selected, then fitted", BLUE),
 ):
     coefficients = np.ravel(one.coef_)
     error = np.mean((one.predict(later) - truth) ** 2)
@@ -84,5 +84,5 @@ for epsilon in (0.1, 0.3, 1):
 # The fit of everything spreads its noise over a thousand coefficients and buries the
 # signal: its predictions are worse than the mean alone. The selection pays for the
 # *logarithm* of the number of columns only, and from a moderate budget on finds the right
-# ones every time. The price: it must be told how many columns to take, and intervals are
-# not offered, since they would not account for the selection.
+# ones every time. The price: the analyst must say how many columns to take, and intervals
+# are not offered, since they would not account for the selection.

@@ -67,7 +67,7 @@ models = {
 
 ages = np.arange(18, 91, 2.0)
 colours = {"owner": "#2166ac", "tenant": "#b2182b"}
-figure, panels = plt.subplots(1, 2, figsize=(9.5, 4), sharey=True, layout="constrained")
+figure, panels = plt.subplots(2, 1, figsize=(5.4, 8), sharex=True, layout="constrained")
 for axes, (title, model) in zip(panels, models.items(), strict=True):
     for home, colour in colours.items():
         asked = pd.DataFrame({"age": ages, "home": home})
@@ -75,9 +75,9 @@ for axes, (title, model) in zip(panels, models.items(), strict=True):
         axes.fill_between(ages, found.lower, found.upper, color=colour, alpha=0.2, lw=0)
         axes.plot(ages, found.estimate, color=colour, label=home)
         axes.plot(ages, true_chance(ages, asked["home"].to_numpy()), ":", color=colour)
-    axes.set(title=title, xlabel="age", ylim=(0, 0.7), xlim=(18, 90))
+    axes.set(title=title, ylabel="chance to subscribe", ylim=(0, 0.7), xlim=(18, 90))
     axes.grid(alpha=0.3)
-panels[0].set_ylabel("chance to subscribe")
+panels[1].set_xlabel("age")
 panels[0].legend(title="dotted: the truth", frameon=False)
 plt.show()
 

@@ -63,7 +63,7 @@ true_scores = np.column_stack(
 truth = np.exp(true_scores) / np.exp(true_scores).sum(axis=1, keepdims=True)
 
 colours = {"home": "#1b7837", "ward": "#2166ac", "intensive": "#b2182b"}
-figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+figure, axes = plt.subplots(figsize=(5.4, 4), layout="constrained")
 for place, name in enumerate(schema.target.labels):
     column = list(model.classes_).index(name)
     axes.plot(saturation, chances[:, column], color=colours[name], label=name, lw=2)

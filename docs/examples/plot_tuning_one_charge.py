@@ -68,7 +68,7 @@ chosen = np.array([typical_error(one.best_estimator_) for one in searches])
 
 BLUE, RED = "#2166ac", "#b2182b"
 jitter = np.linspace(-0.12, 0.12, 20)
-figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+figure, axes = plt.subplots(figsize=(5.6, 4.2), layout="constrained")
 for place, errors in enumerate(alone):
     axes.plot(place + jitter, errors, ".", color=BLUE, alpha=0.5)
 axes.plot(range(6), np.median(alone, axis=1), color=BLUE, label="one ridge, whole budget")

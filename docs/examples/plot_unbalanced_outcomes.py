@@ -49,8 +49,8 @@ print(score)
 
 BLUE, RED, GREY = "#2166ac", "#b2182b", "0.45"
 share = score["prevalence"].value
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
-for axes, title in ((left, "ROC curve"), (right, "Precision and recall")):
+figure, (top, bottom) = plt.subplots(2, 1, figsize=(5.2, 7.5), layout="constrained")
+for axes, title in ((top, "ROC curve"), (bottom, "Precision and recall")):
     curve = score.curve(title)
     x, y = [p.x for p in curve.points], [p.y for p in curve.points]
     known = [p for p in curve.points if p.lower is not None and p.upper is not None]
@@ -64,10 +64,10 @@ for axes, title in ((left, "ROC curve"), (right, "Precision and recall")):
     )
     axes.plot(x, y, ".-", color=BLUE)
     axes.set(xlabel=curve.x_label, ylabel=curve.y_label, title=title, xlim=(0, 1))
-left.set_ylim(0, 1)
-right.set_ylim(0, 0.5)
-left.plot([0, 1], [0, 1], color=GREY, ls="--")
-right.axhline(share, color=GREY, ls="--")
+top.set_ylim(0, 1)
+bottom.set_ylim(0, 0.5)
+top.plot([0, 1], [0, 1], color=GREY, ls="--")
+bottom.axhline(share, color=GREY, ls="--")
 plt.show()
 
 # %%

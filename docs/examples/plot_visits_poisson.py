@@ -51,6 +51,10 @@ ratios = model.rate_ratios()
 print(ratios)
 
 # %%
+# Poor health is rare, and its line may be marked *not identified*: the noise hides what the
+# table knows about it, and no number is printed that would mean nothing.
+
+# %%
 # The expected number of visits
 # -----------------------------
 # ``mean_intervals`` gives the expected count of made-up people with its interval. Only the
@@ -62,7 +66,7 @@ asked = pd.DataFrame([{**person, "coinsurance": plan} for plan in plans])
 means = model.mean_intervals(asked).to_frame()
 
 BLUE, RED = "#2166ac", "#b2182b"
-figure, axes = plt.subplots(figsize=(6.4, 4), layout="constrained")
+figure, axes = plt.subplots(figsize=(5.6, 4), layout="constrained")
 middle = means["estimate"].to_numpy()
 reach = np.abs(means[["lower", "upper"]].to_numpy().T - middle)
 axes.errorbar(plans, middle, yerr=reach, fmt="o", color=BLUE, capsize=4)
@@ -70,7 +74,7 @@ axes.plot(plans, middle, color=BLUE, alpha=0.3)
 axes.set(
     xlabel="share of the bill paid by the family (%)",
     ylabel="expected visits in a year",
-    title="The same person under four plans, with 95 % intervals",
+    title="One person under four plans, 95 % intervals",
     ylim=(0, None),
 )
 axes.grid(axis="y", alpha=0.3)

@@ -1,5 +1,5 @@
 "use strict";
-// Looks up what plans foretold (tables.js) and shows it as words, a chart and a table.
+// Looks up what plans predict (tables.js) and shows it as words, a chart and a table.
 (() => {
   const TABLES = window.explorerTables;
   const AXES = TABLES.axes;
@@ -47,7 +47,7 @@
     const best = TABLES.ceiling[state.balance].toFixed(2);
     const facts = [
       ["Interval width", number(here.width)],
-      ["Smallest odds ratio told from 1", ratio(here.width)],
+      ["Smallest detectable odds ratio", ratio(here.width)],
       ["Area under the ROC curve", `${here.area.toFixed(2)} <small>of ${best} at best</small>`],
       ["Noise", number(here.noise)],
     ];
@@ -57,8 +57,8 @@
 
   function meaning(here) {
     if (here.width === null) {
-      return "This budget cannot tell a coefficient of this table: more rows, a larger " +
-        "epsilon or fewer columns are needed.";
+      return "Noise hides the coefficients here: more rows, a larger epsilon or fewer columns " +
+        "are needed.";
     }
     if (here.sampling === null) return "Sampling alone hides such a coefficient as well.";
     const times = here.width / here.sampling;
@@ -177,8 +177,8 @@
     byId("chart").innerHTML = chart(cells);
     byId("table").innerHTML = table(cells);
     byId("caption").textContent = "Width of a 95 % interval by number of rows, on " +
-      "logarithmic scales. Solid: private, with the middle half of supposed tables as a " +
-      "band; dashed: sampling alone. The line ends where the budget cannot tell a coefficient.";
+      "logarithmic scales. Solid: private, with the middle half of assumed tables as a " +
+      "band; dashed: sampling alone. The line ends where noise hides a coefficient.";
   }
 
   function read(axis) {

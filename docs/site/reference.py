@@ -119,13 +119,23 @@ def theorems_of(thing: Any) -> tuple[str, ...]:
     return named if isinstance(named, tuple) else ()
 
 
+def proof_pages() -> list[Path]:
+    """Return the pages of proofs, in the order in which the site numbers them."""
+    listed = (DOCS / "proofs" / "README.md").read_text("utf-8").split()
+    pages = (DOCS / "proofs").glob("*.md")
+    return sorted(
+        (p for p in pages if p.stem in listed), key=lambda p: listed.index(p.stem)
+    )
+
+
 def theorem_table(users: dict[str, list[str]]) -> str:
     """Return the page of all theorems, with the mechanisms that name them."""
     rows = []
-    for path in sorted((DOCS / "proofs").glob("*.md")):
+    for path in proof_pages():
         for heading, name in HEADING.findall(path.read_text("utf-8")):
             theorem = f"{path.name}#{name}"
             text = escape(heading.partition(" — ")[2])
+            text = text[:1].upper() + text[1:]
             used = ", ".join(users.get(theorem, ()))
             rows.append((theorem, f"{text}. Named by {used}." if used else f"{text}."))
     return (
@@ -203,7 +213,7 @@ class Reference:
         body = (
             title("API reference")
             + "What ``from confide import`` offers. Names of a room are imported from it: "
-            + "``from confide.mechanisms import Momentum``.\n\n"
+            + "``from confide.mechanisms import MomentumDescent``.\n\n"
             + table(rows)
             + title("Rooms", "-")
             + table(rooms)

@@ -1,8 +1,8 @@
 """Safe files: atomic writes, owner-only permissions, and reads with size limits.
 
-A file that is to be written has its place and its room on the disk before anything is
-paid for. Until it is whole it has no name, so that nothing is left of it if the process
-is killed; where a system has no such files it has a random one.
+An output file is reserved, with disk space, before anything is charged. Until it is
+whole it has no name, so that nothing is left of it if the process is killed; where a
+system has no such files it has a random one.
 """
 
 import errno

@@ -209,7 +209,7 @@ class Unproved(ConfideError, ValueError):
 
 
 class ClaimedGuarantee(UserWarning):
-    """A guarantee that is about to be paid for is CLAIMED, not PROVED.
+    """The guarantee of a pending charge is CLAIMED, not PROVED.
 
     The warning comes before a ledger is charged and before noise is drawn.
 
@@ -267,7 +267,7 @@ class RepeatedSpending(UserWarning):
 
 
 class UnrecordedRelease(UserWarning):
-    """A release was paid for and made, but the ledger could not record it.
+    """A release was charged and made, but the ledger could not record it.
 
     The charge remains, and the model is as good as any other: save it.
 

@@ -134,7 +134,11 @@ def test_a_model_file_that_was_lost_comes_back_from_the_ledger(page, folder):
     record["release"]["value"] = [0.0 for _ in record["release"]["value"]]
     model.write_text(json.dumps(record))
     page.reload()
-    assert "as entry 3 of this ledger booked it" in page.get_by_role("alert").inner_text()
+    assert "as the ledger recorded it" in page.get_by_role("alert").inner_text()
+    model.unlink()
+    page.reload()
+    page.get_by_role("heading", name="Coefficients").wait_for()
+    assert model.read_bytes() == before
     assert len(charges(folder)) == 1
 
 
@@ -177,6 +181,18 @@ def test_another_site_in_the_same_browser_spends_and_sees_nothing(page, context,
     foreign.server_close()
     assert {*seen} == {None}
     assert charges(folder) == []
+
+
+def test_the_file_that_a_browser_is_handed_leads_in(browser, server, folder):
+    """Browsers send a strict cookie to no redirect that began elsewhere; we have none."""
+    first = folder / "first.html"
+    first.write_text(f'<meta http-equiv="refresh" content="0; url={server.address}">')
+    page = browser.new_page()
+    page.goto(first.as_uri())
+    page.get_by_role("heading", name="Tables", exact=True).wait_for()
+    assert "token" not in page.url
+    assert page.evaluate("document.referrer") == ""
+    page.close()
 
 
 def test_another_browser_is_not_let_in(page, browser, server, folder):

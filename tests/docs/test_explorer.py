@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -44,6 +45,13 @@ def test_a_cell_is_what_a_plan_says_now(tables, place):
     found = cell(place)
     for name in FIELDS:
         assert field(tables, name)[indices] == pytest.approx(found[name], rel=0.03), name
+    noise = np.array(tables["noise"]).reshape([len(x) for x in AXES.values()][:-1])
+    assert noise[indices[:-1]] == pytest.approx(found["noise"], rel=0.03)
+
+
+def test_a_larger_budget_means_less_noise(tables):
+    noise = np.array(tables["noise"]).reshape(-1, len(AXES["epsilon"]))
+    assert (np.diff(noise, axis=1) < 0).all()
 
 
 def test_more_rows_and_more_budget_never_hurt_much(tables):
@@ -93,7 +101,7 @@ def test_nothing_is_fetched_from_elsewhere():
 
 # ---------------------------------------------------------------------- in a real browser
 
-CHROMIUM = shutil.which("chromium")
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 
 
 @pytest.fixture

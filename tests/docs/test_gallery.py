@@ -1,6 +1,7 @@
 """Every example of the gallery has a title, a picture and a meaning, and runs."""
 
 import ast
+import importlib.util
 import runpy
 import sys
 from pathlib import Path
@@ -43,6 +44,17 @@ def test_an_example_has_a_title_a_picture_and_a_meaning(path):
     assert "\nplt.show()" in source
     assert "\n# What it means\n" in source
     assert len(source.splitlines()) <= LONGEST
+
+
+def test_every_example_has_its_place():
+    source = GALLERY.parent / "site" / "gallery_order.py"
+    spec = importlib.util.spec_from_file_location("gallery_order", source)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    listed = [f"plot_{name}" for name in module.ORDER]
+    assert sorted(listed) == [path.stem for path in EXAMPLES]
+    key = module.GalleryOrder("examples")
+    assert [key(f"{name}.py") for name in listed] == list(range(len(listed)))
 
 
 @each

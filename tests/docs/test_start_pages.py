@@ -62,6 +62,7 @@ def test_the_first_page_ends_with_a_report(first):
     folder, printed = first
     assert "PROVED" in (folder / "report.html").read_text("utf-8")
     assert "ε = 1.2, δ = 1e-06" in printed
+    assert "compared with medicine" in " ".join(printed.split())
 
 
 @pytest.mark.parametrize("name", PAGES)

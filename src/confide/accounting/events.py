@@ -198,7 +198,7 @@ class SubsampledGaussianEvent:
     steps : int
         The number of noisy sums, at least 1.
     sampling : {'poisson', 'without-replacement'}
-        Every record joins a batch with chance ``rate`` (proved under add-remove), or
+        Every record joins a batch with probability ``rate`` (proved under add-remove), or
         batches have exactly ``rate`` times the rows (proved under replace-one).
 
     Raises
@@ -240,8 +240,8 @@ class SubsampledGaussianEvent:
     def for_group(self, rows: int) -> "SubsampledGaussianEvent":
         """Return the event for a group of rows.
 
-        A batch has one of k rows with at most k times the chance, and k rows move its sum
-        k times as far (docs/proofs/noisy-gradients.md, subsampled-gaussian).
+        A batch has one of k rows with at most k times the probability, and k rows move
+        its sum k times as far (docs/proofs/noisy-gradients.md, subsampled-gaussian).
 
         Parameters
         ----------

@@ -37,8 +37,8 @@ class LossBound:
     folded : bool, default False
         Put \|z\| in place of z; the first knot is then 0.
     folds : int, default 2
-        With more than 2, z lies above the quantile that it exceeds with a chance of
-        1/folds, which is the first knot: no law of the largest of that many normal
+        With more than 2, z lies above the quantile that it exceeds with a probability of
+        1/folds, which is the first knot: no distribution of the largest of that many normal
         variables is farther to the right.
 
     Examples
@@ -86,7 +86,7 @@ class LossBound:
     def delta(self, epsilon: float) -> float:
         """Return E(1 − e^{ε−M})₊ for any real epsilon, rounded up.
 
-        A difference of two chances may be off by a part of both, which is added.
+        A difference of two probabilities may be off by a part of both, which is added.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class LossBound:
         Returns
         -------
         array
-            One chance for each loss.
+            One probability for each loss.
         """
         reach = self.knots[-1] + (losses - self.values[-1]) / self.slope
         inside = losses <= self.values[-1]

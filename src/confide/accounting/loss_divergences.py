@@ -15,7 +15,7 @@ from confide.privacy.rounding import FUNCTION_ERROR, round_up
 
 
 def sharp_renyi(forth: LossBound, back: LossBound, orders: Array) -> Array:
-    """Bound the Rényi divergences of a pair of laws by its losses in both directions.
+    """Bound the Rényi divergences of a pair by its losses in both directions.
 
     Formula (3) of objective-gaussian-add-remove: it uses that losses may be negative, which
     `LossBound.renyi` does not, and falls back to that bound for large orders.
@@ -70,7 +70,7 @@ def zcdp_rho(pairs: tuple[tuple[LossBound, LossBound], ...]) -> float:
     Parameters
     ----------
     pairs : tuple of pairs of LossBound
-        Bounds on the loss in both directions, for each pair of laws.
+        Bounds on the loss in both directions, for each pair of distributions.
 
     Returns
     -------
@@ -182,7 +182,8 @@ def best_of_many_renyi(
     rho : float
         The cost of one run.
     shape : float
-        The shape η of the truncated negative binomial law of K; 0 is the logarithmic law.
+        The shape η of the truncated negative binomial distribution of K; 0 is the
+        logarithmic law.
     gamma : float
         Its parameter γ in (0, 1); smaller values mean more runs.
     mean : float
@@ -221,7 +222,7 @@ def rho_of_one_run(
     delta : float
         The delta of the search as a whole.
     shape : float
-        The shape η of the law of K, as in `best_of_many_renyi`.
+        The shape η of the distribution of K, as in `best_of_many_renyi`.
     gamma : float
         Its parameter γ.
     mean : float

@@ -37,12 +37,12 @@ LOST_PART = 1e-4
 LARGEST_LOSS = 700.0
 """From here on losses are moved to the upper end of their cell."""
 LEAST_CHANCE = 1e-300
-"""Chances below this are not told apart."""
+"""Probabilities below this are not told apart."""
 WHOLE_EVENT = 1e-4
 """How far a pure epsilon may be rounded up in a mixture."""
 
 Both: TypeAlias = tuple[Losses, Losses]
-"""The loss where the record is present in the first table, and where it is not."""
+"""The loss with the record in the first table, and without it."""
 
 
 def smallest_delta(steps: int) -> float:
@@ -205,7 +205,7 @@ class _Cells:
 
     @property
     def rounding(self) -> Array:
-        """What chances of tails at the cuts can be off by, relatively."""
+        """What probabilities of tails at the cuts can be off by, relatively."""
         return FUNCTION_ERROR * (2 + 2 * self._size**2 + 2 * self.mu**2)
 
     @property
@@ -220,8 +220,8 @@ class _Cells:
     def gains(self) -> tuple[Array, Array]:
         """What goes up in every cell, with the record and without, times 1 − e^{−step}.
 
-        Of the excess of one chance over e^{loss} times the other only parts of size q are
-        left when what is common to both is taken away.
+        Of the excess of one probability over e^{loss} times the other only parts of size
+        q are left when what is common to both is taken away.
         """
         rate, excess, share = self.rate, self.excess, self.rounding
         plain, plain_wrong = _between(self.cuts, share)

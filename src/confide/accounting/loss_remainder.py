@@ -174,7 +174,7 @@ def _below_steps(grid: Array, heights: Array, epsilon: float, mu: float) -> floa
 
 
 def _chances(grid: Array, epsilon: float, mu: float, middle: float) -> tuple[Array, Array]:
-    """Return chances that ε less a normal loss is below points, and their errors."""
+    """Return probabilities that ε less a normal loss is below points, and their errors."""
     places = (grid - epsilon) / mu + middle
     found = ndtr(places)
     return found, FUNCTION_ERROR * (2 + places**2 + epsilon / mu) * found

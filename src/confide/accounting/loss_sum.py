@@ -26,7 +26,7 @@ LEAST = 2.0**-1022
 LARGEST_LOG = 750.0
 """No logarithm of a mass is larger."""
 NEGLIGIBLE = 50.0
-"""Minus the logarithm of the tilted chance that may be outside a window."""
+"""Minus the logarithm of the tilted probability that may be outside a window."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +66,10 @@ def spread_losses(
 ) -> Losses:
     """Return losses on the lattice of a pair that is no harder to attack.
 
-    ``above`` are the chances of a loss above place ``first`` + k, off by ``wrong`` at most;
-    losses are known to within ``excess``. Losses between two places are moved to both so
-    that the chances of the cell under either distribution stay. ``gains`` is what the upper
-    end gets, times 1 − e^{−step}, rounded up.
+    ``above`` are the probabilities of a loss above place ``first`` + k, off by ``wrong``
+    at most; losses are known to within ``excess``. Losses between two places are moved
+    to both so that the probabilities of the cell under either distribution stay.
+    ``gains`` is what the upper end gets, times 1 − e^{−step}, rounded up.
     """
     inside = np.maximum(above[:-1] - above[1:], 0.0) + wrong[:-1] + wrong[1:]
     raised = gains * (1 + FUNCTION_ERROR) / -math.expm1(-step)
@@ -95,7 +95,7 @@ class LossSum:
 
     @cached_property
     def infinite(self) -> float:
-        """The chance that any of the losses is infinite, at most."""
+        """The probability that any of the losses is infinite, at most."""
         return round_up(math.fsum(times * one.infinite for one, times in self.parts))
 
     @cached_property
@@ -168,7 +168,7 @@ def _variance(losses: Losses) -> float:
 class _Tilted:
     """Masses of a sum, each too large rather than too small, as logarithms.
 
-    ``beyond`` bounds the chance of anything above the window that they are from.
+    ``beyond`` bounds the probability of anything above the window that they are from.
     """
 
     values: Array
@@ -252,7 +252,7 @@ class _Window:
 
 
 def _chance_above(total: LossSum, end: float, powers: Sequence[float]) -> float:
-    """Bound the chance of a finite sum above ``end`` by Chernoff's bounds."""
+    """Bound the probability of a finite sum above ``end`` by Chernoff's bounds."""
     bounds = []
     for power in powers:
         log = total.log_moment(power)

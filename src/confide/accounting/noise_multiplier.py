@@ -66,7 +66,7 @@ def multiplier_for(
     steps : int
         How often noise is added. More steps need more noise in each.
     rate : number in (0, 1], default 1
-        The chance of a record to be in a batch: 1 for sums over all rows.
+        The probability of a record to be in a batch: 1 for sums over all rows.
     sampling : {'poisson', 'without-replacement'} or None, default None
         How batches are drawn; None chooses what is proved under the neighbour relation.
     neighbours : Neighbours or str
@@ -144,7 +144,7 @@ def epsilon_for(
     delta : number in (0, 1)
         The delta to report.
     rate : number in (0, 1], default 1
-        The chance of a record to be in a batch: 1 for sums over all rows.
+        The probability of a record to be in a batch: 1 for sums over all rows.
     sampling : {'poisson', 'without-replacement'}, default 'poisson'
         How batches are drawn.
     method : {'best', 'gaussian', 'pld', 'renyi', 'renyi-general'}, default 'best'

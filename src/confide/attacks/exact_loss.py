@@ -1,9 +1,10 @@
-"""The exact law of a perturbed minimiser in one and two dimensions.
+"""The exact distribution of a perturbed minimiser in one and two dimensions.
 
 θ ↦ b(θ) is explicit, so the density of a release is ν(b(θ))·det ∇²F(θ), with no sampling
-and no solver in between. Two laws on one grid give the privacy loss itself: the largest
-log ratio, and δ(ε) = ∫(p − e^ε q)₊. In one dimension an l1 penalty and a box are covered
-too; they put atoms at 0 and at the ends. Three classes and one column have two dimensions.
+and no solver in between. Two distributions on one grid give the privacy loss itself: the
+largest log ratio, and δ(ε) = ∫(p − e^ε q)₊. In one dimension an l1 penalty and a box are
+covered too; they put atoms at 0 and at the ends. Three classes and one column have two
+dimensions.
 """
 
 from dataclasses import dataclass
@@ -85,7 +86,7 @@ def exact_pair(
     *,
     tilt: float = 0.0,
 ) -> tuple[GridLaw, GridLaw]:
-    """Return the laws of the minimiser under both datasets, on a common grid.
+    """Return the distributions of the minimiser under both datasets, on a common grid.
 
     ``tilt`` is a public linear term, the same in every coordinate.
     """
@@ -228,7 +229,7 @@ def _box_atoms(
 
 
 def _chance_between(noise: RoundNoise, low: float, high: float) -> float:
-    """Return P(low < b <= high), accurate in both tails: the law is symmetric."""
+    """Return P(low < b <= high), accurate in both tails: the distribution is symmetric."""
     if low > 0:
         low, high = -high, -low
     return noise.chance_below(high) - noise.chance_below(low)

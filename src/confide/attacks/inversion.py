@@ -2,7 +2,7 @@
 
 The attack of Fredrikson et al. (2014). The attacker holds a fitted model, all attributes
 of a person but one, and the outcome; the hidden one is guessed as the level that is
-likeliest by its share in the population and by how well the model then explains the
+most likely by its share in the population and by how well the model then explains the
 outcome. `evaluate_inversion` measures it on a table whose attribute is known. That is an
 evaluation by whoever holds the table: it adds no noise, and its figures are not private.
 """
@@ -20,7 +20,7 @@ from confide.data import Schema, read_table
 from confide.errors import InvalidData, InvalidParameter, did_you_mean
 
 BANDS = 10
-"""So many parts of equal size, by the outcome, in which a guess without a model is made."""
+"""Number of equal parts, by outcome, for the guess without a model."""
 TINY = 1e-300
 
 
@@ -67,7 +67,7 @@ class ModelInversion:
         return levels_of(self.model, self.attribute)
 
     def posterior(self, known: Any, outcome: Any) -> Array:
-        """Return the chance of every level, a row for every person.
+        """Return the probability of every level, a row for every person.
 
         ``known`` is a table of the other attributes; the attribute itself is overwritten.
         """
@@ -83,7 +83,7 @@ class ModelInversion:
         return chances / chances.sum(axis=1, keepdims=True)
 
     def guess(self, known: Any, outcome: Any) -> AnyArray:
-        """Return the likeliest level of every person, by its place among `levels`."""
+        """Return the most likely level of every person, by its place among `levels`."""
         return self.posterior(known, outcome).argmax(axis=1)
 
     def _log_likelihood(self, known: Any, level: Any, actual: AnyArray) -> Array:
@@ -105,8 +105,8 @@ class ModelInversion:
 class Inversion:
     """How often an attribute is guessed correctly; computed from the table, not private.
 
-    ``constant`` is the share of the commonest level, ``without_model`` the accuracy of
-    the likeliest level given the outcome alone.
+    ``constant`` is the share of the most common level, ``without_model`` the accuracy of
+    the most likely level given the outcome alone.
     """
 
     attribute: str

@@ -96,7 +96,7 @@ def main() -> None:
 
 
 def _place_of(error: Exception) -> str:
-    """Say where an unexpected error occurred, without its message, which may quote data."""
+    """Describe where an unexpected error occurred; its message may quote data."""
     if os.environ.get("CONFIDE_TRACEBACK"):
         traceback.print_exception(error)
     last = traceback.extract_tb(error.__traceback__)[-1]

@@ -28,7 +28,7 @@ from confide._files import ReservedFile, same_place
 from confide._interrupts import SIGNALS
 from confide.cli.output import err_console, shown_place
 from confide.cli.screen import visible
-from confide.errors import ConfideError, InvalidParameter
+from confide.errors import BudgetExceeded, ConfideError, InvalidParameter
 
 ELSEWHERE = 4
 """Exit code: a release was charged but could not be written where it was asked for."""
@@ -93,8 +93,9 @@ class Delivery:
             raise typer.Exit(self._exit_code()) from None
         except typer.Exit:
             raise
-        except BaseException:
-            if self.receipts:
+        except BaseException as error:
+            # a ledger that refuses a charge says so itself
+            if self.place is not None and not isinstance(error, BudgetExceeded):
                 _say(self._standing())
             raise
         finally:
@@ -124,7 +125,7 @@ class Delivery:
         return 128 + (self._signal or signal.SIGINT)
 
     def _standing(self) -> str:
-        """Say what was charged, and whether its release can be recovered."""
+        """Describe what was charged, and whether its release can be recovered."""
         if not self.receipts:
             nothing = "Nothing was charged, and nothing was released."
             return "Nothing was released." if self.place is None else nothing

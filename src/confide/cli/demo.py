@@ -56,7 +56,7 @@ def demo(
 
 
 def _in_words(shown: confide.demo.Demo) -> str:
-    """Say which intervals exclude 0, what widens them, and how many hold."""
+    """Return which intervals exclude 0, what widens them, and how many hold."""
     rows = shown.summary.rows
     sure = [row.name for row in rows[:-1] if row.reliable]
     held = sum(

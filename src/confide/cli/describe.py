@@ -151,7 +151,7 @@ def _option(file: Path, schema_out: Path | None) -> str:
 def _print_whereabouts(
     found: confide.Description, goods: Delivery, files: list[Path]
 ) -> None:
-    """Say whether the spending was recorded and where the files are."""
+    """Whether the spending was recorded and where the files are."""
     if goods.book is None:
         console.print("\n[dim]No --ledger was given: this spending was not recorded.[/dim]")
     else:

@@ -207,7 +207,7 @@ def _print_whereabouts(
     anchor: str | None,
     files: tuple[Path | None, Path | None],
 ) -> None:
-    """Say whether the spending was recorded, and where the model and its score are."""
+    """Whether the spending was recorded, and where the model and its score are."""
     quoted, (written, scored) = "", files
     if goods.book is None:
         console.print("[dim]No --ledger was given: this spending was not recorded.[/dim]")
@@ -293,11 +293,9 @@ def _print_release(
 def _footnote(public: confide.Schema, summary: confide.inference.Summary) -> str:
     """Explain how to read the table, and what a fit does not report."""
     notes = []
-    if any(column.coded for column in public.predictors):
-        notes.append(
-            "Each level of a category is compared with the average of its levels; an "
-            "undeclared level is encoded as no level."
-        )
+    against = dict(summary.about).get("Categories")
+    if against is not None:
+        notes.append(f"Categories: {against}; an undeclared level is encoded as no level.")
     if "Classes" in dict(summary.facts):
         notes.append("A row with an undeclared label is ignored.")
     elif public.target.labels is not None:

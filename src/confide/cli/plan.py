@@ -359,7 +359,7 @@ def _cells(
 
 
 def _answer(aim: dict[str, Any], plan: confide.planning.FitPlan) -> str:
-    """Say how many rows or what budget a desired width needs."""
+    """Describe how many rows or what budget a desired width needs."""
     how = "In three of four simulated tables" if aim["cautious"] else "Likely"
     rows, budget = aim["rows"], aim["budget"]
     needs = [] if rows is None else [f"about {rows:,} rows with the budget"]

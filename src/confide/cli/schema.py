@@ -233,7 +233,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _effects(finding: confide.data.Finding, public: confide.Schema) -> list[str]:
-    """Say how a fit treats values that differ from the schema."""
+    """Describe how a fit treats values that differ from the schema."""
     part: Any = public.parts[finding.column]
     words = []
     if finding.unreadable:

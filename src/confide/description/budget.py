@@ -20,7 +20,7 @@ RANGE_WEIGHT = Fraction(1, 2)
 """What a look for a range weighs beside a table; a power of two keeps scales exact."""
 FEWEST_BINS, MOST_BINS = 8, 200
 PAIR_BINS = 6
-"""Numbers are in about so many bins where they are counted with another column."""
+"""Approximate number of bins of a number in a cross-tabulation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class CountPrice:
 def price_of(
     budget: Budget, tables: int, ranges: int, neighbours: Neighbours
 ) -> CountPrice:
-    """Return noises for so many tables, and looks for so many ranges, that cost a budget.
+    """Return the noises on tables and on queries for ranges that spend a budget.
 
     In every table and every look a record moves one count under add-remove neighbours, two
     under replace-one.
@@ -62,7 +62,7 @@ def range_share(tables: int, ranges: int, budget: Budget) -> Fraction:
 
 
 def bin_count(noise: CountNoise, rows: int | None) -> int:
-    """Return how many bins a histogram has, for about so many rows as far as is public.
+    """Return the number of bins of a histogram, from the public number of rows if known.
 
     Noise in the middle of a histogram of B bins adds up to √B/2 of that on a count, and a
     bin holds 1/B of the rows: together they are least at this B.

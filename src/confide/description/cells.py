@@ -169,7 +169,7 @@ def number_column(part: Any) -> Any:
 
 
 def number_cells(part: Any, declared: Any, bins: int) -> NumberCells:
-    """Return about so many bins over the range of a part.
+    """Return a given approximate number of bins over the range of a part.
 
     ``declared`` is the part as the schema declares it, before a range was bought.
     """

@@ -31,7 +31,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many records every cell of some grids and tables holds; it can travel."""
+    """How many records every cell of some grids and tables holds; picklable."""
 
     schema: Schema
     queries: tuple[RangeQuery, ...]

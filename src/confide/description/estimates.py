@@ -50,7 +50,7 @@ class LevelLine:
 
 @dataclass(frozen=True, slots=True)
 class LevelFigures:
-    """The levels of a column, so many, then what is undeclared or missing."""
+    """The levels of a column, then undeclared and missing values."""
 
     name: str
     levels: int
@@ -178,7 +178,7 @@ class KnownCounts:
 
     @classmethod
     def of(cls, cells: NumberCells, counts: Array, basis: Basis) -> "KnownCounts":
-        """Take the missing ones away from the number of rows, and adjust."""
+        """Subtract missing values from the number of rows, and adjust."""
         known, missing = counts[:-1], float(counts[-1])
         rows, variance = basis.rows, basis.spread.variance
         total = max(rows.value - max(missing, 0.0), 1.0)
@@ -209,7 +209,7 @@ class KnownCounts:
 
 
 def number_figures(cells: NumberCells, counts: Array, basis: Basis) -> NumberFigures:
-    """Return what the bins of a column tell of it."""
+    """Return the description of a column from its bins."""
     known = KnownCounts.of(cells, counts, basis)
     spread, of_known = basis.spread, RowCount(known.total, known.of_total, ())
     beyond = Basis(of_known, 0.0, spread).share(float(counts[0] + counts[-2]), 2)
@@ -290,7 +290,8 @@ def bin_at(cells: NumberCells, rising: Array, share: float) -> tuple[float, floa
 def quantile_at(cells: NumberCells, rising: Array, share: float) -> float:
     """Return where a share of the values is reached, inside of its bin.
 
-    Of whole numbers it is one: the middle of a bin that holds one, and otherwise the next.
+    For whole numbers it is one of them: the middle of a bin that holds one, and
+    otherwise the next.
     """
     edges = cells.shown_edges
     place = int(np.searchsorted(rising, share))

@@ -19,7 +19,7 @@ STEPS = 10**DIGITS
 def with_typical_facts(
     schema: Schema, found: Description
 ) -> tuple[Schema, Mapping[str, Any]]:
-    """Return the schema with what the figures tell, and the same as facts of a purchase."""
+    """Return the schema with the estimated facts, also as facts of a purchase."""
     figures = {one.name: one for one in found.figures}
     rows = max(1, round(found.rows.value))
     facts: dict[str, Any] = {"rows of the table": rows}
@@ -50,7 +50,7 @@ def _told(part: Any, one: LevelFigures | NumberFigures) -> tuple[Any, Any]:
 
 
 def _with_typical(part: Any, one: NumberFigures) -> tuple[Any, Any]:
-    """Say where four in five values lie, inside of the limits."""
+    """Describe where four in five values lie, inside of the limits."""
     if not hasattr(part, "typical"):
         return part, None
     held = {share: found.value for share, found in one.quantiles}

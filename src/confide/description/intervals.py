@@ -22,7 +22,7 @@ class IntervalEstimate:
     def around(
         cls, value: float, reach: float, least: float = -math.inf, most: float = math.inf
     ) -> "IntervalEstimate":
-        """Return an estimate within public bounds, with ends so far away inside of them."""
+        """Return an interval of given half-widths within public bounds."""
         mid = float(min(max(value, least), most))
         return cls(mid, max(mid - reach, least), min(mid + reach, most))
 
@@ -45,7 +45,7 @@ class Spread:
 
     @property
     def normal(self) -> float:
-        """How many deviations a normal variable is within, with the chance asked for."""
+        """Half-width of a normal interval, in standard deviations."""
         return -float(ndtri((1 - self.level) / 2))
 
     def reach(self, variance: float) -> float:
@@ -53,7 +53,7 @@ class Spread:
         return self.normal * math.sqrt(max(variance, 0.0))
 
     def reach_of_one(self, factor: float, variance: float) -> float:
-        """Return how far one noise times a factor and a normal error go together."""
+        """Return the half-width for a noise times a factor plus a normal error."""
         if not self.sharp:
             return self.reach(variance + factor**2 * self.variance)
         scale = factor * self.noise.scale

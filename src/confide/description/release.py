@@ -182,7 +182,8 @@ def describe(
     Returns
     -------
     Description
-        Figures with intervals, and a schema whose ranges later fits use for free.
+        Estimates with intervals, and a schema with ranges that later fits use at no
+        further cost.
     """
     if not isinstance(level, float) or not 0.5 <= level < 1:
         raise InvalidParameter("level", "a number from 0.5 to 1, such as 0.95", level)

@@ -34,8 +34,8 @@ class Description:
     """The first table of a paper, as a private release; it holds no data.
 
     ``schema`` has the ranges that were bought, and for plans what is typical: later fits
-    and plans use it for free. ``hidden`` columns have values that noise hides. ``level`` is
-    how often each interval holds.
+    and plans use it at no further cost. ``hidden`` columns have values that noise hides.
+    ``level`` is how often each interval holds.
     """
 
     schema: Schema

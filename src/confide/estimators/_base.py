@@ -295,7 +295,7 @@ class PrivateLinearModel(
         return CalibratedFit(spec, task, found)
 
     def offers_intervals(self) -> bool:
-        """Say whether a fit with these settings could release intervals as well.
+        """Whether a fit with these settings could release intervals as well.
 
         Only public facts are used, and nothing is calibrated.
 
@@ -324,7 +324,7 @@ class PrivateLinearModel(
         release : Release
             The release of this fit, with another guarantee.
         charge_entry : Charge, optional
-            Entry of the ledger that paid for it.
+            Entry of the ledger with its charge.
 
         Returns
         -------
@@ -362,7 +362,7 @@ class PrivateLinearModel(
         self._set_coefficients(release.value)
 
     def _check_release(self, release: Release) -> None:
-        """Refuse a release of another shape or without a guarantee to print."""
+        """Reject a release of another shape or without a guarantee to print."""
         classes = getattr(self, "classes_", (0, 1))
         shape: tuple[int, ...] = (self.n_features_in_ + bool(self.fit_intercept),)
         if len(classes) > 2:

@@ -9,7 +9,7 @@ from confide.estimators._target import TargetRule
 
 
 def check_offset_of(rule: TargetRule, offset: Column) -> None:
-    """Refuse an offset for a model that has none."""
+    """Reject an offset for a model that has none."""
     if not rule.takes_offset:
         raise InvalidParameter(
             "[offset]",

@@ -145,7 +145,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
         return self.classes_[margins.argmax(axis=1)]
 
     def score_looks(self, classes: int, neighbours: Neighbours) -> tuple[Look, ...]:
-        """Return what a private score will count, known before the model is fitted.
+        """Return the counts of a private score, known before the model is fitted.
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
 
     @property
     def _chances(self) -> str:
-        """How margins of several classes become chances; "" where they do not."""
+        """How margins of several classes become probabilities; "" where they do not."""
         return ""
 
     def __sklearn_tags__(self) -> Any:

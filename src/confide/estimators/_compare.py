@@ -29,7 +29,7 @@ from confide.privacy import Budget, check_budget
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PairedChunk:
-    """From a piece of a table to private sums of both models: it can travel."""
+    """From a piece of a table to private sums of both models; picklable."""
 
     first: ScoreChunk
     second: ScoreChunk
@@ -125,7 +125,7 @@ def compare_models(
 
 
 def check_same_target(first: Any, second: Any) -> None:
-    """Refuse models whose tables are not read alike."""
+    """Reject models that read tables differently."""
     schemas = (first.schema_, second.schema_)
     if (schemas[0] is None) != (schemas[1] is None):
         raise InvalidParameter("models", "both with a schema, or both without", "others")

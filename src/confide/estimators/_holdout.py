@@ -1,7 +1,7 @@
 """Held-out rows: fit on some rows and score on the others, for one charge.
 
-docs/proofs/evaluation.md#holdout-exact. Every raw row has a secret coin of its own, before
-any row is dropped, so no row can move both the fit and the score.
+docs/proofs/evaluation.md#holdout-exact. Every raw row has its own secret random bit,
+drawn before any row is dropped, so no row can affect both the fit and the score.
 """
 
 from dataclasses import dataclass, replace
@@ -235,7 +235,7 @@ class PreparedScore:
 
 @dataclass(frozen=True, slots=True)
 class CheckChunk:
-    """Read a piece of held-out rows as a score will: it can travel."""
+    """Read a piece of held-out rows as a score will; picklable."""
 
     split: SplitChunk
     read: ReadTarget

@@ -191,7 +191,7 @@ def release_of(record: Mapping[str, Any]) -> Release:
 
 
 def _extras_record(release: Release) -> dict[str, Any]:
-    """Return what only some mechanisms release, under the names that files have for it."""
+    """Return the fields that only some mechanisms release, by their names in files."""
     parts: dict[str, Any] = {
         "support": release.support,
         "weights": release.weights,

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Margins:
-    """From a piece of a table to the linear predictor of its rows: it can travel.
+    """From a piece of a table to the linear predictor of its rows; picklable.
 
     ``names`` are the columns that a model without a schema was fitted on, ``width`` how
     many they are.
@@ -156,7 +156,7 @@ def _columns(
 
 
 def check_width(found: int, width: int) -> None:
-    """Refuse rows with another number of features than the model was fitted on."""
+    """Reject rows with another number of features than the model was fitted on."""
     if found != width:
         raise InvalidData(
             f"X has {found} features, but the model is expecting {width} features as input."

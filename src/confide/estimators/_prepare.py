@@ -23,7 +23,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Reiterable(Generic[Item]):
-    """Items that are made each time they are iterated over, so that none is kept."""
+    """Items that are created anew in each iteration, so that none is stored."""
 
     make: Callable[[], Iterator[Item]]
 

@@ -1,7 +1,6 @@
 """Tables as they are read: in memory or in parts, with a target that is understood.
 
-Where ranges are to be bought, values are counted on the way, by functions that can travel
-to the rows.
+If ranges are to be estimated, values are counted in the same sweep, by picklable functions.
 """
 
 from collections.abc import Callable, Sequence
@@ -47,7 +46,7 @@ from confide.mechanisms.ranges.read_range import RangeQuery
 
 @dataclass(frozen=True, slots=True)
 class CountCells:
-    """How many values of a table lie in every part of some grids; it can travel."""
+    """How many values of a table lie in every part of some grids; picklable."""
 
     schema: Schema
     queries: tuple[RangeQuery, ...]
@@ -80,7 +79,7 @@ class CountChunk:
 
 
 class RangeTally:
-    """Prepare pieces of a stream, and count their values on the way."""
+    """Prepare pieces of a stream, and count their values in the same sweep."""
 
     def __init__(self, prepare: Prepare, count: CountChunk) -> None:
         self._prepare, self._count, self._lock = prepare, count, Lock()
@@ -219,7 +218,7 @@ class InMemory:
 
 
 def _check_weights(schema: Schema | None, y: Any) -> None:
-    """Refuse a target beside a table that holds weights."""
+    """Reject a target beside a table that holds weights."""
     if y is None or isinstance(y, str) or schema is None:
         return
     if schema.case_weights is not None and schema.case_weights.column:
@@ -272,7 +271,7 @@ def _numbers(spec: FitSpec, names: Sequence[str], target: str) -> tuple[str, ...
 
 
 def _check_name(schema: Schema | None, y: Any) -> None:
-    """Refuse what does not name the target of a table that holds it."""
+    """Reject what does not name the target of a table that holds it."""
     if schema is None and isinstance(y, str):
         return
     if schema is not None and (y is None or y == schema.target.column):
@@ -303,7 +302,7 @@ class InParts:
     """A table in parts, with how a piece of it is read.
 
     ``names`` are the features of a table without a schema, where its columns have names;
-    ``about`` is about how many rows there are, None where nobody knows.
+    ``about`` is the approximate number of rows, None if unknown.
     """
 
     task: TargetSpec
@@ -397,7 +396,7 @@ class SplitChunk:
 
 @dataclass(frozen=True, slots=True)
 class PrepareChunk:
-    """From a piece of a table to bounded rows: a function that can travel."""
+    """Picklable function from a piece of a table to bounded rows."""
 
     split: SplitChunk
     read: ReadTarget

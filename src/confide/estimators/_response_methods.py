@@ -183,7 +183,7 @@ class ResponseMethods:
         return np.asarray(unit * np.append(row, last))[None, :]
 
     def _steps(self: Any, asked: Inference) -> tuple[MarginalStep, ...]:
-        """Return the step of every line, the intercept and missing values aside."""
+        """Return the step of every line except the intercept and missing values."""
         schema, found = self.schema_, []
         unit, start = self._units(schema)[0], 0
         for number, term in enumerate(asked.terms.terms):

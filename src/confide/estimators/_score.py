@@ -38,7 +38,7 @@ BLOCK_ROWS = 2**14
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScoreChunk:
-    """From a piece of a table to private sums over its rows: it can travel."""
+    """From a piece of a table to private sums over its rows; picklable."""
 
     split: SplitChunk
     read: ReadTarget
@@ -105,7 +105,7 @@ class ScoredRows:
         return cls(split, None, X if beside is None else (X, beside))
 
     def check_names(self, model: Any) -> None:
-        """Refuse columns that are not those of a model without a schema, in their order."""
+        """Reject columns that are not those of a model without a schema, in their order."""
         names = getattr(model, "feature_names_in_", None)
         if self.split.schema is not None:
             return
@@ -241,7 +241,7 @@ def paid_score(
 
 
 def check_level(level: Any) -> None:
-    """Refuse a confidence level outside (0, 1)."""
+    """Reject a confidence level outside (0, 1)."""
     if not isinstance(level, float) or not 0 < level < 1:
         raise InvalidParameter("level", "between 0 and 1, such as 0.95", level)
 
@@ -269,7 +269,7 @@ def tallied(
 
 
 def check_length(listed: int, relation: Neighbours) -> None:
-    """Refuse an empty table where its length is public, and one that is too long."""
+    """Reject an empty table where its length is public, and one that is too long."""
     if relation is Neighbours.REPLACE_ONE:
         refuse_empty(listed)
     if listed > MAX_ROWS:

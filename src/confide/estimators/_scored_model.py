@@ -47,7 +47,7 @@ class ScoredModel:
         return self._rule(self.schema_)
 
     def score_looks(self, classes: int, neighbours: Neighbours) -> tuple[Look, ...]:
-        """Return what a private score will count, known before the model is fitted.
+        """Return the counts of a private score, known before the model is fitted.
 
         Parameters
         ----------
@@ -98,7 +98,7 @@ class ScoredModel:
         X : table, path or Dask collection
             Rows that the model was not fitted on; on its own rows it looks too good.
         budget : Pure, Approx or Zcdp
-            What the score may cost, on top of all that these rows have paid for. A larger
+            Budget of the score, in addition to earlier charges on these rows. A larger
             budget gives shorter intervals.
         y : array or str, optional
             Target, or the name of its column, for a model without a schema.

@@ -398,7 +398,7 @@ def _constraint(task: TargetSpec) -> Constraint | None:
 
 
 def check_penalty(mechanism: Mechanism, l1: float, penalty: Any) -> None:
-    """Refuse two penalties, what is not one, and a mechanism that needs an l1 penalty."""
+    """Reject two penalties, what is not one, and a mechanism that needs an l1 penalty."""
     if penalty is not None:
         if not isinstance(penalty, tuple(PENALTIES.values())):
             known = ", ".join(kind.__name__ for kind in PENALTIES.values())
@@ -416,7 +416,7 @@ def check_penalty(mechanism: Mechanism, l1: float, penalty: Any) -> None:
 
 
 def check_coordinates(penalty: Penalty, dimension: int) -> None:
-    """Refuse a penalty that is about other coordinates than there are."""
+    """Reject a penalty that is about other coordinates than there are."""
     somewhere = np.ones(dimension)
     try:
         moved = penalty.prox(somewhere, 1e-9)

@@ -38,7 +38,7 @@ def head_facts(
 
 
 def release_facts(release: Release) -> Facts:
-    """Describe noise and ridge, and how much records count."""
+    """Describe noise, ridge and weights of records."""
     noises = "; ".join(f"{n.kind} {n.scale:.4g} on {n.added_to}" for n in release.noise)
     facts = (("Noise", noises), ("Ridge", f"l2 = {release.l2:.6g}"))
     if release.record_norm is None:
@@ -48,7 +48,7 @@ def release_facts(release: Release) -> Facts:
 
 
 def range_facts(release: Release, schema: Schema) -> Facts:
-    """Say which ranges were bought, and what that means for coefficients."""
+    """Return which ranges were bought, and what that means for coefficients."""
     if release.ranges is None:
         return ()
     parts: dict[str, Any] = dict(schema.parts)
@@ -83,7 +83,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def bounding_facts(release: Release) -> Facts:
-    """Say how entries were bounded."""
+    """Describe how entries were bounded."""
     if release.row_bounds is None:
         return ()
     entries = release.row_bounds.entries
@@ -94,7 +94,7 @@ def bounding_facts(release: Release) -> Facts:
 
 
 def selection_facts(names: Sequence[str], candidates: int) -> Facts:
-    """Say which variables were selected, of how many."""
+    """Return the selected variables and the number of candidates."""
     shown = ", ".join(names[:MOST_NAMES])
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     listed = f": {shown}{more}" if names else ""
@@ -102,7 +102,7 @@ def selection_facts(names: Sequence[str], candidates: int) -> Facts:
 
 
 def interval_facts(release: Release) -> Facts:
-    """Say how intervals were made."""
+    """Describe how intervals were made."""
     kept = release.intervals
     if kept is None:
         return ()
@@ -115,7 +115,7 @@ def interval_facts(release: Release) -> Facts:
 
 
 def interval_caution(release: Release) -> str:
-    """Say why the intervals do not hold, or nothing."""
+    """Explain why the intervals do not hold, or nothing."""
     if release.intervals is None:
         return ""
     if release.intervals.on_boundary:
@@ -188,7 +188,7 @@ def _of_schema(schema: Schema) -> tuple[tuple[str, str], ...]:
 
 
 def comparisons(schema: Schema) -> str:
-    """Say what the levels of every category are compared with; empty without any."""
+    """Describe what the levels of every category are compared with; empty without any."""
     coded = [column for column in schema.predictors if len(column.baseline) > 1]
     kinds = {column.against for column in coded}
     if len(kinds) < 2:
@@ -197,7 +197,7 @@ def comparisons(schema: Schema) -> str:
 
 
 def row_facts(rows: int | None, schema: Schema | None) -> Facts:
-    """Say how many rows there are, as far as that is public."""
+    """Describe how many rows there are, as far as that is public."""
     if rows is not None:
         return (("Rows", f"{rows:,}"),)
     if schema is not None and schema.rows is not None:
@@ -206,7 +206,7 @@ def row_facts(rows: int | None, schema: Schema | None) -> Facts:
 
 
 def _of_cases(schema: Schema) -> tuple[tuple[str, str], ...]:
-    """Say how the model is made of columns, and what records bring along."""
+    """Describe how the model uses columns, weights and offsets."""
     lines, weights, offset = [], schema.case_weights, schema.offset
     if schema.terms:
         lines.append(("Terms", ", ".join(schema.terms)))
@@ -221,7 +221,7 @@ def _of_cases(schema: Schema) -> tuple[tuple[str, str], ...]:
 
 
 def _target(target: Target) -> str:
-    """Say what is predicted: its name, its unit and range, or its labels."""
+    """Describe what is predicted: its name, its unit and range, or its labels."""
     if target.labels is not None:
         shown = [str(label) for label in target.labels[:MOST_LABELS]]
         more = len(target.labels) - len(shown)

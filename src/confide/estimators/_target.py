@@ -75,7 +75,7 @@ class TargetRule(Protocol):
 
     @property
     def seeks_labels(self) -> bool:
-        """Whether labels that nobody declared are to be read from the target."""
+        """Whether undeclared labels are to be read from the target."""
         ...
 
     @property
@@ -123,7 +123,7 @@ class ClassRule:
 
     @property
     def seeks_labels(self) -> bool:
-        """Whether labels that nobody declared are to be read from the target."""
+        """Whether undeclared labels are to be read from the target."""
         return self.declared is None
 
     @property

@@ -50,7 +50,7 @@ def read_number(name: str, value: Any, do: str, *, zero: bool = False) -> float:
 
 
 def check_count_is_public(schema: Schema | None) -> None:
-    """Refuse to take the number of rows with a target for public: by the rule alone."""
+    """Reject to take the number of rows with a target for public: by the rule alone."""
     if schema is not None and schema.target.missing == "drop":
         raise InvalidParameter(
             "neighbours",
@@ -64,7 +64,7 @@ def check_count_is_public(schema: Schema | None) -> None:
 
 
 def refuse_empty(rows: int) -> None:
-    """Refuse a table without a row."""
+    """Reject a table without a row."""
     if not rows:
         raise InvalidData("the table must hold one row or more; it is empty.")
 
@@ -215,7 +215,7 @@ def labels_in(y: Any, count: int) -> AnyArray:
 
 
 def check_several(labels: AnyArray) -> AnyArray:
-    """Refuse labels that were found if there is only one."""
+    """Reject labels that were found if there is only one."""
     if len(labels) < 2:
         raise InvalidData(
             "the target y must hold two classes or more; it holds one class only. If "
@@ -265,7 +265,7 @@ def _has_missing(column: AnyArray) -> bool:
 
 
 def _refuse_masked(values: Any, what: str) -> None:
-    """Refuse masks, which nothing here looks at."""
+    """Reject masks, which nothing here looks at."""
     if isinstance(values, np.ma.MaskedArray):
         raise InvalidData(
             f"{what} must be a plain array; it is masked. Impute or drop masked values "

@@ -76,7 +76,7 @@ class LinearRegression(PrivateRegressor):
         then private), or the values of a person (the number of rows is then public, and
         noise is larger). By default that of the mechanism, usually "add-remove".
     intervals : bool, float or Intervals, optional
-        Release intervals, errors and tests as well, paid for from the same budget. True
+        Release intervals, standard errors and tests as well, from the same budget. True
         chooses their share; 0.2 sets it to a fifth. Coefficients get the rest.
     ranges : {"auto", "private", "public"} or Ranges, default="auto"
         Whether part of the budget buys ranges of number columns. "private" buys all that
@@ -106,7 +106,7 @@ class LinearRegression(PrivateRegressor):
     Attributes
     ----------
     release_ : Release
-        Coefficients with their guarantee, the noise on them and, where paid for, intervals.
+        Coefficients with their guarantee, their noise and, if requested, intervals.
     coef_ : ndarray of shape (n_features,)
         Slopes, in the unit of the target per unit of each column.
     intercept_ : float
@@ -241,7 +241,7 @@ class LinearRegression(PrivateRegressor):
         )
 
     def score_looks(self, classes: int, neighbours: Neighbours) -> tuple[Look, ...]:
-        """Return what a private score will count, known before the model is fitted.
+        """Return the counts of a private score, known before the model is fitted.
 
         Parameters
         ----------

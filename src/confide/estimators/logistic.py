@@ -87,7 +87,7 @@ class LogisticRegression(PrivateClassifier):
         then private), or the values of a person (the number of rows is then public, and
         noise is larger). By default that of the mechanism, usually "add-remove".
     intervals : bool, float or Intervals, optional
-        Release intervals, errors and tests as well, paid for from the same budget. True
+        Release intervals, standard errors and tests as well, from the same budget. True
         chooses their share; 0.2 sets it to a fifth. Coefficients get the rest.
     ranges : {"auto", "private", "public"} or Ranges, default="auto"
         Whether part of the budget buys ranges of number columns. "private" buys all that
@@ -100,9 +100,9 @@ class LogisticRegression(PrivateClassifier):
         A seed makes a fit repeatable and NOT private: for tests and studies. By default
         noise comes from the operating system.
     classes : sequence, optional
-        Public labels, for arrays. Of two, the second is the positive one. Labels that are
-        read off ``y`` instead become an assumption of the guarantee. A row with any other
-        label counts as the first of two, and as none of several.
+        Public labels, for arrays. With two labels the second is the positive one. Labels
+        that are read off ``y`` instead become an assumption of the guarantee. A row with
+        any other label is treated as the first of two, and as none of several.
     slope_bound : float, optional
         Clip the slope of the loss at this public bound. A smaller one means less noise, and
         probabilities that are no longer calibrated.
@@ -120,7 +120,7 @@ class LogisticRegression(PrivateClassifier):
     Attributes
     ----------
     release_ : Release
-        Coefficients with their guarantee, the noise on them and, where paid for, intervals.
+        Coefficients with their guarantee, their noise and, if requested, intervals.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         Coefficients on the log-odds scale, per unit of each column.
     intercept_ : ndarray
@@ -265,7 +265,7 @@ class LogisticRegression(PrivateClassifier):
 
     @property
     def _chances(self) -> str:
-        """How margins of several classes become chances."""
+        """How margins of several classes become probabilities."""
         fitted = hasattr(self, "classes_")
         return "softmax" if fitted and self._multinomial else "one-vs-rest"
 
@@ -321,7 +321,7 @@ class LogisticRegression(PrivateClassifier):
 
 
 def by_class(release: Release, classes: int) -> Release:
-    """Return a multinomial release with a line, and a law of errors, for every class."""
+    """Return a multinomial release with coefficients and errors for every class."""
     columns = release.value.size // (classes - 1)
     kept = release.intervals
     if kept is not None:

@@ -83,7 +83,7 @@ class MultiResponseRegression(PrivateRegressor):
     Attributes
     ----------
     release_ : Release
-        Coefficients with their guarantee, the noise on them and, where paid for, intervals.
+        Coefficients with their guarantee, their noise and, if requested, intervals.
     coef_ : ndarray of shape (n_targets, n_features)
         Slopes of every target.
     intercept_ : ndarray of shape (n_targets,)

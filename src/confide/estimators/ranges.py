@@ -104,9 +104,9 @@ def buy_ranges(
 ) -> BoughtRanges:
     """Release a range for every number column, and for a target that is a number.
 
-    Columns that the schema marks ``range="public"`` keep their limits. Later fits with the
-    schema that is returned take its ranges as they are, for free; their guarantees say
-    where the ranges come from. The guarantee of the purchase is PROVED
+    Columns that the schema marks ``range="public"`` keep their limits. Later fits with
+    the returned schema use its ranges at no further cost; their guarantees say where the
+    ranges come from. The guarantee of the purchase is PROVED
     (docs/proofs/private-ranges.md).
 
     Parameters
@@ -223,8 +223,8 @@ def refuse_many(rows: int) -> None:
     """Reject tables with more rows than the theorem covers, before the charge."""
     if rows > MAX_ROWS:
         raise InvalidData(
-            f"ranges are bought for tables of at most {MAX_ROWS:,} rows: larger counts are "
-            "not exact. Buy them from a part of the rows. Nothing was spent."
+            f"ranges can be bought for tables of at most {MAX_ROWS:,} rows, because larger "
+            "counts are not exact. Buy them from a part of the rows. Nothing was spent."
         )
 
 

@@ -90,7 +90,7 @@ class SparseLinearRegression(LinearRegression):
     Attributes
     ----------
     release_ : Release
-        Coefficients with their guarantee, the noise on them and, where paid for, intervals.
+        Coefficients with their guarantee, their noise and, if requested, intervals.
     coef_ : ndarray of shape (n_features,)
         Slopes; those of columns that were not selected are 0.
     intercept_ : float

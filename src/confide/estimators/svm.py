@@ -69,7 +69,7 @@ class LinearSVC(PrivateClassifier):
         then private), or the values of a person (the number of rows is then public, and
         noise is larger). By default that of the mechanism, usually "add-remove".
     intervals : bool, float or Intervals, optional
-        Release intervals, errors and tests as well, paid for from the same budget. True
+        Release intervals, standard errors and tests as well, from the same budget. True
         chooses their share; 0.2 sets it to a fifth. Coefficients get the rest.
     ranges : {"auto", "private", "public"} or Ranges, default="auto"
         Whether part of the budget buys ranges of number columns. "private" buys all that
@@ -82,9 +82,9 @@ class LinearSVC(PrivateClassifier):
         A seed makes a fit repeatable and NOT private: for tests and studies. By default
         noise comes from the operating system.
     classes : sequence, optional
-        Public labels, for arrays. Of two, the second is the positive one. Labels that are
-        read off ``y`` instead become an assumption of the guarantee. A row with any other
-        label counts as the first of two, and as none of several.
+        Public labels, for arrays. With two labels the second is the positive one. Labels
+        that are read off ``y`` instead become an assumption of the guarantee. A row with
+        any other label is treated as the first of two, and as none of several.
     slope_bound : float, optional
         Clip the slope of the loss at this public bound. A smaller one means less noise, and
         probabilities that are no longer calibrated.
@@ -100,7 +100,7 @@ class LinearSVC(PrivateClassifier):
     Attributes
     ----------
     release_ : Release
-        Coefficients with their guarantee, the noise on them and, where paid for, intervals.
+        Coefficients with their guarantee, their noise and, if requested, intervals.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         Coefficients of the score, per unit of each column.
     intercept_ : ndarray

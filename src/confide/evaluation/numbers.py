@@ -240,7 +240,7 @@ class NumberErrors:
         entropy: Entropy,
         level: float,
     ) -> ScoreParts:
-        """Release where residuals end, sums, and a table whose cells follow from them."""
+        """Release the range of residuals, sums, and a table with derived cells."""
         totals, octaves, counts = sums
         sizes = publish(octaves[:, 0], noises[0], entropy, MAX_ROWS)
         last = last_octave(sizes, noises[0].deviation(1))

@@ -243,7 +243,7 @@ def difference(line: LossLine, seen: NoisySums, level: float) -> ScoreEstimate:
 
 
 def area_edges(rule: TwoClasses) -> Array:
-    """Return every fourth or so of a rule's edges: one less than the cells of a table."""
+    """Return about every fourth edge of a rule: one fewer than the cells of a table."""
     places = np.linspace(0, len(rule.edges) - 1, AREA_CELLS - 1).round().astype(np.intp)
     return np.array(rule.edges)[places]
 
@@ -251,7 +251,7 @@ def area_edges(rule: TwoClasses) -> Array:
 def _area(
     counts: Array, noises: Sequence[LookNoise], entropy: Entropy, level: float
 ) -> ScoreEstimate:
-    """Release how far apart both areas are: cells of alike many rows, then the table."""
+    """Release the difference of both areas: cells of equal content, then the table."""
     name = "area under the ROC"
     both = counts.sum(axis=2)
     margins = np.concatenate([both.sum(axis=1), both.sum(axis=0)])
@@ -272,7 +272,7 @@ def area_difference(table: Array) -> float:
 
 
 def _bins(fine: Array, deviation: float) -> AnyArray:
-    """Return where cells begin that hold about alike many rows."""
+    """Return boundaries of cells with about equal numbers of rows."""
     total = max(float(fine.sum()), 1.0)
     found, held, wide = [0], 0.0, 0
     for place, count in enumerate(fine[:-1]):

@@ -27,7 +27,7 @@ class CurvePoint:
     y : float
         Value of the curve.
     lower : float, optional
-        Lower end of the interval of ``y``; None where none is drawn.
+        Lower end of the interval of ``y``; None if it is not drawn.
     upper : float, optional
         Upper end of the interval.
     start : float, optional
@@ -229,7 +229,7 @@ class ScoreRule(Protocol):
         ...
 
     def tally(self, margins: Array, target: AnyArray) -> Partial:
-        """Add up what is counted of some rows; the sums are private.
+        """Compute the private sums of some rows.
 
         Parameters
         ----------
@@ -246,7 +246,7 @@ class ScoreRule(Protocol):
         ...
 
     def looks(self, neighbours: Neighbours) -> tuple[Look, ...]:
-        """Return what is released of those sums, from public facts alone.
+        """Return the structure of the released sums, from public facts alone.
 
         Parameters
         ----------
@@ -267,7 +267,7 @@ class ScoreRule(Protocol):
         entropy: Entropy,
         level: float,
     ) -> ScoreParts:
-        """Add noise to the sums and return what follows from them; it never fails.
+        """Add noise to the sums and return the estimates; it never fails.
 
         Parameters
         ----------

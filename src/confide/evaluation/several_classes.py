@@ -1,6 +1,6 @@
 """Several classes: one noisy table of predicted by actual class and confidence.
 
-Sums of bounded losses go with it where the model gives chances.
+Sums of bounded losses go with it where the model gives probabilities.
 """
 
 import math

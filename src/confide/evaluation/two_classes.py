@@ -32,18 +32,18 @@ from confide.privacy import Neighbours
 
 FINE_CELLS = 512
 FARTHEST_SCORE = 12.0
-"""Chances beyond 6 in a million are taken together."""
+"""Probabilities beyond 6 in a million are taken together."""
 FIRST_SHARE = Fraction(3, 20)
 FEWEST, MOST = 10, 64
 ROWS_PER_NOISE = 200.0
-"""Content of a cell in deviations of the noise, as far as ``MOST`` cells allow."""
+"""Content of a cell in standard deviations of the noise, if ``MOST`` cells allow it."""
 CHANCES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4)
-"""Cells always end at these chances, at a half, and at their counterparts."""
+"""Cells always end at these probabilities, at a half, and at their counterparts."""
 PLAIN_CELLS = 16
 """Least number of cells, of equal width, for scores that are not probabilities."""
 GROUPS = 10
 MOST_LOG_LOSS = 4.0
-"""A chance of 1.8 % given to what happened; worse guesses all count as this bad."""
+"""A probability of 1.8 % given to what happened; worse guesses all count as this bad."""
 
 
 def fine_edges(level: float, reach: float, farthest: float) -> tuple[float, ...]:
@@ -208,8 +208,8 @@ class TwoClasses:
     def _chances(self, fine: Array, cuts: AnyArray) -> "CellChances | None":
         """Return the predicted probabilities in every cell, where noise permits.
 
-        Within a cell labels are taken to follow the model's own chances: of the rows with
-        the second label more have a high score. That matters in wide cells alone.
+        Within a cell labels are assumed to follow the predicted probabilities: more rows
+        with the second label have a high score. That matters in wide cells alone.
         """
         if not self.chances:
             return None
@@ -227,10 +227,11 @@ class TwoClasses:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellChances:
-    """The chances at the ends of cells, and how rows of a cell are spread over the grid.
+    """The probabilities at the ends of cells, and the spread of rows over the grid.
 
-    ``chance`` is that of every fine cell, ``places`` the cell that it lies in, ``share``
-    which part of that cell's rows it holds: of the first label and of the second.
+    ``probability`` is that of every fine cell, ``places`` the cell that it lies in,
+    ``share`` which part of that cell's rows it holds: of the first label and of the
+    second.
     """
 
     ends: Array
@@ -264,7 +265,7 @@ class CellChances:
 
     @property
     def said(self) -> Array:
-        """The mean chance."""
+        """The mean probability."""
         return self.mean(np.column_stack([self.chance, self.chance]))
 
 
@@ -345,7 +346,7 @@ class ScoreTable:
         return of_cells
 
     def losses(self) -> list[ScoreEstimate]:
-        """Return mean losses of the chances."""
+        """Return mean losses of the probabilities."""
         assert self.chances is not None, "scores are log-odds"  # noqa: S101
         found = []
         for name, loss, most in (
@@ -394,7 +395,7 @@ class ScoreTable:
     def calibration(self) -> Curve:
         """Return the frequency of the positive label by predicted probability.
 
-        Cells are put together to ten groups of about alike many rows.
+        Cells are combined into ten groups with about equal numbers of rows.
         """
         assert self.chances is not None, "scores are log-odds"  # noqa: S101
         points, spoken = [], self.chances.said
@@ -430,7 +431,7 @@ class MeanOver:
 
 
 def roc_area(table: Array) -> float:
-    """Return the chance that a positive row scores higher than another, ties half."""
+    """Return the probability that a positive row scores higher than another, ties half."""
     others, positives = table.T
     below = np.cumsum(others) - others / 2
     return float(positives @ below / (positives.sum() * others.sum()))

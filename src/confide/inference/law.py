@@ -61,7 +61,7 @@ class ChiSquare:
 
 @dataclass(frozen=True)
 class CoefficientLaw:
-    """Law of the errors of one set of released coefficients, on the objective's scale.
+    """Distribution of the errors of released coefficients, on the objective's scale.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class CoefficientLaw:
 
     @classmethod
     def of(cls, release: IntervalRelease, value: Array, copy: int) -> "CoefficientLaw":
-        """Make the law of one line of released coefficients.
+        """Make the distribution of one line of released coefficients.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class CoefficientLaw:
         Returns
         -------
         CoefficientLaw
-            The law, of plain or of penalised coefficients.
+            The distribution, of plain or of penalised coefficients.
         """
         if release.of == "penalised":
             return cls(value, release.laws[copy], None, release.on_boundary)
@@ -191,7 +191,7 @@ class CoefficientLaw:
         return np.sqrt(np.maximum(sampling + float(spread @ chance) * privacy, 0.0))
 
     def identified(self, directions: Array) -> AnyArray:
-        """Say which linear functions the release identifies.
+        """Return which linear functions the release identifies.
 
         Parameters
         ----------

@@ -199,7 +199,7 @@ class TableLines:
     def _parsed(self, text: str) -> dict[str, float]:
         """Return the weights by name of a sum such as "2*age - income".
 
-        Of several names that fit, the longest counts: names may hold spaces
+        If several names match, the longest is used: names may hold spaces
         and signs.
         """
         known = sorted(self._places, key=len, reverse=True)

@@ -1,6 +1,6 @@
 """Errors, tests, contrasts, ratios and effects of a regression after the fit.
 
-All of it is post-processing of one released law, of one set of coefficients.
+All of it is post-processing of one released distribution, of one set of coefficients.
 """
 
 import math
@@ -36,7 +36,7 @@ class Inference:
     Parameters
     ----------
     law : CoefficientLaw
-        Law of the errors.
+        Distribution of the errors.
     terms : TableLines
         Lines of the table, and the columns they belong to.
     matrix : ndarray
@@ -93,7 +93,7 @@ class Inference:
 
     @property
     def _slopes(self) -> list[int]:
-        """The lines that are shown, the intercept aside."""
+        """The lines that are shown, except the intercept."""
         lines = self.lines
         return [place for place in self._shown if not lines[place].endswith(INTERCEPT)]
 

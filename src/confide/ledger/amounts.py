@@ -41,7 +41,7 @@ SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 DELTA_PART = Fraction(1, 10)
 """The part of an (epsilon, delta) limit's delta that one zCDP charge uses up."""
 MOST_BITS = 8192
-"""No budget that a person wrote has a longer denominator."""
+"""Largest number of digits of a denominator in a budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class Amount:
         return Amount(self.kind, tuple(factor * part for part in self.parts))
 
     def within(self, other: "Amount") -> bool:
-        """Say whether no part is larger than the other's.
+        """Whether no part is larger than the other's.
 
         Parameters
         ----------
@@ -234,7 +234,7 @@ class Amount:
 
 
 def charge_amount(budget: Budget, events: Sequence[Event], limit: Budget) -> Amount:
-    """Return what a charge counts against a limit, or explain why no theorem says.
+    """Return the cost of a charge against a limit, or explain why no theorem gives one.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Entries of the book, balances of its datasets, and verification of the chain."""
+"""Entries of the ledger, balances of its datasets, and verification of the chain."""
 
 import hashlib
 import json
@@ -282,20 +282,20 @@ class Balance:
     def accepts(self, proved_for: Neighbours | None) -> bool:
         """Whether a charge has a guarantee under the relation of the total.
 
-        Beside charges that record no relation, none that does has a place.
+        A charge with a relation cannot be added to charges without one.
         """
         relation = self.relation_after(proved_for)
         return relation is proved_for or relation is Neighbours.REPLACE_ONE
 
 
 def balance_of(run: Run, dataset: str) -> Balance:
-    """Return how a dataset stands, by a few look-ups in the index.
+    """Return the state of a dataset by a few look-ups in the index.
 
     The total is the latest that was written, by a charge or by a limit that counted again;
     limits that came after it and counted nothing do not change it. Every entry that is
     looked at must have the digest that follows from the one before it, and so must the
-    last of the book: an edited one is not believed. Behind the latest total none may be
-    missing, for it may have been a charge.
+    last of the ledger: an edited one is not believed. No entry after the latest total may
+    be missing, because it may have been a charge.
     """
     limit = _one(run, dataset, "limit", LATEST)
     if limit is None:
@@ -323,7 +323,7 @@ def _one(run: Run, dataset: str, kind: str, which: str) -> Entry | None:
 
 
 def _last_entry(run: Run) -> None:
-    """Look at the last entry of the book, which the next one will build upon."""
+    """Look at the last entry of the ledger, which the next one will build upon."""
     columns = ", ".join(COLUMNS)
     last = f"SELECT {columns} FROM confide_entries {LATEST} LIMIT 1"  # noqa: S608 - no value in it
     for row in run(last, ()):

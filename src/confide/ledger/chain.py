@@ -61,7 +61,7 @@ RELATIVE_TOLERANCE = Fraction(1, 10**6)
 
 
 class ChainVerifier:
-    """Reads a book from its beginning and stops at the first entry that does not fit."""
+    """Reads a ledger from its beginning and stops at the first entry that does not fit."""
 
     def __init__(self) -> None:
         self.number, self.digest = 0, BEGINNING
@@ -70,7 +70,7 @@ class ChainVerifier:
         self._history: dict[str, list[Entry]] = {}
 
     def take(self, row: Row) -> None:
-        """Check the next row of the book."""
+        """Check the next row of the ledger."""
         self.number += 1
         if row[0] != self.number:
             raise self._wrong("is missing")

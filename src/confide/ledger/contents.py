@@ -1,7 +1,7 @@
 """Content of releases, stored so that lost files can be restored.
 
-A release is public: the book tells nobody more than the file would. It is packed, and kept
-beside the entries; the entry of the release holds its SHA-256.
+A release is public: the ledger reveals no more than the file. It is packed, and
+kept beside the entries; the entry of the release holds its SHA-256.
 """
 
 import base64
@@ -31,7 +31,7 @@ def keep_content(run: Run, charge: int, content: str) -> None:
 
 
 def release_entry(run: Run, charge: int) -> Entry:
-    """Return the entry of the release that a charge paid for."""
+    """Return the entry of the release of a charge."""
     columns = ", ".join(COLUMNS)
     rows = run(f"SELECT {columns} FROM confide_entries WHERE charge = ?", (charge,))  # noqa: S608 - the value is bound
     if not rows:

@@ -22,7 +22,7 @@ RELEASES = (
     "ALTER TABLE confide_entries ADD COLUMN content_hash TEXT",
     "CREATE TABLE confide_releases (charge INTEGER PRIMARY KEY, content TEXT NOT NULL)",
 )
-"""From format 2 to 3: the book keeps what was released, so that a lost file comes back."""
+"""From format 2 to 3: the ledger stores releases, so that lost files can be restored."""
 SQLITE_TRIGGERS = (
     """CREATE TRIGGER confide_no_update BEFORE UPDATE ON confide_entries BEGIN
         SELECT RAISE(ABORT, 'a ledger is append-only'); END""",

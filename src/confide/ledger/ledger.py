@@ -131,7 +131,7 @@ class Ledger(LedgerView):
         return replace(self, dataset=checked_name(name))
 
     def with_note(self, note: str) -> "Ledger":
-        """Return a handle whose charges say what they are for.
+        """Return a handle whose charges record their purpose.
 
         Parameters
         ----------
@@ -148,7 +148,7 @@ class Ledger(LedgerView):
     def with_receipts(self, receipts: list[Charge]) -> "Ledger":
         """Return a handle that adds every charge to a list.
 
-        After an interruption the list shows what was paid: a charge is on the list as soon
+        After an interrupt the list shows what was charged: a charge is on the list as soon
         as it is on disk.
 
         Parameters
@@ -275,7 +275,7 @@ class Ledger(LedgerView):
         status : Status, default Status.PROVED
             How well the guarantee is established. REFUTED is always refused.
         private : bool, default True
-            False if the noise is seeded. The charge counts all the same.
+            False if the noise is seeded. The charge still counts.
 
         Returns
         -------
@@ -351,7 +351,7 @@ class Ledger(LedgerView):
         *,
         neighbours: Neighbours | str | None = None,
     ) -> Amount:
-        """Return what a charge would leave; it is refused here as it would be there.
+        """Return what a charge would leave, or refuse it, as `charge` would.
 
         Nothing is spent or written. Events may make the charge itself cheaper.
 
@@ -386,7 +386,7 @@ class Ledger(LedgerView):
             return self._price(run, balance_of(run, entry.dataset), entry)[2]
 
     def record(self, charge: Charge, release_hash: str, content: str = "") -> None:
-        """Record that the release paid for by a charge was made; once per charge.
+        """Record the release that belongs to a charge, once per charge.
 
         Parameters
         ----------
@@ -437,8 +437,7 @@ class Ledger(LedgerView):
     def enter(self, charge: Charge, release_hash: str, content: str) -> None:
         """Record a release with its content; if that fails, warn with `UnrecordedRelease`.
 
-        The charge remains in either case: nothing that was paid for is lost by an
-        exception.
+        The charge remains in either case: an exception does not lose what was charged.
 
         Parameters
         ----------

@@ -37,7 +37,7 @@ def checked_name(dataset: Any) -> str:
 
 
 def one_line(value: Any, name: str) -> str:
-    """Return a text that fits on a line of the book."""
+    """Return a text that fits on a line of the ledger."""
     if not isinstance(value, str) or not value.isprintable() or len(value) > 1000:
         raise InvalidParameter(name, "one line of text", value)
     return value
@@ -86,7 +86,7 @@ def checked_status(status: Any) -> Status:
 
 
 def no_limit(place: str, dataset: str, known: tuple[str, ...]) -> str:
-    """Say how to set the limit that a dataset lacks."""
+    """Describe how to set the limit that a dataset lacks."""
     listed = f" It has limits for {', '.join(map(repr, known[:12]))}." if known else ""
     hint = did_you_mean(dataset, known)
     return (
@@ -136,7 +136,7 @@ def relation_mismatch(
         )
     return (
         f"spending on {dataset!r} is counted under add-remove neighbours, and a charge "
-        "under replace-one does not imply those: it may reveal the number of rows. "
+        "under replace-one does not cover add-remove: it may reveal the number of rows. "
         "Nothing was spent. Fit with neighbours='add-remove'; or, if the number of rows is "
         f"public, set the limit for replace-one: {_command(place, dataset, 'replace-one')} "
         "counts every earlier charge as a removal and an addition."
@@ -144,7 +144,7 @@ def relation_mismatch(
 
 
 def relation_unavailable(dataset: str, neighbours: Neighbours) -> str:
-    """Say why a limit cannot be for a relation."""
+    """Explain why a limit cannot be for a relation."""
     return (
         f"the limit of {dataset!r} cannot be for {neighbours} neighbours: an "
         "earlier charge was proved for replace-one, or does not record its neighbours, and "

@@ -59,13 +59,13 @@ class Store(ABC):
 
     @contextmanager
     def writing(self) -> Iterator[Run]:
-        """Give a transaction that nobody else writes beside, from its first read on."""
+        """Yield a transaction with exclusive writing from its first read on."""
         with self._transaction(self._begin_writing) as run:
             yield run
 
     @contextmanager
     def reading(self) -> Iterator[Run]:
-        """Give a transaction that sees one moment and changes nothing."""
+        """Yield a read-only transaction on a consistent snapshot."""
         with self._transaction(self._begin_reading) as run:
             yield run
 
@@ -300,7 +300,7 @@ class SqliteStore(Store):
         return list(self._connection.execute(statement, values))
 
     def _refuse_second_name(self) -> None:
-        """Refuse a file with two names: each would have a log, and a budget, of its own."""
+        """Reject a file with two names: each would have a log, and a budget, of its own."""
         try:
             names = Path(self.place).stat().st_nlink
         except OSError:
@@ -387,7 +387,7 @@ class PostgresStore(Store):
             "backup",
             "of a ledger in a file",
             redacted(self.place),
-            "Of a database make one by pg_dump.",
+            "Copy a database with pg_dump.",
         )
 
     def _run(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:

@@ -87,7 +87,7 @@ class LedgerView:
             return numbered_entry(run, _number(number))
 
     def release(self, charge: int) -> Entry:
-        """Return the entry of the release that a charge paid for.
+        """Return the entry of the release of a charge.
 
         Parameters
         ----------

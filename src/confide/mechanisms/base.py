@@ -55,7 +55,7 @@ WHOLE = Fraction(1)
 
 
 def check_noise_choice(noise: object) -> None:
-    """Refuse anything but a `NoiseChoice`."""
+    """Reject anything but a `NoiseChoice`."""
     if noise not in get_args(NoiseChoice):
         raise InvalidParameter("noise", "'shorter', 'composable' or 'gaussian'", noise)
 
@@ -240,7 +240,7 @@ class Calibration:
         return float(self.objective.ridge.max())
 
     def check_rows(self, rows: Rows) -> None:
-        """Refuse tables by their public shape, before anything is spent.
+        """Reject tables by their public shape, before anything is spent.
 
         Where the number of rows is private, the largest possible number is assumed.
 
@@ -307,8 +307,8 @@ def publish(
     """Return the sum of a private vector and noise, rounded to a public lattice.
 
     The noise is real-valued and the rounding exact, so this is post-processing of the
-    release that a theorem speaks about: docs/proofs/exact-noise.md#rounding. ``reach`` is
-    a public bound on the entries of the vector; what lies beyond saturates.
+    release in the theorem: docs/proofs/exact-noise.md#rounding. ``reach`` is a public
+    bound on the entries of the vector; what lies beyond saturates.
     """
     grid = grid_for(noise.scale, reach)
     return round_sum(centre, noise.sample(centre.size, entropy), grid)
@@ -342,7 +342,7 @@ def publish_together(
 
 
 def check_length(rows: Rows) -> None:
-    """Refuse a table that is longer than guarantees assume; nothing else looks at it."""
+    """Reject a table that is longer than guarantees assume; nothing else looks at it."""
     if rows.count > MAX_ROWS or rows.sum_shape.terms > MOST_TERMS:
         raise InvalidParameter(
             "table",
@@ -354,14 +354,14 @@ def check_length(rows: Rows) -> None:
 
 
 def check_weights(objective: Objective, rows: Rows) -> None:
-    """Refuse rows whose weights differ from those that the objective assumes."""
+    """Reject rows whose weights differ from those that the objective assumes."""
     if rows.weighted != objective.weighted:
         must = "with weights" if objective.weighted else "without weights"
         raise InvalidParameter("rows", must, "others")
 
 
 def check_whole(name: str, value: object, hint: str = "") -> None:
-    """Refuse anything but a whole number of 1 or more."""
+    """Reject anything but a whole number of 1 or more."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise InvalidParameter(name, "a whole number, 1 or more", value, hint)
 

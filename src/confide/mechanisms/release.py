@@ -1,4 +1,4 @@
-"""What leaves: coefficients, their guarantee, the noise, and the law of their errors."""
+"""Releases: coefficients, guarantee, noise, and the distribution of errors."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -82,7 +82,7 @@ class Uncertainty:
 
     @property
     def mixture(self) -> tuple[Array, Array]:
-        """The variances, and their chances, given which a coordinate of noise is normal."""
+        """Variances with probabilities, such that noise is a mixture of normals."""
         noise: RoundNoise = NOISES.find(self.kind)(1.0)
         return noise.variance_mixture(self.dimension)
 
@@ -92,7 +92,7 @@ class Uncertainty:
         return len(self.mixture[0]) == 1
 
     def mapped(self, matrix: Array) -> "Uncertainty":
-        """Return the law of ``matrix`` times the coefficients."""
+        """Return the distribution of ``matrix`` times the coefficients."""
         return replace(
             self,
             sampling=matrix @ self.sampling @ matrix.T,
@@ -144,14 +144,14 @@ class PlainLaw:
     dispersion: float | None = None
 
     def identified(self, directions: Array) -> AnyArray:
-        """Say of every row of ``directions`` whether its linear function is known."""
+        """Return for every row of ``directions`` whether its linear function is known."""
         whole = np.sum(directions**2, axis=1)
         lean = np.sum((directions @ self.weak) ** 2, axis=1)
         known = (lean <= LARGEST_LEAN * whole) & ~self.leans_on_absent(directions)
         return np.asarray(known & (self.pull <= LARGEST_PULL))
 
     def leans_on_absent(self, directions: Array) -> AnyArray:
-        """Say of every row of ``directions`` whether it is about rows that no table has."""
+        """Return which ``directions`` concern rows that no table has."""
         beyond = np.sum((directions @ self.absent) ** 2, axis=1)
         return np.asarray(beyond > 1e-9 * np.sum(directions**2, axis=1))
 
@@ -172,7 +172,7 @@ class PlainLaw:
         return float(ndtri((1 + level) / 2)) * np.sqrt(np.maximum(square, 0.0))
 
     def mapped(self, matrix: Array) -> "PlainLaw":
-        """Return the law of ``matrix`` times the coefficients; its rows are alike long."""
+        """Distribution of ``matrix`` times the coefficients, with rows of equal length."""
         scale = math.sqrt(float(np.mean(np.sum(matrix**2, axis=1))))
         return replace(
             self,
@@ -186,7 +186,7 @@ class PlainLaw:
 
 @dataclass(frozen=True, slots=True)
 class IntervalRelease:
-    """What intervals are computed from: the laws of the errors, and a level.
+    """What intervals are computed from: the distributions of the errors, and a level.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ class IntervalRelease:
     on_boundary : bool
         Whether coefficients lie on the boundary of their ball, where intervals do not hold.
     laws : tuple of Uncertainty
-        Law of the error of every copy's penalised coefficients.
+        Distribution of the error of every copy's penalised coefficients.
     of : {"plain", "penalised"}, default="penalised"
         Coefficients that intervals are about.
     plain : tuple of PlainLaw, default=()
@@ -286,7 +286,7 @@ class RowBounds:
 
 @dataclass(frozen=True, slots=True)
 class RangeRelease:
-    """Ranges that were bought, by the names of their columns.
+    """Privately estimated ranges, by the names of their columns.
 
     Parameters
     ----------

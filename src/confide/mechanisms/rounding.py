@@ -1,4 +1,4 @@
-"""How far sums of gradients in doubles may be from exact ones, whatever the table.
+"""Bounds on rounding errors of sums of gradients, for any table.
 
 The number of rows may be private: bounds are for as many as there may be at most
 (docs/proofs/gradient-mechanisms.md#computed-sums).

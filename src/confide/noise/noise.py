@@ -29,7 +29,7 @@ class Noise(Protocol):
     def sample(
         self, dimension: int, entropy: Entropy, stretch: float | Array = 1.0
     ) -> RealVector:
-        """Draw one vector of real numbers from the law that theorems speak about.
+        """Draw one vector of real numbers from the distribution in the theorems.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class RoundNoise(Noise, Protocol):
         Returns
         -------
         float
-            The chance of a smaller number.
+            The probability of a smaller number.
         """
         ...
 
@@ -161,7 +161,7 @@ class RoundNoise(Noise, Protocol):
         ...
 
     def variance_mixture(self, dimension: int) -> tuple[Array, Array]:
-        """Return variances over scale², and chances, given which a coordinate is normal.
+        """Return variances over scale² with probabilities, for a mixture of normals.
 
         Parameters
         ----------
@@ -171,7 +171,7 @@ class RoundNoise(Noise, Protocol):
         Returns
         -------
         tuple of two arrays
-            Variances and their chances.
+            Variances and their probabilities.
         """
         ...
 

@@ -1,7 +1,7 @@
 """Coins by place, the same in every pass over a table: docs/proofs/evaluation.md#coins.
 
 A secret key of 256 bits is drawn once. The coin at a place compares 64 bits of
-SHAKE-256, of the key and the place, with the chance of heads.
+SHAKE-256, of the key and the place, with the probability of heads.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ BLOCK = 4096
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PlaceCoins:
-    """Coins that show heads with a chance of ``limit``·2⁻⁶⁴, by place or by name.
+    """Coins that show heads with a probability of ``limit``·2⁻⁶⁴, by place or by name.
 
     They may be sent to other processes. Make them with `drawn`.
 
@@ -30,7 +30,7 @@ class PlaceCoins:
     key : bytes
         A secret key of 256 bits.
     limit : int
-        The chance of heads, times 2⁶⁴.
+        The probability of heads, times 2⁶⁴.
 
     Examples
     --------
@@ -48,12 +48,12 @@ class PlaceCoins:
 
     @classmethod
     def drawn(cls, share: float, entropy: Entropy) -> "PlaceCoins":
-        """Draw a key for coins that show heads with a given chance.
+        """Draw a key for coins that show heads with a given probability.
 
         Parameters
         ----------
         share : float
-            The chance of heads, between 0 and 1.
+            The probability of heads, between 0 and 1.
         entropy : Entropy
             The source of randomness.
 

@@ -109,7 +109,7 @@ def _apart(sums: Mapping[int, Interval], chosen: list[int]) -> bool:
 
 
 def exponential_coin(exponent: Fraction, entropy: Entropy, halvings: int = 0) -> bool:
-    """Toss a coin that shows heads with chance 2^halvings·exp(−exponent), at most 1."""
+    """Draw True with probability 2^halvings·exp(−exponent), at most 1."""
     if exponent == halvings == 0:
         return True
     coin = Real(0, 1, 0)
@@ -129,7 +129,7 @@ class ExponentialWeights:
 
     Next to every weight, over that of the largest power of some moment, stands a power of
     two, 2^−k: not below it and, but for the smallest, about twice as large at most. A place
-    is proposed by 2^−k and kept with the chance that makes up for the difference.
+    is proposed by 2^−k and kept with the probability that makes up for the difference.
     """
 
     def __init__(self, powers: Array) -> None:
@@ -167,7 +167,7 @@ class ExponentialWeights:
             self._counts += np.bincount(after[others], minlength=NEVER + 1)
 
     def draw(self, entropy: Entropy) -> int:
-        """Return a place with a chance in proportion to its weight."""
+        """Return a place with a probability in proportion to its weight."""
         if not self._counts[:FEW_HALVINGS].any():
             self._restart()
         kinds = np.flatnonzero(self._counts[:NEVER]).tolist()
@@ -207,7 +207,7 @@ class SignedWeights:
         self._sizes = ExponentialWeights(np.abs(powers))
 
     def update(self, places: AnyArray, powers: Array) -> None:
-        """Set new powers at some places.
+        """Set new powers at some positions.
 
         Parameters
         ----------
@@ -220,7 +220,7 @@ class SignedWeights:
         self._sizes.update(places, np.abs(powers))
 
     def draw(self, entropy: Entropy) -> tuple[int, float]:
-        """Draw a place and a sign with a chance proportional to e^(sign·power).
+        """Draw a place and a sign with a probability proportional to e^(sign·power).
 
         Parameters
         ----------
@@ -251,7 +251,7 @@ def _below(limit: int, entropy: Entropy) -> int:
 
 
 def choose(powers: Array, entropy: Entropy) -> int:
-    """Choose a place with a chance proportional to exp(power), without rounding.
+    """Choose a place with a probability proportional to exp(power), without rounding.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ def choose_several(powers: Array, count: int, entropy: Entropy) -> AnyArray:
     Parameters
     ----------
     powers : array
-        One power for each place; chances are proportional to exp(power).
+        One power for each place; probabilities are proportional to exp(power).
     count : int
         How many places are chosen.
     entropy : Entropy

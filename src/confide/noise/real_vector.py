@@ -36,7 +36,7 @@ Interval: TypeAlias = tuple[Fraction, Fraction]
 
 
 def check_scale(scale: float) -> None:
-    """Refuse noise that would round to nothing, or to infinity."""
+    """Reject noise that would round to nothing, or to infinity."""
     if not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
         raise InvalidParameter(
             "scale of the noise",
@@ -57,7 +57,7 @@ class RealVector(Protocol):
 
     @property
     def radii(self) -> Array:
-        """How far each number may be from its double, with at least a tenth to spare."""
+        """Bound on the error of each double, with at least a tenth to spare."""
         ...
 
     @property
@@ -101,7 +101,7 @@ class DoubleVector:
 
     @property
     def radii(self) -> Array:
-        """How far each number may be from its double: 0."""
+        """Bound on the error of each double: 0."""
         return np.zeros(len(self.values))
 
     def __getitem__(self, part: slice) -> "DoubleVector":
@@ -128,7 +128,7 @@ class DoubleVector:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Draws:
-    """Independent numbers from one law, with ``known`` for those that took more words."""
+    """Independent numbers; ``known`` are those that took more random words."""
 
     stairs: Staircase
     words: AnyArray
@@ -173,7 +173,7 @@ class Draws:
         return Fraction(low, 1 << real.shift), Fraction(high, 1 << real.shift)
 
     def total(self, level: int) -> Interval:
-        """Return an interval that holds the sum of all; for laws of positive numbers."""
+        """Return an interval that contains the sum of all, for positive numbers."""
         if level:
             return _sum(self.enclose(index, level) for index in range(len(self)))
         plain = np.ones(len(self), dtype=bool)

@@ -27,7 +27,7 @@ def invert(
     total: Callable[[int], Bounds],
     entropy: Entropy,
 ) -> int:
-    """Draw a place k = 0, 1, … with a chance in proportion to w(k).
+    """Draw a place k = 0, 1, … with a probability in proportion to w(k).
 
     w(0) = 1 and w(k+1) = w(k)·ratio(k), a numerator and a denominator; ``total`` returns
     bounds on Σ w(k) in units of 2^−bits. Sums of weights are compared with U times it, U
@@ -73,7 +73,7 @@ class TruncatedNegativeBinomial:
     Parameters
     ----------
     shape : float
-        The shape η, 0 or more. 1 is the geometric law, and 0, read as a limit, the
+        The shape η, 0 or more. 1 is the geometric distribution, and 0, read as a limit, the
         logarithmic one. A smaller shape costs less privacy, and is more variable.
     gamma : float
         The parameter γ, between 0 and 1; a smaller value means more runs.
@@ -85,7 +85,8 @@ class TruncatedNegativeBinomial:
 
     Examples
     --------
-    A geometric number of runs with a mean of 10 is a single run with a chance of one tenth:
+    A geometric number of runs with a mean of 10 is a single run with a probability of
+    one tenth:
 
     >>> from confide.noise import TruncatedNegativeBinomial
     >>> runs = TruncatedNegativeBinomial.of_mean(shape=1, mean=10)
@@ -104,7 +105,7 @@ class TruncatedNegativeBinomial:
 
     @classmethod
     def of_mean(cls, shape: float, mean: float) -> "TruncatedNegativeBinomial":
-        """Return the law of a given shape with the nearest mean to a given one.
+        """Return the distribution of a given shape with the nearest mean to a given one.
 
         Parameters
         ----------
@@ -116,7 +117,7 @@ class TruncatedNegativeBinomial:
         Returns
         -------
         TruncatedNegativeBinomial
-            The law.
+            The distribution.
 
         Raises
         ------
@@ -144,7 +145,7 @@ class TruncatedNegativeBinomial:
 
     @property
     def chance_of_one(self) -> float:
-        """The chance of a single run, P(K = 1)."""
+        """The probability of a single run, P(K = 1)."""
         return self.gamma ** (1 + self.shape) * self.mean
 
     def chances(self, most: int) -> Array:
@@ -158,7 +159,7 @@ class TruncatedNegativeBinomial:
         Returns
         -------
         array
-            The chances.
+            The probabilities.
         """
         k = np.arange(1, most)
         steps = (1 - self.gamma) * (k + self.shape) / (k + 1)

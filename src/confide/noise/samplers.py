@@ -1,8 +1,8 @@
 """Noise vectors, exact over the real numbers or in doubles.
 
-`sample` draws from the law that a theorem speaks about; what is published is rounded to a
-public lattice (docs/proofs/exact-noise.md). `draw` draws doubles near such numbers: for
-simulations, and for studies that compare published algorithms.
+`sample` draws from the distribution that a theorem speaks about; what is published is
+rounded to a public lattice (docs/proofs/exact-noise.md). `draw` draws doubles near such
+numbers: for simulations, and for studies that compare published algorithms.
 """
 
 import math
@@ -41,7 +41,7 @@ class Laplace:
     Examples
     --------
     Pure privacy with epsilon 0.5 needs noise of scale 2 on a count, which passes 6 with
-    a chance of 2.5 percent:
+    a probability of 2.5 percent:
 
     >>> from confide.noise import Laplace
     >>> noise = Laplace(2.0)
@@ -94,12 +94,12 @@ class Laplace:
         return self.scale * float(np.sqrt(2))
 
     def exceeded(self, chance: float) -> float:
-        """Return what a coordinate exceeds with a given chance.
+        """Return the value that a coordinate exceeds with a given probability.
 
         Parameters
         ----------
         chance : float
-            The chance, at most a half.
+            The probability, at most a half.
 
         Returns
         -------
@@ -114,7 +114,7 @@ class Laplace:
 class SphericalLaplace:
     """Spherical Laplace noise, with density proportional to exp(−‖b‖/scale).
 
-    The radius has the law Gamma(p) in p dimensions, and the direction is uniform.
+    The radius has the distribution Gamma(p) in p dimensions, and the direction is uniform.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ class Gaussian:
 
     Examples
     --------
-    A coordinate passes 1.96 standard deviations upwards with a chance of 2.5 percent:
+    A coordinate passes 1.96 standard deviations upwards with a probability of 2.5 percent:
 
     >>> from confide.noise import Gaussian
     >>> round(Gaussian(10.0).exceeded(0.025), 1)
@@ -233,12 +233,12 @@ class Gaussian:
         return self.scale
 
     def exceeded(self, chance: float) -> float:
-        """Return what a coordinate exceeds with a given chance.
+        """Return the value that a coordinate exceeds with a given probability.
 
         Parameters
         ----------
         chance : float
-            The chance.
+            The probability.
 
         Returns
         -------
@@ -272,7 +272,7 @@ class Gaussian:
 
 @cache
 def _gamma_nodes(dimension: int) -> tuple[Array, Array]:
-    """Return variances and chances: Golub and Welsch, whose weights never overflow."""
+    """Return variances and probabilities by Golub and Welsch, without overflow."""
     order, power = np.arange(MIXTURE_NODES), (dimension - 1) / 2
     beside = np.sqrt(order[1:] * (order[1:] + power))
     nodes, vectors = eigh_tridiagonal(2 * order + power + 1, beside)
@@ -289,7 +289,7 @@ class Gumbel:
     Parameters
     ----------
     scale : float
-        The scale of the law, in units of the scores; public.
+        The scale of the distribution, in units of the scores; public.
 
     Examples
     --------

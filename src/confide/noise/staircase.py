@@ -1,4 +1,4 @@
-"""Exact draws from log-concave laws: boxes of equal mass below the density, and the rest.
+"""Exact draws from log-concave densities: boxes of equal mass, and the rest.
 
 A box is chosen by the first bits of a word, and a place in it by bits that follow, as
 many as a question needs. What lies above the boxes and beyond them is drawn by rejection,
@@ -181,7 +181,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Staircase:
-    """The boxes of a law and the pieces that they leave."""
+    """The boxes of a distribution and the pieces that they leave."""
 
     law: Law
     starts: Array

@@ -1,4 +1,4 @@
-"""Coins, orders, groups and random subsets with exactly the chances that they name.
+"""Coins, orders, groups and random subsets with exactly the probabilities that they name.
 
 docs/proofs/exact-noise.md#coins. Streams of subsets are endless; what they yield is valid
 until the next one is asked for.
@@ -25,7 +25,7 @@ LARGEST_MEAN = 2**62
 
 
 def coins(rate: Fraction | float, count: int, entropy: Entropy) -> AnyArray:
-    """Toss coins that show heads with chance ``rate``, from 0 to 1, exactly.
+    """Toss coins that show heads with probability ``rate``, from 0 to 1, exactly.
 
     The bits of a uniform number are compared with those of the rate.
     """
@@ -76,7 +76,7 @@ def shuffle(count: int, entropy: Entropy) -> AnyArray:
 
 
 def assign_groups(count: int, groups: int, entropy: Entropy) -> AnyArray:
-    """Assign each place to a group, independently and with equal chances.
+    """Assign each place to a group, independently and with equal probabilities.
 
     Parameters
     ----------
@@ -105,9 +105,9 @@ def assign_groups(count: int, groups: int, entropy: Entropy) -> AnyArray:
 def fixed_size_subsets(count: int, size: int, entropy: Entropy) -> Iterator[AnyArray]:
     """Yield independent subsets of ``size`` places out of ``count``, all equally likely.
 
-    Places are drawn with replacement until enough different ones have come: by symmetry
-    no set of them is likelier than another. If more than half are needed, the places
-    that are left out are drawn instead.
+    Positions are drawn with replacement until enough different ones are found: by
+    symmetry all sets are equally likely. If more than half are needed, the places that
+    are left out are drawn instead.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def _pool(count: int, size: int, entropy: Entropy) -> Iterator[AnyArray]:
 
 
 def poisson_subsets(count: int, rate: Fraction, entropy: Entropy) -> Iterator[AnyArray]:
-    """Yield independent subsets that hold every place with chance ``rate``.
+    """Yield independent subsets that hold every place with probability ``rate``.
 
     The places of many subsets form one long line of coins; from one head to the next it is
     a geometric number of steps.
@@ -166,7 +166,7 @@ def poisson_subsets(count: int, rate: Fraction, entropy: Entropy) -> Iterator[An
     count : int
         The number of places.
     rate : Fraction
-        The chance of each place, above 0 and below 1; exact.
+        The probability of each place, above 0 and below 1; exact.
     entropy : Entropy
         The source of randomness.
 

@@ -51,9 +51,9 @@ def truncated_spherical_laplace(
     """Draw a spherical Laplace vector with every coordinate above ``floor`` <= 0.
 
     A spherical Laplace is a Gaussian whose variance is Gamma((p+1)/2, 2·scale²). Given
-    the variance the coordinates are independent, so the condition only tilts the law of
-    the variance, which is inverted on a fine grid. Not a private perturbation; see
-    `truncated_gaussian`.
+    the variance the coordinates are independent, so the condition only tilts the
+    distribution of the variance, which is inverted on a fine grid. Not a private
+    perturbation; see `truncated_gaussian`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Families of targets: the law of a target given its linear predictor, as plans assume it.
+"""Families of targets: the distribution of a target that plans assume.
 
 A family belongs to a loss. It holds no data: its assumptions take the place of what could
 only be read from a table that nobody has looked at.
@@ -19,7 +19,7 @@ NORMAL_NODES = np.linspace(-5.5, 5.5, 33)
 
 
 class Family(Hashable, Protocol):
-    """The law of a target given its predictor, over the nodes of a residual.
+    """The distribution of a target given its predictor, over the nodes of a residual.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class Family(Hashable, Protocol):
 
     @property
     def predictor(self) -> str:
-        """The predictor in words; empty for an identity link."""
+        """Description of the predictor; empty for an identity link."""
         ...
 
     @property
@@ -51,7 +51,7 @@ class Family(Hashable, Protocol):
         ...
 
     def assumption(self, signal: float) -> str:
-        """Describe the assumption in words.
+        """Describe the assumption.
 
         Parameters
         ----------
@@ -141,7 +141,7 @@ class Classes:
         return (upper - lower) / 2
 
     def weight(self, residual: Array, predictor: Array) -> Array:
-        """Return the chance of the label."""
+        """Return the probability of the label."""
         return np.asarray(expit(residual * predictor))
 
     def target(

@@ -30,7 +30,7 @@ class HuberizedHinge(LossTraits):
     ----------
     width : float, default 0.5
         The half-width h of the parabola. A larger one means a smaller curvature 1/(2h),
-        hence less noise, and a loss that is farther from the hinge.
+        hence less noise, and a loss that differs more from the hinge.
 
     Raises
     ------
@@ -200,7 +200,7 @@ class Hinge(LossTraits):
 
 
 def is_hinge(loss: Loss) -> bool:
-    """Say whether a loss is the hinge with its kink.
+    """Whether a loss is the hinge with its kink.
 
     Parameters
     ----------

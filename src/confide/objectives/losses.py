@@ -39,7 +39,7 @@ class Logistic(LossTraits):
 
     Examples
     --------
-    At a margin of 0 both labels have chance 1/2, and the loss is log 2:
+    At a margin of 0 both labels have probability 1/2, and the loss is log 2:
 
     >>> import numpy as np
     >>> from confide.objectives import Logistic
@@ -85,7 +85,7 @@ class Logistic(LossTraits):
         return size - size * size
 
     def steepest_slope(self, public: PublicBounds, margin: float) -> float:
-        """Return the chance of the other label at the largest margin."""
+        """Return the probability of the other label at the largest margin."""
         return float(expit(margin)) * (1 + 1e-12)
 
     def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
@@ -286,7 +286,7 @@ def target_bound(public: PublicBounds, loss: str) -> float:
 
 
 def is_logistic(loss: Loss) -> bool:
-    """Say whether a loss is the logistic one, not clipped: it has theorems of its own.
+    """Whether a loss is the logistic one, not clipped: it has theorems of its own.
 
     Parameters
     ----------
@@ -429,7 +429,7 @@ class Clipped(LossTraits):
 
 
 def is_clipped(loss: Loss) -> bool:
-    """Say whether a loss has a slope that is bounded whatever the target is.
+    """Whether a loss has a slope that is bounded whatever the target is.
 
     Parameters
     ----------
@@ -451,7 +451,7 @@ def is_clipped(loss: Loss) -> bool:
 
 
 def is_squared(loss: Loss) -> bool:
-    """Say whether a loss is the squared one, clipped or not.
+    """Whether a loss is the squared one, clipped or not.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ class Multinomial(LossTraits):
 
     Examples
     --------
-    Equal scores give every class the same chance, and a loss of log 3:
+    Equal scores give every class the same probability, and a loss of log 3:
 
     >>> import numpy as np
     >>> from confide.objectives import Multinomial
@@ -91,7 +91,7 @@ class Multinomial(LossTraits):
         return np.where(known, losses, 0.0)
 
     def chances(self, eta: AnyArray) -> AnyArray:
-        """Return the chance of every class.
+        """Return the probability of every class.
 
         Parameters
         ----------
@@ -101,7 +101,7 @@ class Multinomial(LossTraits):
         Returns
         -------
         array
-            Chances, one line for each record.
+            Probabilities, one line for each record.
         """
         powers = np.exp(self._scores(eta))
         return np.asarray(powers / powers.sum(axis=1, keepdims=True))
@@ -111,7 +111,7 @@ class Multinomial(LossTraits):
         return self._slope(self.chances(eta), y)
 
     def slope_and_chances(self, eta: AnyArray, y: AnyArray) -> tuple[AnyArray, AnyArray]:
-        """Return the slope and the chances of classes; zeros where y is not a class.
+        """Return the slope and the probabilities of classes; zeros where y is not a class.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class Multinomial(LossTraits):
         Returns
         -------
         tuple of two arrays
-            Slopes and chances.
+            Slopes and probabilities.
         """
         chances = self.chances(eta)
         return self._slope(chances, y), np.where(_places(y)[0][:, None], chances, 0.0)
@@ -143,7 +143,7 @@ class Multinomial(LossTraits):
         raise InvalidParameter("slope_bound", "None for the multinomial loss", "a number")
 
     def slope_bound(self, public: PublicBounds) -> float:
-        """Return √2: a vector of chances is no farther from a corner."""
+        """Return √2: a vector of probabilities is no farther from a corner."""
         return ROOT_TWO
 
     def steepest_slope(self, public: PublicBounds, margin: float) -> float:
@@ -156,7 +156,7 @@ class Multinomial(LossTraits):
         return np.full_like(slope, 0.5 * (1 + 3 * BASIS_ERROR))
 
     def twofold_slope(self, eta: Twofold, y: AnyArray) -> Twofold:
-        """Return the slope beyond doubles."""
+        """Return the slope in more than double precision."""
         basis = sum_zero_basis(self.classes)
         scores = _combined(eta, basis.T)
         largest = scores.high.argmax(axis=1)[:, None]
@@ -281,7 +281,7 @@ def class_map(classes: int, place: int, columns: int) -> Array:
 
 
 def is_multinomial(loss: Loss) -> bool:
-    """Say whether a loss is about several scores of a record at once.
+    """Whether a loss is about several scores of a record at once.
 
     Parameters
     ----------

@@ -258,7 +258,7 @@ class Objective:
     def restricted_to(self, count: int) -> "Objective":
         """Return the objective of a number of columns, and of the constant one.
 
-        The penalty must treat all columns alike, and does so in the result.
+        The penalty must treat all columns equally, and does so in the result.
 
         Parameters
         ----------

@@ -384,7 +384,7 @@ class Nuclear(_NoRidge):
 
 
 def is_uniform(penalty: Penalty | None, columns: int) -> bool:
-    """Say whether a penalty treats the first columns alike, one by one.
+    """Whether a penalty is separable and equal over the first columns.
 
     Parameters
     ----------
@@ -410,7 +410,7 @@ def is_uniform(penalty: Penalty | None, columns: int) -> bool:
 
 
 def restrict_penalty(penalty: Penalty, count: int, columns: int, constant: bool) -> Penalty:
-    """Return a penalty that weighs columns alike for ``count`` of them."""
+    """Return a penalty with equal weights for ``count`` columns."""
     if not isinstance(penalty, Ridge | L1) or not isinstance(penalty.weight, tuple):
         return penalty
     last = penalty.weight[columns:] if constant else ()
@@ -418,7 +418,7 @@ def restrict_penalty(penalty: Penalty, count: int, columns: int, constant: bool)
 
 
 def soft(theta: Array, level: Any) -> Array:
-    """Move every coordinate towards 0 by level, stopping there."""
+    """Soft-threshold every coordinate by level."""
     return np.asarray(np.sign(theta) * np.maximum(np.abs(theta) - level, 0))
 
 

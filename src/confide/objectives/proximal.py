@@ -31,7 +31,7 @@ NonsmoothPart: TypeAlias = Penalty | None
 
 
 def has_exact_prox(nonsmooth: NonsmoothPart, constraint: Constraint | None) -> bool:
-    """Say whether `prox` is exact for a penalty and a constraint together.
+    """Whether `prox` is exact for a penalty and a constraint together.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ _KEPT_MEMORY: Final = {
 }
 """Dask lets workers give memory back at once, and blocks then cost five times as much."""
 _LEFT_BEHIND: Final = ("PYTHONHASHSEED", "__DASK_PARENT_PID")
-"""Variables that Dask sets in a parent when a worker is born, next to those above."""
+"""Variables that Dask also sets in the parent when it starts a worker."""
 
 _LOGGERS: Final = ("distributed", "distributed.client")
 _SETTINGS: Final = {
@@ -73,8 +73,8 @@ def connected(
     Parameters
     ----------
     workers : int or None, default None
-        Number of processes to start on this machine, each with one thread; one that
-        dies is replaced. They end with the context.
+        Number of processes to start on this machine, each with one thread; a lost one is
+        replaced. They end with the context.
     address : str or None, default None
         Where a scheduler listens, such as ``"tcp://host:8786"``. The scheduler and its
         workers keep running when the context ends.
@@ -87,8 +87,8 @@ def connected(
     Raises
     ------
     InvalidParameter
-        If both are asked for, one of them is wrong, nobody answers at the address, or Dask
-        is not installed.
+        Both are given, one of them is invalid, the address does not answer, or Dask is
+        not installed.
 
     Examples
     --------

@@ -30,8 +30,8 @@ from confide.planning.supposition import suppose_table
 from confide.privacy import Approx, Budget, Guarantee, Pure, Zcdp
 
 DRAWS = 25
-"""So many tables are supposed."""
-"""And so many in every step of a search."""
+"""Number of simulated tables."""
+"""Number of simulated tables in every step of a search."""
 MOSTLY_NOISE = 0.8
 """From this ratio of error to effect on, a model says more about its noise."""
 USEFUL_RATIO = 0.5
@@ -41,7 +41,7 @@ LARGEST_ROWS = 10**12
 FINE_STEP = 1.05
 """A search is over when what suffices and what does not are this close."""
 SELDOM = 0.5
-"""Lines that have an interval on a smaller share of the tables have none, likely."""
+"""Lines with an interval on a smaller share of the tables are reported without one."""
 MOST_FEATURES = 500
 
 
@@ -291,7 +291,7 @@ def plan_fit(
 
 
 def _check_width(schema: Any) -> None:
-    """Refuse a schema whose plan would take hours: time grows by the cube."""
+    """Reject a schema whose plan would take hours: time grows by the cube."""
     features = 0 if schema is None else len(schema.features)
     if features > MOST_FEATURES:
         raise InvalidParameter(

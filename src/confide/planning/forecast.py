@@ -35,7 +35,7 @@ ROUNDS = 4
 """How often coefficients and the curvature at them are found from each other."""
 SCORE_DRAWS = 400
 MOST_TRIAL_ROWS = 20_000
-"""So many rows are made up at most."""
+"""Largest number of simulated rows."""
 MIDDLE_OF_ERRORS = float(ndtri(0.75))
 """The median size of a normal error, in deviations."""
 
@@ -69,7 +69,7 @@ def follows(calibration: Calibration) -> bool:
 
 
 def forecast(table: SupposedTable, rows: int, number: int) -> Forecast:
-    """Return what a supposed table of so many rows would show."""
+    """Return the forecast for one simulated table."""
     draw, entropy = generator(number), Entropy.seeded(number)
     codings = range(len(table.targets))
     return Forecast.together(

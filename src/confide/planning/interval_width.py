@@ -23,7 +23,7 @@ SIMULATED_COEFFICIENTS = 150
 
 @dataclass(frozen=True, slots=True)
 class ExpectedMoments:
-    """What is expected of data that nobody has looked at, in units of the objective.
+    """Assumptions about unseen data, in units of the objective.
 
     ``curvature`` and ``scatter`` are sums over all rows, at released ``coefficients``.
     """

@@ -69,7 +69,7 @@ class Plan:
     ``curvature`` and ``scatter`` are the loss's mean curvature and squared slope per row.
     Of three ``classes`` or more, coefficients are those of one class in a multinomial fit.
     ``intervals`` is how a fit would pay for them; without it none would be released, and
-    widths are those of intervals that nothing is paid for.
+    widths are those of intervals without any budget.
     """
 
     rows: int
@@ -175,7 +175,7 @@ class Plan:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the prediction supposes about data that nobody has looked at."""
+        """Assumptions of the prediction about unseen data."""
         targets = self.family.assumption(self.signal)
         if self.classes > 2:
             targets = f"{self.classes} {targets.replace('logistic', 'multinomial')}"
@@ -248,7 +248,7 @@ class Plan:
         ]
 
     def _share(self) -> list[tuple[str, str]]:
-        """Say what part of the budget intervals take; nothing where there are none."""
+        """Describe what part of the budget intervals take; nothing where there are none."""
         if self.intervals is None:
             return []
         share = 1 - self.intervals.split[0]
@@ -277,9 +277,9 @@ def make_plan(
     ``rows`` is a planned number, ``columns`` a number of features, ``model`` one of
     `confide.objectives.MODELS`: "logistic", "svm" (huberized hinge), "linear", "poisson".
     ``signal`` is the spread of the linear predictor over the rows, for "linear"
-    in units of the residual spread. ``classes`` is how many a logistic model tells apart.
-    The rest is as in the estimators; ``intervals`` with a level of its own sets it. Fits
-    with a schema are planned by `plan_fit`.
+    in units of the residual spread. ``classes`` is the number of classes of a logistic
+    model. The rest is as in the estimators; ``intervals`` with a level of its own sets
+    it. Fits with a schema are planned by `plan_fit`.
     """
     plain = MODELS.find(model)()
     chosen = MECHANISMS.find(mechanism)() if isinstance(mechanism, str) else mechanism
@@ -336,7 +336,7 @@ def make_plan(
 
 
 def _several(loss: Loss, classes: int) -> int:
-    """Return how many classes one loss tells apart: 2 where there is a fit for each."""
+    """Return the number of classes of one loss: 2 where there is a fit for each."""
     count = _whole("classes", classes)
     return count if is_logistic(loss) and 2 < count <= MOST_CLASSES else 2
 
@@ -459,7 +459,7 @@ def _clipped(
 
 
 def _check_width(columns: int, *, with_intervals: bool) -> None:
-    """Refuse what would take a plan hours."""
+    """Reject what would take a plan hours."""
     if columns > MOST_COLUMNS:
         raise InvalidParameter("columns", f"at most {MOST_COLUMNS:,} in a plan", columns)
     if with_intervals and columns > MOST_WITH_INTERVALS:

@@ -1,6 +1,6 @@
-"""What columns of real tables look like, for tables that nobody has looked at.
+"""Shapes of columns of real tables, as a guess for unseen tables.
 
-Seven public tables stand for those to come (`docs/planning.md`): their numbers by
+Seven public tables represent future ones (`docs/planning.md`): their numbers by
 quantiles, their categories by the shares of their levels, their targets. A plan draws
 columns from them at random, a table first and then a column of it, several times over: what
 differs between draws is what is not known before a table is read.
@@ -22,7 +22,7 @@ from confide.noise import Generator
 FEWEST_LEVELS = 3
 """Categories with fewer levels look like booleans."""
 FINENESS = 8
-"""Into so many steps the way between two quantiles is divided."""
+"""Number of steps between two quantiles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,8 @@ class Shapes:
     ) -> Array:
         """Return equally likely values of a number between two ends.
 
-        Where a typical range is known the shape is laid into it; a range of one value says
-        that nearly all are the same.
+        If a typical range is known the shape is scaled to it; a range of one value means
+        that nearly all are equal.
         """
         lower, upper = ends
         if typical is None:
@@ -110,7 +110,7 @@ class Shapes:
         return np.clip(values, lower, upper)
 
     def levels(self, count: int, draw: Generator) -> Array:
-        """Return the shares of so many levels, in random order."""
+        """Return shares for a number of levels, in random order."""
         if count < FEWEST_LEVELS:
             share = _pick([_halves(table) for table in self.tables], draw)
             return np.asarray([share, 1 - share][:count])

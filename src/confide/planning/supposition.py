@@ -68,7 +68,7 @@ class SupposedColumn:
         return np.array([mean]), np.full((1, 1), chances @ (scaled - mean) ** 2)
 
     def nodes(self, column: Column) -> Nodes:
-        """Return cells as terms take them, and their chances; the rest has no level."""
+        """Return cells for terms, and their probabilities; the rest has no level."""
         if not column.coded:
             return Nodes(*self.scaled(column))
         rest = max(0.0, 1 - float(self.shares.sum()))
@@ -76,7 +76,7 @@ class SupposedColumn:
         return Nodes(cells, np.append(self.shares, rest))
 
     def scaled(self, column: Column) -> tuple[Array, Array]:
-        """Return values between −1 and 1 as a fit has them, and their chances."""
+        """Return values between −1 and 1 as a fit has them, and their probabilities."""
         lower, upper = column.ends
         values, chances = self.values, np.full(len(self.values), 1.0)
         if not len(values):
@@ -170,7 +170,7 @@ def family_of(model: Any) -> Family:
 def suppose_table(
     model: Any, fit: CalibratedFit, rows: int, shapes: Shapes, number: int
 ) -> SupposedTable:
-    """Return one of many tables of so many rows that a fit might meet."""
+    """Return one simulated table of a given number of rows."""
     draw, entropy = generator(number), Entropy.seeded(number)
     spec, calibration, family = fit.spec, fit.calibration, family_of(model)
     assert spec.schema is not None  # noqa: S101
@@ -294,7 +294,7 @@ def _label_shares(
 
 
 def level_of_log_odds(share: float, spread: float) -> float:
-    """Return the mean of log-odds that spread so far, for a share of positive labels."""
+    """Return the mean of log-odds of a given spread, for a share of positive labels."""
     weights = np.exp(-(NORMAL_NODES**2) / 2)
     weights /= weights.sum()
     share = min(max(share, LEAST_MEAN), 1 - LEAST_MEAN)

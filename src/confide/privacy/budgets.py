@@ -277,9 +277,9 @@ class Approx(_Budget):
 class Zcdp(_Budget):
     """Budget of zero-concentrated differential privacy (Bun and Steinke 2016).
 
-    For every order alpha above 1 the Rényi divergence between the laws of a release under
-    two neighbouring tables is at most rho times alpha. Many releases with Gaussian noise
-    cost less in this currency than in epsilon and delta.
+    For every order alpha above 1 the Rényi divergence between the distributions of a
+    release under two neighbouring tables is at most rho times alpha. Many releases with
+    Gaussian noise cost less in this currency than in epsilon and delta.
 
     Parameters
     ----------

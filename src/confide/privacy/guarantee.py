@@ -195,7 +195,7 @@ NAME, LINE = 13, 76
 
 
 def effective_status(theorem: str, status: Status, reason: str = "") -> tuple[Status, str]:
-    """Lower a status to what its theorem is worth in doubles, and say why; never raise it.
+    """Downgrade a status to what holds in doubles, with the reason; never raise it.
 
     Parameters
     ----------
@@ -286,7 +286,7 @@ class Guarantee:
         object.__setattr__(self, "reason", reason)
 
     def __setstate__(self, state: list[Any]) -> None:
-        """Take over a pickled guarantee, also of a time when none had a reason."""
+        """Restore a pickled guarantee, including old ones without a reason."""
         for name, value in zip(self.__slots__, [*state, ""], strict=False):
             object.__setattr__(self, name, value)
         self.__post_init__()
@@ -439,7 +439,7 @@ def warn_if_claimed(guarantee: Guarantee, callers: int) -> None:
     Parameters
     ----------
     guarantee : Guarantee
-        The guarantee that is about to be paid for.
+        The guarantee of the pending charge.
     callers : int
         How many calls above this one the warning is attributed to.
 

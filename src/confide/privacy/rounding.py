@@ -21,7 +21,7 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
 MARGIN = 2.0**-42
-"""More than 64 operations on positive numbers can be off, relatively."""
+"""Bound on the relative error of 64 operations on positive numbers."""
 FUNCTION_ERROR = 2.0**-48
 """More than sums, logarithms and normal tails can be off, relative to their terms."""
 

@@ -129,7 +129,7 @@ def model_card(
     Returns
     -------
     str
-        Markdown in which text of the user is never taken for markup.
+        Markdown in which the user's text is never interpreted as markup.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def card_sections(
 
 
 def _intervals(summary: Summary) -> tuple[Section, ...]:
-    """Say what intervals promise, in a section where there are any."""
+    """Describe what intervals promise, in a section where there are any."""
     if summary.level is None:
         return ()
     bounds = not_in_intervals(summary.level, summary.of)

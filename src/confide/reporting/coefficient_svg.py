@@ -28,7 +28,7 @@ class Scale:
     unit: float | None = None
 
     def place(self, value: float) -> float:
-        """Return where a value stands, from 0 to 1; what is beyond stands at the edge."""
+        """Return the position of a value, from 0 to 1; values beyond are at the edge."""
         low, high = self._transformed(self.low), self._transformed(self.high)
         inside = self._transformed(min(max(value, self.low), self.high))
         return (inside - low) / (high - low)
@@ -257,7 +257,7 @@ def _line(k: int, row: Coefficient, scale: Scale, layout: PlotLayout) -> str:
 
 
 def _mark(row: Coefficient, x: float, y: float, layout: PlotLayout) -> str:
-    """Say beside the dot, where there is more room, that there is no interval."""
+    """Write next to the dot that there is no interval."""
     if row.identified:
         return ""
     to_left = 2 * x > layout.left + layout.width - layout.right

@@ -28,7 +28,7 @@ def p_text(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """Released coefficient, with its interval where one was paid for.
+    """Released coefficient, with its interval if there is one.
 
     Parameters
     ----------

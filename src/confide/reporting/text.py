@@ -151,7 +151,7 @@ def describe(guarantee: Guarantee) -> GuaranteeText:
 
 
 def _unproved(reason: str) -> str:
-    """Introduce a promise that has not been proved."""
+    """Introduce a guarantee that has not been proved."""
     start = "This has not been proved to confide's standard."
     return " ".join(filter(None, (start, reason, "If it is true:")))
 
@@ -187,11 +187,12 @@ def _concentrated(budget: Zcdp, neighbours: Neighbours) -> list[str]:
 
 
 def _bound(epsilon: float, delta: float, shown: str, neighbours: Neighbours) -> list[str]:
-    """Say what (epsilon, delta) bounds, and what it does not.
+    """Describe what (epsilon, delta) bounds, and what it does not.
 
-    That delta is the chance of the bound failing is exact in this sense: any two outputs
-    that are (epsilon, delta)-close can be made from a pair that is epsilon-close except
-    with probability delta, when it gives everything away (Kairouz, Oh and Viswanath 2015).
+    That delta is the probability of the bound failing is exact in this sense: any two
+    outputs that are (epsilon, delta)-close can be made from a pair that is epsilon-close
+    except with probability delta, when it gives everything away (Kairouz, Oh and
+    Viswanath 2015).
     """
     chance = (
         "Any one row changes how likely any result of this release is by a factor of at "
@@ -224,7 +225,7 @@ def _failure(delta: float) -> str:
 
 
 def _two_versions(epsilon: float, delta: float) -> str:
-    """Say what add-remove means for values: one removal, then one addition."""
+    """Describe what add-remove means for values: one removal, then one addition."""
     start = "Guesses that compare two versions of what a row says"
     grown = (
         math.inf if delta and epsilon > 700 else delta * (1 + math.exp(min(epsilon, 700)))
@@ -288,7 +289,7 @@ def about_intervals(level: float, of: str = "penalised") -> tuple[str, ...]:
 
 
 def about_unidentified() -> str:
-    """Say what it means that a coefficient is not identified."""
+    """Describe what it means that a coefficient is not identified."""
     return (
         '"Not identified" means that the coefficient cannot be estimated at this budget: '
         "noise hides the information in the rows, or the ridge is too strong to correct "
@@ -299,7 +300,7 @@ def about_unidentified() -> str:
 
 
 def not_in_intervals(level: float, of: str = "penalised") -> tuple[tuple[str, str], ...]:
-    """Say what intervals do not promise: a lead and a sentence each."""
+    """Describe what intervals do not promise: a lead and a sentence each."""
     penalty = (
         "It shrinks all coefficients towards zero, and intervals are for the shrunken "
         "ones. Without a penalty the coefficients may lie elsewhere."

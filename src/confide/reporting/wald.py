@@ -15,7 +15,8 @@ class WaldTest:
     names : tuple of str
         Columns or contrasts that were tested.
     statistic : float or None
-        Its law is about chi-square if they are 0; None where nothing is identified.
+        Its distribution is about chi-square if they are 0; None where nothing is
+        identified.
     degrees : int
         Degrees of freedom.
     p_value : float or None

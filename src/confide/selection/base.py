@@ -44,7 +44,7 @@ def entry_bounds(column_bound: float, size: int, *, scaled: bool) -> EntryBounds
 
 
 def height_beside(column_bound: float, size: int) -> float:
-    """Return the height of the constant column beside so many others."""
+    """Return the height of the constant column, given the number of other columns."""
     return INTERCEPT_HEIGHT * column_bound * math.sqrt(size)
 
 
@@ -121,7 +121,7 @@ class Selector(Protocol):
         ...
 
     def check_rows(self, calibration: SelectorCalibration, rows: Rows) -> None:
-        """Refuse by shape, before anything is spent."""
+        """Reject by shape, before anything is spent."""
         ...
 
     def select(

@@ -1,7 +1,7 @@
 """What random choices cost: the exponential mechanism as a mechanism of bounded range.
 
-A choice has range ε₀ if the logarithm of the ratio of its chances under two neighbours
-varies by at most ε₀ over all outcomes. It is then ε₀-DP and ε₀²/8-zCDP
+A choice has range ε₀ if the logarithm of the ratio of its probabilities under two
+neighbours varies by at most ε₀ over all outcomes. It is then ε₀-DP and ε₀²/8-zCDP
 (docs/proofs/sparse-selection.md, bounded-range).
 """
 
@@ -33,7 +33,7 @@ OUTWARD = 1e-9
 
 
 def range_per_choice(budget: Pure | Zcdp, choices: int) -> float:
-    """Return the range that each of so many choices may have."""
+    """Return the range that each of several choices may have."""
     match budget:
         case Pure(epsilon=epsilon):
             return round_down(epsilon / choices)
@@ -44,7 +44,7 @@ def range_per_choice(budget: Pure | Zcdp, choices: int) -> float:
 
 
 def best_budget_kind(budget: Budget, choices: int) -> Pure | Zcdp:
-    """Return the kind of budget that so many choices make the most of."""
+    """Return the kind of budget that suits a number of choices best."""
     if not isinstance(budget, Approx):
         return budget
     alone, joint = Pure(budget.epsilon), approx_to_zcdp(budget.epsilon, budget.delta)
@@ -63,7 +63,7 @@ def score_scale(
 
 
 def sum_noise(budget: Pure | Zcdp, reach: float, times: int) -> Noise:
-    """Return noise for sums of sensitivity ``reach``, so many times."""
+    """Return noise for repeated sums of sensitivity ``reach``."""
     widened = (1 + ROUNDING) * reach
     match budget:
         case Pure(epsilon=epsilon):
@@ -75,7 +75,7 @@ def sum_noise(budget: Pure | Zcdp, reach: float, times: int) -> Noise:
 
 
 def check_size(size: int, objective: Objective) -> None:
-    """Refuse to choose more columns than there are."""
+    """Reject to choose more columns than there are."""
     if size > objective.columns:
         raise InvalidParameter(
             "size",

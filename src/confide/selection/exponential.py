@@ -187,7 +187,7 @@ GAP = 1e-3
 @SELECTORS.register("exponential")
 @dataclass(frozen=True, slots=True)
 class ExponentialSelector:
-    """A support with a chance in proportion to exp(−epsilon·score/width).
+    """A support with a probability in proportion to exp(−epsilon·score/width).
 
     The score of a support is the least sum of losses with coefficients in the box
     [−radius, radius]; the width is the range of one record's loss there, twice that under
@@ -249,7 +249,7 @@ class ExponentialSelector:
         )
 
     def check_rows(self, calibration: SelectorCalibration, rows: Rows) -> None:
-        """Refuse by shape, before anything is spent."""
+        """Reject by shape, before anything is spent."""
         check_length(rows)
 
     def select(
@@ -273,7 +273,7 @@ def support_width(
 
 
 MOST_FOLLOWING = 1280
-"""So many additions at most follow one another where `FEW_ADDED` rows are added first."""
+"""Longest chain of additions if `FEW_ADDED` rows are added first."""
 
 
 def score_error(objective: Objective, size: int, margin: float) -> float:

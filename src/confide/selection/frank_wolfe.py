@@ -99,10 +99,10 @@ DENSE_COLUMN_SHARE = 10
 """If a column has at least a tenth of all entries, all gradients are recomputed."""
 
 MOST_IN_LINE = 2**21
-"""So many rows may be added up one after the other: rounding takes no more than where the
+"""Largest number of rows added one after the other: rounding takes no more than where the
 most rows are added up two by two."""
 MOST_CORRECTED = 2**19
-"""After so many corrections of records all pulls are computed anew."""
+"""Number of corrections of records after which all gradients are recomputed."""
 
 
 class Path(Protocol):
@@ -116,9 +116,9 @@ class Path(Protocol):
 
 
 class DensePath:
-    """Pulls that are computed anew from all rows at every step.
+    """Pulls that are computed again from all rows at every step.
 
-    Margins of rows in memory are kept, those of others computed anew too. That of a row
+    Margins of rows in memory are kept, those of others computed again too. That of a row
     never depends on other rows.
     """
 
@@ -218,7 +218,7 @@ class SparsePath:
         self._sum_up()
 
     def _sum_up(self) -> None:
-        """Compute all pulls anew from slopes as they are."""
+        """Compute all pulls again from slopes as they are."""
         pulls = self._rows.weighted_sum(self._slopes)
         if self._height:
             pulls = np.append(pulls, self._height * self._slopes.sum())
@@ -247,7 +247,7 @@ class CornerCalibration(Calibration):
     steps: int = field(kw_only=True)
 
     def check_rows(self, rows: Rows) -> None:
-        """Refuse by shape, before anything is spent."""
+        """Reject by shape, before anything is spent."""
         check_length(rows)
 
 

@@ -173,7 +173,7 @@ class SampleAggregateSelector:
         )
 
     def check_rows(self, calibration: SelectorCalibration, rows: Rows) -> None:
-        """Refuse by shape, before anything is spent."""
+        """Reject by shape, before anything is spent."""
         if not rows.pickable:
             raise InvalidParameter(
                 "table",

@@ -96,7 +96,7 @@ class ScreeningSelector:
         )
 
     def check_rows(self, calibration: SelectorCalibration, rows: Rows) -> None:
-        """Refuse by shape, before anything is spent."""
+        """Reject by shape, before anything is spent."""
         check_length(rows)
 
     def select(

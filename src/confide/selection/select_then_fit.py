@@ -148,7 +148,7 @@ def split_budget(stages: Stages, budget: Budget, share: Fraction) -> Divided:
 
     Pure and zCDP budgets are cut. For (epsilon, delta) Renyi divergences of both stages are
     added up where that is possible. Elsewhere the zCDP budget is cut, or the selection
-    spends no delta: whichever needs less noise. Public facts alone decide.
+    spends no delta: whichever needs less noise. The decision depends on public facts only.
     """
     if not isinstance(budget, Approx):
         return stages.cut(budget.share(share), budget.share(1 - share))
@@ -230,7 +230,7 @@ class TwoStages(Calibration):
         return self.fit.takes_count_as_public
 
     def check_rows(self, rows: Rows) -> None:
-        """Refuse by shape, before anything is spent."""
+        """Reject by shape, before anything is spent."""
         self.selector.check_rows(self.first, rows)
         self.fit.check_rows(rows.columns(range(self.selector.size)))
 

@@ -241,7 +241,7 @@ def minimise(
 
 
 def can_certify(objective: Objective) -> bool:
-    """Say whether a solver can prove how close its answer is to the minimiser.
+    """Whether a solver can prove how close its answer is to the minimiser.
 
     Parameters
     ----------

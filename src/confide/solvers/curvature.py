@@ -16,7 +16,7 @@ from confide.solvers.problem import Problem
 
 MOST_PAIRS = 50
 PAIRS_BYTES = 2**27
-"""So much memory the pairs may take."""
+"""Memory limit of the pairs."""
 FEWEST_PAIRS = 12
 ABOVE = 1.0001
 """What rounding may hide of an eigenvalue."""

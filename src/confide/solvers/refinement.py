@@ -24,7 +24,7 @@ MOST_REFINEMENTS = 100
 MOST_MODEL_STEPS = 20_000
 MOST_HALVINGS = 8
 STEPS_IN_A_ROW = 50
-"""So many accelerated steps pass before a Newton step is tried again."""
+"""Number of accelerated steps before a Newton step is tried again."""
 
 
 def refine(
@@ -134,7 +134,7 @@ class _Model:
         return self.sharpness * float(np.linalg.norm((point - moved).high))
 
     def one_step(self, point: Twofold) -> _Step:
-        """Return where one proximal step leads."""
+        """Return the result of one proximal step."""
         pushed = self._pushed(point)
         moved = self._prox(pushed)
         astray = self.error * float(np.linalg.norm(pushed.high))

@@ -33,7 +33,7 @@ from confide.solvers.split_gradient import precise_gradient
 MOST_SWEEPS = 10_000
 FEWEST_PAIRS, MOST_PAIRS = 12, 50
 PAIRS_BYTES = 2**27
-"""So much memory the pairs may take where there are more than the fewest."""
+"""Memory limit of the pairs beyond the smallest number."""
 WIDEST_HESSIAN = 1500
 WIDEST_CERTIFICATE = 80
 NEARBY = 0.01
@@ -360,7 +360,7 @@ def _worth_a_hessian(problem: Problem, sample: int, *, hidden: bool) -> bool:
 
     A metric from a sample contracts the error by about √(p/sample) in every sweep; with a
     Hessian of all rows three more sweeps are enough. It costs little next to reading rows
-    anew from where they lie, or to a last gradient that certifies very many of them: where
+    again from where they lie, or to a last gradient that certifies very many of them: where
     the rounding of doubles hides what the ridge alone would certify (``hidden``), the
     curvature of the rows often certifies it without one.
     """

@@ -36,7 +36,7 @@ LEADING_BITS = 20
 """Leading bits: 2·20 for a product and 13 for a sum of 8192 of them fill a double."""
 
 FEW_ROWS = 1024
-"""So few rows are added up at once where the small parts of a sum lose too much."""
+"""Number of rows added up at once where the small parts of a sum lose too much."""
 
 Numbers: TypeAlias = Dense | Csr
 Pieces: TypeAlias = tuple[Numbers, Numbers, Numbers | None]

@@ -26,9 +26,9 @@ from confide.objectives.twofold import TWOFOLD_UNIT, Twofold, two_sum
 from confide.solvers.problem import UNIT, Problem, slope_scale
 
 ROWS_PER_PIECE = 4096
-"""So many rows at most are added up at once."""
+"""Largest number of rows that are added up at once."""
 CELLS_PER_PIECE = 128
-"""So many cells of a table of categories are."""
+"""Number of cells of a table of categories that are added up at once."""
 DOUBLE_BITS = 53
 MOST_LEADING_BITS = 20
 
@@ -333,4 +333,4 @@ class Rounding:
 
 
 CARRIED = 2.0**14
-"""So many additions of twofold numbers follow one another at most."""
+"""Longest chain of additions of twofold numbers."""

@@ -1,7 +1,7 @@
-"""The contract of a noise: it draws from the law that it states.
+"""The contract of a noise: it draws from the distribution that it states.
 
 Draws come from a fixed seed, so that an answer never changes. With another seed a noise
-that keeps its promises would be rejected with a chance of about 1e-6 per comparison; a
+that keeps its promises would be rejected with a probability of about 1e-6 per comparison; a
 deviation that is off by 5 % is noticed.
 """
 
@@ -22,7 +22,7 @@ VECTORS = 20_000
 SAMPLES = 5_000
 VECTORS_ABOVE = 1500
 FARTHEST = 60.0
-"""In deviations: beyond it no noise has a chance that a double notices."""
+"""In deviations: beyond it no noise has a probability that a double notices."""
 ROUND = ("chance_below", "draw_above", "log_density")
 
 
@@ -30,7 +30,7 @@ def check_noise(noise: Noise, *, centred: bool = True) -> None:
     """Assert that a noise keeps every promise of `confide.noise.Noise`.
 
     One that has the methods of `confide.noise.RoundNoise` must keep its promises too.
-    Draws are compared with the law from fixed seeds, which takes some seconds.
+    Draws are compared with the distribution from fixed seeds, which takes some seconds.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def _check_line(noise: RoundNoise, drawn: Array) -> None:
 
 
 def _check_directions(vectors: Array) -> None:
-    """Check squared coordinates of directions: they have a beta law along every axis."""
+    """Check that squared coordinates of directions have a beta distribution."""
     dimension = vectors.shape[1]
     lengths = np.linalg.norm(vectors, axis=1)
     law = stats.beta(0.5, (dimension - 1) / 2)
@@ -241,8 +241,8 @@ def _check_above(noise: RoundNoise, vectors: Array) -> None:
     ):
         expect(
             stats.ks_2samp(mine, theirs).pvalue > FALSE_ALARM,
-            f"draw_above in {dimension} dimensions must have the law of the noise given "
-            "that all coordinates exceed the floor",
+            f"draw_above in {dimension} dimensions must have the distribution of the "
+            f"noise given that all coordinates exceed the floor",
             at=floor,
         )
     try:

@@ -4,7 +4,7 @@ It is run on small logistic tables of its own. A selector may refuse a kind of b
 neighbour relation by raising InvalidParameter; what it accepts must be in order. Draws
 come from fixed seeds. Two neighbouring tables, between which a choice without noise would
 change entirely, are told apart no better than the budget allows; with other seeds a
-selector that keeps its promises would fail that with a chance of 1e-6 per column.
+selector that keeps its promises would fail that with a probability of 1e-6 per column.
 """
 
 import math

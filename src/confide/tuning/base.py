@@ -29,7 +29,7 @@ class SearchPlan(Protocol):
         ...
 
     def check_rows(self, count: int, neighbours: Neighbours) -> None:
-        """Refuse a table of the wrong size, where that is public."""
+        """Reject a table of the wrong size, where that is public."""
         ...
 
     def smallest_part(self, count: int) -> int:

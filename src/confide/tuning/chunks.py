@@ -33,7 +33,7 @@ class ChunkPlan:
     log_range: float
 
     def check_rows(self, count: int, neighbours: Neighbours) -> None:
-        """Refuse fewer rows than chunks where their number is public.
+        """Reject fewer rows than chunks where their number is public.
 
         Where it is private chunks may be empty: noise is released from them.
         """

@@ -1,7 +1,7 @@
 """Search by random stopping: fit and score random candidates, keep the best of a few.
 
-How often is drawn from a law that does not depend on the data; that the number is random
-is what makes the best of many runs cost hardly more than two or three of them.
+The number of runs is drawn from a distribution that does not depend on the data. Because
+it is random, the best of many runs costs hardly more than two or three of them.
 """
 
 import math
@@ -38,7 +38,7 @@ RUNS_PER_CANDIDATE = 4
 
 @dataclass(frozen=True, slots=True)
 class StoppingPlan:
-    """How many runs, what a fit and what a score may spend, the latter for one row."""
+    """Number of runs, and budgets of a fit and of a score, the latter for one row."""
 
     fit_budget: Budget
     score_budget: Pure | Zcdp
@@ -48,7 +48,7 @@ class StoppingPlan:
         """Take a table of any size."""
 
     def smallest_part(self, count: int) -> int:
-        """Return how many rows every fit sees: all."""
+        """Return the number of rows in every fit: all."""
         return count
 
     def noise(self, bound: float) -> Laplace | Gaussian:
@@ -91,8 +91,8 @@ class RandomStopping:
     """The best of a random number of fits on all rows, each with a private score.
 
     ``runs`` is their expected number (four times the candidates if None), ``shape`` that
-    of its law: 1 is geometric; with 0 a run may spend more, and often there is only one.
-    ``score_share`` is the part of a run's budget that goes to its score.
+    of its distribution: 1 is geometric; with 0 a run may spend more, and often there is
+    only one. ``score_share`` is the part of a run's budget that goes to its score.
 
     Guarantee    pure (2 + shape times one run) or (epsilon, delta); either relation.
     Public       the candidates, the bound of a record's loss, all of the above.

@@ -88,11 +88,11 @@ def _column(y: Any) -> AnyArray | None:
 
 
 LARGEST_DEVIANCE = 4.0
-"""A chance of 1.8 % given to what happened; worse guesses all count as this bad."""
+"""A probability of 1.8 % given to what happened; worse guesses all count as this bad."""
 
 SMALLEST_BOUND, LARGEST_BOUND = 1e-140, 1e140
 TOTAL_ERROR = 2 * MAX_ROWS * 2.0**-53
-"""So far a total may be from the exact one, in units of the bound."""
+"""Bound on the rounding error of a total, in units of the bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ def misclassification(estimator: Any) -> Score:
 
 @SCORES.register("deviance")
 def deviance(estimator: Any) -> Score:
-    """−log of the chance given to the actual class, cut off at 4."""
+    """−log of the probability given to the actual class, cut off at 4."""
     _check_classifier(estimator, "deviance", "predict_proba")
 
     def losses(model: Any, features: Any, actual: AnyArray) -> Array:

@@ -346,7 +346,7 @@ def _of_winner(alone: Guarantee, whole: Guarantee, assumed: tuple[str, ...]) -> 
 
 
 def _check_in_memory(X: Any, *, named: bool) -> None:
-    """Refuse tables of which no candidate could be given rows of its own."""
+    """Reject tables of which no candidate could be given rows of its own."""
     if is_in_parts(X) or (isinstance(X, str | Path) and not named):
         raise InvalidParameter(
             "table",

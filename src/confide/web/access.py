@@ -35,7 +35,7 @@ HEADERS = {
 """Other sites see no referrer. With none at all, browsers send forms of ours without their
 origin."""
 OWN_SITES = ("same-origin", "none")
-"""What browsers say of requests from our own pages, and of addresses typed by hand."""
+"""Header values of requests from our own pages, and of typed addresses."""
 PAGE = (
     '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">{head}'
     "<title>confide</title></head><body><h1>{title}</h1><p>{text}</p></body></html>"
@@ -70,13 +70,13 @@ class Admission:
         return f"{self.origin}{ENTRANCE}?token={self.token}"
 
     def admits(self, token: str) -> bool:
-        """Say whether a token is right, and let it work no second time."""
+        """Whether a token is right, and let it work no second time."""
         right = not self.used and hmac.compare_digest(token.encode(), self.token.encode())
         self.used = self.used or right
         return right
 
     def knows(self, header: str) -> bool:
-        """Say whether cookies hold the one that was given out."""
+        """Whether cookies hold the one that was given out."""
         try:
             held = SimpleCookie(header).get(COOKIE)
         except CookieError:
@@ -146,7 +146,11 @@ class Gate:
             f'<link rel="icon" href="{there}static/icon.svg">'
         )
         link = f'<a href="{there}">Go on</a>'
-        response = HTMLResponse(PAGE.format(head=head, title="confide", text=link))
+        # the next page must not be told this address
+        response = HTMLResponse(
+            PAGE.format(head=head, title="confide", text=link),
+            headers={"referrer-policy": "no-referrer"},
+        )
         response.set_cookie(
             COOKIE,
             self.entry.cookie,

@@ -59,7 +59,7 @@ class FitSettings:
 
     @property
     def fitted_rows(self) -> int:
-        """How many rows are fitted on, about: the others are held out."""
+        """Approximate number of rows in the fit; the others are held out."""
         return max(1, round(self.rows * (1 - float(self.holdout or 0))))
 
     def options(self) -> list[str]:

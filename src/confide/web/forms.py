@@ -16,7 +16,7 @@ TYPE = "application/x-www-form-urlencoded"
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """Return the fields of a form, and refuse what no page of ours sends."""
+    """Return the fields of a form; reject anything that our pages do not send."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != TYPE:
         raise InvalidParameter("form", "sent by a page of this server", "another kind")
     body = bytearray()

@@ -15,7 +15,7 @@ from confide.web.table_pages import SEE_OTHER, UNPROCESSABLE
 from confide.web.workspace import IDENTIFIER, Workspace
 
 MOST_ENTRIES = 500
-"""So many entries are shown, the latest ones."""
+"""Number of latest entries that are shown."""
 
 
 def ledger(request: Request) -> Response:
@@ -40,7 +40,7 @@ def _ledger(request: Request, told: str = "", error: str = "") -> Response:
 
 
 async def change(request: Request) -> Response:
-    """Set a limit, verify the book, or copy it."""
+    """Set a limit, verify the ledger, or copy it."""
     fields = await read_form(request)
     return await run_in_threadpool(_change, request, fields)
 

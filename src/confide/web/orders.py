@@ -37,7 +37,7 @@ from confide.web.workspace import (
 COMMAND = (sys.executable, "-P", "-m", "confide")
 """The command line, of which no file in the working directory takes a part's place."""
 TOLD = ("error:", "refused:", "defect", "Stopped", "Charge ", "The release")
-"""How lines begin that the page repeats; what is said of the progress is kept nowhere."""
+"""Beginnings of the lines that the page repeats; progress is not recorded."""
 
 
 class State(StrEnum):
@@ -96,16 +96,23 @@ class Order:
         """Whether the one button was pressed."""
         return (self.folder / "confirmed").exists()
 
-    def words(self, out: str = "") -> list[str]:
-        """Return the command that the order stands for, with a place for its model."""
+    def words(self) -> list[str]:
+        """Return the command that the order stands for."""
+        return self._words(self.ledger, str(self.model))
+
+    def shown_words(self) -> list[str]:
+        """Return the command for another model file, without the password of a ledger."""
+        return self._words(str(confide.ledger.redacted(self.ledger)), self.model.name)
+
+    def _words(self, ledger: str, out: str) -> list[str]:
         return [
             *("fit", str(self.table), "--schema", str(self.schema_file)),
             *self.settings.options(),
-            *("--ledger", self.ledger, "--out", out or str(self.model)),
+            *("--ledger", ledger, "--out", out),
         ]
 
     def same_as(self, other: "Order") -> bool:
-        """Say whether another order asks for the same."""
+        """Whether another order asks for the same."""
         here = replace(other, folder=self.folder)
         texts = [one.schema_file.read_bytes() for one in (self, other)]
         return here == self and texts[0] == texts[1]
@@ -123,7 +130,7 @@ class OrderBook:
     def draft(
         self, table: Path, schema: Path, settings: FitSettings, project: str
     ) -> Order:
-        """Write an order down; a draft of the same is found again."""
+        """Store an order; reuse an identical draft."""
         public = confide.Schema.from_toml(schema)
         folder = self.folder / new_identifier()
         order = Order(folder, table, self.workspace.ledger, public.name, settings, project)
@@ -289,7 +296,7 @@ def open_book(ledger: str, *, new: bool = False) -> confide.Ledger:
 
 def command_text(order: Order) -> str:
     """Return the command of an order as a shell reads it."""
-    return shlex.join(["confide", *order.words(order.model.name)])
+    return shlex.join(["confide", *order.shown_words()])
 
 
 def _booked(order: Order) -> tuple[int | None, str, bool]:

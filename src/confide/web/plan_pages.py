@@ -157,7 +157,7 @@ def _pay(request: Request, fields: dict[str, str]) -> Response:
 
 
 def progress(request: Request) -> Response:
-    """Say how far an order is; nothing where the page knows it already."""
+    """Describe how far an order is; nothing where the page knows it already."""
     order, orders = order_of(request), request.app.state.orders
     standing: Standing = orders.standing(order)
     if standing.over:

@@ -11,6 +11,7 @@ import confide
 from confide.errors import ConfideError, InvalidParameter
 from confide.estimators._holdout import COINS, SHARED
 from confide.planning import MOSTLY_NOISE, FitPlan, plan_fit
+from confide.planning.fit_plan import DRAWS
 from confide.privacy import Budget, Guarantee
 from confide.privacy.budgets import exact
 from confide.reporting.format import even_odds_text, factor_text, short
@@ -20,6 +21,7 @@ from confide.web.fits import FitSettings
 LADDER = ("0.1", "0.3", "1", "3", "10")
 """Values of epsilon that are shown beside the one that was asked for."""
 DIGITS = 3
+LEAST_DRAWS, COLUMN_DRAWS = 5, 250
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ def schema_of(text: str) -> confide.Schema:
 
 
 def view(plan: FitPlan, settings: FitSettings, aim: Mapping[str, str]) -> PlanView:
-    """Return what a page shows of a plan."""
+    """Return the content of the page of a plan."""
     guarantee = promised(plan, settings)
     columns = plan.columns
     heads: tuple[str, ...] = ("column", "per", "typical effect", "expected error")
@@ -139,7 +141,7 @@ def _warning(plan: FitPlan) -> str:
 
 
 def _rungs(plan: FitPlan, settings: FitSettings) -> list[Rung]:
-    """Say of several values of epsilon what an attacker gains and what a fit shows."""
+    """Return for several values of epsilon what an attacker gains and what a fit shows."""
     asked = exact(settings.epsilon, "epsilon")
     values = {exact(text, "epsilon"): text for text in (*LADDER, settings.epsilon)}
     return [
@@ -159,7 +161,11 @@ def _rungs(plan: FitPlan, settings: FitSettings) -> list[Rung]:
 def _with_epsilon(plan: FitPlan, settings: FitSettings, epsilon: str) -> FitPlan:
     delta = settings.delta
     budget: Budget = confide.Approx(epsilon, delta) if delta else confide.Pure(epsilon)
-    return plan if budget == plan.budget else plan.with_budget(budget)
+    if budget == plan.budget:
+        return plan
+    # the time for a table grows with its columns: of wide ones fewer are supposed
+    draws = min(DRAWS, max(LEAST_DRAWS, COLUMN_DRAWS // len(plan.columns)))
+    return plan.with_budget(budget, draws)
 
 
 def _width(column: Any) -> str:
@@ -174,7 +180,7 @@ def _verdict(plan: FitPlan) -> str:
 
 
 def _answer(plan: FitPlan, aim: Mapping[str, str]) -> str:
-    """Say which rows or which budget a desired width takes; nothing where none is asked."""
+    """Return the rows or the budget that a desired width needs, if any."""
     names = {str(place): column.name for place, column in enumerate(plan.columns)}
     name, text = names.get(aim.get("column", "")), aim.get("width", "")
     if not (name and text):

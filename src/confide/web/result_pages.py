@@ -1,4 +1,4 @@
-"""Pages for what was paid for: progress, result, predictions and files to take along."""
+"""Pages of a charged fit: progress, result, predictions and files to download."""
 
 from collections.abc import Mapping
 from pathlib import Path

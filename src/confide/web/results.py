@@ -32,7 +32,7 @@ model = confide.{kind}(
     intervals={intervals},
     ledger=ledger,
 )
-model.fit(confide.data.read_files({table!r}, schema), holdout={holdout})
+model.fit({rows}, holdout={holdout})
 model.save("model.json")
 print(model.summary())
 '''
@@ -56,7 +56,13 @@ class ResultView:
 def result_of(orders: OrderBook, order: Order) -> ResultView:
     """Return what is to be seen of an order, checked against the ledger."""
     path = orders.released(order)
-    confide.estimators.check_booked(path, open_book(order.ledger))
+    try:
+        confide.estimators.check_booked(path, open_book(order.ledger))
+    except InvalidParameter:
+        raise ConfideError(
+            f"{path} must be as the ledger recorded it; it was changed after the fit. "
+            "Delete it and look again: the recorded model then comes back from the ledger."
+        ) from None
     model = confide.load_model(path)
     summary = model.summary()
     heads, *lines = summary.table.cells(DIGITS)
@@ -156,14 +162,22 @@ def script_text(order: Order) -> str:
     text = SCRIPT.replace("{budget!r}", f"confide.{type(budget).__name__}({values})")
     return text.format(
         schema=str(order.schema_file),
-        ledger=order.ledger,
+        ledger=str(confide.ledger.redacted(order.ledger)),
         kind=type(
             settings.estimator(confide.Schema.from_toml(order.schema_file), None)
         ).__name__,
         intervals=bars,
-        table=str(order.table),
+        rows=_rows_text(order),
         holdout=settings.holdout or "None",
     )
+
+
+def _rows_text(order: Order) -> str:
+    """Return how Python takes the rows: whole, or again in every sweep."""
+    table = str(order.table)
+    if confide.data.is_in_parts(table):
+        return f"confide.data.open_table({table!r})"
+    return f"confide.data.read_files({table!r}, schema)"
 
 
 def shell_text(order: Order) -> str:

@@ -20,7 +20,7 @@ from confide.reporting.format import one_line
 from confide.web.forms import read_number
 
 MOST_COLUMNS = 200
-"""So many columns a form shows; of wider tables a person names those to use."""
+"""Largest number of columns in a form; for wider tables the user names the columns."""
 TARGET_FIELDS = ("labels", "lower", "upper", "unit")
 COLUMN_FIELDS = ("lower", "upper", "unit", "levels")
 LISTS = ("levels", "labels")
@@ -39,7 +39,7 @@ class ColumnForm:
 
 
 def read_header(table: Path) -> list[str]:
-    """Return the names of the columns of an ordinary file, and refuse what is no table."""
+    """Return the column names of an ordinary file; reject anything that is not a table."""
     try:
         found = local_path(str(table))
         check_regular(found, "the table")
@@ -51,7 +51,7 @@ def read_header(table: Path) -> list[str]:
     names = column_names(found)
     if any("\0" in name for name in names):
         raise InvalidData(
-            f"the first line of {table} must hold the column names; it is no text."
+            f"the first line of {table} must hold the column names; it is not text."
         )
     sign = separator_in(names)
     if sign is not None:

@@ -30,6 +30,7 @@ STATIC = {
     "page.css": "text/css",
     "icon.svg": "image/svg+xml",
     "htmx.min.js": "text/javascript",
+    "wait.js": "text/javascript",
 }
 
 
@@ -94,10 +95,10 @@ def _missing(request: Request, error: Exception) -> Response:
 
 
 def _defect(request: Request, error: Exception) -> Response:
-    """Say where something went wrong; what an unexpected error says may be a value."""
+    """Describe where something went wrong; what an unexpected error says may be a value."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{type(error).__name__} at {Path(last.filename).name}:{last.lineno}"
-    text = f"This is a defect of confide, please report it: {place}."
+    text = f"This is a bug in confide, please report it: {place}."
     return page(request, "error.jinja", {"text": text, "title": "A defect"}, 500)
 
 
@@ -115,7 +116,7 @@ def bind(port: int) -> socket.socket:
             "--port",
             "a port that is free",
             f"{port} ({reason})",
-            "Leave --port out, and a free one is taken.",
+            "Without --port a free port is chosen.",
         ) from None
     return own
 
@@ -132,16 +133,23 @@ def serve(
 
     Parameters
     ----------
-    folder
+    folder : Path
         Where tables are looked for; what the page writes goes to a folder inside it.
-    port
+    port : int, default 0
         A port of 127.0.0.1; 0 takes a free one.
-    ledger
+    ledger : str or None, default None
         The budget book; one in the folder by default.
-    browser
+    browser : bool, default True
         Whether to open the page in a browser.
-    say
+    say : callable, default print
         What to do with what the user must know.
+
+    Raises
+    ------
+    ConfideError
+        If another server has the folder open.
+    InvalidParameter
+        If the folder cannot be written to, or the port is taken.
     """
     workspace = Workspace.at(folder, ledger)
     lock = workspace.lock()

@@ -157,7 +157,7 @@ def declared(request: Request) -> Response:
 
 
 async def check(request: Request) -> Response:
-    """Hold the table against its schema, for the eyes of its holder."""
+    """Compare the table with its schema, for the data holder only."""
     await read_form(request)
     return await run_in_threadpool(_check, request)
 

@@ -1,4 +1,4 @@
-"""The folder in which a page keeps what it writes: tables, schemas, orders and the book.
+"""The folder in which a page keeps what it writes: tables, schemas, orders and the ledger.
 
 Files are for their owner alone and hold no record of any table. One server at a time
 works in a folder; a killed one leaves no lock behind.
@@ -122,7 +122,7 @@ class Workspace:
         return self.folder / FOLDER
 
     def lock(self) -> int:
-        """Keep other servers out, until this process ends."""
+        """Lock the folder against other servers until this process ends."""
         handle = os.open(self.home / "server.lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -46,6 +46,17 @@ def test_what_could_not_be_written_is_refused_before_the_charge(book, words, mus
     assert len(book.entries()) == 1
 
 
+def test_an_error_after_the_announcement_says_that_nothing_was_charged(book):
+    table = Path("loans.csv").read_text("utf-8")
+    head, _, body = table.partition("\n")
+    Path("loans.csv").write_text(f"{head[:-1]}\n{body}", encoding="utf-8")
+    told = run(*PAID, "--out", "model.json")
+    assert told.exit_code != 0
+    assert "About to charge" in told.stderr
+    assert "Nothing was charged, and nothing was released." in told.stderr
+    assert len(book.entries()) == 1
+
+
 def test_a_disk_without_room_is_noticed_before_the_charge(book, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

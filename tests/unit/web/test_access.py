@@ -36,6 +36,7 @@ def test_the_token_is_exchanged_for_a_strict_cookie_on_a_secret_path(tmp_path):
     answer = visitor.client.get(f"/?token={visitor.entry.token}")
     cookie = answer.headers["set-cookie"].casefold()
     assert "httponly" in cookie
+    assert answer.headers["referrer-policy"] == "no-referrer"
     assert "samesite=strict" in cookie
     assert f"path={visitor.entry.path}" in cookie
     assert visitor.entry.token not in answer.text

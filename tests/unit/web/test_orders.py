@@ -5,12 +5,14 @@ import os
 import stat
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
 from confide import Pure
 from confide.errors import ConfideError
 from confide.web.orders import OrderBook, State
+from confide.web.results import script_text, shell_text
 from confide.web.workspace import Workspace
 from support.pages import Visitor, book_of, words, write_table
 
@@ -168,3 +170,15 @@ def test_a_folder_is_open_in_one_server_at_a_time(tmp_path):
         workspace.lock()
     os.close(lock)
     os.close(workspace.lock())
+
+
+def test_what_is_shown_and_taken_along_holds_no_password(table, tmp_path):
+    visitor = visitor_of(tmp_path, IDLE)
+    book_of(tmp_path)
+    visitor.draft(visitor.declare(table))
+    place = "postgresql://nurse:secret@example.org/books"
+    order = replace(visitor.inner.orders.all()[0], ledger=place)
+    assert place in order.words()
+    for text in (shell_text(order), script_text(order)):
+        assert "secret" not in text
+        assert "example.org/books" in text

@@ -81,7 +81,7 @@ def test_a_port_in_use_is_told(tmp_path, monkeypatch, capsys):
         port = other.getsockname()[1]
         with pytest.raises(InvalidParameter, match="a port that is free") as refused:
             bind(port)
-        assert "Leave --port out" in str(refused.value)
+        assert "Without --port" in str(refused.value)
         words = ("open", str(tmp_path), "--port", str(port), "--no-browser")
         code, text = run_main(monkeypatch, capsys, *words)
     assert code == 2

@@ -90,7 +90,7 @@ def find(file: DataFile, source: str) -> Path:
     file
         What to look for.
     source
-        Where the data come from, in words; named when they cannot be had.
+        Where the data come from, in words; named if they are not available.
 
     Raises
     ------

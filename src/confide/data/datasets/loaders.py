@@ -72,7 +72,7 @@ def complete_records(raw: pd.DataFrame) -> pd.DataFrame:
 def paper_features(frame: pd.DataFrame, schema: Schema) -> Array:
     """Return 14 columns in the unit ball, without an intercept.
 
-    Numbers go to [0, 1], yes is 1, every level but the commonest has an indicator; then
+    Numbers go to [0, 1], yes is 1, every level but the most common has an indicator; then
     all is divided by the longest length possible.
     """
     parts: list[Any] = []

@@ -16,9 +16,9 @@ from scipy import sparse
 from confide._types import AnyArray
 
 MOST_CELLS = 2048
-"""A joint table of so many cells stays in the processor's nearest cache."""
+"""Number of cells of a joint table that fits in the processor's first cache."""
 MOST_ENTRIES = 2**16
-"""A table of so many entries is dense: reading it costs less than a block of rows."""
+"""Number of entries up to which a table is dense: reading it is cheaper than a block."""
 
 Places: TypeAlias = AnyArray | slice
 """Which columns of the design."""

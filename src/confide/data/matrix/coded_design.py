@@ -25,9 +25,9 @@ from confide.data.matrix.sums import (
 )
 
 ROWS_AT_ONCE = 1024
-"""So many rows of a dense matrix stay in the processor's cache while written."""
+"""Number of rows of a dense matrix that fit in the processor's cache."""
 CODED_BYTES = 2**22
-"""So much of a design stays in the processor's last cache while summed."""
+"""Bytes of a design that fit in the processor's last cache during a sum."""
 MOST_CODED_ROWS = 2**16
 WIDEST_DENSE = 1500
 """A sample of a design with more columns keeps its codes."""
@@ -51,7 +51,7 @@ class CodedDesign:
 
     @property
     def nbytes(self) -> int:
-        """How much memory the rows take."""
+        """Memory of the rows in bytes."""
         return self.numbers.nbytes + sum(group.cells.nbytes for group in self.groups)
 
     @property
@@ -254,7 +254,7 @@ class CodedDesign:
         return Dense(self.toarray()).largest_norms(few)
 
     def refuse_infinite(self) -> None:
-        """Refuse entries that are not finite."""
+        """Reject entries that are not finite."""
         refuse_infinite(self.numbers)
 
     def __repr__(self) -> str:

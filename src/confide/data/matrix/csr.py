@@ -51,7 +51,7 @@ class Csr:
 
     @property
     def nbytes(self) -> int:
-        """How much memory the rows take."""
+        """Memory of the rows in bytes."""
         matrix = self.matrix
         return int(matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes)
 
@@ -244,7 +244,7 @@ class Csr:
         return np.sqrt(np.bincount(row, squares, len(counts)))
 
     def refuse_infinite(self) -> None:
-        """Refuse entries that are not finite."""
+        """Reject entries that are not finite."""
         refuse_infinite(self.matrix.data)
 
     def __repr__(self) -> str:
@@ -295,7 +295,7 @@ def as_csr(features: Any) -> Any:
 
 
 def _checked(features: Any) -> Any:
-    """Refuse entries that stand outside of the matrix."""
+    """Reject entries outside the matrix."""
     try:
         features.check_format(full_check=True)
     except ValueError:

@@ -72,7 +72,7 @@ class Dense:
 
     @property
     def nbytes(self) -> int:
-        """How much memory the rows take."""
+        """Memory of the rows in bytes."""
         return self.array.nbytes
 
     @property
@@ -246,7 +246,7 @@ class Dense:
         return np.concatenate(parts)
 
     def refuse_infinite(self) -> None:
-        """Refuse entries that are not finite."""
+        """Reject entries that are not finite."""
         refuse_infinite(self.array)
 
     def __repr__(self) -> str:

@@ -32,7 +32,7 @@ class Matrix(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """How much memory the rows take."""
+        """Memory of the rows in bytes."""
         ...
 
     @property
@@ -179,7 +179,7 @@ class Matrix(Protocol):
         ...
 
     def refuse_infinite(self) -> None:
-        """Refuse entries that are not finite."""
+        """Reject entries that are not finite."""
         ...
 
 

@@ -18,22 +18,22 @@ Partial: TypeAlias = tuple[Any, ...]
 """What a function of a block returns: arrays or numbers that can be added."""
 
 CACHE_BYTES = 5 * 2**18
-"""So much of a matrix stays in the processor's cache while summed."""
+"""Bytes of a matrix that fit in the processor's cache during a sum."""
 FEWEST_IN_A_BLOCK = 64
 FEW_ADDED = 1024
-"""So few rows of numbers alone: their sums lose less to rounding, at hardly any cost."""
+"""Rows of number columns per sum: fewer rows lose less to rounding, at little cost."""
 MOST_ADDED = 8192
-"""So many rows at most are added up one after the other."""
+"""Largest number of rows that are added up one after the other."""
 MAX_ROWS = 10**9
 """A public bound on the number of rows of any table, which guarantees assume: what
 rounding does to a sum is bounded for as many, whatever number there is."""
 ROWS_OF_A_PIECE = 2048
-"""So many rows are added up one after the other where sums themselves are released."""
+"""The same where the sums themselves are released."""
 MOST_TERMS = 8704
-"""No sum over so many rows goes through more additions, however they are stored."""
+"""Bound on the number of additions in a sum over this many rows, in any layout."""
 
 SUM_ERROR = 1e-3
-"""So far a sum over rows, of terms up to 1, may be from the exact one, by rounding.
+"""Bound on the rounding error of a sum over rows of terms up to 1.
 
 A number goes through fewer than 8,450 additions, so that 10⁹·8450·2⁻⁵³ bounds what they
 lose; the rest is for the roundings of a term (docs/proofs/sparse-selection.md,
@@ -111,7 +111,7 @@ def _plus(one: Partial, other: Partial) -> Partial:
 
 
 SMALL_SQUARE, LARGE_SQUARE = 1e-280, 1e280
-"""Between these squared lengths are sums of normal doubles, but for what is negligible."""
+"""Squared lengths between which sums consist of normal doubles, up to negligible parts."""
 ROWS_AT_ONCE = 1024
 COLUMNS_AT_ONCE = 4096
 
@@ -173,7 +173,7 @@ def sum_row_by_row(terms: str, rows: AnyArray, others: AnyArray) -> AnyArray:
 
 
 def refuse_infinite(values: AnyArray) -> None:
-    """Refuse values of which some are not finite; quote none."""
+    """Reject values of which some are not finite; quote none."""
     if np.isnan(values).any():
         raise InvalidData(
             "X must hold finite numbers; it contains NaN. Impute or drop missing values "

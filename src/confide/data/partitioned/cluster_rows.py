@@ -1,8 +1,8 @@
 """Rows on the workers of a Dask cluster, which hold them during a fit.
 
 Functions of blocks travel to the workers; sums come back along a tree. Rows stay where
-they are, but for a sample and for what a mechanism picks. A part whose worker dies is made
-again from its source, by Dask, elsewhere. All tasks keep quiet: see cluster.py.
+they are, but for a sample and for what a mechanism picks. If a worker is lost, Dask
+rebuilds its parts elsewhere from their source. All tasks keep quiet: see cluster.py.
 """
 
 from asyncio import CancelledError
@@ -28,9 +28,9 @@ from confide.parallel.dask_cluster import non_raising, unwrap
 RESULT_TIMEOUT_S = 0.5
 """Seconds before the first look for lost workers; every look doubles them."""
 GATHERED = 60
-"""So many times as long results may be on their way."""
+"""Factor on the time that results may take to arrive."""
 MOST_LOSSES = 10
-"""So often workers may die under one sum: what kills them may be the sum itself."""
+"""Largest number of worker losses during one sum, which may itself be the cause."""
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -42,7 +42,7 @@ class PinnedParts:
     workers: tuple[str | None, ...] = ()
 
     def map(self, name: str, work: Callable[..., Any], *given: Sequence[Any]) -> list[Any]:
-        """Do work on every part, and on what is given for each, where it is held."""
+        """Run a function of every part, with arguments per part, where it is held."""
         if None in self.workers or not self.workers:
             self.find()
         token = uuid4().hex
@@ -114,7 +114,7 @@ class PinnedParts:
 
 T = TypeVar("T")
 FAN_IN = 8
-"""So many sums are added in one task of the tree, and so many at most come here."""
+"""Number of sums that one task of the tree adds, and that the driver receives at most."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -155,7 +155,7 @@ def dask_table(X: Any, y: Any) -> DaskTable:
             "a column where X is a data frame."
         )
     if getattr(X, "ndim", 0) != 2:
-        raise InvalidData("X must have two dimensions; it has another number of them.")
+        raise InvalidData("X must have two dimensions; it has more or fewer.")
     if is_frame(X):
         names = tuple(str(name) for name in X.columns)
         return DaskTable(names, len(names), current_client(), X, None if named else y)

@@ -32,7 +32,7 @@ class Division:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ChosenRows:
-    """From a whole part of a table to the rows that are kept: it can travel."""
+    """From a whole part of a table to the rows that are kept; picklable."""
 
     division: Division
     part: int

@@ -255,7 +255,7 @@ class PartitionedRows:
         return replace(self, view=replace(self.view, support=own))
 
     def take(self, places: AnyArray) -> "PartitionedRows":
-        """Return the rows that stand at some places; their order is that of the parts."""
+        """Return the rows at some positions; their order is that of the parts."""
         return replace(self, picked=self._by_part(places))
 
     def gather(self, places: AnyArray) -> InMemoryRows:
@@ -274,7 +274,7 @@ class PartitionedRows:
         return self.parts.map_subsets(picks, fn)
 
     def _by_part(self, places: AnyArray) -> tuple[AnyArray, ...]:
-        """Return which rows of every part stand at some places of the whole."""
+        """Return the positions in every part for positions in the whole."""
         ends = np.cumsum(self.sizes)
         ordered = np.sort(places)
         cuts = np.searchsorted(ordered, ends)[:-1]

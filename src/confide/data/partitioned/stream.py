@@ -38,7 +38,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Stream:
-    """Parts of a table that are read anew in every sweep."""
+    """Parts of a table that are read again in every sweep."""
 
     sources: tuple[Source, ...]
     prepare: Prepare
@@ -46,7 +46,7 @@ class Stream:
 
     @property
     def expected(self) -> int:
-        """About how many rows there are; where nobody knows they are counted first."""
+        """About how many rows there are; if unknown they are counted first."""
         if self.about is not None:
             return self.about
         return int(pairwise_sum(self._sweep(_counted))[0])

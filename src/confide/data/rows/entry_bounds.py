@@ -49,7 +49,7 @@ class EntryBounds:
         return cls(reach, few, reach)
 
     def norm(self, count: int) -> float:
-        """Return how long any so many entries of a row can be together."""
+        """Return a bound on the length of any given number of entries of a row."""
         alone = _repeated(self.most, count)
         if self.length is None:
             return alone

@@ -215,7 +215,7 @@ class Rows(Protocol):
         ...
 
     def take(self, places: AnyArray) -> "Rows":
-        """Return the rows that stand at some places."""
+        """Return the rows at some positions."""
         ...
 
     def map_subsets(
@@ -317,7 +317,7 @@ class InMemoryRows:
     def weighed(self, most: float) -> "InMemoryRows":
         """Return the same rows with weights most/‖x‖, or the heaviest for short rows.
 
-        They are those of a record by itself. No weight times the length of its row passes
+        They refer to a single record. No weight times the length of its row passes
         ``most``, whatever rounding does; the heaviest is a power of two, which costs none.
         """
         lengths, sure = HEAVIEST * self.lengths(), np.zeros(self.count, dtype=bool)
@@ -366,7 +366,7 @@ class InMemoryRows:
         return np.ascontiguousarray(self.as_block().toarray())
 
     def take(self, places: AnyArray) -> "InMemoryRows":
-        """Return the rows that stand at some places, in their order."""
+        """Return the rows at some positions, in their order."""
         own = (self.factor, self.weight, self.offset)
         factor, weight, offset = (_some(one, places) for one in own)
         features, target = self.features[places], self.target[places]

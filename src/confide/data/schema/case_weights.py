@@ -43,7 +43,7 @@ class CaseWeights:
     ``column`` holds weights from 0 to ``cap``, which is public: what lies beyond is
     clamped, record by record, and the noise grows with the cap. ``classes`` are public
     weights of labels; a label without one counts once. A record without a weight is
-    refused with the whole table, or with ``missing="drop"`` counts for nothing.
+    refused with the whole table, or with ``missing="drop"`` is ignored.
     ``typical`` is a usual weight, if that is publicly known: plans use it, or half of the
     cap; fits do not.
     """
@@ -105,7 +105,7 @@ class CaseWeights:
         return share * float(np.mean(self.of_labels(np.arange(len(labels)), labels)))
 
     def check_labels(self, labels: tuple[Any, ...] | None) -> None:
-        """Refuse weights of labels that the target does not have."""
+        """Reject weights of labels that the target does not have."""
         names = [str(label) for label in labels or ()]
         strange = [label for label in self.classes if label not in names]
         if strange:
@@ -114,7 +114,7 @@ class CaseWeights:
             raise InvalidParameter("classes of [case_weights]", must, strange, hint)
 
     def faults(self, values: Any) -> Faults:
-        """Say which of some known values are no numbers, or beyond 0 and the cap."""
+        """Return which of some known values are no numbers, or beyond 0 and the cap."""
         return Faults.of_numbers(numbers_or_nan(values), (0.0, float(self.cap or 0.0)))
 
     def read(self, values: Any) -> Array:
@@ -158,7 +158,7 @@ def read_sample_weight(values: Any, count: int, cap: float) -> Array:
 
 
 def check_offset(column: Any) -> None:
-    """Refuse an offset without a public range."""
+    """Reject an offset without a public range."""
     known = not getattr(column, "coded", True) and not column.possible
     if not (known and column.has_limits and offset_bound(column) <= LARGEST_OFFSET):
         raise InvalidParameter(

@@ -23,7 +23,7 @@ LEAST_SPREAD = 1e-10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nodes:
-    """Some cells of a column, places in a range or levels, and their chances."""
+    """Some cells of a column, places in a range or levels, and their probabilities."""
 
     cells: Any
     chances: Array
@@ -92,7 +92,7 @@ def still_directions(effects: Sequence[Effect], weights: Array, height: float) -
 
 
 def _at_nodes(part: Any, nodes: Mapping[str, Nodes]) -> tuple[Array, Array]:
-    """Return the features of a part at the nodes of its column, and their chances."""
+    """Return the features of a part at the nodes of its column, and their probabilities."""
     (column,) = columns_of(part)
     known = nodes[column.name]
     return features_of(part, known.units(column)), known.chances

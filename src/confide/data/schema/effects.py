@@ -47,11 +47,11 @@ class Display:
         return np.asarray(self.lines @ np.eye(self.lines.shape[1]))
 
     def show(self, coefficients: Array) -> Array:
-        """Return what stands in the lines."""
+        """Return the cells of the lines."""
         return np.asarray(self.lines @ coefficients + self.constant)
 
     def scaled(self, factors: Array, constant: Array) -> "Display":
-        """Return the lines for so many first coefficients, each times a factor."""
+        """Return the lines of the first coefficients, each multiplied by a factor."""
         scale = sparse.diags_array(factors).tocsr()
         scale.resize(self.lines.shape[1], len(factors))
         lines = aslinearoperator(self.lines) @ aslinearoperator(scale)
@@ -98,7 +98,7 @@ def display(effects: Sequence[Effect], weights: Array) -> Display:
 
 
 def _against(lines: Sequence[Lines], shape: tuple[int, int]) -> Any:
-    """Return what is taken off all lines of an effect alike: of rank one for each."""
+    """Return what is subtracted from all lines of an effect: of rank one for each."""
     rows = np.cumsum([0, *(len(one.names) for one in lines)])
     starts = np.cumsum([0, *(len(one.intercept) for one in lines)])
     compared = [j for j, one in enumerate(lines) if one.against is not None]

@@ -30,7 +30,7 @@ ROWS_PER_THREAD = 2**15
 """Fewer stay nearer to the processor, but threads wait for each other at every step."""
 COLUMNS_AT_ONCE = 20
 MOST_NUDGES = 4
-"""So often a factor is rounded up. What lies far from zero has coarse ends by itself."""
+"""Number of times that a factor is rounded up; ends far from zero are coarse anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class RangeScaler:
 
     @classmethod
     def of(cls, ends: Sequence[tuple[float, float]], heights: Array) -> "RangeScaler":
-        """Prepare to bring every range to ±its height."""
+        """Prepare to scale every range to ± its height."""
         lower, upper = np.array(ends, dtype=np.float64).reshape(-1, 2, 1).swapaxes(0, 1)
         middle, height = lower / 2 + upper / 2, np.reshape(heights, (-1, 1))
         factor = height / ((upper - lower) / 2)
@@ -84,9 +84,9 @@ def pieces(count: int) -> list[slice]:
 
 
 ROWS_AT_ONCE = 4096
-"""So many rows of the design matrix stay in the processor's cache while written."""
+"""Number of rows of the design matrix that fit in the processor's cache."""
 THREAD_THRESHOLD_ROWS = 2**17
-"""From so many rows on all cores work."""
+"""Number of rows from which all cores are used."""
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")

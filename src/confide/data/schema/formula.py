@@ -19,7 +19,7 @@ CONSTANTS = ("0", "1")
 def schema_of_formula(schema: Any, formula: str) -> tuple[Any, bool]:
     """Return a schema with the terms of a formula, and whether it has an intercept.
 
-    The schema declares the columns; the formula says what is made of them. Its left side
+    The schema declares the columns; the formula defines the terms. Its left side
     must be the target of the schema, or nothing.
     """
     target, terms = _terms(formula, [column.name for column in schema.columns])
@@ -29,7 +29,7 @@ def schema_of_formula(schema: Any, formula: str) -> tuple[Any, bool]:
     offsets = [text for text in texts if text.startswith("offset(")]
     texts = [text for text in texts if text not in offsets]
     if len(offsets) > 1:
-        raise InvalidParameter("formula", "with one offset at most", offsets)
+        raise InvalidParameter("formula", "with at most one offset", offsets)
     if offsets:
         schema = _with_offset(schema, offsets[0])
     if not texts:

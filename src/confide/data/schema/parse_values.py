@@ -137,8 +137,8 @@ def as_booleans(values: Any, name: str) -> AnyArray:
 def as_days(values: Any, name: str) -> Array:
     """Read a column of dates as day numbers (`date.toordinal`); missing becomes NaN.
 
-    Text is read in ISO form, 2024-12-31, with or without a time. Of a time with a zone
-    the day counts that was written down.
+    Text is read in ISO form, 2024-12-31, with or without a time. For a time with a zone
+    the day is used as written.
     """
     column = values if isinstance(values, CodedText) else pd.Series(values)
     if isinstance(column, pd.Series) and isinstance(column.dtype, pd.ArrowDtype):
@@ -178,7 +178,7 @@ def level_codes(
 
 
 def _check_type(values: Any, levels: tuple[Any, ...], what: str) -> None:
-    """Refuse a column whose type, whatever its rows say, fits none of the levels."""
+    """Reject a column whose type, whatever its rows say, fits none of the levels."""
     kind = getattr(values, "dtype", None)
     if isinstance(kind, pd.CategoricalDtype):
         kind = kind.categories.dtype
@@ -189,7 +189,7 @@ def _check_type(values: Any, levels: tuple[Any, ...], what: str) -> None:
 
 
 def check_levels_of_type(levels: tuple[Any, ...], what: str, *, text: bool) -> None:
-    """Refuse levels none of which a column of text, or else of numbers, could hold."""
+    """Reject levels that no column of text, or of numbers, could contain."""
     if not any(isinstance(level, str) is text for level in levels):
         holds, none = ("text", "text") if text else ("numbers", "a number")
         raise InvalidData(
@@ -199,7 +199,7 @@ def check_levels_of_type(levels: tuple[Any, ...], what: str, *, text: bool) -> N
 
 
 def check_levels(what: str, levels: Any, least: int) -> tuple[Any, ...]:
-    """Return public levels as a tuple: listed once each, none of them missing."""
+    """Return public levels as a tuple: all different, none missing."""
     try:
         found = () if isinstance(levels, str) else tuple(levels)
         fine = len(set(found)) == len(found) >= least and not any(map(pd.isna, found))

@@ -13,14 +13,14 @@ import numpy as np
 from confide._types import AnyArray, Array
 
 PARTS = 64
-"""Into so many equal parts every cell is divided."""
+"""Number of equal parts of a cell."""
 LOWEST_OCTAVE, HIGHEST_OCTAVE = -20, 60
 """Numbers between 2^-20 and 2^60 in size are told apart; beyond lie the outermost cells."""
 SMALLEST_NUMBER = 2.0**LOWEST_OCTAVE
 KEY_SHIFT, KEYS = 46, 2**18
 """Of the 64 bits of a double the first 18 are sign, exponent and six more."""
 DAY_OCTAVES = 22.0
-"""All days that a calendar has lie within so many octaves of days."""
+"""Number of octaves that contain all calendar days."""
 USUAL_SPAN = (-(2.0**HIGHEST_OCTAVE), 2.0**HIGHEST_OCTAVE)
 LARGEST_DOUBLE = float(np.finfo(np.float64).max)
 WHOLE_REACH = (-LARGEST_DOUBLE, LARGEST_DOUBLE)

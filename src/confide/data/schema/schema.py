@@ -65,7 +65,7 @@ SHARE_POWER = 0.0
 EARLIER_SHARE_POWER = 0.25
 """Its value in model files that do not record it."""
 ROUNDING_MARGIN = 1e-14
-"""By so much rows stay shorter than 1, so that rounding never makes one longer."""
+"""Margin below length 1, so that rounding never makes a row longer."""
 
 
 @dataclass(frozen=True)
@@ -291,7 +291,7 @@ class Schema:
 
     @cached_property
     def typical_length(self) -> float:
-        """How long a row is for the most part, from public facts: at most 1.
+        """Typical length of a row, from public facts: at most 1.
 
         It is the root of the mean squared length of rows whose numbers spread evenly over
         their ranges and whose levels are equally frequent: a number has a third of its
@@ -397,7 +397,7 @@ def _whole(name: str, value: Any, most: int) -> int:
 
 
 def check_columns(held: Any, names: list[str]) -> None:
-    """Refuse a table that does not hold every declared column exactly once."""
+    """Reject a table that does not hold every declared column exactly once."""
     times = Counter(held)
     for count, fault in ((0, "misses"), (2, "repeats")):
         wrong = [name for name in names if min(times[name], 2) == count]

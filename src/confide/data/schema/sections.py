@@ -227,7 +227,7 @@ def _refuse_unfilled(content: Mapping[str, Any]) -> None:
 
 NOT_BOOKED = ""
 MOST_FACTS = 3
-"""So many facts are named where one line says what was bought."""
+"""Largest number of facts that one line names."""
 
 
 @dataclass(frozen=True, slots=True)

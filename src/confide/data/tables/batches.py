@@ -13,7 +13,7 @@ from confide.data.schema.schema import Schema, check_columns, declared_columns
 from confide.errors import InvalidData, InvalidParameter
 
 BATCH_ROWS = 2**16
-"""Longer batches are cut into pieces of so many rows."""
+"""Rows per piece; longer batches are divided."""
 
 Batches: TypeAlias = Callable[[], Iterable[Any]]
 """A part of a table: every call yields its batches from the first to the last."""
@@ -93,7 +93,7 @@ class BatchSource:
 
     @property
     def expected(self) -> int | None:
-        """About how many rows there are, None where nobody knows."""
+        """Approximate number of rows, None if unknown."""
         return self.rows
 
     def sources(
@@ -126,7 +126,7 @@ class BatchPart:
     rows: int
 
     def read(self) -> Iterator[Any]:
-        """Yield pieces of no more than so many rows."""
+        """Yield pieces of at most a given number of rows."""
         found = False
         for batch in self.batches():
             table = self._chosen(batch)

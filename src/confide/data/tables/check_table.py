@@ -23,9 +23,9 @@ from confide.errors import InvalidData, closest
 RANGE = "its range"
 """Part of a number's declaration that matches nothing if all values lie outside."""
 MOST_NAMED = 20
-"""So many undeclared values of a column are named, the most frequent ones."""
+"""Number of undeclared values that are named, the most frequent ones."""
 MOST_KEPT = 2**16
-"""So many of them are counted one by one; beyond that the rarest are let go."""
+"""Number of values that are counted; beyond it the rarest are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def _as_text(parts: Sequence[Part]) -> Schema:
 
 
 def _finding(part: Part, tally: Tally) -> Finding:
-    """Say how a fit treats a column that was counted."""
+    """Describe how a fit treats a column that was counted."""
     return Finding(
         part.name,
         part.kind,
@@ -180,7 +180,7 @@ def _finding(part: Part, tally: Tally) -> Finding:
 
 
 def _unmatched(part: Part, tally: Tally) -> tuple[str, ...]:
-    """Say what of a declaration matches no value: labels, all levels, or the range."""
+    """Describe what of a declaration matches no value: labels, all levels, or the range."""
     if not tally.known:
         return ()
     if part.levels:

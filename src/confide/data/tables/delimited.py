@@ -1,7 +1,7 @@
 """Delimited text (CSV): its header line, and the columns that a schema declares.
 
 With a schema every column is read by its declared kind, never by what the file seems to
-hold: a row means the same whatever stands in the others.
+hold: the meaning of a row does not depend on other rows.
 """
 
 import bz2
@@ -51,7 +51,7 @@ LINE_ENDS = _among("\r\n")
 
 
 def check_quotes(stream: IO[bytes], separator: str) -> bool:
-    """Refuse quotes that are not well formed; tell whether a field begins with a space.
+    """Reject quotes that are not well formed; tell whether a field begins with a space.
 
     A line that begins with a tab is refused too, unless tabs separate fields: the parser
     of pandas drops it where one of its buffers happens to end.
@@ -90,7 +90,7 @@ def check_quotes(stream: IO[bytes], separator: str) -> bool:
 
 
 def _windows(stream: IO[bytes]) -> Iterator[tuple[bytes, int, int, int]]:
-    """Yield bytes with what stands around them, and where in the file they begin.
+    """Yield bytes with their context and their position in the file.
 
     Those to look at go from start to stop. Before them there is a byte that is no space,
     and after them one byte more.
@@ -197,7 +197,7 @@ def read_pieces(
     rows: int,
     numbers: Sequence[str] = (),
 ) -> Iterator[pd.DataFrame]:
-    """Yield what `read_delimited` returns, so many rows at a time; one piece at least."""
+    """Yield the table of `read_delimited` in pieces of a number of rows; at least one."""
     text = DelimitedText.of(path, schema, target=target, numbers=numbers)
     with text.pieces(rows) as pieces:
         frame = text.next_of(pieces)
@@ -269,7 +269,7 @@ class DelimitedText:
         return frame.assign(**{name: again[name] for name in wrong})
 
     def pieces(self, rows: int) -> Any:
-        """Return what reads the table so many rows at a time."""
+        """Return a reader of the table in pieces."""
         texts = {} if self.schema is None else dict.fromkeys(self.wanted, str)
         types = {**texts, **dict.fromkeys(self.numbers, float)}
         return self._numeric(lambda: self._read(types, chunksize=rows))
@@ -374,7 +374,7 @@ def _is_text(column: pd.Series) -> bool:
 
 
 def _distinct_names(names: list[str]) -> list[str]:
-    """Rename what repeats, which nobody declared, so that nothing else is renamed."""
+    """Rename repeated, undeclared columns, so that nothing else is renamed."""
     times = Counter(names)
     return [
         name if name and times[name] == 1 else f"\0{place}"

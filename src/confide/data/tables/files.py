@@ -73,12 +73,12 @@ def as_frame(piece: Any) -> pd.DataFrame:
 
 
 PIECE_ROWS = 2**16
-"""So many rows at once: with fewer, threads wait for each other more than they work."""
+"""Rows per piece: with fewer, threads wait for each other more than they work."""
 TEXT_ROWS = 2**16
 STREAM_THRESHOLD_BYTES = 2**28
-"""A file of so many bytes is read piece by piece."""
+"""Size in bytes from which a file is read in pieces."""
 UNPACKED_RATIO = 4
-"""Packed text is about so many times as long when unpacked."""
+"""Typical expansion factor of compressed text."""
 LOOKED_AT = 2**16
 
 
@@ -98,7 +98,7 @@ class FileFingerprint:
         return cls(path, found.st_size, found.st_mtime_ns)
 
     def check(self) -> None:
-        """Refuse to go on with another file."""
+        """Reject to go on with another file."""
         if FileFingerprint.of(self.path) != self:
             raise ConfideError(
                 f"{self.path} must not change while a model is fitted, but it did. Fit "
@@ -266,7 +266,7 @@ def open_table(source: str | Path, *, cluster: Any = None) -> FileTable:
     ----------
     source
         A Parquet or CSV file, a folder of them, or a pattern such as "visits/*.parquet".
-        Of several files all must hold the same columns.
+        Several files must all have the same columns.
     cluster
         A `distributed.Client`: its workers, which must see the same files, read them once
         and hold their rows. None reads the files from the beginning to the end in every
@@ -349,7 +349,7 @@ def _folder(source: str | Path) -> Path | None:
 
 
 def _expanded(source: str | Path) -> list[Path]:
-    """Return the files that a name, a folder or a pattern stands for, in their order."""
+    """Return the files of a name, a folder or a pattern, in order."""
     folder = _folder(source)
     if folder is not None:
         found = [path for path in sorted(folder.rglob("*")) if _is_shown(path, folder)]

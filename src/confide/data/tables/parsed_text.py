@@ -18,13 +18,13 @@ from typing import IO, Any
 from confide.errors import PrivacyLeak
 
 FREE_SHARE, FREE_BYTES = 10, 2**30
-"""A tenth of the disk, and so many bytes, stay free."""
+"""Bytes that stay free on the disk, in addition to a tenth of it."""
 ALIGNMENT = 64
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a piece stands in the file: its first byte, and the lengths of its buffers."""
+    """Position of a piece in the file: its first byte, and the lengths of its buffers."""
 
     start: int
     sizes: tuple[int, ...]

@@ -11,38 +11,38 @@ from confide.data.tables.files import column_names, name_of
 from confide.errors import InvalidData, did_you_mean
 
 _HEAD = """\
-# What is public about this table, to be filled in by a person: replace every "{unknown}".
+# Public description of this table, for you to fill in: replace every "{unknown}".
 #
 # Only the names of the columns were read, never a value. A range or a list of categories
-# that is read off the data would tell about the people in them (the oldest, the richest,
+# that is read off the data would reveal something about people (the oldest, the richest,
 # the only one of a kind), and no guarantee would cover that. Write down what is known
 # without looking: units and limits of the instrument, the law, the questionnaire.
 #
 {kinds}
 #
-# Missing numbers become the middle of their range. Missing or undeclared levels belong to
-# no level, and a row with an undeclared label counts against the positive ones. A fit does
-# not tell; whoever holds the data can: confide schema check THIS.toml --table DATA.csv
-# missing = "refuse" refuses a table that has any.
-# For plans alone, and only if publicly known: typical = [20, 60] under a number (four in
+# Missing numbers are replaced by the middle of their range. Missing or undeclared levels
+# are encoded as no level; a row with an undeclared label is treated as not positive. A fit
+# does not report them; the data holder can: confide schema check THIS.toml --table DATA.csv
+# missing = "refuse" rejects a table with missing values.
+# For plans only, and only if publicly known: typical = [20, 60] under a number (four in
 # five values lie there), share = {{ a = 0.5 }} under a category, share = 0.2 under a
 # boolean (of yes).
 # Delete the sections of columns that the model must not use, such as names and numbers of
 # persons, and that of the target.
 
-# The dataset, under which a ledger books what is spent on it:
+# Name of the dataset, under which a ledger records what is spent on it:
 name = {name}
-rows_per_person = 1  # how many rows one person may have at most
+rows_per_person = 1  # the largest number of rows of one person
 
 [target]
 column = {target}
-# For a classifier delete the # before this line; the second label is the positive one:
+# For a classifier delete the # in the next line; the second label is the positive one:
 # labels = ["no", "yes"]
-# For a number delete it before these:
+# For a number delete the # in these lines:
 # lower = 0
 # upper = 150
 # unit = "mg"
-# To leave out rows whose target is unknown, instead of refusing the table:
+# To drop rows with an unknown target, instead of rejecting the table:
 # missing = "drop"
 """
 
@@ -56,7 +56,7 @@ def schema_template(
     ----------
     path
         A CSV file, of which the first line is read, or a Parquet file, of which its own
-        schema is read. Never a value. Of a folder or a pattern the first file is looked at.
+        schema is read. Never a value. For a folder or a pattern the first file is used.
     target
         The column to predict, where it is known already.
     columns
@@ -88,7 +88,7 @@ def schema_template(
 
 
 def _refuse_values(path: str | Path, names: list[str]) -> None:
-    """Refuse a first line that is a record: its values must not enter a schema."""
+    """Reject a first line that is a record: its values must not enter a schema."""
     if any(_is_number(name) for name in names) or not any(map(str.strip, names)):
         raise InvalidData(
             f"the first line of {path} must hold the column names; it contains numbers, "

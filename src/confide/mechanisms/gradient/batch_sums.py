@@ -75,7 +75,7 @@ class ExactSum:
         return block, cut
 
     def dense(self, block: Block) -> Array:
-        """Return rows as an array, intercept included, cut to their unit."""
+        """Return rows as an array, intercept included, truncated to their unit."""
         return truncate(block.toarray(), self.row_unit)
 
     def carried(self, block: Block, slopes: Array) -> tuple[Array, Array]:

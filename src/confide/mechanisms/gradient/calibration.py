@@ -280,7 +280,7 @@ def sampled_steps(
     *,
     accounting: Method = "best",
 ) -> SubsampledGaussianEvent:
-    """Return steps that keep a budget next to a release of so large a shift."""
+    """Return steps that keep a budget together with a release of a given shift."""
     sampling = sampling_for(neighbours)
     alone = multiplier_for(
         budget, steps, rate=rate, neighbours=neighbours, method=accounting

@@ -31,7 +31,7 @@ SETTLED = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """How long steps are, on the scale of a mean.
+    """Step sizes on the scale of a mean.
 
     "total" divides a total step evenly, and no step is longer than 1/β, β being the
     largest curvature of a record. The others begin with ``first``, or 1/β: over the
@@ -133,7 +133,7 @@ def least_scale(objective: Objective, longest_prox: float) -> float:
 
 
 def check_averaged(share: float) -> None:
-    """Refuse a share outside [0, 1]."""
+    """Reject a share outside [0, 1]."""
     if not 0 <= share <= 1:
         raise InvalidParameter("averaged", "a share from 0 to 1", share)
 

@@ -57,7 +57,8 @@ class MomentumDescent:
     averaged : float, default=0.5
         Share of the last steps whose mean is released.
     ridge : float, optional
-        What ``l2="auto"`` means. By default a tenth of what the limited path does anyway.
+        What ``l2="auto"`` means. By default a tenth of the ridge that the limited path
+        amounts to.
     count_share : Fraction, default=1/50
         Share of the squared shift for a noisy number of rows, under add-remove.
 

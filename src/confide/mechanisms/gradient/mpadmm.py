@@ -68,7 +68,8 @@ class MpAdmm:
         Whether the copy of the coefficients that the penalty made, with exact zeros, is
         released. By default where there is a penalty.
     ridge : float, optional
-        What ``l2="auto"`` means. By default a tenth of what the limited path does anyway.
+        What ``l2="auto"`` means. By default a tenth of the ridge that the limited path
+        amounts to.
     count_share : Fraction, default=1/50
         Share of the squared shift for a noisy number of rows, under add-remove.
 

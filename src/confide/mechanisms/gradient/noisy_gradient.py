@@ -24,7 +24,7 @@ DRAWN_AT_ONCE = 2**13
 def noisy_gradient(
     calibration: GradientCalibration, rows: Rows, entropy: Entropy
 ) -> Gradient:
-    """Return a gradient that can be asked as often as was paid for, and no more often."""
+    """Return a noisy gradient that can be evaluated as often as was charged."""
     if calibration.rate < 1:
         return _subsampled(calibration, rows, entropy, _noises(calibration, entropy))
     alone = party_gradients(calibration, (rows,), entropy)

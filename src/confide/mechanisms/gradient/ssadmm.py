@@ -73,7 +73,8 @@ class SsAdmm:
         Whether the copy of the coefficients that the penalty made, with exact zeros, is
         released. By default where there is a penalty.
     ridge : float, optional
-        What ``l2="auto"`` means. By default a tenth of what the limited path does anyway.
+        What ``l2="auto"`` means. By default a tenth of the ridge that the limited path
+        amounts to.
     count_share : Fraction, default=1/50
         Share of the squared shift for a noisy number of rows, under add-remove.
     accounting : str, default="best"
@@ -201,6 +202,6 @@ class SsAdmm:
 
 
 def check_rho(rho: float) -> None:
-    """Refuse a weight of the augmented term that is not positive and finite."""
+    """Reject a weight of the augmented term that is not positive and finite."""
     if not 0 < rho < math.inf:
         raise InvalidParameter("rho", "positive and finite", rho)

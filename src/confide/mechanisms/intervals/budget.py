@@ -209,8 +209,8 @@ def divide_budget(
 ) -> tuple[Calibration, Budget, tuple[Event, ...]]:
     """Calibrate a mechanism with all of a budget but a reserve.
 
-    Returns what is left for noise of another kind, and the one event that both make up
-    where it is one.
+    Returns the remainder for noise of another kind, and the joint event if there is a
+    single one.
     """
     task = _Task(mechanism, objective, neighbours, copies)
     return _divide(task, budget, 1 - reserve)
@@ -219,9 +219,9 @@ def divide_budget(
 def _choose_share(task: _Task, budget: Budget, rows: int | None) -> Fraction:
     """Choose, without data, what the moments get: the share with the best intervals.
 
-    Directions between a typical strength and a hundredth of it are considered. In each an
-    interval has a length, which noise on the curvature inflates, and a relative error,
-    which costs coverage.
+    Directions between a typical strength and a hundredth of it are considered. Along
+    each direction noise on the curvature lengthens the interval, and its relative error
+    costs coverage.
     """
     if rows is None or task.neighbours is not Neighbours.REPLACE_ONE:
         return UNKNOWN_ROWS_SHARES[type(budget)]

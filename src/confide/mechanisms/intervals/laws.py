@@ -1,4 +1,4 @@
-"""The law of the errors of released coefficients, from noisy moments and the noise.
+"""Distribution of the errors of released coefficients, from moments and noise.
 
 Intervals are about the *plain* coefficients, those of the same model without its penalty,
 or about the *penalised* ones that are released. Both are post-processing of one release.

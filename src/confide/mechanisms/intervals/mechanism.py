@@ -112,7 +112,7 @@ class IntervalCalibration(Calibration):
         return (*self.main.guarantee.assumptions, ROW_LIMIT)
 
     def check_rows(self, rows: Rows) -> None:
-        """Refuse tables by their public shape, before anything is spent.
+        """Reject tables by their public shape, before anything is spent.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class IntervalCalibration(Calibration):
 
 @dataclass(frozen=True, slots=True)
 class WithIntervals:
-    """Mechanism whose release says how far its coefficients may be off.
+    """Mechanism whose release includes the errors of its coefficients.
 
     It divides the budget between the coefficients and the moments of their errors.
 
@@ -183,7 +183,7 @@ class WithIntervals:
     )
 
     def check(self, objective: Objective) -> None:
-        """Refuse mechanisms and objectives without intervals; calibrate nothing.
+        """Reject mechanisms and objectives without intervals; calibrate nothing.
 
         Parameters
         ----------

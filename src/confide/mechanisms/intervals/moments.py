@@ -71,7 +71,7 @@ INTERVAL_NEEDS: tuple[Need, ...] = (
     SEVERAL_SCORES,
 )
 MOMENT_SPLIT = (Fraction(16, 25), Fraction(9, 25))
-"""In which ratio curvature and scatter share their budget, found by trying."""
+"""Ratio in which curvature and scatter share their budget, found by experiment."""
 Recipe: TypeAlias = Literal["joint", "curvature", "published"]
 
 
@@ -113,8 +113,8 @@ class MomentCalibration:
     """What is fixed before the coefficients are known: noise for unit sensitivity.
 
     ``parts`` are one noise for both matrices, or one for each. ``ratio`` says how much
-    the scatter counts beside the curvature, 0 where it is not released. ``heights`` bound
-    the entries of a row, the constant one aside, where they are known.
+    the scatter counts beside the curvature, 0 where it is not released. ``heights``
+    bound the entries of a row except the constant one, if known.
     """
 
     objective: Objective
@@ -144,7 +144,7 @@ class MomentCalibration:
         return self.ratio * largest_curvature(self.objective, length) / slope**2
 
     def check_rows(self, rows: Rows) -> None:
-        """Refuse more rows than the slack covers; any table of fewer is accepted."""
+        """Reject more rows than the slack covers; any table of fewer is accepted."""
         check_length(rows)
 
 

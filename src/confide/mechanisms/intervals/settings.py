@@ -1,4 +1,4 @@
-"""Settings of intervals: what they are about, what they cost, how they are made."""
+"""Settings of intervals: estimand, cost and method."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,13 +15,14 @@ from confide.privacy.budgets import exact
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """Settings of intervals: what they are about, what they cost, how they are made.
+    """Settings of intervals: estimand, cost and method.
 
     Parameters
     ----------
     share : float, str or Fraction, optional
-        Share of the budget for the moments of the errors. A larger one gives coefficients
-        more noise and says more about it. By default chosen from public facts.
+        Share of the budget for the moments of the errors. A larger one gives
+        coefficients more noise and more information about it. By default chosen from
+        public facts.
     split : sequence of three numbers, optional
         Instead, shares of coefficients, curvature and scatter, which add up to 1.
     level : float, default=0.95

@@ -78,7 +78,7 @@ class AdaptiveCalibration(Calibration):
         return max(float(self.objective.ridge.max()), most)
 
     def check_rows(self, rows: Rows) -> None:
-        """Refuse by shape, before anything is spent, what no solver could certify."""
+        """Reject by shape, before anything is spent, what no solver could certify."""
         self.first.check_rows(rows)
         Calibration.check_rows(self, rows)
 

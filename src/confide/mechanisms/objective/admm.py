@@ -47,7 +47,7 @@ class AdmmObjectiveCalibration(Calibration):
     rho: float = field(kw_only=True)
 
     def check_rows(self, rows: Rows) -> None:
-        """Refuse by shape, before anything is spent, what no solver could certify."""
+        """Reject by shape, before anything is spent, what no solver could certify."""
         self.inner.check_rows(rows)
 
     def split(self, x: Array, u: Array) -> tuple[Array, Array]:

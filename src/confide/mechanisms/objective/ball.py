@@ -23,7 +23,7 @@ KNOTS = np.linspace(0.0, 4.5, 10)
 """Where losses are looked at beyond the least length at which they can exceed epsilon."""
 STEP, MOST_TURNS = 1.0005, 12
 LARGEST_POWER = 200.0
-"""Beyond it a power of e is not computed, and a chance is taken to be 1."""
+"""Beyond it a power of e is not computed, and a probability is taken to be 1."""
 LOWEST, LARGEST_SHORT = -1.2784645, 0.2784646
 """Below this margin a shorter record is steeper: its gradient is this over the margin."""
 HALF = 0.5
@@ -203,7 +203,7 @@ def _steepest(margin: Array, *, weighted: bool) -> Array:
 
 
 def _margins(slopes: Array, *, weighted: bool) -> Array:
-    """Return the least margin at which a gradient is so long, rounded down."""
+    """Return the least margin at which a gradient has a given length, rounded down."""
     with np.errstate(divide="ignore"):
         flat = -LARGEST_SHORT / slopes
         steep = np.log(slopes) - np.log1p(-slopes)

@@ -145,7 +145,7 @@ def _envelope(heights: Array, slopes: Array, knots: Array) -> Array:
 
 
 def gdp_ridge(objective: Objective, sigma: float) -> float:
-    """Return the ridge from which on the logistic log-determinant costs no shift."""
+    """Return the smallest ridge at which the logistic log-determinant costs no shift."""
     return round_up(2 * sigma**2 * (objective.reach / objective.row_norm))
 
 

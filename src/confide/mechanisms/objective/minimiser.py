@@ -39,7 +39,7 @@ MEAN_LENGTHS = 1e4
 
 
 def check_linear_length(objective: Objective, noise: Noise) -> None:
-    """Refuse budgets whose linear terms may outgrow what is certified in a constraint.
+    """Reject budgets whose linear terms may outgrow what is certified in a constraint.
 
     docs/proofs/finite-precision.md#publication.
     """
@@ -66,7 +66,7 @@ UNSEEN = 0.09
 
 
 LINEAR_SHARE = 0.125
-"""What the linear term may be off, as a share of the solver's own tolerance."""
+"""Error of the linear term, as a share of the solver's own tolerance."""
 
 
 ZERO_BELOW = 10.0
@@ -79,7 +79,7 @@ def unseen_tolerance(
 
     The linear term moves coefficients least where the most rows that there may be curve as
     much as they can, alike in all directions. ``unit`` is the second noise for a tolerance
-    of 1. It is never more than the usual tolerance, nor less than what is certified.
+    of 1. It is at most the usual tolerance, and at least what can be certified.
     """
     size = objective.dimension
     most = MAX_ROWS * objective.smoothness / size + objective.strong_convexity

@@ -57,7 +57,7 @@ THEOREMS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """How far one record reaches: X with the slack of the basis, λ = XX̄/Λ, K."""
+    """Sensitivity to one record: X with the slack of the basis, λ = XX̄/Λ, K."""
 
     reach: float
     ratio: float
@@ -186,7 +186,7 @@ def _largest_gain(lead: Array, lag: Array, share: float) -> Array:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def _lags(others: int) -> tuple[tuple[float, ...], Array]:
-    """Return cells of (u + v)/2 − max of normals, and their chances, rounded up."""
+    """Return cells of (u + v)/2 − max of normals, and their probabilities, rounded up."""
     edges = np.linspace(-5.0, 3.5, LAG_CELLS + 1)
     places = np.linspace(-9.0, 9.0, 4001)
     density = others * np.exp(-(places**2) / 2) / math.sqrt(2 * math.pi)
@@ -267,7 +267,7 @@ def _zcdp(objective: Objective, budget: Zcdp, neighbours: Neighbours) -> Perturb
 
 
 NOISE_SHARE = {Pure: 0.5, Approx: 1.0, Zcdp: 1.0}
-"""What of the length of the noise, over a guess of ‖θ‖, an automatic ridge is at least."""
+"""Least automatic ridge, as a part of the length of the noise over a guess of ‖θ‖."""
 RIDGE_PER_NOISE = {Approx: 0.45, Zcdp: 1.25}
 """An automatic ridge in units of the noise that would hide one record without it."""
 

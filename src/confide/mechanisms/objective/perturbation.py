@@ -258,7 +258,7 @@ class ObjectivePerturbation:
         return make_release(calibration, values, entropy, "linear term")
 
     def as_published(self) -> "ObjectivePerturbation":
-        """Return the mechanism with noise and determinant paid for separately.
+        """Return the mechanism with separate budgets for noise and determinant.
 
         Returns
         -------

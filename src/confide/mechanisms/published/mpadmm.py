@@ -49,7 +49,7 @@ def published_verdict(step: float) -> Status:
 
 
 def refusal(step: float) -> str:
-    """Say why the published sensitivity does not run unless it was accepted."""
+    """Explain why the published sensitivity does not run unless it was accepted."""
     return (
         f"mpADMM with the published sensitivity and step = {step:g} is REFUTED. The step "
         "to x divides by rho + 1/step, which is (1 + step·rho)/step; the published bound "
@@ -120,7 +120,7 @@ class PublishedMpAdmm:
 
     @property
     def growth(self) -> float:
-        """How far x, z and y move together, squared, over how far x does."""
+        """Squared joint sensitivity of x, z and y, relative to that of x."""
         return 1 + max(1.0, self.rho**2)
 
     def calibrate(

@@ -26,7 +26,7 @@ Constants = Literal["tight", "published"]
 
 
 def check_setting(rows: int, radius: float, penalty: float | None) -> None:
-    """Refuse what is not a number of rows, a radius and a penalty."""
+    """Reject what is not a number of rows, a radius and a penalty."""
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
         raise InvalidParameter(
             "rows", "the public number of rows", rows, "Pass rows=3000, for example."
@@ -38,7 +38,7 @@ def check_setting(rows: int, radius: float, penalty: float | None) -> None:
 
 
 def check_pure(budget: Budget) -> Pure:
-    """Refuse budgets that the paper does not treat."""
+    """Reject budgets that the paper does not treat."""
     if isinstance(budget, Pure):
         return budget
     raise InvalidParameter(

@@ -157,7 +157,7 @@ class RangesCalibration(Calibration):
         return (*self.main.guarantee.assumptions, ROW_LIMIT)
 
     def check_rows(self, rows: Rows) -> None:
-        """Refuse by shape, before anything is spent."""
+        """Reject by shape, before anything is spent."""
         self.main.check_rows(rows)
 
     def buy(self, counts: Sequence[Array], entropy: Entropy) -> RangeRelease:

@@ -37,7 +37,7 @@ PIECE_DEVIATIONS = 7
 
 
 DOUBT = 0.1
-"""A cell may hold as much more than it seems to as noise exceeds with this chance."""
+"""A cell may hold as much more than it seems to as noise exceeds with this probability."""
 
 
 EXTENSION = 0.4
@@ -69,7 +69,7 @@ class RangeQuery:
 def read_range(
     query: RangeQuery, counts: Array, noise: CountNoise, entropy: Entropy
 ) -> tuple[tuple[float, float], bool]:
-    """Return a range for private counts, and whether any values stand out of the noise.
+    """Return a range from private counts, and whether any values exceed the noise.
 
     Both are post-processing of two noisy looks. The first is at whole cells. The second is
     at pieces of equal width where the range seems to lie and beside it, the more the
@@ -224,7 +224,7 @@ def _extended(found: slice, edges: Array, most: Array, query: RangeQuery) -> sli
 
 
 def _safe(found: slice, counts: Array, covariance: Array) -> slice:
-    """Move ends apart until few values can lie beyond them.
+    """Widen a range until few values can lie beyond it.
 
     Where noise hides most cells the few that stand out are a small part of the values.
     """

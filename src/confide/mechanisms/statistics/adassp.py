@@ -338,7 +338,7 @@ def _guess(gram: Array) -> float:
 
 
 def _is_definite(gram: Array, shift: float) -> bool:
-    """Say whether the matrix less a multiple of the identity has a Cholesky factor."""
+    """Whether the matrix less a multiple of the identity has a Cholesky factor."""
     lowered = gram.copy()
     np.fill_diagonal(lowered, gram.diagonal() - shift)
     try:

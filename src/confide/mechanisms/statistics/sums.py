@@ -59,7 +59,7 @@ class SumsCalibration(Calibration):
         return (ROW_LIMIT,)
 
     def check_rows(self, rows: Rows) -> None:
-        """Refuse more rows than the slack covers; any table of fewer is accepted."""
+        """Reject more rows than the slack covers; any table of fewer is accepted."""
         check_length(rows)
         check_weights(self.objective, rows)
 
@@ -138,7 +138,7 @@ class SumReach:
 
     @classmethod
     def of(cls, objective: Objective) -> "SumReach":
-        """Return what rows and targets within their bounds add up to at most."""
+        """Bound the sums of rows and targets within their bounds."""
         longest, bound = objective.row_norm, objective.target_bound or 1.0
         return cls(MAX_ROWS * longest**2, MAX_ROWS * longest * bound)
 

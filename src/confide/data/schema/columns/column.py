@@ -25,9 +25,9 @@ from confide.errors import InvalidData, InvalidParameter, did_you_mean
 COLUMNS: Registry[type[Any]] = Registry("kind of a column")
 """The kinds of columns by the names that a schema file calls them."""
 SHARE_ROUNDING = 1e-9
-"""By so much shares may exceed 1 together, as decimal fractions do."""
+"""Tolerance for a sum of shares above 1, due to decimal fractions."""
 TYPICAL_SHARE = 0.8
-"""So many of the values lie in a typical range; half of the rest on each side."""
+"""Share of the values in a typical range; half of the rest lies on each side."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,7 +211,7 @@ class RangeColumn:
         return "1"
 
     def faults(self: Column, values: Any) -> Faults:
-        """Say which of some known values cannot be read or lie beyond the ends."""
+        """Return which of some known values cannot be read or lie beyond the ends."""
         return Faults.of_numbers(read_each(self.read, values), self.ends)
 
     @property
@@ -251,7 +251,7 @@ class RangeColumn:
         return None
 
     def shown_place(self, place: float) -> str:
-        """Say where in the range a place from −1 to 1 is."""
+        """Describe where in the range a place from −1 to 1 is."""
         return f"at {50 * (place + 1):.3g} % of its range"
 
     def moments(self) -> tuple[Array, Array]:
@@ -329,7 +329,7 @@ class LevelColumn:
         return "level against none" if count == 1 else f"level, of {count}"
 
     def faults(self: Column, values: Any) -> Faults:
-        """Say which of some known values are no levels."""
+        """Return which of some known values are no levels."""
         return Faults.of_levels(values, self.levels, self.name)
 
     def units(self: Column) -> tuple[Array, float]:
@@ -398,7 +398,7 @@ def check_name(name: Any) -> None:
 
 
 def check_rule(name: str, rule: Any, rules: tuple[str, ...]) -> None:
-    """Refuse a rule for missing values that a kind does not have."""
+    """Reject a rule for missing values that a kind does not have."""
     if not isinstance(rule, str) or rule not in rules:
         raise InvalidParameter(f"missing of column {name!r}", f"one of {list(rules)}", rule)
 
@@ -442,8 +442,8 @@ def inside(
 def plain_shares(what: str, value: Any, levels: Sequence[Any]) -> tuple[float, ...] | None:
     """Return shares in the order of the levels; None stays None.
 
-    A list has one for every level. A table names some: the others share evenly what is
-    left. Shares may add up to less than 1: the rest has none of the levels.
+    A list has one for every level. A table names some: the others share the rest evenly.
+    Shares may add up to less than 1: the rest has none of the levels.
     """
     if value is None:
         return None

@@ -238,7 +238,7 @@ class Number(RangeColumn):
         return (own - (lower / 2 + upper / 2)) / (upper / 2 - lower / 2)
 
     def shown_place(self, place: float) -> str:
-        """Say which number is at a place; which share of the range, without limits."""
+        """Return which number is at a place; which share of the range, without limits."""
         if not self.has_limits:
             return RangeColumn.shown_place(self, place)
         lower, upper = self._ends
@@ -258,7 +258,7 @@ class Number(RangeColumn):
         return found if self.transform == "none" else transformed(found, self.transform)
 
     def faults(self, values: Any) -> Faults:
-        """Say which of some known values are no numbers or beyond the limits."""
+        """Return which of some known values are no numbers or beyond the limits."""
         lower = -math.inf if self.lower is None else float(self.lower)
         upper = math.inf if self.upper is None else float(self.upper)
         return Faults.of_numbers(numbers_or_nan(values), (lower, upper))
@@ -342,7 +342,7 @@ class Category(LevelColumn):
 
     @property
     def shares(self) -> tuple[float, ...] | None:
-        """How often every indicator is set, as far as that is public."""
+        """Shares of the indicators, if public."""
         found: tuple[float, ...] | None = self.share
         return found
 
@@ -379,7 +379,7 @@ class Boolean(RangeColumn):
 
     @property
     def shares(self) -> tuple[float, ...] | None:
-        """How often no and yes occur, as far as that is public."""
+        """Shares of no and yes, if public."""
         return None if self.share is None else (1 - self.share, self.share)
 
     def read(self, values: Any) -> AnyArray:
@@ -455,13 +455,13 @@ class Date(RangeColumn):
         return date.fromordinal(min(max(round(number), ends[0]), ends[1])).isoformat()
 
     def shown_place(self, place: float) -> str:
-        """Say which day is at a place."""
+        """Return which day is at a place."""
         first, last = self.ends
         day = date.fromordinal(round(first + (last - first) * (place + 1) / 2))
         return f"at {day.isoformat()}"
 
     def units(self) -> tuple[Array, float]:
-        """Return what a year is of half the range, and that half as origin, in years."""
+        """Return a year as a part of half the range, and that half as origin, in years."""
         years = (self.upper - self.lower).days / DAYS_PER_YEAR
         return np.array([2 / years]), years / 2
 

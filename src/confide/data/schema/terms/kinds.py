@@ -286,7 +286,7 @@ def kron(factors: Sequence[Array]) -> Array:
 
 
 def text_of(effect: Any) -> str:
-    """Return an effect as a schema file lists it; odd names stand in backquotes."""
+    """Return an effect as in a schema file; unusual names are in backticks."""
     name: str = effect.name
     if isinstance(effect, RangeTerm | Interaction) or name.isidentifier():
         return name

@@ -15,7 +15,7 @@ from confide.data.schema.columns import Column
 from confide.data.schema.columns.lines import Lines
 
 MARGIN = 1 - 2.0**-40
-"""By so much bases stay shorter than 1: rounding never makes a row longer."""
+"""Margin of bases below length 1: rounding never makes a row longer."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,6 +1,6 @@
 """Terms as text: `age`, `bs(weight, df=5)`, `poly(age, 2)`, `sex:bs(weight, df=5)`.
 
-Names that are no Python names stand in backquotes: `` `hours-per-week` ``.
+Names that are not Python names are written in backticks: `` `hours-per-week` ``.
 """
 
 import ast

@@ -157,7 +157,7 @@ class ExactStep:
         return self._descend(weights, linear, start)
 
     def _in_ball(self, size: float, weights: Array, linear: Array, start: Array) -> Array:
-        """Raise all weights alike until the minimiser lies on the sphere."""
+        """Raise all weights equally until the minimiser lies on the sphere."""
 
         def found(log_extra: float) -> Array:
             return self._free(weights + math.exp(log_extra), linear, start)

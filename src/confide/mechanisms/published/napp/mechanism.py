@@ -151,7 +151,7 @@ def verdict(
 
 
 def refusal(found: Verdict) -> str:
-    """Say why a variant does not run unless it was accepted."""
+    """Explain why a variant does not run unless it was accepted."""
     return f"This variant of NAPP is {found.status}. {found.why} {INSTEAD}"
 
 
@@ -172,7 +172,7 @@ class NappCalibration(Calibration):
     """Noise and floor of NAPP, which reweights all rows at once."""
 
     def check_rows(self, rows: Rows) -> None:
-        """Refuse rows in parts, before anything is spent."""
+        """Reject rows in parts, before anything is spent."""
         require_in_memory(rows, "NAPP")
 
 
@@ -225,7 +225,7 @@ class Napp:
 
     @property
     def verdict(self) -> Verdict:
-        """How far this variant can be trusted, and why."""
+        """Status of this variant, with the reason."""
         return verdict(
             adapts=self.target.adapts,
             moor=self.moor,

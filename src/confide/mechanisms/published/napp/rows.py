@@ -66,7 +66,7 @@ def labels_for(loss: Loss) -> AugmentedLabels:
 
 
 def check_augmentation(loss: Loss, count: int) -> None:
-    """Refuse what cannot be augmented, before anything is read."""
+    """Reject what cannot be augmented, before anything is read."""
     labels_for(loss)
     if count < ROWS_PER_SET or count % ROWS_PER_SET:
         raise InvalidParameter("augmented", f"a multiple of {ROWS_PER_SET}", count)

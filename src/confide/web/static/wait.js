@@ -1,0 +1,8 @@
+// Says that something takes a while, as soon as a form is sent.
+const waits = () => document.querySelectorAll("[data-wait]");
+addEventListener("submit", (event) => {
+  const own = event.target.querySelector("[data-wait]");
+  if (own) own.textContent = own.dataset.wait;
+});
+addEventListener("pageshow", () => waits().forEach((one) => (one.textContent = "")));
+addEventListener("htmx:afterRequest", () => waits().forEach((one) => (one.textContent = "")));
