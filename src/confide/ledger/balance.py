@@ -309,7 +309,7 @@ def balance_of(run: Run, dataset: str) -> Balance:
         relation = None if first is None else first.neighbours
     totals = [found for found in (charge, anew) if found is not None]
     latest = max(totals, key=lambda entry: entry.number, default=None)
-    _check_none_removed(run, (latest or limit).number)
+    check_none_removed(run, (latest or limit).number)
     return Balance(limit.budget, relation, None if latest is None else latest.spent)
 
 
@@ -330,14 +330,15 @@ def _last_entry(run: Run) -> None:
         checked_entry(run, row)
 
 
-def _check_none_removed(run: Run, first: int) -> None:
+def check_none_removed(run: Run, first: int) -> None:
     """Refuse a book that lacks entries behind one of them, and name them."""
     span = "SELECT count(*), max(number) FROM confide_entries WHERE number >= ?"
-    ((count, last),) = run(span, (first,))
+    ((count, highest),) = run(span, (first,))
+    last = highest if isinstance(highest, int) else first
     if count == last - first + 1:
         return
     held = run("SELECT number FROM confide_entries WHERE number >= ?", (first,))
-    gone = sorted(set(range(first, last)) - {row[0] for row in held})
+    gone = sorted(set(range(first, last + 1)) - {row[0] for row in held})
     listed = ", ".join(map(str, gone[:MOST_LISTED])) + ", …" * (len(gone) > MOST_LISTED)
     raise TamperedLedger(
         f"of this ledger's {last} entries these are missing: {listed}. Somebody removed "

@@ -13,6 +13,7 @@ import pytest
 from confide.errors import ConfideError, InvalidParameter, TamperedLedger
 from confide.ledger import Ledger, redacted
 from confide.ledger.address import without_secrets
+from confide.ledger.balance import check_none_removed
 from confide.ledger.contents import kept_charges
 from confide.ledger.storage import store_at
 from confide.privacy import Approx, Pure, Zcdp
@@ -64,6 +65,14 @@ def test_a_charge_names_entries_that_were_removed(ledger):
     tampered(ledger, "DELETE FROM confide_entries WHERE number = 5")
     with pytest.raises(TamperedLedger, match=r"missing: 5\. .*Nothing was spent"):
         ledger.charge("adult", Pure(0.1))
+
+
+def test_an_index_without_its_entries_is_told_plainly():
+    def damaged(statement, _):
+        return [(0, None)] if "count" in statement else []
+
+    with pytest.raises(TamperedLedger, match="missing: 4"):
+        check_none_removed(damaged, 4)
 
 
 def test_a_charge_looks_at_as_many_entries_in_a_long_book_as_in_a_short_one(
