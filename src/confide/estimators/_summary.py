@@ -201,7 +201,7 @@ def row_facts(rows: int | None, schema: Schema | None) -> Facts:
     if rows is not None:
         return (("Rows", f"{rows:,}"),)
     if schema is not None and schema.rows is not None:
-        return (("Rows", f"about {schema.rows:,} by public knowledge"),)
+        return (("Rows", f"about {schema.rows:,}, according to the schema"),)
     return ()
 
 

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from confide.data import INTERCEPT, Date, Display, Schema
+from confide.data import INTERCEPT, Display, Schema
 from confide.data.schema.terms.kinds import Interaction, PolynomialTerm, SplineTerm
 from confide.inference import TableLines, TermLines
 
@@ -50,9 +50,7 @@ def levels_of(effect: Any) -> int:
 
 
 def unit_of(effect: Any) -> str:
-    """Return the unit of a number that is not transformed, and years for a date."""
-    if isinstance(effect, Date):
-        return "years"
+    """Return the unit of a number that is not transformed, or of a date."""
     plain = not effect.coded and getattr(effect, "transform", "none") == "none"
     unit: str = getattr(effect, "unit", "")
     return unit if plain else ""

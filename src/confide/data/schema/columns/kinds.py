@@ -406,6 +406,7 @@ class Date(RangeColumn):
     whole: ClassVar[bool] = True
     finest: ClassVar[float] = 1.0
     per: ClassVar[str] = "year"
+    unit: ClassVar[str] = "years"
     hint: ClassVar[str] = "lower = 2010-01-01, upper = 2024-12-31, or wider"
     examples: ClassVar[Mapping[str, str]] = {"lower": "2010-01-01", "upper": "2024-12-31"}
 
