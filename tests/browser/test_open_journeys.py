@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+import confide
+
 from support.journeys import (
     DESKTOP,
     PHONE,
@@ -35,6 +37,9 @@ def test_from_a_table_to_a_paid_and_scored_model(page, folder):
     (paid,) = charges(folder)
     assert page.get_by_text(f"charge {paid.number} of the ledger").is_visible()
     assert page.get_by_role("row", name="age (per year)").is_visible()
+    assert page.get_by_role("table", name="Odds ratios over the range").is_visible()
+    assert page.get_by_text("each level compared with the average of").is_visible()
+    assert page.get_by_text("confide score /").is_visible()
     assert page.get_by_role("row", name="accuracy").is_visible()
     assert page.get_by_role("heading", name="ROC curve").is_visible()
     page.get_by_role("link", name="Ledger").click()
@@ -82,7 +87,7 @@ def test_a_schema_that_matches_nothing_is_told_on_a_confidential_page(page):
     page.get_by_role("group", name="region").get_by_label("Levels").fill("Nord, Ost")
     page.get_by_role("button", name="Save and check").click()
     page.get_by_role("button", name="Compare with the table").click()
-    assert page.get_by_text("NOT PRIVATE").is_visible()
+    assert page.get_by_text("no noise protects").is_visible()
     assert page.get_by_text("Nothing in region matches Nord, Ost").is_visible()
 
 
@@ -93,12 +98,17 @@ def test_predictions_for_a_row_and_for_a_table(page, folder):
     page.get_by_label("region", exact=True).select_option("south")
     page.get_by_role("button", name="Predict", exact=True).click()
     page.get_by_text("defaulted: yes").wait_for()
+    page.get_by_role("textbox", name="age").fill("99")
+    page.get_by_role("button", name="Predict", exact=True).click()
+    page.get_by_text("age: 99 is outside 18 to 90, and counts as 90.").wait_for()
     page.get_by_role("textbox", name="age").fill("old")
     page.get_by_role("button", name="Predict", exact=True).click()
     page.get_by_role("alert").wait_for()
     page.get_by_label("Path of the file").fill("t.csv")
     page.get_by_role("button", name="Predict for this table").click()
-    page.get_by_text("Written to /").wait_for(timeout=60_000)
+    with page.expect_download() as coming:
+        page.get_by_role("link", name="predictions-").click(timeout=60_000)
+    assert len(coming.value.path().read_text().splitlines()) == 3001
     (file,) = (folder / "confide-files" / "orders").glob("*/predictions-*.csv")
     assert len(file.read_text().splitlines()) == 3001
     assert file.stat().st_mode & 0o077 == 0
@@ -112,13 +122,15 @@ def test_what_is_taken_along_works(page, folder):
     """Downloads; the script and the command do the same fit, and pay for it."""
     to_confirmation(page)
     pay(page)
-    names = ("model.json", "report.html", "coefficients.csv", "command.sh", "script.py")
+    names = ("model.json", "report.html", "score.json", "coefficients.csv")
+    names += ("command.sh", "script.py")
     taken = folder / "taken"
     taken.mkdir()
     for name in names:
         with page.expect_download() as coming:
             page.get_by_role("link", name=name).click()
         coming.value.save_as(taken / name)
+    assert confide.load_score(taken / "score.json").guarantee.private
     assert "(intercept)" in (taken / "coefficients.csv").read_text()
     assert "<script" not in (taken / "report.html").read_text()
     again = folder / "again"

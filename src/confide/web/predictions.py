@@ -46,7 +46,7 @@ def _range_text(column: Any) -> str:
     if not getattr(column, "has_limits", False):
         return ""
     ends = [_shown(end) for end in (column.lower, column.upper)]
-    unit = getattr(column, "unit", "")
+    unit = "" if holds_days(column) else column.unit
     return f"From {ends[0]} to {ends[1]}{f' ({unit})' if unit else ''}."
 
 

@@ -22,6 +22,7 @@ from confide.web.schema_form import (
 )
 
 NO_NUMBER = "must be a number, such as 18 or 20,000 or 0.5."
+DAY = " as year-month-day, such as 2020-12-31."
 SHARES = "one number from 0 to 1 for every {}, in their order, or some as {} = 0.4"
 
 
@@ -173,7 +174,7 @@ def _is_finite(text: str) -> bool:
 def _date_faults(fields: Mapping[str, str], builds: Any) -> dict[str, str]:
     words = {"first": "earliest", "last": "latest"}
     found = {
-        name: f"fill in its {word} day as year-month-day, such as 2020-12-31."
+        name: f"fill in its {word} day{DAY if fields[name] else '.'}"
         for name, word in words.items()
         if not _is_day(fields[name])
     }
