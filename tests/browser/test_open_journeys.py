@@ -8,7 +8,6 @@ import sys
 import pytest
 
 import confide
-
 from support.journeys import (
     DESKTOP,
     PHONE,

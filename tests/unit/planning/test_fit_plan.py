@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -294,6 +295,7 @@ def test_the_command_shows_columns_in_their_units(tmp_path):
 def test_the_command_warns_of_noise_and_says_what_it_takes(tmp_path):
     text = planned(tmp_path, "--rows", "300", "--epsilon", "0.05")
     assert "Warning: at this budget the model will be mostly noise" in text
+    assert re.search(r"typical effect needs about [\d,]+ rows or", " ".join(text.split()))
     assert "rows or fewer columns" in text.split("Warning")[1]
     assert "only with --intervals" in text
 

@@ -5,6 +5,7 @@ import io
 import json
 import math
 import re
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -30,7 +31,7 @@ from confide.reporting import (
     report_page,
     summary_record,
 )
-from confide.reporting.format import chance_text, factor_text
+from confide.reporting.format import chance_text, factor_text, percent_of
 from confide.reporting.terminal import (
     coefficient_notes,
     coefficient_table,
@@ -381,3 +382,19 @@ def test_the_card_says_whether_last_digits_are_covered(ending, covered):
     made = Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.PROVED, theorem)
     card = model_card(a_summary(made))
     assert ("last digits of double-precision noise" not in card) == covered
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        (Fraction(1, 3), "33.3%"),
+        (Fraction(2, 3), "66.7%"),
+        (Fraction(0), "0%"),
+        (Fraction(1, 10**6), "0.1%"),
+        (1 - Fraction(1, 10**6), "99.9%"),
+        (Fraction(1), "100%"),
+        (1 + Fraction(1, 10**6), "100.1%"),
+    ],
+)
+def test_a_share_is_rounded_and_never_reaches_a_limit_by_rounding(part, text):
+    assert percent_of(part, Fraction(1)) == text

@@ -1,10 +1,14 @@
 """Numbers as people write them, and predictions for a row that they type in."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from confide import Schema
+from confide.errors import InvalidParameter
 from confide.web.forms import read_number
 from confide.web.predictions import predicted, row_fields
+from confide.web.results import prediction_file
 
 SCHEMA = Schema.from_mapping(
     {
@@ -59,3 +63,18 @@ def test_values_outside_their_ranges_are_told():
     ]
     inside = {**row, "value-0": "20", "value-1": "2020-05-01"}
     assert predicted(Model(), SCHEMA, inside) == ["y: 4.000"]
+
+
+def test_files_of_predictions_alone_are_given(tmp_path):
+    order = SimpleNamespace(folder=tmp_path)
+    for name in ("model.json", "predictions-0a.csv", "predictions-../x.csv"):
+        (tmp_path / name.replace("/", "")).write_text("x")
+    assert prediction_file(order, "predictions-0a.csv").read_text() == "x"
+    for name in (
+        "model.json",
+        "../model.json",
+        "predictions-../x.csv",
+        "predictions-1.csv",
+    ):
+        with pytest.raises(InvalidParameter, match="one that was written here"):
+            prediction_file(order, name)
