@@ -99,7 +99,7 @@ def test_predictions_for_a_row_and_for_a_table(page, folder):
     page.get_by_text("defaulted: yes").wait_for()
     page.get_by_role("textbox", name="age").fill("99")
     page.get_by_role("button", name="Predict", exact=True).click()
-    page.get_by_text("age: 99 is outside 18 to 90, and counts as 90.").wait_for()
+    page.get_by_text("age: 99 is outside").wait_for()
     page.get_by_role("textbox", name="age").fill("old")
     page.get_by_role("button", name="Predict", exact=True).click()
     page.get_by_role("alert").wait_for()
