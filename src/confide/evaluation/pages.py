@@ -35,10 +35,15 @@ def section_of(score: ModelScore) -> ScoreSection:
         score.title,
         score.guarantee,
         score.level,
-        tuple(map(tuple, score.cells())),
+        tuple(tuple(map(_with_minus, line)) for line in score.cells()),
         score.notes,
         tuple(plot_of(curve, score.guarantee) for curve in score.curves),
     )
+
+
+def _with_minus(cell: str) -> str:
+    """Return a cell with the minus sign of typesetters in place of a hyphen."""
+    return f"−{cell[1:]}" if cell.startswith("-") else cell
 
 
 def plot_of(curve: Curve, guarantee: Guarantee) -> ReleasedPlot:
