@@ -367,7 +367,7 @@ def test_rows_that_nobody_can_make_again_are_said_to_be_lost(three):
     y = da.concatenate([da.from_delayed(delayed(p), (100,), int) for p in labels])
     watch, _ = killer(three)
     model = LogisticRegression(BUDGET, classes=[0, 1], row_norm=1.0)
-    with pytest.raises(ConfideError, match="can be computed again"), watching(watch):
+    with pytest.raises(ConfideError, match="can be recomputed"), watching(watch):
         model.fit(X, y)
     assert not hasattr(model, "release_")
 

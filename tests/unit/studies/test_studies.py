@@ -384,7 +384,7 @@ for turn in range(rounds + 1):
         os.killpg(child, signal.SIGINT)  # as Ctrl-C does: to all of them
         code, said = end(child, inlet)
         assert code == 130, said
-        assert "Go on with: confide reproduce slow --out" in said, said
+        assert "Continue with: confide reproduce slow --out" in said, said
         assert "Traceback" not in said, said
     assert before <= stored(), "a finished cell was lost"
     assert not before & set(computed()[logged:]), "a finished cell was computed again"
