@@ -12,8 +12,8 @@ DECLARED = {
     "rows": "2000",
     "kind-0": "boolean",
     "kind-1": "date",
-    "lower-1": "2010-01-01",
-    "upper-1": "2020-01-01",
+    "first-1": "2010-01-01",
+    "last-1": "2020-01-01",
     "kind-2": "number",
 }
 NUMBER = {"target": "4", "target-kind": "number"}
