@@ -278,7 +278,7 @@ def _print_fit(
     as_json: bool,
 ) -> None:
     """Print the expected accuracy for every column, and what a desired width needs."""
-    best, advice = plans[0], _advice(plans[0])
+    best, advice = plans[0], plans[0].advice()
     if plot is not None:
         confide.planning.plot_fit_plan(best).figure.savefig(plot, dpi=150)
     if as_json:
@@ -309,7 +309,7 @@ def _print_fit(
     for one in aims:
         console.print(f"\n{_answer(one, best)}", markup=False)
     if advice:
-        console.print(f"\n[bold red]Warning:[/bold red] {advice}")
+        console.print(f"\n[bold red]Warning:[/bold red] {advice[0].lower()}{advice[1:]}")
 
 
 def _print_columns(plan: confide.planning.FitPlan) -> None:
@@ -373,20 +373,6 @@ def _answer(aim: dict[str, Any], plan: confide.planning.FitPlan) -> str:
 
 def _said(budget: confide.privacy.Budget | None) -> str | None:
     return None if budget is None else str(budget)
-
-
-def _advice(plan: confide.planning.FitPlan) -> str:
-    """Warn if a plan is mostly noise, and say what would help."""
-    if plan.noise_ratio < confide.planning.MOSTLY_NOISE:
-        return ""
-    rows, more = plan.useful_rows(), plan.useful_budget()
-    needs = [] if rows is None else [f"about {rows:,} rows"]
-    needs += [] if more is None else [f"a budget of about {more}"]
-    needs += ["fewer columns and levels"]
-    return (
-        "at this budget the model will be mostly noise. An error of half a typical "
-        f"effect needs {' or '.join(needs)}."
-    )
 
 
 # -------------------------------------------------------------------------------- ranges

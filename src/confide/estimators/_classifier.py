@@ -67,6 +67,26 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
         super()._keep(release, task)
         self.classes_ = task.classes
 
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the accuracy of predictions. It is NOT private: see `private_score`.
+
+        Parameters
+        ----------
+        X : table or array
+            Rows to predict. With a schema a data frame, which may hold the target.
+        y : array, optional
+            Known target; by default the column of ``X`` that the schema names.
+        sample_weight : array, optional
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            Share of correct predictions. Rows without a known target are left out.
+        """
+        rows, known = self._with_target(X, y)
+        return float(super().score(rows, known, sample_weight))
+
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, holdout: Any = None
     ) -> Any:

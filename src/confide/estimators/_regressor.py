@@ -34,6 +34,26 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
         bounds = (self.target_bound, self.slope_bound, self.coef_norm)
         return schema is not None and all(bound is None for bound in bounds)
 
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the R² of predictions. It is NOT private: see `private_score`.
+
+        Parameters
+        ----------
+        X : table or array
+            Rows to predict. With a schema a data frame, which may hold the target.
+        y : array, optional
+            Known target; by default the column of ``X`` that the schema names.
+        sample_weight : array, optional
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            R², at most 1. Rows without a known target are left out.
+        """
+        rows, known = self._with_target(X, y)
+        return float(super().score(rows, known, sample_weight))
+
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, holdout: Any = None
     ) -> Any:

@@ -78,6 +78,18 @@ class ScoredModel:
             "model", "one with a single target, for a private score", type(self).__name__
         )
 
+    def _with_target(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Return rows and their target, which a table with a schema holds itself."""
+        schema = self.schema_
+        if y is not None or schema is None:
+            return X, y
+        column = schema.target.column
+        if column not in getattr(X, "columns", ()):
+            must = f"a data frame with the column {column!r}, when y is absent"
+            raise InvalidParameter("X", must, type(X).__name__)
+        known = X[column].notna()
+        return X[known], X[column][known]
+
     def private_score(
         self,
         X: Any,

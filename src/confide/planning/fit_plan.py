@@ -190,6 +190,19 @@ class FitPlan:
         found = _smallest(enough, float(self.rows), self.rows, LARGEST_ROWS)
         return None if found is None else round(float(f"{found:.2g}"))
 
+    def advice(self) -> str:
+        """Return what would help a plan that is mostly noise; empty for others."""
+        if self.noise_ratio < MOSTLY_NOISE:
+            return ""
+        rows, budget = self.useful_rows(), self.useful_budget()
+        needs = [] if rows is None else [f"about {rows:,} rows"]
+        needs += [] if budget is None else [f"a budget of about {budget}"]
+        needs += ["fewer columns and levels"]
+        return (
+            "At this budget the model will be mostly noise. An error of half a typical "
+            f"effect needs {' or '.join(needs)}."
+        )
+
     def useful_budget(self) -> Budget | None:
         """Return about which larger budget does so on the planned rows."""
 

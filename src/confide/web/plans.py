@@ -103,7 +103,7 @@ def view(plan: FitPlan, settings: FitSettings) -> PlanView:
         heads,
         tuple(_cells(plan, column) for column in columns),
         tuple(hidden),
-        _warning(plan),
+        plan.advice(),
         tuple(_rungs(plan, settings)),
     )
 
@@ -131,20 +131,6 @@ def _cells(plan: FitPlan, column: Any) -> tuple[str, ...]:
         return (*cells, "not identified", "")
     quartiles = f"{short(column.narrow, DIGITS)} to {short(column.wide, DIGITS)}"
     return (*cells, short(column.width, DIGITS), quartiles)
-
-
-def _warning(plan: FitPlan) -> str:
-    """Say that a plan is not worth its budget, or nothing."""
-    if plan.noise_ratio < MOSTLY_NOISE:
-        return ""
-    rows, more = plan.useful_rows(), plan.useful_budget()
-    needs = [] if rows is None else [f"about {rows:,} rows"]
-    needs += [] if more is None else [f"a budget of about {more}"]
-    needs += ["fewer columns and levels"]
-    return (
-        "At this budget the model will be mostly noise. An error of half a typical effect "
-        f"takes {' or '.join(needs)}."
-    )
 
 
 def _rungs(plan: FitPlan, settings: FitSettings) -> list[Rung]:

@@ -122,6 +122,20 @@ def test_cross_validation_without_a_ledger_says_once_that_fits_add_up():
     assert "PrivateSearch" in texts[0]
 
 
+def test_cross_validation_takes_the_target_from_the_table(tmp_path):
+    ledger = Ledger.open(tmp_path / "book.db")
+    ledger.set_limit("people", Pure(10))
+    copy = LogisticRegression(Pure(1), schema=SCHEMA, ledger=ledger)
+    scores = cross_val_score(copy, TABLE, cv=3, error_score="raise")
+    assert scores.shape == (3,)
+    assert ledger.account("people").charges == 3
+    fitted = LogisticRegression(Pure(1), schema=SCHEMA, random_state=0).fit(TABLE)
+    right = np.mean(fitted.predict(TABLE) == TABLE["ill"])
+    assert fitted.score(TABLE) == fitted.score(TABLE, TABLE["ill"]) == right
+    with pytest.raises(InvalidParameter, match="'ill', when y is absent"):
+        fitted.score(TABLE.drop(columns="ill"))
+
+
 def test_a_grid_search_without_a_ledger_says_so_once():
     grid = {"l2": [5.0, 50.0]}
     assert len(said(lambda: GridSearchCV(model(), grid, cv=3).fit(X, Y))) == 1
