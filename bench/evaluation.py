@@ -14,29 +14,15 @@ import time
 import warnings
 
 from bench.child import ROOT
+from bench.evaluation_page import TABLES, page
 from bench.machine import describe
-from bench.table import prose, table
 
 RESULTS = ROOT / "docs" / "accuracy" / "evaluation.json"
 PAGE = ROOT / "docs" / "evaluation-figures.md"
 SEED = 22_000
 AREAS = ((10_000, 1_000), (100_000, 10_000))
 BUDGETS = ("(1, 1e-6)", "(0.2, 1e-6)", "pure 1", "zCDP 0.02")
-TABLES = ("Adult", "Bank", "ACS", "California", "randhie")
 SAMPLE = 5_000
-ABOUT_AREAS = """\
-Scores are true log-odds, normal given the label, 1.5 deviations apart. The gap is to
-the exact area of the same rows; coverage is that of 95 % intervals for the area of the
-population. *Inevitable* is the width that sampling (DeLong's variance for the same
-rows) and noise of the whole budget in twelve cells, chosen in the clear, would give."""
-ABOUT_TABLES = """\
-A model was fitted at (1, 1e-6) on one part of a table. The other part serves as the
-population: 5,000 of its rows are drawn with replacement and scored, 300 times. Coverage is
-that of 95 % intervals for the score on all rows of that part; R² and errors are compared
-with those without clipping."""
-ABOUT_PAIRS = """\
-The model of above minus one that was fitted at (0.05, 1e-6) on the same rows: coverage of
-the difference on all rows, by 95 % intervals, with the same samples."""
 DISTANCE = 1.5
 """Between the means of normal scores of both labels, in deviations."""
 
@@ -413,90 +399,6 @@ def main():
         RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     if parts.keys() <= found.keys():
         PAGE.write_text(page(found), encoding="utf-8")
-
-
-def line_table(cases):
-    return table(
-        ("table", "budget", "neighbours", "score", "of all rows", "coverage", "width"),
-        [
-            (
-                case["table"],
-                case["budget"],
-                case["neighbours"],
-                name,
-                "" if one["truth"] is None else f"{one['truth']:.4g}",
-                f"{one['coverage']:.3f}",
-                "" if one["width"] is None else f"{one['width']:.3g}",
-            )
-            for case in cases
-            for name, one in case["lines"].items()
-        ],
-    )
-
-
-def page(found):
-    of_areas = table(
-        (
-            *("rows", "positives", "budget", "neighbours", "mean absolute gap"),
-            *("root mean square", "coverage", "median width", "inevitable", "ratio"),
-            "cells",
-        ),
-        [
-            (
-                f"{one['rows']:,}",
-                f"{one['positives']:,}",
-                one["budget"],
-                one["neighbours"],
-                f"{one['mean absolute']:.4f}",
-                f"{one['root mean square']:.4f}",
-                f"{one['coverage']:.3f}",
-                f"{one['width']:.4f}",
-                f"{one['inevitable']:.4f}",
-                f"{one['ratio']:.2f}",
-                f"{one['cells']:.0f}",
-            )
-            for one in found["areas"]
-        ],
-    )
-    lines = line_table([case for name in TABLES for case in found[name]])
-    spent = found["time"]
-    times = table(
-        ("model", "prediction, s", "score, s", "predictions"),
-        [
-            (
-                name,
-                f"{one['predict']:.3f}",
-                f"{one['score']:.3f}",
-                f"{one['score'] / one['predict']:.2f}",
-            )
-            for name, one in spent["kinds"].items()
-        ],
-    )
-    return "\n\n".join(
-        (
-            "# Measured scores",
-            prose(
-                f"""Written by `python -m bench.evaluation`; {found["machine"]}. What the
-                scores mean: [evaluation.md](evaluation.md)."""
-            ),
-            "## Area under the ROC",
-            prose(ABOUT_AREAS),
-            of_areas,
-            "## Real tables",
-            prose(ABOUT_TABLES),
-            lines,
-            "## Two models",
-            prose(ABOUT_PAIRS),
-            line_table(found["pairs"]),
-            "## Time",
-            prose(
-                f"""{spent["rows"]:,} rows of {spent["columns"]} columns, arrays in memory,
-                processor time, best of five."""
-            ),
-            times,
-            "",
-        )
-    )
 
 
 if __name__ == "__main__":

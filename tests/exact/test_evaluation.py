@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.special import kl_div
 from scipy.stats import norm
 
 from confide.accounting import GaussianEvent, PureEvent
@@ -123,6 +124,30 @@ def test_every_row_counts_by_itself_to_the_last_bit(name):
     for place, part in enumerate(whole):
         assert (part == mixed[place]).all()
         assert (part == sum(one[place] for one in single)).all()
+
+
+@pytest.mark.parametrize("room", [counts, several_classes, numbers])
+def test_no_number_adds_more_to_a_sum_than_its_end(room):
+    """Whatever a rule hands over, sums keep to the ends that the noise is for."""
+    sums, huge = room.SUMS, np.array([1e300])
+    lowest, highest = sums.ends
+    count = len(sums.names) - 1
+    assert sums.add([huge] * count).tolist() == highest.tolist()
+    assert sums.add([-huge] * count).tolist() == [1.0, *lowest[1:]]
+
+
+def test_losses_of_counts_are_deviance_and_pearson_up_to_their_cap():
+    rng = np.random.default_rng(8)
+    known = np.concatenate(
+        [np.arange(4.0), rng.integers(0, 60, 200), rng.uniform(0, 60, 9)]
+    )
+    mean = np.exp(rng.uniform(-4, 4, len(known)))
+    deviance, pearson = COUNTS.losses(known, mean, np.log(mean))
+    cap = counts.MOST_DEVIANCE
+    wanted = np.minimum(2 * kl_div(known, mean), cap) / cap
+    assert np.allclose(deviance, wanted, atol=1e-12)
+    assert np.allclose(pearson, np.minimum((known - mean) ** 2 / mean, cap) / cap)
+    assert 0.1 < np.mean(wanted < 1) < 0.9
 
 
 def test_a_row_of_residual_sums_is_within_its_ends_for_every_cut():
