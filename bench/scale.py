@@ -289,7 +289,7 @@ def _streams(results):
     head += ["fit, ns per row and sweep", "peak GB", f"≤ {MOST_BYTES / 1e9}"]
     spread = max(costs.values()) / min(costs.values())
     steady = (
-        f"From the smallest table to the largest the cost per row and sweep changes by a "
+        "From the smallest table to the largest the cost per row and sweep changes by a "
         f"factor of {spread:.2f} (at most {STEADY}: {verdict(spread, STEADY)})."
     )
     return table(head, rows) + "\n\n" + prose(steady)

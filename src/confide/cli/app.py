@@ -103,7 +103,7 @@ def _place_of(error: Exception) -> str:
     kind, place = type(error).__name__, f"{os.path.basename(last.filename)}:{last.lineno}"  # noqa: PTH119
     return (
         f"{kind} at {place}. Set CONFIDE_TRACEBACK=1 to see the full traceback; it may "
-        f"contain values of records."
+        "contain values of records."
     )
 
 

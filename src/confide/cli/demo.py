@@ -49,9 +49,9 @@ def demo(
     print_table(("ε", "test accuracy", "spread"), lines, "Accuracy for several budgets")
     print_note(
         f"\nAccuracy on one half of the patients of models fitted to {shown.columns} "
-        f"measurements of the other half, without intervals. Accuracies and the column "
-        f"without noise can be shown because these data are public; on your own data "
-        f"they would cost budget too."
+        "measurements of the other half, without intervals. Accuracies and the column "
+        "without noise can be shown because these data are public; on your own data "
+        "they would cost budget too."
     )
 
 
@@ -69,7 +69,7 @@ def _in_words(shown: confide.demo.Demo) -> str:
     return (
         f"At this budget the interval excludes 0 for {', '.join(sure) or signs}. "
         f"Privacy noise is the larger part of {wide} of {len(rows)} "
-        f"intervals. "
+        "intervals. "
         f"{held} of them contain the estimate of the same model without noise and ridge."
     )
 

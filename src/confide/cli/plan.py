@@ -452,7 +452,7 @@ def _words(plan: confide.planning.StepsPlan) -> str:
         f"{plan.guarantee}\n"
         f"Steps        {plan.steps:,}, {each}\n"
         f"Noise        {plan.multiplier:.6g} times {records}the longest gradient, added "
-        f"to every sum"
+        "to every sum"
     )
 
 

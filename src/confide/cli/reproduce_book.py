@@ -112,7 +112,7 @@ def check_book(
             Text(
                 f"{study.name}: {report.cells} cells, {report.exact} of {report.numbers} "
                 f"numbers equal to the committed ones, {len(report.disagreements)} "
-                f"disagree beyond noise"
+                "disagree beyond noise"
             ),
             soft_wrap=True,
         )

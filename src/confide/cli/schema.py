@@ -153,7 +153,7 @@ def _print_columns(found: confide.data.Comparison) -> None:
         sign = "a tab" if found.separator == "\t" else repr(found.separator)
         console.print(
             f"Its only column has {sign} in its name. Is that the separator? Commas, "
-            f"semicolons and tabs are understood; write the table with one of these."
+            "semicolons and tabs are understood; write the table with one of these."
         )
     if found.extra:
         console.print(f"Ignored because not in the schema: {_listed(found.extra)}.")

@@ -95,7 +95,7 @@ class TableRows:
         if rows > MAX_ROWS:
             raise InvalidData(
                 f"describe accepts at most {MAX_ROWS:,} rows, because larger counts are "
-                f"not "
+                "not "
                 "exact. Describe a part of the rows."
             )
         grids = len(queries)

@@ -68,7 +68,7 @@ def hidden_ranges(names: Sequence[str]) -> str:
         return ""
     return (
         f"{_some(names)}: no range could be found above the noise, so the declared "
-        f"limits are used, or a useless guess where none are declared"
+        "limits are used, or a useless guess where none are declared"
     )
 
 

@@ -269,7 +269,7 @@ def _refuse_masked(values: Any, what: str) -> None:
     if isinstance(values, np.ma.MaskedArray):
         raise InvalidData(
             f"{what} must be a plain array; it is masked. Impute or drop masked values "
-            f"by a rule chosen before looking at the data."
+            "by a rule chosen before looking at the data."
         )
 
 

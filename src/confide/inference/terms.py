@@ -231,7 +231,7 @@ class TableLines:
             shown = self.lines[self.find(name).lines[0]]
             hint = (
                 f"{name} is a factor: name one of its levels, such as {shown!r}, or "
-                f"test it."
+                "test it."
             )
         return InvalidParameter("name in a contrast", f"one of {known}", name, hint)
 

@@ -228,7 +228,7 @@ class Amount:
         if self.kind is not other.kind:
             raise MixedBudgets(
                 f"amounts of {self.kind.__name__} and {other.kind.__name__} cannot be "
-                f"compared: convert one of them explicitly first."
+                "compared: convert one of them explicitly first."
             )
         return tuple(zip(self.parts, other.parts, strict=True))
 

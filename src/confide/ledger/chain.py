@@ -45,14 +45,14 @@ def check_anchor(number: int, digest: str, entries: Sequence[Entry]) -> None:
     if number > len(entries):
         raise TamperedLedger(
             f"this ledger ends at entry {len(entries)} but once had entry {number}: it "
-            f"was restored from an older copy, or its last entries were removed. What "
-            f"was spent in between still counts: add it before anything else is charged."
+            "was restored from an older copy, or its last entries were removed. What "
+            "was spent in between still counts: add it before anything else is charged."
         )
     if number < 1 or not entries[number - 1].digest.startswith(digest):
         raise TamperedLedger(
             f"entry {number} of this ledger differs from the anchor: this is another "
-            f"ledger, or it was restored from an older copy and then continued, or "
-            f"somebody rewrote it."
+            "ledger, or it was restored from an older copy and then continued, or "
+            "somebody rewrote it."
         )
 
 

@@ -62,7 +62,7 @@ def kept_content(run: Run, charge: int) -> str:
     if content_hash(content) != entry.content_hash:
         raise TamperedLedger(
             f"the release stored for charge {charge} differs from what was recorded: "
-            f"somebody changed this ledger. Go back to a copy that you trust."
+            "somebody changed this ledger. Go back to a copy that you trust."
         )
     return content
 

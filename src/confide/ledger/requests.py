@@ -121,11 +121,11 @@ def relation_mismatch(
         return (
             f"earlier charges of {dataset!r} do not record their neighbour relation, "
             f"so one for {proved_for} cannot be added to them. Nothing was spent. "
-            f"Say which relation the limit is for: "
+            "Say which relation the limit is for: "
             f"{_command(place, dataset, 'replace-one')} "
-            f"counts each of them as a removal and an addition; if you know that they "
+            "counts each of them as a removal and an addition; if you know that they "
             f"were proved for {proved_for}, {_command(place, dataset, str(proved_for))} "
-            f"--earlier "
+            "--earlier "
             f"{proved_for} counts them at face value."
         )
     if proved_for is None:

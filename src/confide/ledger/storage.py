@@ -147,7 +147,7 @@ class Store(ABC):
         if not isinstance(version, int) or version < 1:
             raise TamperedLedger(
                 f"{redacted(self.place)} does not record its format: somebody changed "
-                f"it. Go back to a copy that you trust."
+                "it. Go back to a copy that you trust."
             )
         if version > VERSION:
             raise InvalidParameter(

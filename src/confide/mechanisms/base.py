@@ -264,7 +264,7 @@ class Calibration:
                 "tolerance",
                 f"at least {1.01 * finest:.2e} for tables of this shape and this ridge "
                 f"(l2 = {self.objective.l2:.3g}): smaller errors cannot be certified in "
-                f"this arithmetic",
+                "this arithmetic",
                 self.tolerance,
                 "Raise l2, or leave the mechanism's tolerance at None.",
             )

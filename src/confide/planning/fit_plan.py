@@ -277,7 +277,7 @@ WIDTH = 88
 def plan_fit(
     model: Any, rows: int, *, draws: int = DRAWS, shapes: Shapes | None = None
 ) -> FitPlan:
-    """Foretell a fit of an estimator with a schema; nothing is read and nothing is spent.
+    """Plan a fit of an estimator with a schema; nothing is read and nothing is spent.
 
     Parameters
     ----------

@@ -272,7 +272,7 @@ def make_plan(
     intervals: Any = None,
     classes: int = 2,
 ) -> Plan:
-    """Foretell a fit from public facts; nothing is read and nothing is spent.
+    """Plan a fit from public facts; nothing is read and nothing is spent.
 
     ``rows`` is a planned number, ``columns`` a number of features, ``model`` one of
     `confide.objectives.MODELS`: "logistic", "svm" (huberized hinge), "linear", "poisson".

@@ -61,7 +61,7 @@ def plan_ranges(
     draws: int = DRAWS,
     shapes: Shapes | None = None,
 ) -> RangePlan:
-    """Foretell `buy_ranges`; nothing is read and nothing is spent."""
+    """Plan `buy_ranges`; nothing is read and nothing is spent."""
     price, library = check_budget(budget), shapes or real_shapes()
     relation = Neighbours.of(Neighbours.ADD_REMOVE if neighbours is None else neighbours)
     queries = queries_of(schema, tail, intervals=intervals)

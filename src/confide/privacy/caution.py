@@ -48,8 +48,8 @@ def budget_cautions(budget: Budget, rows: int | None = None) -> tuple[str, ...]:
     if delta > MOST_DELTA:
         found.append(
             f"delta is over {float(MOST_DELTA):g}: that is the probability with which "
-            f"nothing at all is promised to a person. Choose a delta far below one "
-            f"divided by the number of rows, such as 1e-6."
+            "nothing at all is promised to a person. Choose a delta far below one "
+            "divided by the number of rows, such as 1e-6."
         )
     elif rows is not None and rows > 0 and delta * rows >= 1:
         found.append(

@@ -382,7 +382,7 @@ def spending(
     if type(spent) is not type(limit):
         raise MixedBudgets(
             f"spent is {spent!r} and limit is {limit!r}: convert one of them explicitly "
-            f"first (confide.privacy)."
+            "first (confide.privacy)."
         )
     shares = tuple(
         Share(SYMBOLS[name], getattr(spent, name), getattr(limit, name))

@@ -242,7 +242,7 @@ def _check_above(noise: RoundNoise, vectors: Array) -> None:
         expect(
             stats.ks_2samp(mine, theirs).pvalue > FALSE_ALARM,
             f"draw_above in {dimension} dimensions must have the distribution of the "
-            f"noise given that all coordinates exceed the floor",
+            "noise given that all coordinates exceed the floor",
             at=floor,
         )
     try:

@@ -41,7 +41,7 @@ class ChunkPlan:
             raise InvalidData(
                 f"a search over {self.chunks - 1} candidates in chunks needs at least "
                 f"{self.chunks} rows under replace-one neighbours, one per chunk; the "
-                f"table has fewer. Try fewer candidates, or method='random-stopping'."
+                "table has fewer. Try fewer candidates, or method='random-stopping'."
             )
 
     def smallest_part(self, count: int) -> int:

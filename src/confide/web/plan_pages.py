@@ -23,7 +23,7 @@ from confide.web.plans import (
     neighbours_of,
     plan_of,
     promised,
-    read_aim,
+    read_width,
     schema_of,
     view,
 )
@@ -51,14 +51,14 @@ def _plan(
     book = request.app.state.orders.book()
     answers = {**USUAL, "rows": str(public.rows or "")}
     found: PlanView | None = None
-    settings, paid, aim = None, None, None
+    settings, paid, desired = None, None, None
     if asked:
         answers |= {"intervals": "", "holdout": "", **asked}
         try:
             settings = FitSettings.of_form(asked, public)
-            foretold = plan_of(settings, text, neighbours_of(book, public.name))
-            aim = read_aim(foretold, asked)
-            found = view(foretold, settings)
+            planned = plan_of(settings, text, neighbours_of(book, public.name))
+            desired = read_width(planned, asked)
+            found = view(planned, settings)
             paid = forecast(book, public.name, settings)
         except ConfideError as refusal:
             error = error or str(refusal)
@@ -70,7 +70,7 @@ def _plan(
         "models": model_names(labelled=public.target.labels is not None),
         "columns": [column.name for column in public.predictors],
         "plan": found,
-        "aim": aim,
+        "desired": desired,
         "supposed": SUPPOSED,
         "settings": settings,
         "forecast": paid,
@@ -88,11 +88,11 @@ def width(request: Request) -> Response:
         text = project.schema_file.read_text("utf-8")
         public, book = schema_of(text), request.app.state.orders.book()
         settings = FitSettings.of_form(asked, public)
-        foretold = plan_of(settings, text, neighbours_of(book, public.name))
-        aim = read_aim(foretold, asked)
-        if aim is None:
+        planned = plan_of(settings, text, neighbours_of(book, public.name))
+        desired = read_width(planned, asked)
+        if desired is None:
             raise InvalidParameter("desired width", "given with its column", "nothing")
-        told = answer(foretold, aim)
+        told = answer(planned, desired)
     except ConfideError as refusal:
         error = str(refusal)
     content = {"project": project, "told": told, "error": error}
@@ -138,8 +138,8 @@ def _confirmation(
     orders: OrderBook = request.app.state.orders
     text = order.schema_file.read_text("utf-8")
     book = open_book(order.ledger)
-    foretold = plan_of(order.settings, text, neighbours_of(book, order.dataset))
-    guarantee = promised(foretold, order.settings)
+    planned = plan_of(order.settings, text, neighbours_of(book, order.dataset))
+    guarantee = promised(planned, order.settings)
     same = [one for one in orders.like(order) if one.confirmed]
     content = {
         "order": order,

@@ -19,7 +19,7 @@ from confide.reporting.text import GuaranteeText, describe
 from confide.web.fits import FitSettings
 from confide.web.forms import read_number
 
-LADDER = ("0.1", "0.3", "1", "3", "10")
+EPSILONS = ("0.1", "0.3", "1", "3", "10")
 """Values of epsilon that are shown beside the one that was asked for."""
 DIGITS = 3
 LEAST_DRAWS, COLUMN_DRAWS = 5, 250
@@ -44,7 +44,7 @@ class LedgerForecast:
 
 
 @dataclass(frozen=True, slots=True)
-class Rung:
+class BudgetLine:
     """What one value of epsilon would mean."""
 
     epsilon: str
@@ -66,11 +66,11 @@ class PlanView:
     lines: tuple[tuple[str, ...], ...]
     hidden: tuple[str, ...]
     warning: str
-    rungs: tuple[Rung, ...]
+    budgets: tuple[BudgetLine, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Aim:
+class DesiredWidth:
     """A width that somebody would find useful."""
 
     column: str
@@ -79,7 +79,7 @@ class Aim:
 
 @lru_cache(maxsize=32)
 def plan_of(settings: FitSettings, schema_text: str, neighbours: str | None) -> FitPlan:
-    """Foretell the fit; the same question is computed once."""
+    """Plan the fit; the same question is computed once."""
     public = schema_of(schema_text)
     return plan_fit(settings.estimator(public, neighbours), settings.fitted_rows)
 
@@ -104,7 +104,7 @@ def view(plan: FitPlan, settings: FitSettings) -> PlanView:
         tuple(_cells(plan, column) for column in columns),
         tuple(hidden),
         plan.advice(),
-        tuple(_rungs(plan, settings)),
+        tuple(_budget_lines(plan, settings)),
     )
 
 
@@ -133,12 +133,12 @@ def _cells(plan: FitPlan, column: Any) -> tuple[str, ...]:
     return (*cells, short(column.width, DIGITS), quartiles)
 
 
-def _rungs(plan: FitPlan, settings: FitSettings) -> list[Rung]:
+def _budget_lines(plan: FitPlan, settings: FitSettings) -> list[BudgetLine]:
     """Return for several values of epsilon what an attacker gains and what a fit shows."""
     asked = exact(settings.epsilon, "epsilon")
-    values = {exact(text, "epsilon"): text for text in (*LADDER, settings.epsilon)}
+    values = {exact(text, "epsilon"): text for text in (*EPSILONS, settings.epsilon)}
     return [
-        Rung(
+        BudgetLine(
             text,
             even_odds_text(float(value)),
             factor_text(float(value)),
@@ -172,7 +172,7 @@ def _verdict(plan: FitPlan) -> str:
     return "rough" if ratio > 0.3 else "clear" if ratio > 0.1 else "very clear"
 
 
-def read_aim(plan: FitPlan, fields: Mapping[str, str]) -> Aim | None:
+def read_width(plan: FitPlan, fields: Mapping[str, str]) -> DesiredWidth | None:
     """Return the desired width that a form asks about, if it does."""
     names = {str(place): column.name for place, column in enumerate(plan.columns)}
     name, text = names.get(fields.get("column", "")), fields.get("width", "")
@@ -182,16 +182,16 @@ def read_aim(plan: FitPlan, fields: Mapping[str, str]) -> Aim | None:
     if isinstance(width, str) or not 0 < width < math.inf:
         must = "a positive number, in the unit of the table below"
         raise InvalidParameter("desired width", must, text)
-    return Aim(name, width)
+    return DesiredWidth(name, width)
 
 
-def answer(plan: FitPlan, aim: Aim) -> str:
+def answer(plan: FitPlan, desired: DesiredWidth) -> str:
     """Return the rows or the budget that a desired width needs."""
-    rows = plan.smallest_rows(aim.column, aim.width)
-    budget = plan.smallest_budget(aim.column, aim.width)
+    rows = plan.smallest_rows(desired.column, desired.width)
+    budget = plan.smallest_budget(desired.column, desired.width)
     needs = [] if rows is None else [f"about {rows:,} rows with this budget"]
     needs += [] if budget is None else [f"{budget} with these rows"]
-    what = f"An interval of {aim.column} of width {aim.width:g}"
+    what = f"An interval of {desired.column} of width {desired.width:g}"
     if not needs:
         return f"{what} is out of reach: no budget and no number of rows makes it."
     return f"{what} likely takes {' or '.join(needs)}."

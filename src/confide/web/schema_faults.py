@@ -52,8 +52,8 @@ def _dataset_faults(answers: Mapping[str, str]) -> dict[str, str]:
     name = answers.get("name", "")
     if name in ("", UNNAMED, UNKNOWN) or not name.isprintable():
         found["name"] = (
-            "Name: give the dataset a name, in letters; what is spent on the table is "
-            "booked under it."
+            "Name: give the dataset a name; the ledger records spending "
+            "on the table under it."
         )
     if not _is_count(answers.get("rows_per_person", "1") or "1", MOST_ROWS_PER_PERSON):
         found["rows_per_person"] = (

@@ -144,7 +144,7 @@ def serve(
     port : int, default 0
         A port of 127.0.0.1; 0 takes a free one.
     ledger : str or None, default None
-        The budget book; one in the folder by default.
+        The ledger; one in the folder by default.
     browser : bool, default True
         Whether to open the page in a browser.
     say : callable, default print

@@ -161,11 +161,11 @@ class Workspace:
 
 
 def dataset_of(schema: Schema) -> str:
-    """Return the name under which a ledger books, which must be given."""
+    """Return the name of the dataset in the ledger, which must be given."""
     if schema.name in (UNNAMED, UNKNOWN) or not schema.name.isprintable():
         raise InvalidParameter(
             "name of the dataset",
-            "given, in letters: what is spent on the table is booked under it",
+            "given: the ledger records spending on the table under it",
             schema.name,
         )
     return schema.name

@@ -160,7 +160,7 @@ def _verify(path: Path, mtime_ns: int, size: int, sha256: str, member: str | Non
     if not _has_content(path.read_bytes(), path.name, member, sha256):
         raise InvalidData(
             f"{path} must have the sha256 {sha256}, but has another one. Remove it or "
-            f"replace it with the original, then load again."
+            "replace it with the original, then load again."
         )
 
 

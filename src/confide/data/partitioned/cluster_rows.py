@@ -76,7 +76,7 @@ class PinnedParts:
             raise ConfideError(
                 "the cluster could not finish a sum over the rows "
                 f"({type(error).__name__}). Rows that only one worker held are lost with "
-                f"it: fit on files, or on a collection that can be recomputed."
+                "it: fit on files, or on a collection that can be recomputed."
             ) from None
         return [unwrap(result) for result in gathered]
 

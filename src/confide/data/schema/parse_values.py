@@ -80,7 +80,7 @@ def not_numbers(columns: Sequence[str]) -> InvalidData:
     """Return what to raise where columns of a table without a schema hold no numbers."""
     return InvalidData(
         f"columns {list(columns)} of X must hold numbers. Declare them in a schema "
-        f"(schema=Schema(...)), which encodes categories by their public levels."
+        "(schema=Schema(...)), which encodes categories by their public levels."
     )
 
 
@@ -129,7 +129,7 @@ def as_booleans(values: Any, name: str) -> AnyArray:
         return np.asarray(values)
     fault = InvalidData(
         f"column {name!r} is declared as a boolean but holds values other than true and "
-        f"false, yes and no, or 1 and 0. Declare it as a category, or convert it first."
+        "false, yes and no, or 1 and 0. Declare it as a category, or convert it first."
     )
     return one_by_one(values, _truth, name, fault)
 

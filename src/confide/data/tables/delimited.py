@@ -425,12 +425,12 @@ def _no_table(path: Path) -> InvalidData:
     if path.suffix.lower() in PARQUET:
         return InvalidData(
             f"{path} must be a complete Parquet file, with columns of the same types as "
-            f"in other files of the table; it is not. Write it again."
+            "in other files of the table; it is not. Write it again."
         )
     return InvalidData(
         f"{path} must be a table: a line of column names, then lines with the same "
-        f"number of fields, correctly quoted. A line has more fields, or a quote is not "
-        f"closed."
+        "number of fields, correctly quoted. A line has more fields, or a quote is not "
+        "closed."
     )
 
 

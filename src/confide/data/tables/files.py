@@ -102,7 +102,7 @@ class FileFingerprint:
         if FileFingerprint.of(self.path) != self:
             raise ConfideError(
                 f"{self.path} must not change while a model is fitted, but it did. Fit "
-                f"again, on a copy that nobody writes to."
+                "again, on a copy that nobody writes to."
             )
 
 
@@ -387,7 +387,7 @@ def _refuse_other_columns(differ: set[str]) -> None:
     found = f"some lack {sorted(differ)}" if differ else "their order or separator differs"
     raise InvalidData(
         f"all files of a table must hold the same columns; {found}. Make their columns "
-        f"the same, or fit on those that agree."
+        "the same, or fit on those that agree."
     )
 
 

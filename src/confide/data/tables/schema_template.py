@@ -92,7 +92,7 @@ def _refuse_values(path: str | Path, names: list[str]) -> None:
     if any(_is_number(name) for name in names) or not any(map(str.strip, names)):
         raise InvalidData(
             f"the first line of {path} must hold the column names; it contains numbers, "
-            f"like a record. Add a line of names."
+            "like a record. Add a line of names."
         )
     repeated = [name for name, times in Counter(names).items() if times > 1 and name]
     if repeated:

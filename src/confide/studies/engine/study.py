@@ -74,7 +74,7 @@ class Study:
             if plain is None or name.endswith(QUICK_SUFFIX) or name in COMMANDS:
                 raise InvalidParameter(
                     what,
-                    f"words of a-z and 0-9 with hyphens between, not ending in "
+                    "words of a-z and 0-9 with hyphens between, not ending in "
                     f"{QUICK_SUFFIX}, and none of {', '.join(COMMANDS)}",
                     name,
                 )
