@@ -40,6 +40,7 @@ from confide.privacy import (
     row_budget,
     warn_of_budget,
 )
+from confide.privacy.guarantee import ROW_BY_ROW
 
 BLOCK_ROWS = 2**14
 
@@ -167,7 +168,7 @@ class ScorePrice:
         noises = noises_for(row_budget(budget, rows), rule.looks(neighbours))
         guarantee = Guarantee(budget, neighbours, Status.PROVED, THEOREM)
         guarantee = guarantee.of_persons(rows)
-        for line in () if schema is None else schema.assumptions:
+        for line in (ROW_BY_ROW,) if schema is None else schema.assumptions:
             guarantee = guarantee.assuming(line)
         return cls(rule, level, guarantee, noises, group_events(noises.events, rows))
 
