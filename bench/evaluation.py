@@ -1,6 +1,6 @@
 """How near private scores are, and how often their intervals hold.
 
-python -m bench.evaluation --runs 300     # into docs/accuracy/evaluation.json
+python -m bench.evaluation                # into docs/accuracy/evaluation.json
 python -m bench.evaluation --only Adult   # that part alone: a table, areas, pairs, time
 python -m bench.evaluation --page         # docs/evaluation-figures.md from that file
 
@@ -23,6 +23,7 @@ SEED = 22_000
 AREAS = ((10_000, 1_000), (100_000, 10_000))
 BUDGETS = ("(1, 1e-6)", "(0.2, 1e-6)", "pure 1", "zCDP 0.02")
 SAMPLE = 5_000
+AREA_RUNS, TABLE_RUNS = 300, 1000
 DISTANCE = 1.5
 """Between the means of normal scores of both labels, in deviations."""
 
@@ -200,7 +201,7 @@ def truths(rule, margins, target):
             "area under the ROC": delong(margins, positive)[0],
             "average precision": precision[positive[order]].mean(),
             "Brier score": ((chance - positive) ** 2).mean(),
-            "log loss, cut off at 4": log.mean(),
+            "log loss, capped at 4": log.mean(),
         }
     if kind == "NumberErrors":
         known, _, error = rule.errors(margins, target)
@@ -350,12 +351,18 @@ def pair_case(name, budget, relation, runs):
         }
         for line in truth
     }
-    return {"table": name, "budget": budget, "neighbours": relation, "lines": lines}
+    return {
+        "table": name,
+        "budget": budget,
+        "neighbours": relation,
+        "runs": runs,
+        "lines": lines,
+    }
 
 
 def areas(runs):
     return [
-        area_case(*size, budget, relation, runs if size[0] < 1e5 else runs // 3)
+        area_case(*size, budget, relation, runs)
         for size in AREAS
         for budget in BUDGETS
         for relation in ("add-remove", "replace-one")
@@ -380,15 +387,13 @@ def pairs(runs):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--runs", type=int, default=300)
     parser.add_argument("--only", default="")
     parser.add_argument("--page", action="store_true")
     given = parser.parse_args()
-    runs = given.runs
     parts = {
-        "areas": lambda: areas(runs),
-        **{name: lambda name=name: table_cases(name, runs) for name in TABLES},
-        "pairs": lambda: pairs(runs),
+        "areas": lambda: areas(AREA_RUNS),
+        **{name: lambda name=name: table_cases(name, TABLE_RUNS) for name in TABLES},
+        "pairs": lambda: pairs(TABLE_RUNS),
         "time": time_case,
     }
     found = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}

@@ -163,7 +163,8 @@ def _print_comparison(
     found: confide.data.Comparison, public: confide.Schema, table: str
 ) -> None:
     console.print(NOT_PRIVATE, style="bold red")
-    console.print(f"\n{table} holds {found.rows:,} rows.", markup=False)
+    if found.findings:
+        console.print(f"\n{table} holds {found.rows:,} rows.", markup=False)
     _print_columns(found)
     amiss = [finding for finding in found.findings if not finding.fine]
     if amiss:

@@ -119,7 +119,7 @@ def compare_models(
         rows.check_names(model)
     own = chunk_of(first, rows.split, rules[0])
     other = chunk_of(second, rows.split_for(second.schema_), rules[1])
-    sums = tallied(rows, PairedChunk(own, other, rule), relation)
+    sums = tallied(rows, PairedChunk(own, other, rule), cost, callers=2)
     what = f"comparison of {type(first).__name__} and {type(second).__name__}"
     return paid_score(cost, sums, Payment(ledger, name, what), random_state)
 

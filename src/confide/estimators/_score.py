@@ -31,7 +31,16 @@ from confide.evaluation.score_file import file_record, score_hash
 from confide.ledger import Ledger
 from confide.mechanisms.release import NoiseRecord
 from confide.noise import Entropy, RandomState
-from confide.privacy import Budget, Guarantee, Neighbours, Status, check_budget, row_budget
+from confide.privacy import (
+    Budget,
+    Guarantee,
+    Neighbours,
+    Status,
+    check_budget,
+    row_budget,
+    warn_of_budget,
+)
+from confide.privacy.guarantee import ROW_BY_ROW
 
 BLOCK_ROWS = 2**14
 
@@ -159,7 +168,7 @@ class ScorePrice:
         noises = noises_for(row_budget(budget, rows), rule.looks(neighbours))
         guarantee = Guarantee(budget, neighbours, Status.PROVED, THEOREM)
         guarantee = guarantee.of_persons(rows)
-        for line in () if schema is None else schema.assumptions:
+        for line in (ROW_BY_ROW,) if schema is None else schema.assumptions:
             guarantee = guarantee.assuming(line)
         return cls(rule, level, guarantee, noises, group_events(noises.events, rows))
 
@@ -202,7 +211,7 @@ def private_score(
     name = None if ledger is None else dataset_name(schema, ledger)
     rows = ScoredRows.of(schema, X, y, classifies=is_classifier(model))
     rows.check_names(model)
-    sums = tallied(rows, chunk_of(model, rows.split, rule), relation)
+    sums = tallied(rows, chunk_of(model, rows.split, rule), cost, callers=3)
     what = f"score of {type(model).__name__}"
     return paid_score(cost, sums, Payment(ledger, name, what), random_state)
 
@@ -260,11 +269,19 @@ def chunk_of(model: Any, split: SplitChunk, rule: ScoreRule) -> ScoreChunk:
 
 
 def tallied(
-    rows: ScoredRows, chunk: Callable[[Any], Partial], relation: Neighbours
+    rows: ScoredRows, chunk: Callable[[Any], Partial], cost: ScorePrice, callers: int
 ) -> Partial:
-    """Return private sums over a table, in one sweep; refuse it by its length alone."""
+    """Return private sums over a table, in one sweep; refuse it by its length alone.
+
+    A warning about the budget is attributed to the caller that ``callers`` counts.
+    """
     *sums, listed = pairwise_sum(rows.each(chunk))
-    check_length(int(listed), relation)
+    promise, schema = cost.guarantee, rows.split.schema
+    check_length(int(listed), promise.neighbours)
+    known = None if schema is None else schema.rows
+    if promise.neighbours is Neighbours.REPLACE_ONE:
+        known = int(listed)
+    warn_of_budget(check_budget(promise.budget), known, callers=callers + 1)
     return tuple(sums)
 
 

@@ -274,8 +274,8 @@ class PoissonRegression(PrivateRegressor):
             The rule, made of public facts alone.
         """
         most, (level, reach) = self._most(self.schema_), self._reach()
-        ends = (max(level - reach, LOWEST_LOG), min(level + reach, math.log(most)))
-        return CountErrors(most, self._unit(self.schema_), ends[0], max(ends))
+        ends = np.clip([level - reach, level + reach], LOWEST_LOG, math.log(most))
+        return CountErrors(most, self._unit(self.schema_), *ends.tolist())
 
     def predict(self, X: Any) -> Array:
         """Predict the expected count of every row.

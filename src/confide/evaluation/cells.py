@@ -5,6 +5,7 @@ import numpy as np
 from confide._types import AnyArray, Array
 
 FEW = 16
+TINY = 2.0**-1000
 
 
 def cells_of(values: Array, edges: Array) -> AnyArray:
@@ -28,8 +29,12 @@ def cells_of(values: Array, edges: Array) -> AnyArray:
 
 
 def even_cells(values: Array, lowest: float, highest: float, count: int) -> AnyArray:
-    """Return the cells of equal width that numbers lie in, each independently."""
+    """Return the cells of equal width that numbers lie in, each independently.
+
+    Where both ends are equal all numbers lie in the first.
+    """
     place = np.fmin(np.fmax(values, lowest), highest)
     place -= lowest
-    place *= count / (highest - lowest)
+    width = highest - lowest
+    place *= count / width if width > TINY else 0.0
     return np.minimum(place.astype(np.intp), count - 1)

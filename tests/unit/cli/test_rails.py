@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from confide import LooseBudget, Schema
+from confide import LogisticRegression, LooseBudget, Schema, compare_models
 from confide.data import compare_table
 from confide.errors import BudgetExceeded
 from confide.ledger import Ledger
 from confide.privacy import Approx, Pure
+from support.clinic import SCHEMA as CLINIC
+from support.clinic import clinic
 from support.commands import SCHEMA, run, run_main
 
 FIT = ("fit", "loans.csv", "--schema", "loans.toml", "--ledger", "book.db")
@@ -80,6 +82,42 @@ def test_a_budget_that_promises_little_is_pointed_out(folder, words, name):
     assert "warning" not in quiet.stderr
 
 
+@pytest.mark.filterwarnings("default::confide.errors.LooseBudget")
+@pytest.mark.parametrize("against", [(), ("--against", "model.json")], ids=len)
+@pytest.mark.parametrize("name", LOOSE)
+def test_a_score_points_out_a_budget_that_promises_little(folder, name, against):
+    options, warning = LOOSE[name]
+    Path("loans.toml").write_text("rows = 2000\n" + SCHEMA, "utf-8")
+    run("fit", "loans.csv", "--schema", "loans.toml", "-e", "1", "--out", "model.json")
+    words = ("score", "model.json", "loans.csv", *against)
+    told = run(*words, *options)
+    assert told.exit_code == 0, told.output
+    assert warning in told.stderr.replace("\n", " ")
+    assert "warning" not in run(*words, "-e", "1").stderr
+
+
+SCORES = {
+    "score": lambda model, *given, **more: model.private_score(*given, **more),
+    "comparison": lambda model, *given, **more: compare_models(
+        model, model, *given, **more
+    ),
+}
+
+
+@pytest.mark.filterwarnings("error::confide.errors.LooseBudget")
+@pytest.mark.parametrize("method", SCORES)
+def test_a_score_of_a_loose_budget_can_stop_before_the_charge(tmp_path, method):
+    """Under replace-one delta is compared with the public number of scored rows."""
+    book = Ledger.open(tmp_path / "book.db")
+    book.set_limit("clinic", Approx(5, "0.1"), neighbours="replace-one")
+    model = LogisticRegression(
+        Approx(1, "1e-6"), schema=CLINIC, neighbours="replace-one", random_state=0
+    ).fit(clinic(400))
+    with pytest.raises(LooseBudget, match=r"number of rows \(1,000\)"):
+        SCORES[method](model, clinic(1000), Approx(1, "1e-3"), ledger=book)
+    assert book.account("clinic").charges == 0
+
+
 def check(rows):
     Path("people.csv").write_text(
         "\n".join(["age,region,defaulted", *rows]) + "\n", "utf-8"
@@ -118,6 +156,7 @@ def test_the_check_names_case_blanks_and_delimiters(folder):
     told = run("schema", "check", "loans.toml", "--table", "people.csv")
     assert told.exit_code == 2
     assert "'|' in its name" in told.output.replace("\n", " ")
+    assert "holds 0 rows" not in told.output, "rows of no declared column are not counted"
 
 
 def test_blanks_at_the_end_of_a_field_mean_nothing(folder):

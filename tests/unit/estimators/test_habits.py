@@ -22,6 +22,7 @@ from confide import (
     Schema,
     Target,
     buy_ranges,
+    compare_models,
     load_model,
 )
 from confide.errors import BudgetExceeded, InvalidParameter, RepeatedSpending
@@ -65,11 +66,19 @@ def test_arrays_assume_that_features_were_made_row_by_row(tmp_path):
         LogisticRegression(row_norm=1.0, classes=[0, 1]), {"l2": [1.0, 9.0]}, Pure(1)
     ).fit(X, Y)
     assert ROW_BY_ROW in search.best_estimator_.release_.guarantee.assumptions
+    scores = (
+        fitted.private_score(X, Pure(1), y=Y),
+        compare_models(fitted, again, X, Pure(1), y=Y),
+        model().fit(X, Y, holdout=0.3).holdout_score_,
+    )
+    assert all(ROW_BY_ROW in score.guarantee.assumptions for score in scores)
 
 
 def test_a_schema_makes_them_itself():
     fitted = LogisticRegression(Pure(1), schema=SCHEMA).fit(TABLE)
     assert ROW_BY_ROW not in fitted.release_.guarantee.assumptions
+    score = fitted.private_score(TABLE, Pure(1))
+    assert ROW_BY_ROW not in score.guarantee.assumptions
 
 
 # ------------------------------------------------------------------------- public scaler

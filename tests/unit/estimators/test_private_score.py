@@ -215,6 +215,37 @@ def test_nothing_fails_because_of_what_rows_say(case, epsilon):
             assert area.value is None
 
 
+@EACH
+@pytest.mark.parametrize("slope", [0.0, 1e-12, 1e6])
+@pytest.mark.parametrize("level", [0.0, -40.0, 40.0, 1e6])
+def test_every_model_that_noise_can_make_has_a_score(
+    fitted, table, monkeypatch, name, slope, level
+):
+    """With slopes that a penalty sets to 0, and predictions far beyond all targets."""
+    model, target = fitted[name]
+    monkeypatch.setattr(model, "_slopes", np.full_like(model._slopes, slope))
+    monkeypatch.setattr(model, "_levels", np.full_like(model._levels, level))
+    X, y = table[NAMES].to_numpy(), table[target].to_numpy()
+    for one in model.private_score(X, BUDGET, y=y, random_state=1):
+        ends = [end for end in (one.lower, one.value, one.upper) if end is not None]
+        assert np.isfinite(ends).all()
+        assert ends == sorted(ends)
+
+
+def test_counts_without_slopes_have_a_score_from_held_out_rows(tmp_path):
+    table = pd.DataFrame({"age": np.arange(300.0) % 60, "visits": np.arange(300) % 5})
+    schema = Schema((Number("age", 0, 60),), Target("visits", lower=0, upper=10), "visits")
+    book = Ledger.open(tmp_path / "visits.db")
+    book.set_limit("visits", Pure(5))
+    model = PoissonRegression(
+        Pure(5), schema=schema, l1=1e4, ranges="public", ledger=book, random_state=0
+    ).fit(table, holdout=0.3)
+    book.close()
+    assert not model.coef_.any()
+    mean = model.holdout_score_["mean count"]
+    assert mean.lower <= 2 <= mean.upper
+
+
 def test_constant_scores_have_an_area_of_a_half():
     model = LogisticRegression(BUDGET, classes=[0, 1], random_state=0, row_norm=1.0)
     rng = np.random.default_rng(0)

@@ -173,6 +173,7 @@ def test_even_cells_are_those_of_a_search(values):
     assert (ends[place] - 1e-12 <= values).all()
     assert (values <= ends[place + 1] + 1e-12).all()
     assert even_cells(np.array([math.nan]), 0.0, 1.0, 4)[0] in range(4)
+    assert not even_cells(np.array([-1.0, 0.5, 7.0]), 0.5, 0.5, 4).any()
 
 
 def test_noise_moves_a_square_by_its_variance_and_counts_cut_off_at_0_upwards():
