@@ -113,6 +113,8 @@ def compare_models(
     rule = PairedLosses(*rules, len(first.margin_map().slopes))
     schema = first.schema_
     cost = ScorePrice.of(rule, price, relation, schema, level)
+    if second.schema_ is not None:
+        cost = cost.assuming(second.schema_.assumptions)
     name = None if ledger is None else dataset_name(schema, ledger)
     rows = ScoredRows.of(schema, X, y, classifies=is_classifier(first))
     for model in (first, second):
@@ -135,6 +137,10 @@ def check_same_target(first: Any, second: Any) -> None:
     if aims[0] != aims[1]:
         must = "for one target: the same column, labels and rule for missing ones"
         raise InvalidParameter("models", must, "others")
+    counts = [schema.rows_per_person for schema in schemas]
+    if counts[0] != counts[1]:
+        must = "fitted with the same rows_per_person"
+        raise InvalidParameter("models", must, f"{counts[0]} and {counts[1]}")
     own = {column.name for column in schemas[0].columns}
     missing = [c.name for c in schemas[1].columns if c.name not in own]
     if missing:

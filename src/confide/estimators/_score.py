@@ -168,9 +168,15 @@ class ScorePrice:
         noises = noises_for(row_budget(budget, rows), rule.looks(neighbours))
         guarantee = Guarantee(budget, neighbours, Status.PROVED, THEOREM)
         guarantee = guarantee.of_persons(rows)
-        for line in (ROW_BY_ROW,) if schema is None else schema.assumptions:
+        price = cls(rule, level, guarantee, noises, group_events(noises.events, rows))
+        return price.assuming((ROW_BY_ROW,) if schema is None else schema.assumptions)
+
+    def assuming(self, lines: Iterable[str]) -> "ScorePrice":
+        """Return the price with a guarantee that rests on these lines too."""
+        guarantee = self.guarantee
+        for line in lines:
             guarantee = guarantee.assuming(line)
-        return cls(rule, level, guarantee, noises, group_events(noises.events, rows))
+        return replace(self, guarantee=guarantee)
 
     def release(self, sums: Partial, entropy: Entropy) -> ModelScore:
         """Draw the noise and return the score."""

@@ -1,5 +1,7 @@
 """Private scores through estimators: every source, every kind of model, bad input, pay."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,6 +20,7 @@ from confide import (
     Schema,
     Target,
     Zcdp,
+    buy_ranges,
     compare_models,
     load_model,
     load_score,
@@ -308,6 +311,24 @@ def test_models_of_other_kinds_or_targets_are_not_compared(fitted, table):
     own = LogisticRegression(BUDGET, schema=SCHEMA).fit(clinic(200))
     with pytest.raises(InvalidParameter, match="schema"):
         compare_models(own, first, clinic(100), BUDGET)
+
+
+def test_models_for_other_numbers_of_rows_per_person_are_not_compared():
+    first, second = (
+        LogisticRegression(Pure(8), schema=replace(SCHEMA, rows_per_person=rows))
+        for rows in (1, 3)
+    )
+    rows = clinic(300)
+    with pytest.raises(InvalidParameter, match=r"rows_per_person.*1 and 3"):
+        compare_models(first.fit(rows), second.fit(rows), clinic(100), BUDGET)
+
+
+def test_a_comparison_assumes_what_both_models_assume():
+    ranges = buy_ranges(clinic(4000), SCHEMA, Pure(3)).schema
+    first = LogisticRegression(Pure(8), schema=SCHEMA, ranges="public").fit(clinic(300))
+    second = LogisticRegression(Pure(8), schema=ranges).fit(clinic(300))
+    found = compare_models(first, second, clinic(100), BUDGET)
+    assert set(ranges.assumptions) <= set(found.guarantee.assumptions)
 
 
 def test_damaged_score_files_are_refused(tmp_path):
