@@ -101,20 +101,22 @@ def proportion(
     """Return which part of two kinds of noisy cells is inside.
 
     The interval holds every share p at which the difference (1 − p)·inside − p·outside is
-    no further from 0 than noise of this ``variance`` in every cell and sampling make it.
+    no further from 0 than noise of this ``variance`` in every cell and sampling make it. A
+    count that noise makes negative is taken for 0, so that some share is always held.
     """
     first, second = float(inside.sum()), float(outside.sum())
     total = first + second
     of_first, of_second = variance * inside.size, variance * outside.size
     if total <= VISIBLE * math.sqrt(of_first + of_second) or total <= 0:
         return hidden(name, 0.0, 1.0)
+    first = min(max(first, 0.0), total)
     z = quantile(level) ** 2
     # (first − p·total)² <= z·[of_first·(1 − p)² + of_second·p² + total·p·(1 − p)]
     square = total**2 - z * (of_first + of_second - total)
     slope = -2 * first * total - z * (total - 2 * of_first)
     level_term = first**2 - z * of_first
     root = slope**2 - 4 * square * level_term
-    share = min(max(first / total, 0.0), 1.0)
+    share = first / total
     if square <= 0 or root < 0:
         return ScoreEstimate(name, share, 0.0, 1.0)
     low, high = ((-slope + sign * math.sqrt(root)) / (2 * square) for sign in (-1, 1))

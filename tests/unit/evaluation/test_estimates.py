@@ -40,6 +40,16 @@ def test_a_proportion_is_within_its_interval_and_that_between_0_and_1(a, b, v, l
     assert found.value is None or found.lower <= found.value <= found.upper
 
 
+@pytest.mark.parametrize("few", [-400.0, -30.0, 0.0])
+def test_a_count_that_noise_makes_negative_leaves_an_interval_with_a_length(few):
+    low = proportion("", np.array([few]), np.array([1000.0]), 100.0, 0.95)
+    high = proportion("", np.array([1000.0]), np.array([few]), 100.0, 0.95)
+    assert (low.value, low.lower) == (0.0, 0.0)
+    assert (high.value, high.upper) == (1.0, 1.0)
+    assert 1.9 * 10 / 1000 < low.upper < 0.05
+    assert low.upper == pytest.approx(1 - high.lower)
+
+
 def test_without_noise_a_proportion_has_wilsons_interval():
     """18 of 60: Wilson (1927) by its formula."""
     found = proportion("", np.array([18.0]), np.array([42.0]), 0.0, 0.95)
