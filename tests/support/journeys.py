@@ -22,9 +22,9 @@ COMMAND = (sys.executable, "-P", "-m", "confide", "open", "--no-browser")
 class Server:
     """`confide open` on a folder, from its start to its end."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, command=COMMAND):
         self.process = subprocess.Popen(  # noqa: S603 - our own command
-            [*COMMAND, str(folder)],
+            [*command, str(folder)],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
