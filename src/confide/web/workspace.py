@@ -80,6 +80,15 @@ class Project:
         return Schema.from_toml(self.schema_file) if self.schema_file.exists() else None
 
     @property
+    def schema_text(self) -> str:
+        """The schema as it is written."""
+        if not self.schema_file.exists():
+            raise ConfideError(
+                f"{self.table.name} must have a schema before this: fill in its form first."
+            )
+        return self.schema_file.read_text("utf-8")
+
+    @property
     def _record(self) -> dict[str, Any]:
         return read_record(self.folder / "project.json")
 
