@@ -110,9 +110,9 @@ ADULT = tuple(
 CURVE = ((0.0, 0.0), (0.3, 0.8), (1.0, 1.0))
 
 
-def a_page(rows, guarantee=PURE):
+def a_page(rows, guarantee=PURE, facts=FACTS):
     level = None if rows[0].sampling is None else 0.95
-    summary = Summary("LogisticRegression", guarantee, rows, FACTS, level=level)
+    summary = Summary("LogisticRegression", guarantee, rows, facts, level=level)
     paid = ReleasedPlot("ROC", CURVE, guarantee, "false", "true")
     return report_page(
         summary, dataset="clinic", spent=Pure("1.5"), limit=Pure(4), paid_plots=(paid,)
@@ -127,6 +127,7 @@ PAGES = {
     "many": a_page(ADULT),
     "seeded": a_page(BOUNDED, APPROX.seeded()),
     "unbroken name": a_page((Coefficient("<script>" + "W" * 300, 1.0), *FEW)),
+    "unbroken fact": a_page(FEW, facts=(("Ranges", f"{'W' * 300} 0 to 1"), *FACTS)),
 }
 
 

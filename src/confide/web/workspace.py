@@ -5,6 +5,7 @@ works in a folder; a killed one leaves no lock behind.
 """
 
 import fcntl
+import hashlib
 import json
 import os
 import re
@@ -158,14 +159,15 @@ class Workspace:
         return Project(folder)
 
     def choose(self, table: Path) -> Project:
-        """Return the project of a table; it is made where there is none."""
-        same = (one for one in self.projects() if one.table == table)
-        found = next(same, None)
-        if found is not None:
-            return found
-        folder = self.home / "projects" / new_identifier()
-        folder.mkdir(mode=PRIVATE)
-        write_record(folder / "project.json", {"table": str(table)})
+        """Return the project of a table; it is made where there is none.
+
+        Its folder is named after the path of the table: two clicks make one project.
+        """
+        name = hashlib.sha256(os.fsencode(table)).hexdigest()[:16]
+        folder = self.home / "projects" / name
+        folder.mkdir(mode=PRIVATE, exist_ok=True)
+        if not (folder / "project.json").exists():
+            write_record(folder / "project.json", {"table": str(table)})
         return Project(folder)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlencode
 
 import pytest
@@ -35,6 +36,12 @@ def test_a_table_is_chosen_by_its_name_or_its_whole_path(visitor, table):
     place = visitor.project("t.csv")
     assert visitor.project(str(table)) == place
     assert len(visitor.workspace.projects()) == 1
+
+
+def test_a_table_that_is_chosen_many_times_at_once_is_one_project(visitor, table):
+    with ThreadPoolExecutor(20) as clicks:
+        places = {*clicks.map(visitor.project, [table.name] * 60)}
+    assert len(places) == len(visitor.workspace.projects()) == 1
 
 
 @pytest.mark.parametrize(
@@ -284,6 +291,8 @@ def test_ten_thousand_columns_are_asked_for_by_name(visitor, tmp_path):
     visitor.to(visitor.post(f"{project}/schema", fields))
     found = visitor.workspace.projects()[0].schema
     assert [column.name for column in found.columns] == ["c9999", "c5"]
+    page = words(visitor.post(f"{project}/check"))
+    assert "c19, c20, c21 and 9,977 more" in page
 
 
 def test_hostile_names_become_no_markup(visitor, tmp_path):
