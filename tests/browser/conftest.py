@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from support.journeys import CHROMIUM, DESKTOP, FLAGS, served
+from support.journeys import CHROMIUM, DESKTOP, FLAGS, PATIENCE, served
 from support.pages import write_table
 
 
@@ -48,6 +48,7 @@ class Watch:
 @pytest.fixture
 def context(browser):
     own = browser.new_context(viewport={"width": DESKTOP, "height": 900})
+    own.set_default_timeout(PATIENCE)
     yield own
     own.close()
 

@@ -15,6 +15,8 @@ from support.journeys import (
     choose_and_declare,
     confirm,
     fill_schema,
+    gate_of,
+    new_page,
     overflow,
     pay,
     plan,
@@ -28,25 +30,25 @@ def test_from_a_table_to_a_paid_and_scored_model(page, folder):
     """A fit with a ledger: what the page says was paid is what the ledger has."""
     choose_and_declare(page)
     plan(page)
-    assert page.get_by_text("loans has no limit yet").is_visible()
+    page.get_by_text("loans has no limit yet").wait_for()
     confirm(page)
-    assert page.get_by_role("row", name="Left after this fit ε = 2, δ = 9e-06").is_visible()
+    page.get_by_role("row", name="Left after this fit ε = 2, δ = 9e-06").wait_for()
     assert charges(folder) == []
     pay(page)
     (paid,) = charges(folder)
-    assert page.get_by_text(f"charge {paid.number} of the ledger").is_visible()
-    assert page.get_by_role("row", name="age (per year)").is_visible()
-    assert page.get_by_role("table", name="Odds ratios over the range").is_visible()
-    assert page.get_by_text("each level compared with the average of").is_visible()
-    assert page.get_by_text("confide score /").is_visible()
-    assert page.get_by_role("row", name="accuracy").is_visible()
-    assert page.get_by_role("heading", name="ROC curve").is_visible()
+    page.get_by_text(f"charge {paid.number} of the ledger").wait_for()
+    page.get_by_role("row", name="age (per year)").wait_for()
+    page.get_by_role("table", name="Odds ratios over the range").wait_for()
+    page.get_by_text("each level compared with the average of").wait_for()
+    page.get_by_text("confide score /").wait_for()
+    page.get_by_role("row", name="accuracy").wait_for()
+    page.get_by_role("heading", name="ROC curve").wait_for()
     page.get_by_role("link", name="Ledger").click()
-    assert page.get_by_role("row", name="loans ε = 3, δ = 1e-05 ε = 1").is_visible()
+    page.get_by_role("row", name="loans ε = 3, δ = 1e-05 ε = 1").wait_for()
     page.get_by_role("button", name="Verify every entry").click()
-    assert page.get_by_text("3 entries verified").is_visible()
+    page.get_by_text("3 entries verified").wait_for()
     page.get_by_role("button", name="Back the ledger up").click()
-    assert page.get_by_text("Never charge a copy").is_visible()
+    page.get_by_text("Never charge a copy").wait_for()
 
 
 def test_a_budget_above_what_is_left_is_refused_before_it_is_asked_for(page, folder):
@@ -55,11 +57,11 @@ def test_a_budget_above_what_is_left_is_refused_before_it_is_asked_for(page, fol
     page.get_by_role("button", name="Set this limit").click()
     page.get_by_label("Epsilon", exact=True).first.fill("4")
     page.get_by_role("button", name="Show the plan").click()
-    assert page.get_by_text("The ledger would refuse this fit").is_visible()
+    page.get_by_text("The ledger would refuse this fit").wait_for()
     assert page.get_by_role("button", name="Go on to confirm").count() == 0
     page.get_by_label("Epsilon", exact=True).first.fill("0.5")
     page.get_by_role("button", name="Show the plan").click()
-    assert page.get_by_role("button", name="Go on to confirm").is_visible()
+    page.get_by_role("button", name="Go on to confirm").wait_for()
     assert charges(folder) == []
 
 
@@ -86,8 +88,8 @@ def test_a_schema_that_matches_nothing_is_told_on_a_confidential_page(page):
     page.get_by_role("group", name="region").get_by_label("Levels").fill("Nord, Ost")
     page.get_by_role("button", name="Save and check").click()
     page.get_by_role("button", name="Compare with the table").click()
-    assert page.get_by_text("no noise protects").is_visible()
-    assert page.get_by_text("Nothing in region matches Nord, Ost").is_visible()
+    page.get_by_text("no noise protects").wait_for()
+    page.get_by_text("Nothing in region matches Nord, Ost").wait_for()
 
 
 def test_predictions_for_a_row_and_for_a_table(page, folder):
@@ -106,7 +108,7 @@ def test_predictions_for_a_row_and_for_a_table(page, folder):
     page.get_by_label("Path of the file").fill("t.csv")
     page.get_by_role("button", name="Predict for this table").click()
     with page.expect_download() as coming:
-        page.get_by_role("link", name="predictions-").click(timeout=60_000)
+        page.get_by_role("link", name="predictions-").click()
     assert len(coming.value.path().read_text().splitlines()) == 3001
     (file,) = (folder / "confide-files" / "orders").glob("*/predictions-*.csv")
     assert len(file.read_text().splitlines()) == 3001
@@ -215,12 +217,12 @@ def test_the_whole_way_by_keyboard_alone(page, folder):
     page.get_by_role("heading", name="Confirm the fit").wait_for()
     reach(page, "button", "Pay ε = 1, δ = 1e-06 and fit")
     keys.press("Enter")
-    page.get_by_role("heading", name="Coefficients").wait_for(timeout=120_000)
+    page.get_by_role("heading", name="Coefficients").wait_for()
     assert len(charges(folder)) == 1
 
 
 def test_the_whole_way_without_scripts(browser, server, folder):
-    page = browser.new_page(java_script_enabled=False)
+    page = new_page(browser, java_script_enabled=False)
     page.goto(server.address)
     page.get_by_role("heading", name="Tables", exact=True).wait_for()
     to_confirmation(page)
@@ -232,7 +234,7 @@ def test_the_whole_way_without_scripts(browser, server, folder):
     page.close()
 
 
-def test_no_page_has_a_serious_fault_of_accessibility(page):
+def test_no_page_has_a_serious_fault_of_accessibility(page, folder):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
 
     def check():
@@ -271,10 +273,12 @@ def test_no_page_has_a_serious_fault_of_accessibility(page):
     check()
     confirm(page)
     check()
+    gate_of(folder).touch()
     page.get_by_role("button", name="Pay ").click()
     page.get_by_role("heading", name="under way").wait_for()
     check()
-    page.get_by_role("heading", name="Coefficients").wait_for(timeout=120_000)
+    gate_of(folder).unlink()
+    page.get_by_role("heading", name="Coefficients").wait_for()
     check()
     page.get_by_role("link", name="Ledger").click()
     check()

@@ -10,7 +10,15 @@ import pytest
 
 from confide.web.orders import OrderBook, State
 from confide.web.workspace import Workspace
-from support.journeys import charges, confirm, pay, served, to_confirmation
+from support.journeys import (
+    charges,
+    confirm,
+    gate_of,
+    new_page,
+    pay,
+    served,
+    to_confirmation,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +33,7 @@ def test_two_hundred_submissions_pay_once(page, folder):
         [action, anchor.input_value()],
     )
     page.get_by_role("button", name="Pay ").dblclick()
-    page.get_by_role("heading", name="Coefficients").wait_for(timeout=120_000)
+    page.get_by_role("heading", name="Coefficients").wait_for()
     assert len(charges(folder)) == 1
 
 
@@ -67,7 +75,7 @@ def test_a_tab_that_shows_an_older_ledger_is_asked_to_look_again(page, context, 
     pay(page)
     other.get_by_role("button", name="Pay ").click()
     assert "The ledger has changed" in other.get_by_role("alert").inner_text()
-    assert other.get_by_role("row", name="Left before ε = 2, δ = 9e-06").is_visible()
+    other.get_by_role("row", name="Left before ε = 2, δ = 9e-06").wait_for()
     assert len(charges(folder)) == 1
     pay(other)
     assert len(charges(folder)) == 2
@@ -84,13 +92,16 @@ def test_a_killed_server_and_a_killed_fit_leave_page_and_ledger_agreed(
 ):
     """Killed: the server alone; both before anything is paid; both at the charge."""
     with served(folder) as server:
-        page = browser.new_page()
+        page = new_page(browser)
         page.goto(server.address)
         page.get_by_role("heading", name="Tables", exact=True).wait_for()
         to_confirmation(page)
+        gate_of(folder).touch()
         page.get_by_role("button", name="Pay ").click()
         page.get_by_role("heading", name="under way").wait_for()
         (fit,) = children_of(server.process.pid)
+        if moment != "before":
+            gate_of(folder).unlink()
         while moment == "charged" and not charges(folder):
             pass
         server.kill()
@@ -98,24 +109,24 @@ def test_a_killed_server_and_a_killed_fit_leave_page_and_ledger_agreed(
             os.kill(fit, 9)
         page.close()
     with served(folder) as server:
-        page = browser.new_page()
+        page = new_page(browser)
         page.goto(server.address)
         page.get_by_role("link", name="loans: logistic").click()
         ends = page.get_by_role("heading", name="Coefficients").or_(
             page.get_by_role("heading", name="The fit failed")
         )
-        ends.wait_for(timeout=120_000)
+        ends.wait_for()
         paid = charges(folder)
         orders = OrderBook(Workspace.at(folder))
         (order,) = orders.all()
         standing = orders.standing(order)
         if standing.state is State.RELEASED:
-            assert page.get_by_text(f"charge {paid[0].number} of the ledger").is_visible()
-            assert page.get_by_role("row", name="age (per year)").is_visible()
+            page.get_by_text(f"charge {paid[0].number} of the ledger").wait_for()
+            page.get_by_role("row", name="age (per year)").wait_for()
         elif paid:
-            assert page.get_by_text(f"Charge {paid[0].number} stands").is_visible()
+            page.get_by_text(f"Charge {paid[0].number} stands").wait_for()
         else:
-            assert page.get_by_text("Nothing was charged").is_visible()
+            page.get_by_text("Nothing was charged").wait_for()
         assert len(paid) == {"server": 1, "before": 0, "charged": 1}[moment]
         assert (moment == "server") <= (standing.state is State.RELEASED)
         page.close()
@@ -170,7 +181,7 @@ def test_another_site_in_the_same_browser_spends_and_sees_nothing(page, context,
     other = context.new_page()
     other.goto(f"http://127.0.0.1:{foreign.server_port}/")
     other.get_by_role("button", name="Win").click()
-    assert "Not for this browser" in other.content()
+    other.get_by_role("heading", name="Not for this browser").wait_for()
     other.goto(f"http://127.0.0.1:{foreign.server_port}/")
     read = other.evaluate("url => fetch(url).then(r => r.text(), () => 'nothing')", order)
     assert read == "nothing"
@@ -187,7 +198,7 @@ def test_the_file_that_a_browser_is_handed_leads_in(browser, server, folder):
     """Browsers send a strict cookie to no redirect that began elsewhere; we have none."""
     first = folder / "first.html"
     first.write_text(f'<meta http-equiv="refresh" content="0; url={server.address}">')
-    page = browser.new_page()
+    page = new_page(browser)
     page.goto(first.as_uri())
     page.get_by_role("heading", name="Tables", exact=True).wait_for()
     assert "token" not in page.url
@@ -197,7 +208,7 @@ def test_the_file_that_a_browser_is_handed_leads_in(browser, server, folder):
 
 def test_another_browser_is_not_let_in(page, browser, server, folder):
     page.get_by_role("button", name="t.csv").click()
-    stranger = browser.new_context().new_page()
+    stranger = new_page(browser)
     for address in (page.url, server.address, f"{server.origin}/"):
         stranger.goto(address)
         assert "Not for this browser" in stranger.content()

@@ -51,6 +51,9 @@ addEventListener("load", () => {
         a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 3 &&
         b.top < a.bottom - 3)).map(b => b.top);
     }),
+    behind: [...document.querySelectorAll(".scroll")]
+      .filter(e => e.scrollWidth > e.clientWidth + 1)
+      .map(e => e.querySelector("caption").textContent),
     cut: [...document.querySelectorAll("svg.plot")].flatMap(svg => {
       const frame = svg.getBoundingClientRect();
       return [...svg.querySelectorAll("text")].map(t => [t, t.getBoundingClientRect()])
@@ -91,6 +94,15 @@ PARTS = tuple(
     Coefficient(f"region=a level, number {k}", k, k - 3.3e-3 * 10**k, k + 3.3e-3 * 10**k, k)
     for k in range(1, 6)
 )
+WHOLE = (
+    Coefficient(
+        "age (per year)", 0.0481, 0.0424, 0.0537, 2e-3, -2.13e-3, True, 2.87e-3, 0.0
+    ),
+    Coefficient(
+        "income (per EUR)", -8.7e-6, -1.4e-5, -3.2e-6, 4e-6, 5.6e-7, True, 2.8e-6, 0.1
+    ),
+    Coefficient("region=east", 0.1001, pull=-0.0032, identified=False),
+)
 ADULT = tuple(
     Coefficient(name, math.sin(k) * 10.0 ** (k % 7 - 3))
     for k, name in enumerate((*Schema.bundled("adult").features, "(intercept)"))
@@ -98,9 +110,9 @@ ADULT = tuple(
 CURVE = ((0.0, 0.0), (0.3, 0.8), (1.0, 1.0))
 
 
-def a_page(rows, guarantee=PURE):
+def a_page(rows, guarantee=PURE, facts=FACTS):
     level = None if rows[0].sampling is None else 0.95
-    summary = Summary("LogisticRegression", guarantee, rows, FACTS, level=level)
+    summary = Summary("LogisticRegression", guarantee, rows, facts, level=level)
     paid = ReleasedPlot("ROC", CURVE, guarantee, "false", "true")
     return report_page(
         summary, dataset="clinic", spent=Pure("1.5"), limit=Pure(4), paid_plots=(paid,)
@@ -111,9 +123,11 @@ PAGES = {
     "plain": a_page(FEW),
     "intervals": a_page(BOUNDED, APPROX),
     "parts": a_page(PARTS, APPROX),
+    "whole": a_page(WHOLE, APPROX),
     "many": a_page(ADULT),
     "seeded": a_page(BOUNDED, APPROX.seeded()),
     "unbroken name": a_page((Coefficient("<script>" + "W" * 300, 1.0), *FEW)),
+    "unbroken fact": a_page(FEW, facts=(("Ranges", f"{'W' * 300} 0 to 1"), *FACTS)),
 }
 
 
@@ -260,6 +274,7 @@ def test_everything_fits_and_nothing_is_fetched(measure, name, width):
     assert seen["fetched"] == []
     assert seen["overlaps"] == []
     assert seen["cut"] == []
+    assert seen["behind"] == []
     shown = "wide" if width == DESKTOP else "narrow"
     assert [kind for kind in ("wide", "narrow") if seen[kind] != "none"] == [shown]
 

@@ -376,7 +376,8 @@ class Inference:
             return row.name
         term = next(one for one in self.terms.terms if place in one.lines)
         unit = f" {term.unit}" if term.unit else ""
-        return f"{without_unit(row.name)} (per {amount:.4g}{unit})"
+        size = f"{amount:,.0f}" if 1e4 <= abs(amount) < 1e9 else f"{amount:.4g}"
+        return f"{without_unit(row.name)} (per {size}{unit})"
 
     def ratios(
         self,

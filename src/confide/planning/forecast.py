@@ -97,7 +97,7 @@ def _coding(
             objective.loss, supposed, target, theta
         )
         curvature = _times(rows * weight, np.kron(second, mean_curvature))
-        inverse = np.linalg.inv(curvature + np.diag(objective.ridge))
+        inverse = _inverse(curvature + np.diag(objective.ridge))
         theta = inverse @ (curvature @ plain - (pushed if on_term else 0.0))
         theta = theta + (0.0 if on_term else pushed)
     scatter = _times(rows * weight**2, np.kron(second, mean_scatter))
@@ -112,6 +112,14 @@ def _coding(
         level = math.nan if wanted is None else wanted.level
         widths = interval_widths(intervals, expected, table.lines, level, entropy)
     return Forecast(names, table.lines @ plain, np.sqrt(variance + pull**2), widths)
+
+
+def _inverse(matrix: Array) -> Any:
+    """Return the inverse, or the nearest to it where no ridge is left beside the rows."""
+    try:
+        return np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        return np.linalg.pinv(matrix, hermitian=True)
 
 
 def _times(factor: float, matrix: Any) -> Array:

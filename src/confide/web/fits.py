@@ -8,7 +8,7 @@ import confide
 from confide.errors import InvalidParameter
 from confide.estimators.catalogue import ESTIMATORS, model_names
 from confide.privacy import Budget
-from confide.web.forms import read_epsilon, read_share, read_whole
+from confide.web.forms import read_epsilon, read_rows, read_share
 
 USUAL = {
     "rows": "",
@@ -38,7 +38,7 @@ class FitSettings:
     def of_form(cls, fields: Mapping[str, str], schema: confide.Schema) -> "FitSettings":
         """Read and check the fields of a plan."""
         budget = read_epsilon(fields)
-        rows = read_whole(fields, "rows", "number of rows")
+        rows = read_rows(fields)
         known = model_names(labelled=schema.target.labels is not None)
         model = fields.get("model") or known[0]
         if model not in known:

@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 
 import confide
+from confide.data.matrix.sums import MAX_ROWS
 from confide.errors import InvalidParameter
 from confide.privacy import Budget
 
@@ -53,12 +54,14 @@ def read_number(text: str) -> int | float | str:
     return text
 
 
-def read_whole(fields: Mapping[str, Any], name: str, what: str) -> int:
-    """Return a field that must be a whole number above zero."""
-    text = str(fields.get(name, "")).replace(",", "")
-    if not (text.isascii() and text.isdigit() and 0 < len(text) < 13 and int(text)):
-        raise InvalidParameter(what, "a whole number above 0", text or "nothing")
-    return int(text)
+def read_rows(fields: Mapping[str, Any]) -> int:
+    """Return the number of rows, which must be one that a fit accepts."""
+    text = str(fields.get("rows", ""))
+    number = read_number(text)
+    if not (isinstance(number, int) and 0 < number <= MAX_ROWS):
+        must = f"a whole number from 1 to {MAX_ROWS:,}"
+        raise InvalidParameter("number of rows", must, text or "nothing")
+    return number
 
 
 def read_share(fields: Mapping[str, Any], name: str, what: str) -> float:

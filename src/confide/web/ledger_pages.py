@@ -53,7 +53,9 @@ def _change(request: Request, fields: dict[str, str]) -> Response:
             case "limit":
                 return _limit(request, book, fields)
             case "verify":
-                told = f"{book.verify()} entries verified: the book is whole."
+                count = book.verify()
+                what = "entry" if count == 1 else "entries"
+                told = f"{count} {what} verified: the book is whole."
             case _:
                 told = _backup(workspace, book)
     except ConfideError as error:

@@ -36,7 +36,8 @@ from confide.web.workspace import (
 
 COMMAND = (sys.executable, "-P", "-m", "confide")
 """The command line, of which no file in the working directory takes a part's place."""
-TOLD = ("error:", "refused:", "defect", "Stopped", "Charge ", "The release")
+ERROR = "error: "
+TOLD = (ERROR, "refused:", "defect", "Stopped", "Charge ", "The release")
 """Beginnings of the lines that the page repeats; progress is not recorded."""
 
 
@@ -225,8 +226,9 @@ class OrderBook:
             code = process.wait()
             said.seek(0)
             lines = said.read(2**16).decode("utf-8", "replace").splitlines()
-            told = " ".join(line for line in lines if line.startswith(TOLD))
-            write_record(order.folder / "end.json", {"code": code, "words": told})
+            told = [line for line in lines if line.startswith(TOLD)]
+            words = " ".join(line.removeprefix(ERROR) for line in told)
+            write_record(order.folder / "end.json", {"code": code, "words": words})
         finally:
             said.close()
             with self._turn:

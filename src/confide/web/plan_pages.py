@@ -46,7 +46,7 @@ def plan(request: Request) -> Response:
 def _plan(
     request: Request, project: Project, asked: Mapping[str, str], error: str = ""
 ) -> Response:
-    text = project.schema_file.read_text("utf-8")
+    text = project.schema_text
     public = schema_of(text)
     book = request.app.state.orders.book()
     answers = {**USUAL, "rows": str(public.rows or "")}
@@ -85,7 +85,7 @@ def width(request: Request) -> Response:
     project, asked = project_of(request), request.query_params
     told = error = ""
     try:
-        text = project.schema_file.read_text("utf-8")
+        text = project.schema_text
         public, book = schema_of(text), request.app.state.orders.book()
         settings = FitSettings.of_form(asked, public)
         planned = plan_of(settings, text, neighbours_of(book, public.name))
@@ -108,7 +108,7 @@ async def draft(request: Request) -> Response:
 def _draft(request: Request, fields: dict[str, str]) -> Response:
     project, orders = project_of(request), request.app.state.orders
     try:
-        public = schema_of(project.schema_file.read_text("utf-8"))
+        public = schema_of(project.schema_text)
         settings = FitSettings.of_form(fields, public)
         order = orders.draft(
             project.table, project.schema_file, settings, project.identifier

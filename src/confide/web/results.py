@@ -13,7 +13,7 @@ from confide.estimators.catalogue import ESTIMATORS
 from confide.reporting import ScoreSection, Summary
 from confide.reporting.coefficient_svg import picture
 from confide.reporting.text import GuaranteeText, describe
-from confide.web.orders import COMMAND, Order, OrderBook, command_text, open_book
+from confide.web.orders import COMMAND, ERROR, Order, OrderBook, command_text, open_book
 from confide.web.workspace import new_identifier
 
 PREDICTIONS = re.compile(r"predictions-[0-9a-f]+\.csv")
@@ -121,7 +121,8 @@ def prediction_file(order: Order, name: str) -> Path:
 def score_command(order: Order) -> str:
     """Return the command that scores the model on a later table, for another budget."""
     words = ["confide", "score", str(order.model), "LATER-TABLE.csv", "--epsilon", "0.2"]
-    return shlex.join([*words, "--ledger", order.ledger, "--out", "later-score.json"])
+    ledger = str(confide.ledger.redacted(order.ledger))
+    return shlex.join([*words, "--ledger", ledger, "--out", "later-score.json"])
 
 
 def _run(words: list[str], order: Order) -> None:
@@ -135,7 +136,8 @@ def _run(words: list[str], order: Order) -> None:
     )
     if done.returncode:
         told = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise ConfideError(told[-1] if told else f"confide {words[0]} failed.")
+        reason = told[-1].removeprefix(ERROR) if told else ""
+        raise ConfideError(reason or f"confide {words[0]} failed.")
 
 
 def script_text(order: Order) -> str:

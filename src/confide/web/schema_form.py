@@ -103,6 +103,31 @@ def wanted_columns(names: Sequence[str], answers: Mapping[str, str]) -> list[str
     return list(dict.fromkeys(asked))
 
 
+def moved(names: Sequence[str], answers: Mapping[str, str]) -> dict[str, str]:
+    """Return what was filled in, at the places that its columns have now.
+
+    Fields go by the places of their columns, and a table may have got other columns since.
+    """
+    now = [one_line(name) for name in names]
+    then = [answers.get(f"column-{place}") for place in range(MOST_COLUMNS)]
+    known = [label for label in then if label is not None]
+    if known in ([], now):
+        return dict(answers)
+    places = {
+        str(place): str(now.index(label))
+        for place, label in enumerate(then)
+        if label is not None and label in now
+    }
+    found = {"target": places.get(answers.get("target", ""), "")}
+    for name, text in answers.items():
+        stem, _, place = name.rpartition("-")
+        if place in places:
+            found[f"{stem}-{places[place]}"] = text
+        elif not place.isdigit() and name != "target":
+            found[name] = text
+    return found
+
+
 def schema_from(names: Sequence[str], answers: Mapping[str, str]) -> Schema:
     """Return the schema that a form declares."""
     target = target_of(names, answers)

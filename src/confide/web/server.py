@@ -2,6 +2,7 @@
 
 import os
 import socket
+import threading
 import traceback
 import webbrowser
 from collections.abc import Callable
@@ -26,6 +27,8 @@ from confide.web.pages import page
 from confide.web.workspace import Workspace
 
 MOST_CONNECTIONS = 64
+PATIENCE = 2.0
+"""Seconds to wait for word that no browser could be opened."""
 STATIC = {
     "page.css": "text/css",
     "icon.svg": "image/svg+xml",
@@ -165,13 +168,15 @@ def serve(
             application(workspace, entry),
             log_config=None,
             access_log=False,
+            # what it would write of an unexpected error may quote a record
+            log_level="critical",
             server_header=False,
             proxy_headers=False,
             lifespan="off",
             ws="none",
             timeout_graceful_shutdown=3,
         )
-        start = workspace.home / f"start-{os.getpid()}.html"
+        start = workspace.home / "start.html"
         say(f"confide works in {workspace.folder}.")
         try:
             if browser and not _open(start, entry):
@@ -189,13 +194,25 @@ def serve(
 
 
 def _open(start: Path, entry: Admission) -> bool:
-    """Open the first address by a file: other accounts see the words of commands."""
+    """Open the first address by a file: other accounts see the words of commands.
+
+    A browser may not return before it is closed, and until then it wants to be served.
+    """
     text = (
         '<!DOCTYPE html><meta charset="utf-8"><title>confide</title>'
         f'<meta http-equiv="refresh" content="0; url={entry.first_address}">'
     )
     start.unlink(missing_ok=True)
     ReservedFile(start, name="first page").write(text.encode())
-    with suppress(webbrowser.Error, OSError):
-        return webbrowser.open(start.as_uri())
-    return False
+    failed = threading.Event()
+
+    def call() -> None:
+        with suppress(webbrowser.Error, OSError):
+            if webbrowser.open(start.as_uri()):
+                return
+        failed.set()
+
+    opener = threading.Thread(target=call, daemon=True)
+    opener.start()
+    opener.join(PATIENCE)
+    return not failed.is_set()

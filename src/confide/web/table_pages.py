@@ -20,6 +20,7 @@ from confide.web.schema_form import (
     MOST_COLUMNS,
     first_answers,
     form_of,
+    moved,
     read_header,
     schema_from,
     schema_text,
@@ -122,6 +123,7 @@ def _schema(
         names = wanted_columns(held, answers)
     except ConfideError as refusal:
         wide, error = True, error or str(refusal) * bool(answers.get("columns"))
+    answers = moved(names, answers)
     content = {
         "project": project,
         "table": project.table,
@@ -148,6 +150,7 @@ def _declare(request: Request, fields: dict[str, str]) -> Response:
     project = project_of(request)
     try:
         names = wanted_columns(read_header(project.table), fields)
+        fields = moved(names, fields)
         faults = form_faults(names, fields)
         if faults:
             return _schema(request, project, fields, faults=faults)
@@ -170,7 +173,7 @@ def declared(request: Request) -> Response:
         "table": project.table,
         "schema": found,
         "shares": list(zip(found.features, found.weights.tolist(), strict=True)),
-        "text": project.schema_file.read_text("utf-8"),
+        "text": project.schema_text,
     }
     return page(request, "declared.jinja", content)
 
@@ -184,6 +187,8 @@ async def check(request: Request) -> Response:
 def _check(request: Request) -> Response:
     project = project_of(request)
     public: Any = project.schema
+    if public is None:
+        return _to(request, f"/projects/{project.identifier}/schema")
     content: dict[str, Any] = {"project": project, "table": project.table, "error": ""}
     found = None
     try:

@@ -5,6 +5,7 @@ works in a folder; a killed one leaves no lock behind.
 """
 
 import fcntl
+import hashlib
 import json
 import os
 import re
@@ -80,6 +81,15 @@ class Project:
         return Schema.from_toml(self.schema_file) if self.schema_file.exists() else None
 
     @property
+    def schema_text(self) -> str:
+        """The schema as it is written."""
+        if not self.schema_file.exists():
+            raise ConfideError(
+                f"{self.table.name} must have a schema before this: fill in its form first."
+            )
+        return self.schema_file.read_text("utf-8")
+
+    @property
     def _record(self) -> dict[str, Any]:
         return read_record(self.folder / "project.json")
 
@@ -149,14 +159,15 @@ class Workspace:
         return Project(folder)
 
     def choose(self, table: Path) -> Project:
-        """Return the project of a table; it is made where there is none."""
-        same = (one for one in self.projects() if one.table == table)
-        found = next(same, None)
-        if found is not None:
-            return found
-        folder = self.home / "projects" / new_identifier()
-        folder.mkdir(mode=PRIVATE)
-        write_record(folder / "project.json", {"table": str(table)})
+        """Return the project of a table; it is made where there is none.
+
+        Its folder is named after the path of the table: two clicks make one project.
+        """
+        name = hashlib.sha256(os.fsencode(table)).hexdigest()[:16]
+        folder = self.home / "projects" / name
+        folder.mkdir(mode=PRIVATE, exist_ok=True)
+        if not (folder / "project.json").exists():
+            write_record(folder / "project.json", {"table": str(table)})
         return Project(folder)
 
 

@@ -202,6 +202,7 @@ def test_effects_of_amounts(model):
     assert span["age"].estimate == pytest.approx(72 * unit["age"].estimate)
     assert span["age"].name == "age (per 72 year)"
     decade = model.effects({"age": 10})
+    assert model.effects({"age": 12_345})["age"].name == "age (per 12,345 year)"
     assert decade["age"].estimate == pytest.approx(10 * unit["age"].estimate)
     assert decade["income"].estimate == unit["income"].estimate
     assert span["region=south"].estimate == unit["region=south"].estimate

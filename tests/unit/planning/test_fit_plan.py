@@ -90,6 +90,15 @@ def test_more_rows_and_more_budget_make_intervals_narrower():
     assert plan.with_budget(Approx(4, 1e-6)).line("age").width < plan.line("age").width
 
 
+def test_a_budget_beyond_all_use_is_planned_too():
+    """Nothing is left of the ridge beside so many rows, and indicators add up to one."""
+    region = Category("region", ("north", "south", "east", "west"))
+    schema = Schema((Number("age", 18, 90), region), ILL.target)
+    model = LogisticRegression(Approx("1e12", 1e-6), schema=schema, intervals=True)
+    plan = plan_fit(model, 1_000_000_000, draws=9)
+    assert all(math.isfinite(line.error) for line in plan.lines)
+
+
 def test_what_is_declared_counts():
     def errors(typical, share):
         age = Number("age", 18, 90, typical=typical)

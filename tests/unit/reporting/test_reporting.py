@@ -289,7 +289,7 @@ def test_nothing_a_user_writes_becomes_markup_in_a_notebook():
     assert not read.open
     assert set(read.tags) <= set(Reader(bounded()._repr_html_()).tags)
     assert {name for name, _ in read.attributes} <= {
-        *("class", "scope", "style", "title", "value")
+        *("class", "data-head", "scope", "style", "title", "value")
     }
     assert read.text.count(" ".join(ATTACK.split())) == 6
 

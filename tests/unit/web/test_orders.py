@@ -12,7 +12,7 @@ import pytest
 from confide import Pure
 from confide.errors import ConfideError
 from confide.web.orders import OrderBook, State
-from confide.web.results import script_text, shell_text
+from confide.web.results import score_command, script_text, shell_text
 from confide.web.workspace import Workspace
 from support.pages import Visitor, book_of, words, write_table
 
@@ -54,6 +54,20 @@ def test_an_order_is_written_down_before_anything_is_spent(table, tmp_path):
     for path in files_of(tmp_path):
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
     assert stat.S_IMODE((tmp_path / "confide-files").stat().st_mode) == 0o700
+
+
+def test_an_order_is_started_once_even_where_its_fit_is_over(table, tmp_path):
+    """A click may have been let in before the fit of another began and ended."""
+    visitor = visitor_of(tmp_path, IDLE)
+    book_of(tmp_path)
+    place, orders = visitor.draft(visitor.declare(table)), visitor.inner.orders
+    (order,) = orders.all()
+    assert orders.start(order)
+    assert not orders.start(order)
+    visitor.wait(place)
+    assert not orders.start(order)
+    assert not OrderBook(visitor.workspace, IDLE).start(order)
+    assert starts(tmp_path) == 1
 
 
 def test_two_hundred_clicks_start_one_fit(table, tmp_path):
@@ -181,6 +195,6 @@ def test_what_is_shown_and_taken_along_holds_no_password(table, tmp_path):
     place = "postgresql://nurse:secret@example.org/books"
     order = replace(visitor.inner.orders.all()[0], ledger=place)
     assert place in order.words()
-    for text in (shell_text(order), script_text(order)):
+    for text in (shell_text(order), script_text(order), score_command(order)):
         assert "secret" not in text
         assert "example.org/books" in text

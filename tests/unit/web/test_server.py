@@ -6,11 +6,13 @@ import socket
 import stat
 import subprocess
 import sys
+import threading
 import webbrowser
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
+import httpx
 import pytest
 import uvicorn
 from packaging.requirements import Requirement
@@ -20,6 +22,7 @@ from confide.web import serve
 from confide.web.server import STATIC, bind
 from confide.web.workspace import FOLDER
 from support.commands import run_main
+from support.journeys import Server
 from support.pages import Visitor, book_of, write_table
 
 ABSENT = """
@@ -29,6 +32,20 @@ from confide import cli
 sys.argv = ["confide", "open"]
 cli.main()
 """
+
+DEFECT = """
+import sys
+from confide import cli
+from confide.web.workspace import Workspace
+
+def fail(self):
+    raise RuntimeError("a value of a record")
+
+Workspace.projects = fail
+sys.argv = ["confide", "open", "--no-browser", sys.argv[-1]]
+cli.main()
+"""
+CLOSED = "Closed. A fit that is under way goes on, and is found again later."
 
 
 @pytest.fixture
@@ -58,6 +75,31 @@ def test_without_a_browser_the_address_is_to_be_opened_by_hand(start):
     assert "No browser" not in start(browser=False)
 
 
+def test_a_browser_that_stays_in_front_is_served_meanwhile(start, monkeypatch):
+    closed = threading.Event()
+    monkeypatch.setattr("confide.web.server.PATIENCE", 0.01)
+    try:
+        said = start(opened=lambda _: closed.wait(60))
+        assert not closed.is_set()
+        assert "/?token=" in said
+        assert "No browser" not in said
+    finally:
+        closed.set()
+
+
+def test_the_terminal_is_told_nothing_of_what_a_defect_says(tmp_path):
+    """An unexpected error may quote a record."""
+    server = Server(tmp_path, (sys.executable, "-c", DEFECT))
+    with httpx.Client(trust_env=False) as client:
+        first = client.get(server.address).text
+        place = re.search(r"url=([^\"]*)", first)[1]
+        answer = client.get(f"{server.origin}{place}")
+    code, rest = server.end()
+    assert answer.status_code == 500
+    assert "RuntimeError" in answer.text
+    assert (code, rest.strip()) == (0, CLOSED)
+
+
 def test_no_other_account_sees_the_token_among_the_words_of_a_command(start, tmp_path):
     seen = {}
 
@@ -71,7 +113,7 @@ def test_no_other_account_sees_the_token_among_the_words_of_a_command(start, tmp
     start(opened=opened)
     assert seen["mode"] == 0o600
     assert "/?token=" in seen["text"]
-    assert not [*(tmp_path / FOLDER).glob("start-*")]
+    assert not [*(tmp_path / FOLDER).glob("start*")]
 
 
 def test_a_port_in_use_is_told(tmp_path, monkeypatch, capsys):
@@ -95,12 +137,17 @@ def test_a_folder_that_is_none_is_told(tmp_path, monkeypatch, capsys):
 
 
 def test_a_folder_that_is_open_already_is_told(start):
+    refused = []
+
     def again(address):
-        with pytest.raises(ConfideError, match="open already"):
+        try:
             start(browser=False)
+        except ConfideError as error:
+            refused.append(str(error))
         return True
 
     start(opened=again)
+    assert "open already" in refused[0]
 
 
 def test_absent_packages_are_told():

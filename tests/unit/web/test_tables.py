@@ -2,6 +2,7 @@
 
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlencode
 
 import pytest
@@ -35,6 +36,12 @@ def test_a_table_is_chosen_by_its_name_or_its_whole_path(visitor, table):
     place = visitor.project("t.csv")
     assert visitor.project(str(table)) == place
     assert len(visitor.workspace.projects()) == 1
+
+
+def test_a_table_that_is_chosen_many_times_at_once_is_one_project(visitor, table):
+    with ThreadPoolExecutor(20) as clicks:
+        places = {*clicks.map(visitor.project, [table.name] * 60)}
+    assert len(places) == len(visitor.workspace.projects()) == 1
 
 
 @pytest.mark.parametrize(
@@ -175,6 +182,56 @@ def test_every_field_of_the_form_reaches_the_schema(visitor, table):
     assert 'value="north"' in visitor.get(f"{project}/schema").text
 
 
+def columns_of(visitor, project):
+    """Return the names of the columns, as the fields of their form carry them."""
+    page = visitor.get(f"{project}/schema").text
+    found = re.findall(r'name="(column-\d+)" value="([^"]*)"', page)
+    assert [int(field.removeprefix("column-")) for field, _ in found] == [
+        *range(len(found))
+    ]
+    return dict(found)
+
+
+def test_what_was_filled_in_stays_with_its_column_when_the_table_changes(visitor, table):
+    project = visitor.project(table)
+    project = visitor.declare(table, **columns_of(visitor, project))
+    table.write_text("id,region,defaulted,age\n")
+    page = visitor.get(f"{project}/schema").text
+    assert 'value="90"' in field_of(page, "upper-3")
+    assert 'value=""' in field_of(page, "upper-0")
+    assert "north, south, east, west</textarea>" in page
+    assert '<option value="2" selected>defaulted</option>' in page
+    assert 'name="kind-0" value="" checked' in page
+    # a page that was open before the table changed is understood by the names it carries
+    before = {"column-0": "age", "column-1": "region", "column-2": "income"}
+    visitor.to(
+        visitor.post(f"{project}/schema", {**DECLARED, **before, "column-3": "defaulted"})
+    )
+    found = visitor.workspace.projects()[0].schema
+    assert [column.name for column in found.columns] == ["region", "age"]
+    assert (found.target.column, found.parts["age"].upper) == ("defaulted", 90)
+
+
+def test_a_target_that_is_gone_is_to_be_chosen_again(visitor, table):
+    project = visitor.declare(table, **columns_of(visitor, visitor.project(table)))
+    table.write_text("age,region,income,paid\n")
+    page = visitor.get(f"{project}/schema").text
+    assert (
+        "selected" not in re.search(r'<select id="target".*?</select>', page, re.DOTALL)[0]
+    )
+    assert 'value="90"' in field_of(page, "upper-0")
+
+
+def test_without_a_schema_its_form_comes_first(visitor, table):
+    project = visitor.project(table)
+    assert visitor.to(visitor.post(f"{project}/check")) == f"{project}/schema"
+    for answer in (
+        visitor.post(f"{project}/orders", PLANNED),
+        visitor.get(f"{project}/width?rows=3"),
+    ):
+        assert "t.csv must have a schema before this" in words(answer)
+
+
 def test_days_and_shares_of_yes_reach_the_schema(visitor, table):
     days = {**DATE, "first-0": "2019-01-01", "last-0": "2020-12-31"}
     number = {"target-kind": "number", "target-low": "−1", "target-high": "4"}
@@ -234,6 +291,8 @@ def test_ten_thousand_columns_are_asked_for_by_name(visitor, tmp_path):
     visitor.to(visitor.post(f"{project}/schema", fields))
     found = visitor.workspace.projects()[0].schema
     assert [column.name for column in found.columns] == ["c9999", "c5"]
+    page = words(visitor.post(f"{project}/check"))
+    assert "c19, c20, c21 and 9,977 more" in page
 
 
 def test_hostile_names_become_no_markup(visitor, tmp_path):
@@ -265,6 +324,7 @@ def test_hostile_names_become_no_markup(visitor, tmp_path):
     [
         ({"rows": ""}, "number of rows must be"),
         ({"rows": "many"}, "number of rows must be"),
+        ({"rows": "1000000001"}, "a whole number from 1 to 1,000,000,000"),
         ({"epsilon": "0"}, "epsilon"),
         ({"epsilon": ""}, "epsilon must be given"),
         ({"epsilon": "1e999999999"}, "epsilon"),
@@ -350,6 +410,6 @@ def test_the_ledger_is_shown_verified_and_copied(visitor, tmp_path):
     page = words(visitor.get("/ledger"))
     assert "loans ε = 2" in page
     assert book_of(tmp_path).anchor() in page
-    assert "1 entries verified" in words(visitor.post("/ledger/verify"))
+    assert "1 entry verified" in words(visitor.post("/ledger/verify"))
     assert "Copied to" in words(visitor.post("/ledger/backup"))
     assert len([*visitor.workspace.home.glob("ledger-copy-*.db")]) == 1
