@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.base import clone
 
 from confide._types import Array
+from confide.data.matrix.sums import MAX_ROWS
 from confide.errors import InvalidParameter, UnmetNeeds
 from confide.estimators import CalibratedFit
 from confide.mechanisms import Calibration, IntervalCalibration
@@ -38,7 +39,6 @@ MOSTLY_NOISE = 0.8
 USEFUL_RATIO = 0.5
 """The ratio at which the advice aims."""
 LARGEST_EPSILON = 1000.0
-LARGEST_ROWS = 10**12
 FINE_STEP = 1.05
 """A search is over when what suffices and what does not are this close."""
 SELDOM = 0.5
@@ -166,7 +166,7 @@ class FitPlan:
         def enough(rows: float) -> bool:
             return reached(self.with_rows(round(rows)))
 
-        found = _smallest(enough, float(self.rows), 10.0, LARGEST_ROWS)
+        found = _smallest(enough, float(self.rows), 10.0, MAX_ROWS)
         return None if found is None else math.ceil(float(f"{found:.3g}"))
 
     def smallest_budget(
@@ -187,7 +187,7 @@ class FitPlan:
         def enough(rows: float) -> bool:
             return self.with_rows(round(rows)).noise_ratio <= USEFUL_RATIO
 
-        found = _smallest(enough, float(self.rows), self.rows, LARGEST_ROWS)
+        found = _smallest(enough, float(self.rows), self.rows, MAX_ROWS)
         return None if found is None else round(float(f"{found:.2g}"))
 
     def advice(self) -> str:
@@ -291,8 +291,8 @@ def plan_fit(
         What columns look like; by default those of real public tables.
     """
     whole = isinstance(rows, int | np.integer) and not isinstance(rows, bool)
-    if not whole or not 1 <= rows <= LARGEST_ROWS:
-        raise InvalidParameter("rows", f"from 1 to {LARGEST_ROWS:.0e}", rows)
+    if not whole or not 1 <= rows <= MAX_ROWS:
+        raise InvalidParameter("rows", f"a whole number from 1 to {MAX_ROWS:,}", rows)
     _check_width(model.schema)
     fit, library = model.calibrated(int(rows)), shapes or real_shapes()
     found = [_follow(model, fit, int(rows), library, k) for k in range(draws)]

@@ -21,6 +21,7 @@ from scipy.special import ndtri
 
 from confide._types import Array
 from confide.data import INTERCEPT_HEIGHT
+from confide.data.matrix.sums import MAX_ROWS
 from confide.errors import ConfideError, InvalidParameter, MissingPublicBound, UnmetNeeds
 from confide.mechanisms import (
     MECHANISMS,
@@ -48,7 +49,6 @@ from confide.planning.population import synthetic_population
 from confide.privacy import Budget, Guarantee, Neighbours, check_budget
 from confide.privacy.guarantee import ROW_BY_ROW
 
-MOST_ROWS = 10**15
 MOST_COLUMNS = 10**6
 MOST_WITH_INTERVALS = 500
 """Their plans take time by the cube of the number of columns."""
@@ -204,12 +204,12 @@ class Plan:
 
         few, many = 0, self.rows
         while not enough(many):
-            few, many = many, 4 * many
-            if many > MOST_ROWS:
-                least = self.with_rows(MOST_ROWS).interval_width
-                must = f"more than {least:.4g}, the part due to noise"
+            if many == MAX_ROWS:
+                least = self.with_rows(MAX_ROWS).interval_width
+                must = f"more than {least:.4g}, the width at {MAX_ROWS:,} rows"
                 remedy = "Raise l2 or the budget, or use mechanism='objective'."
                 raise InvalidParameter("width", must, width, remedy)
+            few, many = many, min(4 * many, MAX_ROWS)
         while many - few > 1:
             middle = max(few + 1, math.isqrt(few * many)) if few else many // 2
             few, many = (few, middle) if enough(middle) else (middle, many)
@@ -473,8 +473,8 @@ def _check_width(columns: int, *, with_intervals: bool) -> None:
 
 def _whole(name: str, value: int) -> int:
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not (whole and 1 <= value <= MOST_ROWS):
-        raise InvalidParameter(name, f"a whole number from 1 to {MOST_ROWS:.0e}", value)
+    if not (whole and 1 <= value <= MAX_ROWS):
+        raise InvalidParameter(name, f"a whole number from 1 to {MAX_ROWS:,}", value)
     return int(value)
 
 

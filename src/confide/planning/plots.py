@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from confide.data.matrix.sums import MAX_ROWS
 from confide.errors import ConfideError
 from confide.planning.fit_plan import SELDOM, FitPlan
-from confide.planning.plan import MOST_ROWS, Plan
+from confide.planning.plan import Plan
 
 DECADES_AROUND = 1.5
 """How far the picture reaches to either side of the planned number of rows."""
@@ -123,7 +124,7 @@ def _rows_around(rows: int) -> list[int]:
     """Return numbers of rows, even on a logarithmic scale, the planned one included."""
     reach = 10.0**DECADES_AROUND
     spread = np.geomspace(
-        max(1.0, rows / reach), min(float(MOST_ROWS), rows * reach), CURVE_POINTS
+        max(1.0, rows / reach), min(float(MAX_ROWS), rows * reach), CURVE_POINTS
     )
     return sorted({*(round(count) for count in spread), rows})
 

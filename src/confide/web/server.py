@@ -167,6 +167,7 @@ def serve(
         config = uvicorn.Config(
             application(workspace, entry),
             log_config=None,
+            backlog=MOST_CONNECTIONS,
             access_log=False,
             # what it would write of an unexpected error may quote a record
             log_level="critical",

@@ -198,7 +198,7 @@ def test_width_and_total_combine_the_parts():
 @pytest.mark.parametrize("columns", [1, 2, 3, 500])
 @pytest.mark.parametrize("model", BOUNDS)
 def test_every_number_of_columns_and_rows_has_finite_errors(model, columns):
-    for rows in (1, 30, 10**12):
+    for rows in (1, 30, 10**9):
         plan = make_plan(rows, columns, Pure(1), model=model, **BOUNDS[model])
         numbers = [plan.privacy_error, plan.sampling_error, plan.shrinkage]
         assert np.all(np.isfinite(numbers))
@@ -295,7 +295,7 @@ def test_a_plan_is_frozen_and_the_same_every_time():
         ("rows", 0),
         ("rows", 2.5),
         ("rows", True),
-        ("rows", 10**16),
+        ("rows", 10**9 + 1),
         ("columns", 0),
         ("columns", "5"),
         ("budget", 1.0),
