@@ -199,7 +199,7 @@ class IntervalRelease:
     split : tuple of Fraction
         Shares of the budget for coefficients, curvature and scatter.
     on_boundary : bool
-        Whether coefficients lie on the boundary of their ball, where intervals do not hold.
+        Whether coefficients are as long as they may be, where intervals do not hold.
     laws : tuple of Uncertainty
         Distribution of the error of every copy's penalised coefficients.
     of : {"plain", "penalised"}, default="penalised"
