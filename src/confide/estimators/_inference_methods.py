@@ -108,7 +108,7 @@ class InferenceMethods:
     def _coding_of(self: Any, label: Any) -> int:
         """Return which line of coefficients a label has."""
         count = len(np.atleast_2d(self.release_.value))
-        labels = list(getattr(self, "classes_", ()))
+        labels = np.asarray(getattr(self, "classes_", ())).tolist()
         if count == 1:
             if label is not None and label not in labels:
                 raise InvalidParameter("label", f"one of {labels}", label)
