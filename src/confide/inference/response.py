@@ -245,8 +245,9 @@ def prediction_intervals(
         raise InvalidParameter(
             "prediction intervals",
             "requested from a model that has released the dispersion of residuals",
-            "a model of an earlier version, or of penalised coefficients",
-            "Fit it again, with plain intervals.",
+            "a model of weighted records, of penalised coefficients, or of an earlier "
+            "version",
+            "Fit it again with plain intervals, and without weights of records.",
         )
     wanted = rounded_level(level, asked.level)
     means = mean_intervals(asked, directions, constant, wanted)

@@ -21,6 +21,7 @@ from confide import (
     Schema,
     Target,
 )
+from confide.data import CaseWeights
 from confide.errors import InvalidParameter
 from confide.estimators import load_model
 from confide.inference import unclipped_variance
@@ -390,6 +391,22 @@ def test_a_model_file_answers_alike(model, tmp_path):
     assert "region=north" in plain.output
     assert "chi-square" in plain.output
     assert "log-odds of ill = yes" in plain.output
+
+
+@pytest.mark.parametrize("kind", [LinearRegression, PoissonRegression])
+def test_weighted_records_have_no_prediction_intervals(kind, tmp_path):
+    """Weights of a third shrink the scatter ninefold, and the curvature threefold."""
+    schema = Schema(COLUMNS, TARGETS[kind], case_weights=CaseWeights("weight", cap=3))
+    frame = table().assign(weight=1.0)
+    budget = Approx(30, 1e-6)
+    line = kind(budget, schema=schema, intervals=True, ranges="public", random_state=1)
+    line.fit(frame).save(tmp_path / "model.json")
+    again = load_model(tmp_path / "model.json")
+    assert again.wald_test("region") == line.wald_test("region")
+    assert np.isfinite(again.mean_intervals(frame.head()).lower).all()
+    for one in (line, again):
+        with pytest.raises(InvalidParameter, match="weighted records"):
+            one.prediction_intervals(frame.head())
 
 
 def test_files_without_the_smoothed_scatter_say_what_they_lack(tmp_path):
