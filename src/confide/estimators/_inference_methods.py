@@ -359,9 +359,11 @@ class InferenceMethods:
             return
         model = {"logit": "a logistic", "log": "a Poisson"}[link]
         hint = f"See {other}." if own in ("logit", "log") else "See effects()."
-        raise InvalidParameter(
-            what, f"requested from {model} regression", type(self).__name__, hint
-        )
+        name = type(self).__name__
+        if own == "softmax":
+            name = "a multinomial model of three classes or more"
+            hint = "Fit it with multi_class='one-vs-rest', or see effects()."
+        raise InvalidParameter(what, f"requested from {model} regression", name, hint)
 
     def effects(
         self,

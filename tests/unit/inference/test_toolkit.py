@@ -21,7 +21,6 @@ from confide import (
     Schema,
     Target,
 )
-from confide.data import CaseWeights
 from confide.errors import InvalidParameter
 from confide.estimators import load_model
 from confide.inference import unclipped_variance
@@ -393,22 +392,6 @@ def test_a_model_file_answers_alike(model, tmp_path):
     assert "log-odds of ill = yes" in plain.output
 
 
-@pytest.mark.parametrize("kind", [LinearRegression, PoissonRegression])
-def test_weighted_records_have_no_prediction_intervals(kind, tmp_path):
-    """Weights of a third shrink the scatter ninefold, and the curvature threefold."""
-    schema = Schema(COLUMNS, TARGETS[kind], case_weights=CaseWeights("weight", cap=3))
-    frame = table().assign(weight=1.0)
-    budget = Approx(30, 1e-6)
-    line = kind(budget, schema=schema, intervals=True, ranges="public", random_state=1)
-    line.fit(frame).save(tmp_path / "model.json")
-    again = load_model(tmp_path / "model.json")
-    assert again.wald_test("region") == line.wald_test("region")
-    assert np.isfinite(again.mean_intervals(frame.head()).lower).all()
-    for one in (line, again):
-        with pytest.raises(InvalidParameter, match="weighted records"):
-            one.prediction_intervals(frame.head())
-
-
 def test_files_without_the_smoothed_scatter_say_what_they_lack(tmp_path):
     line, path = fitted(LinearRegression), tmp_path / "model.json"
     line.save(path)
@@ -482,8 +465,3 @@ def test_an_offset_is_part_of_the_mean():
 def test_what_is_no_contrast_is_refused(model, text):
     with pytest.raises(InvalidParameter):
         model.contrast(text)
-
-
-def test_an_unknown_label_is_told_the_labels_as_they_are_written(model):
-    with pytest.raises(InvalidParameter, match=r"one of \['no', 'yes'\]"):
-        model.contrast("age", label="maybe")
