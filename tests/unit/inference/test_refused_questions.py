@@ -93,3 +93,44 @@ def test_an_unknown_label_is_told_the_labels_as_they_are_written():
     ).fit(rows)
     with pytest.raises(InvalidParameter, match=r"one of \['no', 'some'\]"):
         model.contrast("age", label="maybe")
+
+
+@pytest.fixture(scope="module")
+def line():
+    return fitted(LinearRegression, Schema(COLUMNS, TARGETS[LinearRegression]))
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        (None, "text such as"),
+        (3, "text such as"),
+        ([], "text such as"),
+        ({"age": "much"}, "finite number"),
+        ({"age": None}, "finite number"),
+        ("age - age", "cancel out"),
+        ("region=north", "0 by definition"),
+    ],
+    ids=str,
+)
+def test_contrasts_that_are_none_are_refused(line, asked, reason):
+    for ask in (line.contrast, line.wald_test):
+        with pytest.raises(InvalidParameter, match=reason):
+            ask(asked)
+
+
+def test_amounts_that_are_none_are_refused(line):
+    for amount in ("ten", None, 0, np.nan):
+        with pytest.raises(InvalidParameter, match="per of 'age' must be a number but 0"):
+            line.effects({"age": amount})
+    with pytest.raises(InvalidParameter, match="smaller model, or the columns"):
+        line.compare(without=None)
+
+
+def test_weights_by_name_are_tested_as_one_contrast(line):
+    weights = {"age": 10, "region=south": -1}
+    found = line.wald_test(weights)
+    assert (found.degrees, found.rank) == (1, 1)
+    row = line.contrast(weights).rows[0]
+    assert found.p_value == pytest.approx(row.p_value, rel=1e-6)
+    assert line.wald_test([weights, "age"]).degrees == 2
