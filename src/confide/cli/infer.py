@@ -219,7 +219,8 @@ def print_estimates(name: str, table: IntervalTable) -> None:
     console.print(f"\n[bold]{name.capitalize()}[/bold], {100 * (table.level or 0):g} %")
     console.print(confide.reporting.terminal.coefficient_table(table))
     if not all(row.identified for row in table.rows):
-        console.print("[dim]Not identified: the noise is too large at this budget.[/dim]")
+        reason = confide.reporting.wald.REASON
+        console.print(f"[dim]Not identified: {reason}.[/dim]")
 
 
 def print_tests(tests: Sequence[WaldTest]) -> None:

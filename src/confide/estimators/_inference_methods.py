@@ -23,6 +23,7 @@ from confide.inference import (
     IntervalTable,
     WaldTest,
 )
+from confide.inference.terms import as_contrasts
 from confide.reporting.effect_scale import Link
 
 
@@ -108,7 +109,7 @@ class InferenceMethods:
     def _coding_of(self: Any, label: Any) -> int:
         """Return which line of coefficients a label has."""
         count = len(np.atleast_2d(self.release_.value))
-        labels = list(getattr(self, "classes_", ()))
+        labels = np.asarray(getattr(self, "classes_", ())).tolist()
         if count == 1:
             if label is not None and label not in labels:
                 raise InvalidParameter("label", f"one of {labels}", label)
@@ -220,12 +221,14 @@ class InferenceMethods:
         """
         return self.inference(label).coefficients(level, simultaneous=simultaneous)
 
-    def wald_test(self, of: str | Sequence[str], *, label: Any = None) -> WaldTest:
+    def wald_test(
+        self, of: Contrast | Sequence[Contrast], *, label: Any = None
+    ) -> WaldTest:
         """Test that all coefficients of one or several columns are 0.
 
         Parameters
         ----------
-        of : str or sequence of str
+        of : str, mapping or sequence of them
             Columns of the schema or the array; or contrasts as in `contrast`, all of which
             are tested to be 0.
         label : object, optional
@@ -237,11 +240,14 @@ class InferenceMethods:
             Statistic, degrees of freedom and p value, which count privacy noise.
         """
         asked = self.inference(label)
-        names = (of,) if isinstance(of, str) else tuple(of)
+        several = as_contrasts(of)
+        names = [one for one in several if isinstance(one, str)]
         columns = [term.name for term in asked.terms.terms]
-        if all(name in columns for name in names) or not _are_sums(names, asked):
+        if len(names) == len(several) and (
+            all(name in columns for name in names) or not _are_sums(names, asked)
+        ):
             return asked.wald_test(names)
-        return asked.joint_contrast_test(names)
+        return asked.joint_contrast_test(several)
 
     def contrast(
         self,
@@ -359,9 +365,11 @@ class InferenceMethods:
             return
         model = {"logit": "a logistic", "log": "a Poisson"}[link]
         hint = f"See {other}." if own in ("logit", "log") else "See effects()."
-        raise InvalidParameter(
-            what, f"requested from {model} regression", type(self).__name__, hint
-        )
+        name = type(self).__name__
+        if own == "softmax":
+            name = "a multinomial model of three classes or more"
+            hint = "Fit it with multi_class='one-vs-rest', or see effects()."
+        raise InvalidParameter(what, f"requested from {model} regression", name, hint)
 
     def effects(
         self,
@@ -419,7 +427,7 @@ class InferenceMethods:
         WaldTest
             A small p value says that the columns are needed.
         """
-        names = [without] if isinstance(without, str) else list(without)
+        names = [without] if isinstance(without, str) else list(without or ())
         if (smaller is None) == (not names):
             raise InvalidParameter(
                 "compare",

@@ -278,12 +278,13 @@ def _plain_law_of(record: Mapping[str, Any]) -> PlainLaw:
     alone, dispersion = np.zeros((lines, lines)), None
     if "alone" in record:
         alone = np.array(record["alone"], dtype=float)
+    if "dispersion" in record:
         dispersion = _number(record["dispersion"])
     if alone.shape != (lines, lines):
         raise ValueError("intervals")
     if not all(np.isfinite(part).all() for part in (shift, weak, absent, alone)):
         raise ValueError("intervals")
-    pull, known = _number(record["pull"]), None if dispersion is None else alone
+    pull, known = _number(record["pull"]), alone if "alone" in record else None
     return PlainLaw(shift, error, weak, absent, pull, known, dispersion)
 
 

@@ -175,7 +175,7 @@ class ResponseMethods:
             return np.zeros((1, self.release_.value.shape[-1]))
         parts = [
             column.baseline if column.coded else np.zeros(len(column.features))
-            for column in schema.columns
+            for column in schema.effects
         ]
         row = np.concatenate(parts) * schema.weights
         unit, height = self._units(schema)[0], self._bounding.height
@@ -187,7 +187,7 @@ class ResponseMethods:
         schema, found = self.schema_, []
         unit, start = self._units(schema)[0], 0
         for number, term in enumerate(asked.terms.terms):
-            column = None if schema is None else schema.columns[number]
+            column = None if schema is None else schema.effects[number]
             size = 1 if column is None else len(column.features)
             places = tuple(range(start, start + size))
             base = None

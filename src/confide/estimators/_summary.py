@@ -15,7 +15,10 @@ from confide.privacy.guarantee import ONE_ROW
 
 MOST_LABELS = 6
 MOST_NAMES = 12
-ON_THE_BOUNDARY = "coefficients are on the boundary of their ball: intervals do not hold"
+ON_THE_BOUNDARY = (
+    "coefficients are as long as they may be: intervals do not hold; a larger l2, or "
+    "coef_norm, would leave room"
+)
 SEVERAL_ROWS = (
     "rows of one person are treated as independent: if they are alike, intervals are "
     "too short"

@@ -72,7 +72,7 @@ class CoefficientLaw:
     plain : PlainLaw or None
         What is known of the plain coefficients.
     held : bool
-        Whether coefficients lie on the boundary of their ball: nothing is identified then.
+        Whether coefficients are as long as they may be: nothing is identified then.
 
     Examples
     --------

@@ -19,6 +19,10 @@ from confide.inference.toolkit import Inference
 from confide.reporting import Coefficient, CoefficientTable
 
 LARGEST_LOG = 700.0
+APART = (
+    "Its probabilities depend on the coefficients of all classes: fit it with "
+    "multi_class='one-vs-rest', or see effects()."
+)
 SHORTEST_REACH, LONGEST_REACH = 0.3, 8.0
 """Where, in standard deviations, residuals may be cut for their variance to be known."""
 
@@ -245,8 +249,9 @@ def prediction_intervals(
         raise InvalidParameter(
             "prediction intervals",
             "requested from a model that has released the dispersion of residuals",
-            "a model of an earlier version, or of penalised coefficients",
-            "Fit it again, with plain intervals.",
+            "a model of weighted records, of penalised coefficients, or of an earlier "
+            "version",
+            "Fit it again with plain intervals, and without weights of records.",
         )
     wanted = rounded_level(level, asked.level)
     means = mean_intervals(asked, directions, constant, wanted)
@@ -414,9 +419,14 @@ def _marginal(
 
 
 def _check_means(asked: Inference) -> None:
-    if asked.scale.link == "none":
+    kind, hint = {
+        "none": ("a support-vector machine", ""),
+        "softmax": ("a multinomial model of three classes or more", APART),
+    }.get(asked.scale.link, ("", ""))
+    if kind:
         raise InvalidParameter(
             "means and marginal effects",
             "requested from a model that predicts a mean: logistic, linear or Poisson",
-            "a support-vector machine",
+            kind,
+            hint,
         )

@@ -1,9 +1,11 @@
 """Columns of a model, the lines that a table shows of each, and sums of such lines."""
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from numbers import Real
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -177,7 +179,7 @@ class TableLines:
         Raises
         ------
         InvalidParameter
-            A name is unknown, or a weight not finite.
+            A name is unknown, a weight is not finite, or all weights cancel out.
         """
         if isinstance(contrast, str):
             contrast = self._parsed(contrast)
@@ -185,15 +187,19 @@ class TableLines:
             must = "text such as 'age - income', or weights by name"
             raise InvalidParameter("contrast", must, contrast)
         found = np.zeros(len(self.lines))
-        places = self._places
-        for name, weight in contrast.items():
+        places, given = self._places, dict[str, Any](contrast)
+        for name, weight in given.items():
             if name not in places:
                 raise self._unknown(str(name))
-            if not np.isfinite(weight):
+            if not isinstance(weight, Real) or not math.isfinite(weight):
                 raise InvalidParameter(f"weight of {name!r}", "a finite number", weight)
             place = places[name]
             if place is not None:
                 found[place] += float(weight)
+        if not found.any():
+            must = "of coefficients that do not cancel out"
+            hint = "A reference level is 0 by definition."
+            raise InvalidParameter("contrast", must, contrast_name(contrast), hint)
         return found
 
     def _parsed(self, text: str) -> dict[str, float]:
@@ -241,11 +247,15 @@ def _stands(text: str, name: str) -> bool:
     return text.startswith(name) and (len(text) == len(name) or text[len(name)] in " +-−\t")
 
 
-def as_contrasts(given: Contrast | Sequence[Contrast]) -> tuple[Contrast, ...]:
+def as_contrasts(given: Any) -> tuple[Contrast, ...]:
     """Return one contrast or several as several."""
     if isinstance(given, str | Mapping):
         return (given,)
-    return tuple(given)
+    several = tuple(given) if isinstance(given, Iterable) else ()
+    if not several:
+        must = "text such as 'age - income', weights by name, or a list of these"
+        raise InvalidParameter("contrast", must, given)
+    return several
 
 
 def contrast_name(contrast: Contrast) -> str:

@@ -6,6 +6,7 @@ All of it is post-processing of one released distribution, of one set of coeffic
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -350,12 +351,13 @@ class Inference:
     def _amounts(self, per: Amount | Mapping[str, float]) -> Array:
         found = np.ones(len(self.lines))
         if isinstance(per, Mapping):
-            for name, amount in per.items():
+            for name, amount in dict[str, Any](per).items():
                 term = self.terms.find(name)
                 if term.coded:
                     must = "the name of a number column: levels have no amount"
                     raise InvalidParameter("per", must, name)
-                if not amount or not math.isfinite(amount):
+                real = isinstance(amount, Real) and math.isfinite(amount)
+                if not real or not amount:
                     raise InvalidParameter(f"per of {name!r}", "a number but 0", amount)
                 found[list(term.lines)] = float(amount)
             return found

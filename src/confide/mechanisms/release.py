@@ -132,7 +132,8 @@ class PlainLaw:
     ``pull`` is how far the penalty moved margins: the root of their weighted mean square.
     ``alone`` is the covariance that sampling alone would give, with the noise of the
     scatter smoothed away, and ``dispersion`` the mean square of a residual, in units of
-    the variance that the model supposes; both are None in earlier files.
+    the variance that the model supposes. Both are None in earlier files, and ``dispersion``
+    where records have weights of their own.
     """
 
     shift: Array
@@ -199,7 +200,7 @@ class IntervalRelease:
     split : tuple of Fraction
         Shares of the budget for coefficients, curvature and scatter.
     on_boundary : bool
-        Whether coefficients lie on the boundary of their ball, where intervals do not hold.
+        Whether coefficients are as long as they may be, where intervals do not hold.
     laws : tuple of Uncertainty
         Distribution of the error of every copy's penalised coefficients.
     of : {"plain", "penalised"}, default="penalised"

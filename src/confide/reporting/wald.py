@@ -5,6 +5,8 @@ from typing import Any
 
 from confide.reporting.coefficients import NOT_IDENTIFIED, p_text
 
+REASON = "the noise is too large at this budget, or other columns say the same"
+
 
 @dataclass(frozen=True, slots=True)
 class WaldTest:
@@ -64,7 +66,7 @@ class WaldTest:
         if not left:
             return ""
         if not self.degrees:
-            return "the noise is too large at this budget"
+            return REASON
         return f"{left} of {self.rank} directions are not identified and left out"
 
     def record(self) -> dict[str, Any]:
@@ -87,7 +89,7 @@ class WaldTest:
 
     def __str__(self) -> str:
         if self.statistic is None:
-            return f"{self.name}: {NOT_IDENTIFIED}, the noise is too large at this budget"
+            return f"{self.name}: {NOT_IDENTIFIED}, {REASON}"
         found = f"{self.name}: chi-square {self.statistic:.4g} on {self.degrees} df"
         sign = "" if self.p_text.startswith("<") else "= "
         text = f"{found}, p {sign}{self.p_text}"

@@ -6,6 +6,7 @@ from confide.solvers.certificate import (
     can_certify,
     finest_share,
     finest_tolerance,
+    longest_certified,
     minimise,
 )
 from confide.solvers.problem import Solution
@@ -17,5 +18,6 @@ __all__ = [
     "can_certify",
     "finest_share",
     "finest_tolerance",
+    "longest_certified",
     "minimise",
 ]

@@ -234,10 +234,41 @@ def minimise(
     )
     plain = objective.nonsmooth_part is None and objective.constraint is None
     found = (minimise_smooth if plain else minimise_composite)(problem, tolerance)
-    length, reach = float(np.linalg.norm(found.theta)), tolerance / (2 * share)
+    length = float(np.linalg.norm(found.theta))
+    reach = longest_certified(objective, rows, tolerance)
     if length <= reach:
         return found
     return Solution(found.theta * (reach / length), tolerance)
+
+
+def longest_certified(objective: Objective, rows: Rows, tolerance: float) -> float:
+    """Return the length to which `minimise` shortens a longer minimiser.
+
+    Parameters
+    ----------
+    objective : Objective
+        What is minimised.
+    rows : Rows
+        The records; only their layout is looked at.
+    tolerance : float
+        The largest distance to the exact minimiser that is accepted.
+
+    Returns
+    -------
+    float
+        The length, a public number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.data import bound_rows
+    >>> from confide.objectives import Logistic, Objective
+    >>> from confide.solvers import longest_certified
+    >>> rows = bound_rows(np.ones((2, 1)), np.ones(2), row_norm=1.0, height=0.0)
+    >>> longest_certified(Objective(Logistic(), dimension=1, l2=2.0), rows, 1e-9) > 1000
+    True
+    """
+    return tolerance / (2 * finest_share(objective, TableShape.of(rows)))
 
 
 def can_certify(objective: Objective) -> bool:

@@ -186,7 +186,33 @@ def test_the_model_is_believed_only_where_it_can_be():
 
 def test_a_ball_that_binds_is_mentioned():
     summary = str(fitted(coef_norm=0.5).summary())
-    assert "boundary" in summary
+    assert "as long as they may be" in summary
+
+
+@pytest.mark.parametrize("l2", [1e-3, 1e-8])
+def test_nothing_is_identified_of_coefficients_that_a_tiny_ridge_leaves_too_long(l2):
+    """Levels and the intercept add up: only the ridge holds noise along that direction."""
+    rng = np.random.default_rng(5)
+    dose = rng.uniform(0, 10, 5000)
+    rows = pd.DataFrame({"dose": dose, "ward": rng.choice(["a", "b", "c"], 5000)})
+    rows["gain"] = 0.3 * dose + (rows["ward"] == "a") + rng.normal(size=5000)
+    columns = (Number("dose", 0, 10), Category("ward", ("a", "b", "c"), missing="refuse"))
+    schema = Schema(columns, Target("gain", lower=-20, upper=20))
+    model = LinearRegression(
+        Approx(1000, 1e-6),
+        schema=schema,
+        ranges="public",
+        intervals=True,
+        l2=l2,
+        random_state=3,
+    ).fit(rows)
+    too_long = l2 < 1e-6
+    assert model.release_.intervals.on_boundary is too_long
+    dose = model.intervals_["dose"]
+    assert dose.identified is not too_long
+    assert too_long or dose.lower < 0.3 < dose.upper
+    assert model.wald_test("ward").identified is not too_long
+    assert ("as long as they may be" in str(model.summary())) is too_long
 
 
 @pytest.mark.parametrize("neighbours", list(Neighbours))

@@ -10,6 +10,7 @@ import pytest
 
 from confide import (
     Approx,
+    Boolean,
     Category,
     Intervals,
     LinearRegression,
@@ -19,6 +20,7 @@ from confide import (
     Schema,
     Target,
 )
+from confide.data import CaseWeights
 
 sm = pytest.importorskip("statsmodels.api")
 
@@ -196,3 +198,60 @@ def test_arrays_without_weights():
     close([row.estimate for row in model.marginal_effects(features)], average.margeff)
     # Logit's delta method takes the same covariance.
     close([row.std_error for row in model.marginal_effects(features)], average.margeff_se)
+
+
+TERMS = ("age", "bs(income, df=5)", "region", "smoker", "region:smoker")
+FORMULA = (
+    "outcome ~ age + region * smoker + bs(income, knots=(100/3, 200/3), degree=3, "
+    "include_intercept=False, lower_bound=0, upper_bound=100)"
+)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_errors_and_tests_with_a_spline_an_interaction_weights_and_an_offset(name):
+    formulas = pytest.importorskip("statsmodels.formula.api")
+    kind, target = MODELS[name]
+    rng, frame = np.random.default_rng(8), table()
+    frame["smoker"], frame["times"] = rng.random(ROWS) < 0.4, rng.choice([1, 2, 3], ROWS)
+    frame["days"] = rng.uniform(180, 365, ROWS)
+    exposed = name != "linear"
+    schema = Schema(
+        (*COLUMNS, Boolean("smoker", missing="refuse")),
+        target,
+        terms=TERMS,
+        case_weights=CaseWeights("times", 3),
+        offset=Number("days", 180, 365, transform="log") if exposed else None,
+    )
+    model = kind(
+        Approx(10**6, 1e-6),
+        schema=schema,
+        intervals=Intervals(split=("0.2", "0.3", "0.5")),
+        ranges="public",
+        l2=1e-4,
+        random_state=1,
+    ).fit(frame)
+    lengths = np.hypot(np.linalg.norm(schema.design(frame), axis=1), 0.3)
+    weights = np.minimum(model.release_.record_norm / lengths, 4.0)
+    outcome = frame[target.column]
+    frame["outcome"] = outcome.eq("yes").astype(float) if name == "logistic" else outcome
+    other = formulas.glm(
+        FORMULA,
+        frame,
+        family=FAMILIES[name](),
+        var_weights=weights * frame["times"],
+        offset=np.log(frame["days"]) if exposed else None,
+    ).fit(cov_type="HC0", tol=1e-12, maxiter=200)
+    age = model.confidence_intervals()["age (per year)"]
+    close([age.estimate, age.std_error], [other.params["age"], other.bse["age"]])
+    close([age.lower, age.upper], other.conf_int().loc["age"])
+    for term, part in (("bs(income, df=5)", "bs("), ("region:smoker", ":")):
+        lines = [part in line for line in other.params.index]
+        matrix = np.eye(len(lines))[lines]
+        expected = other.wald_test(matrix, use_f=False, scalar=True).statistic
+        found = model.wald_test(term)
+        assert found.degrees == found.rank == len(matrix)
+        # Noise of the scatter still shows: counts have the largest slopes.
+        assert found.statistic == pytest.approx(expected, rel=2 * WITHIN)
+    if name != "linear":
+        ratios = model.odds_ratios if name == "logistic" else model.rate_ratios
+        close([ratios()["age (per year)"].estimate], np.exp(other.params[["age"]]))

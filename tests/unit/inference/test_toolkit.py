@@ -225,6 +225,30 @@ def test_simultaneous_intervals_are_wider_and_bounded_by_bonferroni(model):
         assert 1 < ratio < 1.05 * most
 
 
+def test_marginal_effects_follow_terms_and_not_columns():
+    """Terms in another order, and without a column, are the same columns."""
+    rows = {}
+    for names in (("age", "region", "smoker"), ("smoker", "region", "age")):
+        schema = Schema(COLUMNS, TARGETS[LogisticRegression], terms=names)
+        huge = LogisticRegression(
+            Approx(1e4, 1e-6),
+            schema=schema,
+            intervals=True,
+            ranges="public",
+            random_state=1,
+        ).fit(table())
+        for where, asked in (("middle", None), ("rows", table(50))):
+            found = huge.marginal_effects(asked)
+            rows[names, where] = {row.name: row.estimate for row in found}
+    for where in ("middle", "rows"):
+        first, second = (found for (_, place), found in rows.items() if place == where)
+        assert first == pytest.approx(second, rel=1e-3)
+        assert list(first) != list(second)
+        assert "income" not in first
+    middle = rows[("age", "region", "smoker"), "middle"]
+    assert middle["region=south"] == pytest.approx(0.8 / 4, rel=0.2)
+
+
 def test_means_and_marginal_effects(model, counts):
     frame = table().head(30)
     means = model.mean_intervals(frame)

@@ -134,13 +134,16 @@ def _smooth_scatter(
     return np.asarray(half @ floored(drawn, ratio / 4) @ half.T)
 
 
-def _dispersion(objective: Objective, scatter: Array, curvature: Array) -> float:
+def _dispersion(objective: Objective, scatter: Array, curvature: Array) -> float | None:
     """Return about the mean of squared slopes over the mean of curvatures.
 
     Records have weights v = X/‖x‖, and the traces have weights 1 and 1/v, the entries of
     the constant column v² and v. Where logarithms of v spread normally, these four
-    tell the ratio without weights.
+    tell the ratio without weights. With weights w of records as well the scatter has w²
+    and the curvature w, and nothing that is released tells them apart.
     """
+    if objective.case_weights:
+        return None
     whole = float(np.trace(scatter)) / float(np.trace(curvature))
     if not objective.weighted or not objective.height:
         return whole

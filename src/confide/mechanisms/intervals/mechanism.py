@@ -5,6 +5,7 @@ The release keeps the distribution of its errors, not the intervals: those can b
 again at any level and for any linear function of the coefficients.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -37,6 +38,7 @@ from confide.noise import Entropy
 from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours
 from confide.privacy.guarantee import ROW_LIMIT
+from confide.solvers import longest_certified
 
 
 def weighs_records(mechanism: Mechanism, intervals: Intervals | None) -> bool:
@@ -349,7 +351,7 @@ class WithIntervals:
                 self.settings.variant,
                 self.settings.samples,
                 calibration.split,
-                _on_boundary(calibration.objective, values),
+                _on_boundary(calibration.main, values, tasks),
                 tuple(
                     self._law(calibration, first, value, moment)
                     for value, moment in zip(values, moments, strict=True)
@@ -416,8 +418,14 @@ class WithIntervals:
         return np.asarray(np.kron(self.unidentified, each), np.float64)
 
 
-def _on_boundary(objective: Objective, values: list[Array]) -> bool:
-    if objective.constraint is None:
-        return False
-    radius = objective.constraint.radius(objective.dimension)
-    return any(float(np.linalg.norm(value)) >= radius * (1 - 1e-6) for value in values)
+def _on_boundary(main: Calibration, values: list[Array], tasks: Iterable[Rows]) -> bool:
+    """Whether coefficients are as long as a ball, or what is certified of them, allows."""
+    objective = main.objective
+    radius = math.inf
+    if objective.constraint is not None:
+        radius = objective.constraint.radius(objective.dimension)
+    for value, rows in zip(values, tasks, strict=True):
+        longest = min(radius, longest_certified(objective, rows, main.tolerance))
+        if float(np.linalg.norm(value)) >= longest * (1 - 1e-6):
+            return True
+    return False
