@@ -7,6 +7,7 @@ the release is.
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import signal
@@ -27,7 +28,7 @@ import confide
 from confide._files import ReservedFile, same_place
 from confide._interrupts import SIGNALS
 from confide.cli.output import err_console, shown_place
-from confide.cli.screen import visible
+from confide.cli.screen import silence, visible
 from confide.errors import BudgetExceeded, ConfideError, InvalidParameter
 
 ELSEWHERE = 4
@@ -189,13 +190,13 @@ class Delivery:
         """Print what was released; if printing fails the release is still saved."""
         try:
             yield
-            sys.stdout.flush()
+            _flush_stdout()
         except Exception as error:
             reason = getattr(error, "strerror", None) or type(error).__name__
             cannot_print = isinstance(error, OSError | ValueError)
             self.lost = True
             if cannot_print:
-                _silence_stdout()
+                silence(sys.stdout)
             where = str(written) if written else self.rescue(content(), ".json")
             self._say_where(f"The summary could not be printed ({reason}).", where)
             if not cannot_print or isinstance(error, ConfideError):
@@ -204,16 +205,15 @@ class Delivery:
 
 def _in_one_line(text: str) -> str:
     """Return a file name shortened for a ledger entry."""
-    shown = visible(text)
+    shown = visible(text).replace("\n", "\\x0a")
     return shown if len(shown) <= LONGEST_NOTE else f"...{shown[-LONGEST_NOTE:]}"
 
 
-def _silence_stdout() -> None:
-    """Stop Python from retrying failed output at exit."""
-    with suppress(OSError, ValueError, AttributeError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+def _flush_stdout() -> None:
+    """Flush standard output; a program may have been started without one."""
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, "standard output is closed")
+    sys.stdout.flush()
 
 
 @contextmanager
