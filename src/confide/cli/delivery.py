@@ -60,8 +60,9 @@ class Delivery:
         """Reserve a file name and disk space; never replace an existing file."""
         others = {name: file.path for name, file in self._files.items()}
         if self.place is not None and "://" not in self.place:
+            file = os.path.realpath(self.place)
             ends = ("", *BESIDE_A_LEDGER)
-            others |= {f"the ledger{end}": Path(self.place + end) for end in ends}
+            others |= {f"the ledger{end}": Path(file + end) for end in ends}
         for name, other in others.items():
             if same_place(path, other):
                 raise InvalidParameter(option, f"another file than {name}", str(path))

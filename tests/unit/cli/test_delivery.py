@@ -48,6 +48,13 @@ def test_what_could_not_be_written_is_refused_before_the_charge(book, words, mus
     assert len(book.entries()) == 1
 
 
+def test_the_log_of_a_ledger_is_known_by_every_name_of_it(book):
+    Path("alias.db").symlink_to("book.db")
+    told = run(*WORDS, "--ledger", "alias.db", "--out", "book.db-wal")
+    assert "another file than the ledger-wal" in str(told.exception)
+    assert len(book.entries()) == 1
+
+
 def test_an_error_after_the_announcement_says_that_nothing_was_charged(book):
     table = Path("loans.csv").read_text("utf-8")
     head, _, body = table.partition("\n")
