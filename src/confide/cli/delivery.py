@@ -28,7 +28,7 @@ import confide
 from confide._files import ReservedFile, same_place
 from confide._interrupts import SIGNALS
 from confide.cli.output import err_console, shown_place
-from confide.cli.screen import silence, visible
+from confide.cli.screen import in_one_line, silence
 from confide.errors import BudgetExceeded, ConfideError, InvalidParameter
 
 ELSEWHERE = 4
@@ -54,7 +54,7 @@ class Delivery:
         """Return the ledger; each charge records the file that it pays for."""
         if self.book is None or out is None:
             return self.book
-        return self.book.with_note(_in_one_line(str(out)))
+        return self.book.with_note(_short_name(str(out)))
 
     def reserve(self, option: str, path: Path, room: int) -> None:
         """Reserve a file name and disk space; never replace an existing file."""
@@ -204,9 +204,9 @@ class Delivery:
                 raise
 
 
-def _in_one_line(text: str) -> str:
+def _short_name(text: str) -> str:
     """Return a file name shortened for a ledger entry."""
-    shown = visible(text).replace("\n", "\\x0a")
+    shown = in_one_line(text)
     return shown if len(shown) <= LONGEST_NOTE else f"...{shown[-LONGEST_NOTE:]}"
 
 

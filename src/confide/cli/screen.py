@@ -52,6 +52,11 @@ def visible(text: str) -> str:
     return "".join(map(_visible_sign, text))
 
 
+def in_one_line(text: str) -> str:
+    """Return a visible text whose line breaks are written as codes too."""
+    return visible(text).replace("\n", "\\x0a")
+
+
 def _visible_sign(sign: str) -> str:
     if sign == "\n" or unicodedata.category(sign) not in STEERING:
         return sign
