@@ -192,6 +192,7 @@ def main():
 
 
 if __name__ == "__main__":
-    # whoever starts this in the background may have it ignored
+    # whoever starts this in the background may have them ignored
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     main()

@@ -7,6 +7,7 @@ the release is.
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import signal
@@ -27,7 +28,7 @@ import confide
 from confide._files import ReservedFile, same_place
 from confide._interrupts import SIGNALS
 from confide.cli.output import err_console, shown_place
-from confide.cli.screen import visible
+from confide.cli.screen import in_one_line, silence
 from confide.errors import BudgetExceeded, ConfideError, InvalidParameter
 
 ELSEWHERE = 4
@@ -53,14 +54,15 @@ class Delivery:
         """Return the ledger; each charge records the file that it pays for."""
         if self.book is None or out is None:
             return self.book
-        return self.book.with_note(_in_one_line(str(out)))
+        return self.book.with_note(_short_name(str(out)))
 
     def reserve(self, option: str, path: Path, room: int) -> None:
         """Reserve a file name and disk space; never replace an existing file."""
         others = {name: file.path for name, file in self._files.items()}
         if self.place is not None and "://" not in self.place:
+            file = os.path.realpath(self.place)
             ends = ("", *BESIDE_A_LEDGER)
-            others |= {f"the ledger{end}": Path(self.place + end) for end in ends}
+            others |= {f"the ledger{end}": Path(file + end) for end in ends}
         for name, other in others.items():
             if same_place(path, other):
                 raise InvalidParameter(option, f"another file than {name}", str(path))
@@ -189,31 +191,30 @@ class Delivery:
         """Print what was released; if printing fails the release is still saved."""
         try:
             yield
-            sys.stdout.flush()
+            _flush_stdout()
         except Exception as error:
             reason = getattr(error, "strerror", None) or type(error).__name__
             cannot_print = isinstance(error, OSError | ValueError)
             self.lost = True
             if cannot_print:
-                _silence_stdout()
+                silence(sys.stdout)
             where = str(written) if written else self.rescue(content(), ".json")
             self._say_where(f"The summary could not be printed ({reason}).", where)
             if not cannot_print or isinstance(error, ConfideError):
                 raise
 
 
-def _in_one_line(text: str) -> str:
+def _short_name(text: str) -> str:
     """Return a file name shortened for a ledger entry."""
-    shown = visible(text)
+    shown = in_one_line(text)
     return shown if len(shown) <= LONGEST_NOTE else f"...{shown[-LONGEST_NOTE:]}"
 
 
-def _silence_stdout() -> None:
-    """Stop Python from retrying failed output at exit."""
-    with suppress(OSError, ValueError, AttributeError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+def _flush_stdout() -> None:
+    """Flush standard output; a program may have been started without one."""
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, "standard output is closed")
+    sys.stdout.flush()
 
 
 @contextmanager

@@ -37,6 +37,7 @@ from confide.cli.output import (
     shown_place,
     warn_of_claims,
 )
+from confide.cli.screen import in_one_line
 from confide.cli.tables import (
     ClusterAddress,
     Formula,
@@ -274,7 +275,7 @@ def _print_release(
     print_coefficients(summary)
     ranges = dict(summary.facts).get("Ranges")
     if ranges is not None:
-        print_note(f"\nRanges: {ranges}.")
+        print_note(f"\nRanges: {in_one_line(ranges)}.")
     selected = dict(summary.facts).get("Selected")
     if selected is not None:
         console.print(f"\nSelected {escape(selected)}.")

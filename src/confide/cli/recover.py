@@ -11,6 +11,7 @@ import typer
 import confide
 from confide._files import ReservedFile
 from confide.cli.output import AsJson, console, open_ledger, print_json, print_table
+from confide.cli.screen import visible
 from confide.errors import InvalidParameter
 
 RANGES_FORMAT = "confide-ranges"
@@ -39,7 +40,8 @@ def recover(
         return
     content = _file_of(book.content(charge))
     if out is None:
-        typer.echo(content, nl=False)
+        text = visible(content.decode()) if console.is_terminal else content
+        typer.echo(text, nl=False)
         return
     ReservedFile(out, name="--out").write(content)
     if as_json:

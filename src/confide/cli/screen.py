@@ -2,15 +2,22 @@
 
 Names of columns, files and datasets come from others. A control character, or one that
 reverses the direction of writing, could make a line look different from what it says.
+
+Nobody may read what is printed: a closed pipe, or a log on a full disk. Standard error
+then falls silent, because no work may end for want of a reader once it is charged; standard
+output raises the error of the system, so that a release is saved elsewhere.
 """
 
 from __future__ import annotations
 
 import codecs
+import errno
+import os
 import sys
 import unicodedata
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import IO, Any, cast
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -45,14 +52,60 @@ def visible(text: str) -> str:
     return "".join(map(_visible_sign, text))
 
 
+def in_one_line(text: str) -> str:
+    """Return a visible text whose line breaks are written as codes too."""
+    return visible(text).replace("\n", "\\x0a")
+
+
 def _visible_sign(sign: str) -> str:
     if sign == "\n" or unicodedata.category(sign) not in STEERING:
         return sign
     return f"\\x{ord(sign):02x}" if ord(sign) < 256 else f"\\u{ord(sign):04x}"
 
 
+class Aside:
+    """A stream for words that no work waits for: what cannot be written is dropped."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write a text, if somebody reads."""
+        self._attempt(lambda: self._stream.write(text))
+        return len(text)
+
+    def flush(self) -> None:
+        """Pass on what was written, if somebody reads."""
+        self._attempt(self._stream.flush)
+
+    def _attempt(self, act: Callable[[], Any]) -> None:
+        try:
+            act()
+        except BlockingIOError:
+            pass  # a slow reader: the rest waits in the buffer
+        except (OSError, ValueError):
+            silence(self._stream)
+
+
 class Screen(Console):
     """A console on which only confide itself moves the cursor or sets colours."""
+
+    @property
+    def file(self) -> IO[str]:
+        """The stream; standard error never raises."""
+        stream: Any = super().file
+        return cast("IO[str]", Aside(stream) if self.stderr else stream)
+
+    @file.setter
+    def file(self, new_file: IO[str]) -> None:
+        self._file = new_file
+
+    def on_broken_pipe(self) -> None:
+        """Raise what happened, where rich would end the program."""
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
@@ -63,6 +116,14 @@ class Screen(Console):
                 yield segment
             else:
                 yield Segment(visible(segment.text), segment.style)
+
+
+def silence(stream: Any) -> None:
+    """Send a failed stream nowhere; Python would try it again at exit."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 def spell(error: UnicodeError) -> tuple[str, int]:

@@ -101,9 +101,10 @@ class CoefficientTable:
         list of list of str
             A line of headings, and a line for every coefficient.
         """
-        heads = ["coefficient", *(column.head for column in self.columns)]
+        shown = self.columns
+        heads = ["coefficient", *(column.head for column in shown)]
         lines = [
-            [row.name, *(_text(getattr(row, c.key), digits) for c in self.columns)]
+            [row.name, *(_text(getattr(row, c.key), digits) for c in shown)]
             for row in self.rows
         ]
         return [heads, *lines]

@@ -31,7 +31,8 @@ def plain_table(
             escape(head), justify="left" if i == 0 else "right", overflow="fold"
         )
     for line in lines:
-        table.add_row(*map(escape, line))
+        # a name of two lines could pass for a line of confide
+        table.add_row(*(escape(cell.replace("\n", "\\x0a")) for cell in line))
     return table
 
 

@@ -5,6 +5,8 @@ import json
 import os
 import shutil
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,13 @@ def test_what_could_not_be_written_is_refused_before_the_charge(book, words, mus
     told = run(*PAID, *words)
     assert told.exit_code != 0
     assert must in str(told.exception)
+    assert len(book.entries()) == 1
+
+
+def test_the_log_of_a_ledger_is_known_by_every_name_of_it(book):
+    Path("alias.db").symlink_to("book.db")
+    told = run(*WORDS, "--ledger", "alias.db", "--out", "book.db-wal")
+    assert "another file than the ledger-wal" in str(told.exception)
     assert len(book.entries()) == 1
 
 
@@ -121,12 +130,56 @@ def test_a_screen_that_takes_nothing_loses_nothing(book, monkeypatch, out):
         raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
     monkeypatch.setattr("confide.cli.fit._print_release", broken)
-    monkeypatch.setattr(delivery, "_silence_stdout", lambda: None)
+    monkeypatch.setattr(delivery, "silence", lambda _: None)
     told = run(*PAID, *out)
     assert told.exit_code == delivery.ELSEWHERE
     assert "could not be printed" in told.stderr
     found = list(Path().glob("confide-rescue-*.json")) or [Path("model.json")]
     assert load_model(found[0]).release_ is not None
+
+
+@pytest.fixture
+def unread():
+    """Yield the end of a pipe that nobody reads."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    yield writer
+    os.close(writer)
+
+
+def fitted(*words, **streams):
+    """Run a fit in a process of its own, whose streams fail."""
+    command = [sys.executable, "-m", "confide", *WORDS, *words]
+    return subprocess.run(command, check=False, **streams)  # noqa: S603
+
+
+def test_a_reader_of_messages_who_leaves_does_not_end_what_is_paid(book, unread):
+    told = fitted(
+        "--ledger", "book.db", "--out", "m.json", stdout=subprocess.DEVNULL, stderr=unread
+    )
+    assert told.returncode == 0
+    assert load_model("m.json").release_ is not None
+    assert book.account("loans").charges == 1
+
+
+def test_a_reader_of_the_summary_who_leaves_finds_it_in_a_file(folder, unread):
+    told = fitted(stdout=unread, stderr=subprocess.PIPE)
+    assert told.returncode == delivery.ELSEWHERE
+    assert b"could not be printed" in told.stderr
+    (rescued,) = Path().glob("confide-rescue-*.json")
+    assert load_model(rescued).release_ is not None
+
+
+def test_a_program_without_standard_output_saves_its_release(folder):
+    told = fitted(preexec_fn=lambda: os.close(1), stderr=subprocess.PIPE)
+    assert told.returncode == delivery.ELSEWHERE
+    assert b"standard output is closed" in told.stderr
+    assert len(list(Path().glob("confide-rescue-*.json"))) == 1
+
+
+def test_a_file_name_of_two_lines_is_noted_in_one(book):
+    assert run(*PAID, "--out", "one\ntwo.json").exit_code == 0
+    assert book.entry(2).what == "LogisticRegression for one\\x0atwo.json"
 
 
 def test_a_lost_file_comes_back_as_it_was(book):

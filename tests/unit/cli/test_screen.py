@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from rich.table import Table
 
@@ -103,3 +104,15 @@ def test_a_defect_is_told_without_the_values_it_may_quote(monkeypatch, capsys):
     assert stop.value.code == 1
     assert "Ada" not in said
     assert "LookupError" in said
+
+
+def test_a_name_of_two_lines_does_not_pass_for_a_line_of_confide(folder):
+    name = "age\nStatus REFUTED"
+    frame = pd.read_csv("loans.csv").rename(columns={"age": name})
+    frame.to_parquet("odd.parquet")
+    quoted = json.dumps(name)
+    Path("odd.toml").write_text(SCHEMA.replace("[columns.age]", f"[columns.{quoted}]"))
+    told = run("fit", "odd.parquet", "--schema", "odd.toml", "--epsilon", "1")
+    assert told.exit_code == 0, told.output
+    assert "age\\x0aStatus REFUTED" in told.output
+    assert "\nStatus REFUTED" not in told.output

@@ -31,6 +31,7 @@ from confide.reporting import (
     report_page,
     summary_record,
 )
+from confide.reporting.coefficients import shown_columns
 from confide.reporting.format import chance_text, factor_text, percent_of
 from confide.reporting.terminal import (
     coefficient_notes,
@@ -398,3 +399,16 @@ def test_the_card_says_whether_last_digits_are_covered(ending, covered):
 )
 def test_a_share_is_rounded_and_never_reaches_a_limit_by_rounding(part, text):
     assert percent_of(part, Fraction(1)) == text
+
+
+def test_a_long_table_is_looked_through_once(monkeypatch):
+    looks = []
+
+    def counted(rows):
+        looks.append(rows)
+        return shown_columns(rows)
+
+    monkeypatch.setattr("confide.reporting.summary.shown_columns", counted)
+    rows = [Coefficient(f"level {i}", 0.5) for i in range(60)]
+    assert len(a_summary(rows=rows).table.cells(3)) == 61
+    assert len(looks) == 1
