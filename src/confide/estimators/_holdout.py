@@ -40,7 +40,7 @@ from confide.noise import Entropy, PlaceCoins
 from confide.privacy import Guarantee, Neighbours, row_budget
 
 THEOREM = "evaluation.md#holdout-exact"
-SHARED = "this budget covers the fit and the score of the rows that were held out together"
+SHARED = "this budget covers the fit together with the score of the rows held out"
 COINS = "coins of SHAKE-256 with a secret key cannot be distinguished from fair ones"
 OPTIMISTIC = (
     "Rows of one person may be on both sides of the split: the scores are optimistic. "

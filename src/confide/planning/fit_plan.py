@@ -235,7 +235,9 @@ class FitPlan:
             left = " of what is left" if self.bought_ranges else " of the budget"
             found.append(("intervals", f"{float(1 - inner.split[0]):.0%}{left}"))
         if not follows(main) and self.rows > MOST_TRIAL_ROWS:
-            found.append(("tried on", f"{MOST_TRIAL_ROWS:,} rows; errors on more are less"))
+            found.append(
+                ("tried on", f"{MOST_TRIAL_ROWS:,} rows; errors on more are smaller")
+            )
         return tuple(found)
 
     def record(self) -> dict[str, Any]:
@@ -319,7 +321,7 @@ def _check_width(schema: Any) -> None:
             "schema",
             f"of at most {MOST_FEATURES} features (counting levels) for a plan by column",
             f"{features:,} features",
-            "Plan with their number alone: confide plan --rows ROWS --columns "
+            "Plan by their number only: confide plan --rows ROWS --columns "
             f"{features} with the same budget (in Python make_plan).",
         )
 

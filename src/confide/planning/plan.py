@@ -180,7 +180,7 @@ class Plan:
         if self.classes > 2:
             targets = f"{self.classes} {targets.replace('logistic', 'multinomial')}"
         return (
-            f"rows have length {self.row_norm:g} and point in all directions evenly",
+            f"rows have length {self.row_norm:g} and evenly distributed directions",
             targets,
             "the signal is shared evenly by all coefficients",
             "errors are about normal, and not much larger than a typical coefficient",

@@ -12,7 +12,8 @@ from scipy.optimize import minimize
 from confide._types import Array
 from confide.accounting import event_of
 from confide.data.matrix.sums import FEW_ADDED, MAX_ROWS, Partial, pairwise_sum
-from confide.data.rows.in_memory import Block, Rows
+from confide.data.rows.block import Block
+from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import check_length, check_whole
 from confide.mechanisms.needs import SMOOTH_LOSS, Need, check_needs

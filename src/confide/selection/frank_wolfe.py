@@ -11,7 +11,8 @@ from scipy import sparse
 from confide._types import AnyArray, Array
 from confide.accounting import event_of
 from confide.data.matrix.sums import MOST_ADDED, Partial, pairwise_sum
-from confide.data.rows.in_memory import Block, InMemoryRows, Rows
+from confide.data.rows.block import Block
+from confide.data.rows.in_memory import InMemoryRows, Rows
 from confide.errors import InvalidParameter, MissingPublicBound, PrivacyLeak
 from confide.mechanisms import MECHANISMS, Calibration, Need, Release, RowBounds
 from confide.mechanisms.base import check_length, check_whole, checked_copies, make_release

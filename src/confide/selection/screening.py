@@ -11,7 +11,8 @@ import numpy as np
 from confide._types import Array
 from confide.accounting import Event, event_of
 from confide.data.matrix.sums import MAX_ROWS
-from confide.data.rows.in_memory import Block, Rows
+from confide.data.rows.block import Block
+from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import check_length, check_whole, publish
 from confide.noise import Entropy, Gumbel

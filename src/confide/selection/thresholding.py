@@ -10,7 +10,8 @@ import numpy as np
 from confide._types import Array
 from confide.accounting import event_of
 from confide.data.matrix.sums import MAX_ROWS
-from confide.data.rows.in_memory import Block, Rows
+from confide.data.rows.block import Block
+from confide.data.rows.in_memory import Rows
 from confide.mechanisms import (
     MECHANISMS,
     Calibration,

@@ -53,7 +53,7 @@ def _change(request: Request, fields: dict[str, str]) -> Response:
             case "limit":
                 return _limit(request, book, fields)
             case "verify":
-                told = f"{book.verify()} entries verified: the book is whole."
+                told = f"{book.verify()} entries verified: the ledger is intact."
             case _:
                 told = _backup(workspace, book)
     except ConfideError as error:

@@ -177,12 +177,15 @@ def serve(
             if browser and not _open(start, entry):
                 say("No browser could be opened.")
             say(
-                f"Open this address, once, in a browser on this machine:\n"
+                f"Open this address in a browser on this machine; it works once:\n"
                 f"{entry.first_address}\nCtrl-C ends it."
             )
             uvicorn.Server(config).run(sockets=[own])
         except KeyboardInterrupt:
-            say("Closed. A fit that is under way goes on, and is found again later.")
+            say(
+                "Closed. A fit that is under way continues; you will find it when you "
+                "return."
+            )
         finally:
             start.unlink(missing_ok=True)
             os.close(lock)

@@ -96,7 +96,7 @@ def test_a_folder_that_is_none_is_told(tmp_path, monkeypatch, capsys):
 
 def test_a_folder_that_is_open_already_is_told(start):
     def again(address):
-        with pytest.raises(ConfideError, match="open already"):
+        with pytest.raises(ConfideError, match="already open"):
             start(browser=False)
         return True
 
@@ -162,7 +162,7 @@ def test_a_ledger_that_is_gone_is_not_replaced(tmp_path):
     book.close()
     for file in visitor.workspace.home.glob("book.db*"):
         file.unlink()
-    assert "its ledger is gone" in visitor.get().text
+    assert "its ledger is missing" in visitor.get().text
     for place in (order, "/ledger"):
         answer = visitor.get(place)
         assert answer.status_code == 422

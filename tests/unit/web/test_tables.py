@@ -43,7 +43,7 @@ def test_a_table_is_chosen_by_its_name_or_its_whole_path(visitor, table):
         ("absent.csv", None, "a file to be read"),
         ("t.xlsx", b"PK", "a file that ends in"),
         ("empty.csv", b"", "must hold the column names"),
-        ("bars.csv", b"a|b|c\n1|2|3\n", "its only name has '|' in it"),
+        ("bars.csv", b"a|b|c\n1|2|3\n", "its only name contains '|'"),
         ("record.csv", b"1,2,3\n4,5,6\n", "like a record"),
         ("twice.csv", b"a,a\n1,2\n", "different column names"),
         ("bytes.csv", bytes(range(256)), "must"),
@@ -204,8 +204,8 @@ def test_a_table_that_lost_a_column_is_told_to_the_holder(visitor, table):
     project = visitor.declare(table)
     table.write_text("ages,region,defaulted\n20,north,no\n")
     page = words(visitor.post(f"{project}/check"))
-    assert "It misses the declared column “age”. Is it “ages”?" in page
-    assert "A fit would refuse this table" in page
+    assert "It lacks the declared column “age”. Is it “ages”?" in page
+    assert "A fit would reject this table" in page
 
 
 def test_ten_thousand_columns_are_asked_for_by_name(visitor, tmp_path):
@@ -295,7 +295,7 @@ def test_a_plan_reads_nothing_from_the_table(visitor, table):
 def test_a_plan_says_what_it_supposes_and_what_brings_it_closer(visitor, table):
     project = visitor.declare(table)
     page = words(visitor.get(f"{project}/plan?{urlencode(PLANNED)}"))
-    assert "The plan supposes: numbers, levels and labels like those of seven" in page
+    assert "The plan assumes: numbers, levels and labels like those of seven" in page
     assert "randomly correlated columns" in page
     assert "give them in the schema" in page
 
@@ -309,7 +309,7 @@ def test_a_width_is_searched_after_the_plan_is_shown(visitor, table, monkeypatch
     monkeypatch.setattr(FitPlan, "smallest_rows", lambda plan, name, width: 4321)
     monkeypatch.setattr(FitPlan, "smallest_budget", lambda plan, name, width: None)
     told = words(visitor.get(f"{project}/width?{wanted}"))
-    assert "An interval of age of width 0.1 likely takes about 4,321 rows" in told
+    assert "An interval of age of width 0.1 probably needs about 4,321 rows" in told
     for width in ("wide", "-1"):
         wrong = urlencode({**PLANNED, "column": "0", "width": width})
         answer = visitor.get(f"{project}/plan?{wrong}")

@@ -70,23 +70,56 @@ ROUNDING_MARGIN = 1e-14
 
 @dataclass(frozen=True)
 class Schema:
-    """Columns, target and a name; gives a design matrix whose rows are no longer than 1.
+    """Public description of a table: its columns, the target and a name.
 
-    Every column gets a share of the unit length by a public rule: all get the same, or with
-    ``share_power`` a column of k levels k^(−share_power) of what a number gets.
-    Most rows are shorter: `record_norm` is the length whose records count once.
+    It defines a design matrix whose rows have length at most 1. Every column has a share of
+    that length by a public rule. Most rows are shorter: `record_norm` is the length up to
+    which a record has weight 1.
 
-    ``name`` is the name of the dataset, under which a ledger books what is spent on it; a
-    fit with a ledger needs one.
-    Where one person may have several rows, ``rows_per_person`` says how many at most: a
-    fit then protects persons, by group privacy. ``rows`` is about how many rows there are,
-    as far as that is publicly known: a guess that affects accuracy, never privacy.
-    ``bought`` lists what of all this was released from a table, and at what price.
+    Parameters
+    ----------
+    columns : tuple of Column
+        Columns to predict from: `Number`, `Category`, `Boolean`, `Date` or other kinds.
+    target : Target
+        Column to predict.
+    name : str, default="data"
+        Name of the dataset, under which a ledger records what is spent on it. A fit with a
+        ledger requires one.
+    rows_per_person : int, default=1
+        Largest number of rows of one person. Fits protect persons, by group privacy.
+    rows : int, optional
+        Approximate number of rows, if that is publicly known. It affects accuracy, never
+        privacy.
+    bought : tuple of Purchase, default=()
+        Facts in this schema that were released from a table, and what they cost.
+    share_power : float, default=0
+        A column of k levels has k^(−share_power) of the share of a number. By default all
+        columns have the same share.
+    terms : tuple of str, optional
+        Effects of the model, such as "age", "bs(weight, df=5)", "poly(age, 2)" or
+        "age:region". By default one effect for each column.
+    case_weights : CaseWeights, optional
+        Weights of the records.
+    offset : Column, optional
+        Number that is added to the linear predictor, such as the logarithm of an exposure.
 
-    The model has an effect for every column, or for each of the ``terms``: "age",
-    "bs(weight, df=5)", "poly(age, 2)", "age:region". Effects share the unit length.
-    ``case_weights`` say how much records count. ``offset`` is a number that is added to
-    the linear predictor as it is, such as the logarithm of an exposure.
+    Raises
+    ------
+    InvalidParameter
+        A name occurs twice, a term cannot be read, or a field is not valid.
+
+    Examples
+    --------
+    >>> from confide import Category, Number, Schema, Target
+    >>> schema = Schema(
+    ...     (Number("age", lower=18, upper=90), Category("region", ("north", "south"))),
+    ...     Target("ill", labels=("no", "yes")),
+    ...     name="people",
+    ... )
+    >>> [column.name for column in schema.columns]
+    ['age', 'region']
+    >>> print(schema.to_toml().splitlines()[0])
+    name = "people"
     """
 
     columns: tuple[Column, ...]
