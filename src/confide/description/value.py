@@ -31,11 +31,43 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The first table of a paper, as a private release; it holds no data.
+    """The first table of a paper, as a private release; it contains no data.
 
-    ``schema`` has the ranges that were bought, and for plans what is typical: later fits
-    and plans use it at no further cost. ``hidden`` columns have values that noise hides.
-    ``level`` is how often each interval holds.
+    Use `describe` to make one.
+
+    Parameters
+    ----------
+    schema : Schema
+        The schema with the estimated ranges, and with typical values for plans: later fits
+        and plans use it at no further cost.
+    guarantee : Guarantee
+        What the release guarantees.
+    events : tuple of Event
+        What the release cost, for a ledger.
+    noise : NoiseRecord
+        The noise on every count.
+    level : float
+        Confidence level of each interval.
+    rows : IntervalEstimate
+        The number of rows.
+    figures : tuple of LevelFigures or NumberFigures
+        Estimates for each column.
+    pairs : tuple of PairFigures, default=()
+        Two-way tables.
+    ranges : tuple of str, default=()
+        Columns whose ranges were estimated.
+    hidden : tuple of str, default=()
+        Columns whose range could not be found because of the noise.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from confide import Boolean, Pure, Schema, Target, describe
+    >>> table = pd.DataFrame({"smoker": np.arange(4000) % 5 == 0, "ill": "no"})
+    >>> schema = Schema((Boolean("smoker"),), Target("ill", labels=("no", "yes")))
+    >>> found = describe(table, schema, Pure(1), random_state=0)
+    >>> list(found.to_frame().columns)[:3]
+    ['column', 'statistic', 'of']
     """
 
     schema: Schema

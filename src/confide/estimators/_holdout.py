@@ -64,8 +64,9 @@ class Holdout:
         Share of the rows to score on, from 0.01 to 0.99. A larger one makes the score more
         precise and the fit less.
     person : str, optional
-        Column whose equal values stay on one side, so that scores are not too good where a
-        person has several rows. For data frames and add-remove neighbours only.
+        Rows with the same value in this column stay together, so that scores are not too
+        optimistic if a person has several rows. For data frames and add-remove neighbours
+        only.
 
     Raises
     ------

@@ -39,7 +39,7 @@ class InferenceMethods:
         Parameters
         ----------
         label : object, optional
-            Class whose coefficients are meant, where a model has several sets.
+            Class whose coefficients are used, if the model has several sets.
 
         Returns
         -------
@@ -153,7 +153,7 @@ class InferenceMethods:
         Parameters
         ----------
         label : object, optional
-            Class whose coefficients are meant, where a model has several sets.
+            Class whose coefficients are used, if the model has several sets.
 
         Returns
         -------
@@ -171,7 +171,7 @@ class InferenceMethods:
         Parameters
         ----------
         label : object, optional
-            Class whose coefficients are meant, where a model has several sets.
+            Class whose coefficients are used, if the model has several sets.
 
         Returns
         -------
@@ -195,7 +195,7 @@ class InferenceMethods:
             Whether all intervals hold at once at that level, which makes them longer. The
             intercept and coefficients that are not identified are left out of that.
         label : object, optional
-            Class whose coefficients are meant, where a model has several sets.
+            Class whose coefficients are used, if the model has several sets.
 
         Returns
         -------
@@ -216,7 +216,7 @@ class InferenceMethods:
         >>> round((wide.upper - wide.lower) / (usual.upper - usual.lower), 1)
         1.3
 
-        Of the same release a 99 % interval is 1.3 times as long as a 95 % interval.
+        From the same release, a 99 % interval is 1.3 times as long as a 95 % interval.
         """
         return self.inference(label).coefficients(level, simultaneous=simultaneous)
 
@@ -229,7 +229,7 @@ class InferenceMethods:
             Columns of the schema or the array; or contrasts as in `contrast`, all of which
             are tested to be 0.
         label : object, optional
-            Class whose coefficients are meant, where a model has several sets.
+            Class whose coefficients are used, if the model has several sets.
 
         Returns
         -------
@@ -260,7 +260,7 @@ class InferenceMethods:
         level : float, optional
             Confidence level; by default that of the fit.
         label : object, optional
-            Class whose coefficients are meant, where a model has several sets.
+            Class whose coefficients are used, if the model has several sets.
 
         Returns
         -------
@@ -289,7 +289,7 @@ class InferenceMethods:
         simultaneous : bool, default=False
             Whether all intervals hold at once at that level.
         label : object, optional
-            Class whose coefficients are meant, where a model has several sets.
+            Class whose coefficients are used, if the model has several sets.
 
         Returns
         -------
@@ -299,7 +299,7 @@ class InferenceMethods:
         Raises
         ------
         InvalidParameter
-            The model is no logistic regression.
+            The model is not a logistic regression.
 
         Examples
         --------
@@ -348,7 +348,7 @@ class InferenceMethods:
         Raises
         ------
         InvalidParameter
-            The model is no Poisson regression.
+            The model is not a Poisson regression.
         """
         self._refuse_other_link("log", "rate ratios", "odds_ratios()")
         return self.inference().ratios(per, level, simultaneous=simultaneous)
@@ -384,7 +384,7 @@ class InferenceMethods:
         simultaneous : bool, default=False
             Whether all intervals hold at once at that level.
         label : object, optional
-            Class whose coefficients are meant, where a model has several sets.
+            Class whose coefficients are used, if the model has several sets.
 
         Returns
         -------
@@ -412,7 +412,7 @@ class InferenceMethods:
         without : str or sequence of str, default=()
             Instead of ``smaller``, the columns to leave out.
         label : object, optional
-            Class whose coefficients are meant, where a model has several sets.
+            Class whose coefficients are used, if the model has several sets.
 
         Returns
         -------

@@ -1,8 +1,8 @@
-"""What a fit with a schema will show, foretold from public facts before any table is read.
+"""Plans of fits with a schema: what to expect, from public facts alone.
 
-A plan takes an estimator with all its settings and a number of rows. It supposes many
-tables that such a schema might stand for, follows the fit on each, and tells what is likely
-and between which quartiles it will be.
+A plan takes an estimator with all its settings and a number of rows. It simulates many
+tables that fit the schema, follows the fit on each, and reports the likely result and its
+quartiles.
 """
 
 import math
@@ -26,13 +26,13 @@ from confide.planning.forecast import (
     forecast,
     try_release,
 )
+from confide.planning.line_plan import LinePlan
 from confide.planning.shapes import Shapes, real_shapes
 from confide.planning.supposition import suppose_table
 from confide.privacy import Approx, Budget, Guarantee, Pure, Zcdp
 
 DRAWS = 25
 """Number of simulated tables."""
-"""Number of simulated tables in every step of a search."""
 MOSTLY_NOISE = 0.8
 """From this ratio of error to effect on, a model says more about its noise."""
 USEFUL_RATIO = 0.5
@@ -47,39 +47,38 @@ MOST_FEATURES = 500
 
 
 @dataclass(frozen=True, slots=True)
-class LinePlan:
-    """What to expect of one line of a summary, or of the lines of a column together.
-
-    ``effect`` is the size of a typical effect, ``error`` that of the error of what is
-    released; ``width`` is the likely width of an interval, ``narrow`` and ``wide`` are the
-    quartiles over what is not known before a table is read. ``identified`` is on which
-    share of the supposed tables there is an interval at all; quartiles are over these.
-    Without intervals widths are NaN. ``widths`` has that on every table.
-    """
-
-    name: str
-    per: str
-    effect: float
-    error: float
-    width: float
-    narrow: float
-    wide: float
-    identified: float
-    widths: tuple[float, ...] = field(default=(), repr=False, compare=False)
-
-    def narrower(self, width: float) -> float:
-        """Return on which share of the supposed tables the interval is no wider."""
-        return float(np.mean([one <= width for one in self.widths]))
-
-    @property
-    def ratio(self) -> float:
-        """The error as a multiple of the typical effect."""
-        return self.error / self.effect if self.effect else math.inf
-
-
-@dataclass(frozen=True, slots=True)
 class FitPlan:
-    """A fit that was foretold: for every line of its summary, and for every column."""
+    """What to expect of a fit, for every line of its summary and for every column.
+
+    Use `plan_fit` to make one.
+
+    Parameters
+    ----------
+    model : estimator
+        The estimator that was planned.
+    rows : int
+        Planned number of rows.
+    fit : CalibratedFit
+        Noise, ridge and guarantee of the fit.
+    lines : tuple of LinePlan
+        What to expect of each line of the summary.
+    columns : tuple of LinePlan
+        What to expect of each column, with all of its lines together.
+    shapes : Shapes
+        The tables from which columns were simulated.
+    made : dict, optional
+        Plans for other budgets and numbers of rows that were made before.
+
+    Examples
+    --------
+    >>> from confide import Approx, LogisticRegression, Number, Schema, Target
+    >>> from confide.planning import plan_fit
+    >>> schema = Schema((Number("age", 18, 90),), Target("ill", labels=("no", "yes")))
+    >>> model = LogisticRegression(Approx(1, 1e-6), schema=schema, intervals=True)
+    >>> plan = plan_fit(model, rows=20_000)
+    >>> [line.name for line in plan.columns]
+    ['age']
+    """
 
     model: Any = field(repr=False, compare=False)
     rows: int
@@ -262,7 +261,7 @@ class FitPlan:
             fill(one, WIDTH, initial_indent="  - ", subsequent_indent="    ")
             for one in SUPPOSED
         ]
-        return "\n".join([str(self.guarantee), "", *facts, "", "Supposing", *supposed])
+        return "\n".join([str(self.guarantee), "", *facts, "", "Assuming", *supposed])
 
 
 SUPPOSED = (
@@ -284,13 +283,40 @@ def plan_fit(
     Parameters
     ----------
     model : estimator
-        With its budget, schema and all other settings, as for a fit.
+        Estimator with its budget, schema and all other settings, as for a fit.
     rows : int
-        A planned number of rows.
-    draws : int
-        How many tables are supposed.
-    shapes : Shapes
+        Planned number of rows.
+    draws : int, default=25
+        Number of simulated tables.
+    shapes : Shapes, optional
         What columns look like; by default those of real public tables.
+
+    Returns
+    -------
+    FitPlan
+        Errors and interval widths to expect, line by line.
+
+    Raises
+    ------
+    InvalidParameter
+        The model has no schema or too many features, or the number of rows is not valid.
+
+    Examples
+    --------
+    A larger budget makes intervals narrower, but not below the sampling error:
+
+    >>> from confide import Approx, LogisticRegression, Number, Schema, Target
+    >>> from confide.planning import plan_fit
+    >>> schema = Schema((Number("age", 18, 90),), Target("ill", labels=("no", "yes")))
+    >>> widths = [
+    ...     plan_fit(
+    ...         LogisticRegression(Approx(epsilon, 1e-6), schema=schema, intervals=True),
+    ...         rows=20_000,
+    ...     ).line("age").width
+    ...     for epsilon in (0.3, 3)
+    ... ]
+    >>> widths[0] > widths[1] > 0
+    True
     """
     whole = isinstance(rows, int | np.integer) and not isinstance(rows, bool)
     if not whole or not 1 <= rows <= LARGEST_ROWS:

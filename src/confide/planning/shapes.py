@@ -76,7 +76,19 @@ class TableShapes:
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """A library of real tables to draw columns from."""
+    """A library of real tables from which columns are simulated.
+
+    Parameters
+    ----------
+    tables : tuple of TableShapes
+        Shapes of the columns of each table.
+
+    Examples
+    --------
+    >>> from confide.planning import real_shapes
+    >>> len(real_shapes().tables)
+    7
+    """
 
     tables: tuple[TableShapes, ...]
 
@@ -165,7 +177,19 @@ def _many(table: TableShapes) -> list[Array]:
 
 @cache
 def real_shapes() -> Shapes:
-    """Return the library that ships with confide."""
+    """Return the library of shapes that ships with confide.
+
+    Returns
+    -------
+    Shapes
+        Quantiles and shares of levels of seven public tables.
+
+    Examples
+    --------
+    >>> from confide.planning import real_shapes
+    >>> len(real_shapes().tables)
+    7
+    """
     text = files("confide.planning").joinpath("shapes.json").read_text("utf-8")
     return Shapes(tuple(_table(*item) for item in json.loads(text).items()))
 

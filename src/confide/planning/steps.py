@@ -14,7 +14,33 @@ from confide.privacy.budgets import exact
 
 @dataclass(frozen=True, slots=True)
 class StepsPlan:
-    """The noise that a number of steps needs, and what other numbers would cost with it."""
+    """The noise that a number of noisy gradient steps needs.
+
+    Use `StepsPlan.of` to make one.
+
+    Parameters
+    ----------
+    budget : Approx
+        What all steps together may cost.
+    steps : int
+        Number of steps.
+    rate : Fraction
+        Share of the rows in each step.
+    neighbours : Neighbours
+        Relation to protect.
+    multiplier : float
+        Standard deviation of the noise, as a multiple of the longest gradient.
+
+    Examples
+    --------
+    A hundred steps over all rows at (1, 1e-6) need noise of 42 times the longest gradient:
+
+    >>> from confide import Approx
+    >>> from confide.planning import StepsPlan
+    >>> plan = StepsPlan.of(Approx(1, 1e-6), 100, "1", "add-remove")
+    >>> round(plan.multiplier)
+    42
+    """
 
     budget: Approx
     steps: int

@@ -60,10 +60,44 @@ PAGE = "sparse-selection.md#"
 
 @dataclass(frozen=True, slots=True)
 class SelectorCalibration:
-    """Everything that is fixed before the data are read.
+    """Everything that is fixed for a selection before the data are read.
 
-    ``noise`` is added to the scores of columns or supports; ``centre`` to what scores are
-    centred by, None where they are not. ``copies`` selections share rows and budget.
+    Parameters
+    ----------
+    objective : Objective
+        Loss and bounds, which determine sensitivities.
+    budget : Pure, Approx or Zcdp
+        What all selections together may cost.
+    neighbours : Neighbours
+        Relation that is protected.
+    theorem : str
+        Theorem that proves the guarantee.
+    noise : Gumbel or Laplace
+        Noise on the scores of columns or supports.
+    events : tuple of Event
+        What the selection costs, for a ledger.
+    copies : int, default=1
+        Number of selections that share rows and budget.
+    centre : Noise, optional
+        Noise on the mean by which scores are centred, if they are.
+    status : Status, default=Status.PROVED
+        How well the guarantee is established.
+    reason : str, default=""
+        Why the guarantee is not PROVED.
+
+    Examples
+    --------
+    Noise is known before any row is read:
+
+    >>> from confide.objectives import Logistic, Objective
+    >>> from confide.privacy import Neighbours, Pure
+    >>> from confide.selection import ScreeningSelector
+    >>> objective = Objective(Logistic(), dimension=20, row_norm=1.0)
+    >>> found = ScreeningSelector(size=2).calibrate(
+    ...     objective, Pure(1), Neighbours.ADD_REMOVE
+    ... )
+    >>> found.guarantee.status
+    <Status.PROVED: 'PROVED'>
     """
 
     objective: Objective
@@ -99,7 +133,14 @@ class SelectorCalibration:
 
 
 class Selector(Protocol):
-    """A frozen configuration; every field is public."""
+    """Protocol of a selector of columns: a frozen configuration with public fields.
+
+    Examples
+    --------
+    >>> from confide.selection import ScreeningSelector
+    >>> ScreeningSelector(size=3).size
+    3
+    """
 
     name: ClassVar[str]
     theorems: ClassVar[tuple[str, ...]]

@@ -255,15 +255,37 @@ class CornerCalibration(Calibration):
 @MECHANISMS.register("frank-wolfe")
 @dataclass(frozen=True, slots=True)
 class FrankWolfe:
-    """Steps towards corners of ‖θ‖₁ <= radius, each chosen by its noisy gradient.
+    """Move towards corners of ‖θ‖₁ <= radius, each chosen by its noisy gradient.
 
     The coefficients are a fixed average of the chosen corners, so at most ``steps`` of
-    them are not 0. On sparse rows a step costs what the chosen column touches.
+    them are not 0. On sparse rows the cost of a step depends on the chosen column only.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, bounds, ridge, radius, steps, budget.
     Sensitivity  radius·slope·bound for the score of a corner.
     Proof        docs/proofs/sparse-selection.md
+
+    Parameters
+    ----------
+    radius : float, default=10.0
+        Bound on the sum of the absolute coefficients.
+    steps : int, default=40
+        Number of steps.
+    column_bound : float, default=1.0
+        Public bound on the absolute value of every entry; larger entries are clipped.
+
+    Raises
+    ------
+    InvalidParameter
+        A setting is not positive.
+
+    Examples
+    --------
+    >>> from confide import LogisticRegression, Pure
+    >>> from confide.selection import FrankWolfe
+    >>> model = LogisticRegression(Pure(1), mechanism=FrankWolfe(radius=5, steps=20))
+    >>> model.mechanism.steps
+    20
     """
 
     radius: float = 10.0

@@ -71,11 +71,22 @@ class ChunkPlan:
 
 @dataclass(frozen=True, slots=True)
 class ChunkedSearch:
-    """Candidates fitted on a chunk each, the winner drawn by how they do on another.
+    """Fit each candidate on a separate chunk of rows, and choose the winner on another.
+
+    Every record is in one chunk, so the search has the guarantee of a single fit.
 
     Guarantee    that of one fit; pure, (epsilon, delta) or zCDP; either relation.
     Public       the candidates, the bound of a record's loss, the budget.
     Proof        docs/proofs/private-tuning.md
+
+    Examples
+    --------
+    >>> from confide import LogisticRegression, Pure
+    >>> from confide.tuning import ChunkedSearch, PrivateSearch
+    >>> model = LogisticRegression(Pure(1), row_norm=1.0, classes=[0, 1])
+    >>> search = PrivateSearch(model, {"l2": [1, 10, 100]}, method=ChunkedSearch())
+    >>> len(search.param_grid["l2"])
+    3
     """
 
     name: ClassVar[str] = "chunks"

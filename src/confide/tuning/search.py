@@ -64,26 +64,47 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     param_grid : dict or list of dicts
         The candidates, as for scikit-learn's GridSearchCV. They are public: choose them
         before looking at the data.
-    budget : Pure, Approx or Zcdp
-        What the whole search may spend; None takes the estimator's.
-    method : "chunks", "random-stopping" or an instance
-        Every candidate on rows of its own (`ChunkedSearch`), or the best of a random
-        number of fits on all rows (`RandomStopping`).
+    budget : Pure, Approx or Zcdp, optional
+        What the whole search may spend; by default the budget of the estimator.
+    method : {"chunks", "random-stopping"} or instance, default="chunks"
+        Each candidate on rows of its own (`ChunkedSearch`), or the best of a random number
+        of fits on all rows (`RandomStopping`).
     scoring : str, optional
-        "squared" or "absolute" for numbers, "misclassification" or "deviance" for
-        classes; a record's loss is cut off at a public bound.
-    random_state : None, int or generator
-        None draws from the operating system; a seed makes the release not private.
+        "squared" or "absolute" for numbers, "misclassification" or "deviance" for classes.
+        The loss of a record is capped at a public bound.
+    random_state : int or generator, optional
+        A seed makes the search repeatable and NOT private.
 
     Attributes
     ----------
     best_estimator_ : estimator
-        The winner, fitted; its ``release_`` promises what the whole search does.
-    best_params_, best_index_
-        Which candidate won.
+        The fitted winner; its ``release_`` has the guarantee of the whole search.
+    best_params_ : dict
+        Settings of the winner.
+    best_index_ : int
+        Position of the winner among the candidates.
     best_score_ : float
-        After random stopping: minus the noisy sum of the winner's losses. Chunks have
-        none, for no score was paid for. Nothing is kept of the others.
+        After random stopping, minus the noisy sum of the winner's losses. With chunks there
+        is none, because no score was paid for. Nothing else is kept of other candidates.
+
+    Examples
+    --------
+    A ridge of 1 or of 1,000 is chosen for the price of one fit:
+
+    >>> import numpy as np
+    >>> from confide import LogisticRegression, Pure
+    >>> from confide.tuning import PrivateSearch
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(4000, 1))
+    >>> y = (X[:, 0] + rng.normal(0, 0.1, 4000) > 0).astype(int)
+    >>> model = LogisticRegression(Pure(1), row_norm=1.0, classes=[0, 1])
+    >>> candidates = {"l2": [1, 1000]}
+    >>> search = PrivateSearch(model, candidates, scoring="deviance", random_state=0)
+    >>> search = search.fit(X, y)
+    >>> search.best_params_
+    {'l2': 1}
+    >>> print(search.release_.guarantee.budget)
+    ε = 1
     """
 
     def __init__(

@@ -264,7 +264,7 @@ def test_the_text_opens_with_the_guarantee_and_is_aligned():
     plan = make_plan(2000, 5, Approx(1, 1e-6))
     first, *rest = str(plan).splitlines()
     assert first == "Guarantee    ε = 1, δ = 1e-06, add-remove neighbours"
-    start, end = rest.index(""), rest.index("Supposing")
+    start, end = rest.index(""), rest.index("Assuming")
     table = rest[start + 1 : end - 1]
     assert len({len(line) for line in table}) == 1
     assert len(table) == len(plan.records())

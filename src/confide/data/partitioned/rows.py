@@ -160,9 +160,12 @@ class PartitionedRows:
 
     Examples
     --------
-    >>> from confide.data import PartitionedRows, Rows
-    >>> issubclass(PartitionedRows, Rows)
-    True
+    They have the same methods as rows in memory, so that mechanisms need not distinguish
+    the two:
+
+    >>> from confide.data import InMemoryRows, PartitionedRows
+    >>> hasattr(PartitionedRows, "sum"), hasattr(InMemoryRows, "sum")
+    (True, True)
     """
 
     parts: Parts

@@ -11,10 +11,34 @@ from confide.data.matrix.matrix import Matrix
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Block:
-    """Some rows: features, target, row factors, intercept height.
+    """Some consecutive rows: features, target, row factors and intercept.
 
-    Rows of a block follow one another in the table, from ``start`` on. Records count
-    ``weight`` times, or once; ``offset`` is added to their margins.
+    Parameters
+    ----------
+    features : Matrix
+        Features of the rows.
+    target : ndarray
+        Target of every row.
+    factor : ndarray or None
+        Factors that scale long rows down; None if no row is scaled.
+    height : float
+        Value of the constant column for the intercept; 0 for none.
+    start : int, default=0
+        Position of the first row in the table.
+    weight : ndarray, optional
+        Weights of the records; by default every record has weight 1.
+    offset : ndarray, optional
+        Numbers that are added to the margins.
+
+    Examples
+    --------
+    The rows of a mechanism's table are only seen in blocks, within a sum:
+
+    >>> import numpy as np
+    >>> from confide.data import bound_rows
+    >>> rows = bound_rows(np.array([[3.0, 4.0], [0.3, 0.4]]), np.ones(2), 1.0, 0.0)
+    >>> round(float(rows.sum(lambda block: block.lengths().sum())), 6)
+    1.5
     """
 
     features: Matrix

@@ -44,7 +44,18 @@ HEAVIEST = 4.0
 
 
 class Rows(Protocol):
-    """Protocol of bounded private rows, as mechanisms and solvers see them."""
+    """Protocol of bounded private rows, as mechanisms and solvers see them.
+
+    Examples
+    --------
+    Whatever the rows are stored in, statistics are sums over their blocks:
+
+    >>> import numpy as np
+    >>> from confide.data import bound_rows
+    >>> rows = bound_rows(np.eye(3), np.array([1.0, 2.0, 3.0]), 1.0, 0.0)
+    >>> float(rows.sum(lambda block: block.target.sum()))
+    6.0
+    """
 
     @property
     def height(self) -> float:
@@ -121,11 +132,40 @@ class Rows(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class InMemoryRows:
-    """Rows in memory; use `bound_rows` to make them.
+    """Bounded private rows in memory; use `bound_rows` to make them.
 
-    ``listed`` is how many rows the table had before those without a target were left out:
-    under replace-one neighbours that number is public, and ``count`` is not. ``weight`` is
-    how much every record counts, ``offset`` what is added to its margin, where they are.
+    Parameters
+    ----------
+    features : Matrix
+        Features of the rows.
+    target : ndarray
+        Target of every row.
+    factor : ndarray or None
+        Factors that scale long rows down; None if no row is scaled.
+    height : float
+        Value of the constant column for the intercept; 0 for none.
+    listed : int, optional
+        Number of rows before those without a target were left out. Under replace-one
+        neighbours this number is public, and ``count`` is not.
+    weight : ndarray, optional
+        Weights of the records; by default every record has weight 1.
+    offset : ndarray, optional
+        Numbers that are added to the margins.
+
+    Examples
+    --------
+    The rows cannot be copied or stored, so they cannot leave by accident:
+
+    >>> import copy
+    >>> import numpy as np
+    >>> from confide.data import bound_rows
+    >>> from confide.errors import PrivacyLeak
+    >>> rows = bound_rows(np.eye(2), np.ones(2), 1.0, 0.0)
+    >>> try:
+    ...     copy.copy(rows)
+    ... except PrivacyLeak as error:
+    ...     print(error)
+    private rows cannot be copied or stored
     """
 
     features: Matrix
@@ -364,11 +404,37 @@ def require_in_memory(rows: Rows, what: str) -> InMemoryRows:
 def bound_rows(
     features: Any, target: Array, row_norm: float, height: float
 ) -> InMemoryRows:
-    """Bound every row by ``row_norm`` and close the box.
+    """Bound the length of every row; the rows can then only be used by mechanisms.
 
-    ``features`` is a `Matrix`, or a float array or sparse matrix of two dimensions, already
-    checked for type and shape; values that are not finite are refused here. Entries that a
-    sparse matrix holds twice are added up first: a length is about sums.
+    Entries that a sparse matrix stores twice are added up first, because lengths refer to
+    sums.
+
+    Parameters
+    ----------
+    features : Matrix, ndarray or sparse matrix
+        Features in two dimensions, already checked for type and shape. Values that are not
+        finite are rejected.
+    target : ndarray
+        Target of every row.
+    row_norm : float
+        Public bound; longer rows are scaled down to it.
+    height : float
+        Value of the constant column for the intercept; 0 for none.
+
+    Returns
+    -------
+    InMemoryRows
+        The bounded rows.
+
+    Examples
+    --------
+    A row of length 5 is scaled down to length 1:
+
+    >>> import numpy as np
+    >>> from confide.data import bound_rows
+    >>> rows = bound_rows(np.array([[3.0, 4.0]]), np.ones(1), 1.0, 0.0)
+    >>> rows.toarray().round(6).tolist()
+    [[0.6, 0.8]]
     """
     matrix = as_matrix(features).without_duplicates()
     if matrix.reach <= row_norm < np.inf:

@@ -46,11 +46,9 @@ class Display:
 
     Examples
     --------
-    A number from 0 to 100 is scaled by 50, so its effect per unit is 1/50 of the slope:
-
     >>> from confide import Number, Schema, Target
     >>> schema = Schema((Number("age", lower=0, upper=100),), Target("y", bound=1))
-    >>> shown = schema.display_map(0.3)
+    >>> shown = schema.display_map()
     >>> shown.names
     ('age', '(intercept)')
     """

@@ -34,6 +34,11 @@ def schema_of_formula(schema: Any, formula: str) -> tuple[Any, bool]:
     tuple of Schema and bool
         The schema with terms, and whether the formula has an intercept.
 
+    Raises
+    ------
+    InvalidParameter
+        The formula cannot be read, or has a target or a column that is not declared.
+
     Examples
     --------
     >>> from confide import Category, Number, Schema, Target

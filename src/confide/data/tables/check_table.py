@@ -45,7 +45,7 @@ class Undeclared:
     --------
     >>> from confide.data import Undeclared
     >>> Undeclared("North", 12, "north").difference
-    'case'
+    'the case'
     """
 
     value: str

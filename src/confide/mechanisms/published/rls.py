@@ -71,7 +71,11 @@ PRECISION_SHARE = Fraction(1, 100)
 
 @dataclass(frozen=True, slots=True)
 class RlsObjective:
-    """Minimise in a ball with a random linear term, as Algorithm 3 of Wu et al. means to.
+    """Minimise in a ball with a random linear term, after Algorithm 3 of Wu et al.
+
+    Corrected: the noise depends on ε′ and on the slope of the squared loss in the ball, and
+    what is added to the ridge stays in the objective. `ObjectivePerturbation` needs less
+    noise for the same guarantee; this is for comparison with the paper.
 
     Guarantee    pure; add-remove or replace-one.
     Public       loss, bounds, number of rows, radius, penalty, budget, tolerance.
@@ -81,9 +85,27 @@ class RlsObjective:
     Proof        docs/proofs/objective-perturbation.md (objective-separate, which needs the
                  logarithm once), docs/proofs/finite-precision.md
 
-    Repaired: the noise goes by ε′ and by the slope of the squared loss in the ball, and
-    what is added to the ridge stays in the objective. `ObjectivePerturbation` needs less
-    noise for the same guarantee; this is for comparison with the paper.
+    Parameters
+    ----------
+    rows : int
+        Public number of rows, which determines the ridge.
+    radius : float, default=1.0
+        Radius of the ball.
+    penalty : float, optional
+        Ridge per row; by default √(d/(nε)).
+    tolerance : float, default=1e-9
+        Largest distance to the exact minimiser.
+
+    Raises
+    ------
+    InvalidParameter
+        A setting is outside its range.
+
+    Examples
+    --------
+    >>> from confide.mechanisms.published import RlsObjective
+    >>> RlsObjective(rows=3000).radius
+    1.0
     """
 
     rows: int
@@ -160,7 +182,7 @@ def _left(epsilon: float, fixed: Objective) -> float:
 
 @dataclass(frozen=True, slots=True)
 class RlsOut:
-    """Minimise in a ball of radius R with a ridge of √(d/(nε)), and add noise.
+    """Minimise in a ball with a ridge of √(d/(nε)), and add noise to the minimiser.
 
     Guarantee    pure; add-remove or replace-one. None with ``oracle``.
     Public       loss, bounds, number of rows, radius, penalty, budget, tolerance.
@@ -170,11 +192,34 @@ class RlsOut:
                  ball; both plus 2·tolerance.
     Proof        docs/proofs/output-perturbation.md
 
-    ``rows`` is declared and only sets the ridge: a wrong number costs accuracy, not
-    privacy. ``penalty`` is λ, by default the one that looks at no data. Published
-    constants release the noised point as it is; tight ones bring it back into the ball.
-    ``oracle`` owns up to parameters that were chosen by looking at the data: such a
-    release has no guarantee and is there for comparison.
+    Parameters
+    ----------
+    rows : int
+        Public number of rows. It only determines the ridge: a wrong number costs accuracy,
+        not privacy.
+    radius : float, default=1.0
+        Radius R of the ball.
+    penalty : float, optional
+        Ridge per row λ; by default one that does not depend on the data.
+    constants : {"tight", "published"}, default="tight"
+        Published constants release the noisy point unchanged; tight ones project it onto
+        the ball.
+    oracle : bool, default=False
+        Declare that parameters were chosen by looking at the data: such a release has no
+        guarantee, and is for comparison only.
+    tolerance : float, default=1e-9
+        Largest distance to the exact minimiser.
+
+    Raises
+    ------
+    InvalidParameter
+        A setting is outside its range.
+
+    Examples
+    --------
+    >>> from confide.mechanisms.published import RlsOut
+    >>> RlsOut(rows=3000).constants
+    'tight'
     """
 
     rows: int

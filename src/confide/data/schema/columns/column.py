@@ -90,13 +90,13 @@ class Column(Part, Protocol):
 
     Examples
     --------
-    >>> from confide import Number
-    >>> from confide.data import Column
-    >>> age = Number("age", lower=18, upper=90)
-    >>> isinstance(age, Column)
-    True
-    >>> age.ends
+    Every kind has features and the ends or levels that they come from:
+
+    >>> from confide import Category, Number
+    >>> Number("age", lower=18, upper=90).ends
     (18.0, 90.0)
+    >>> Category("region", ("north", "south")).features
+    ('region=north', 'region=south')
     """
 
     coded: ClassVar[bool]

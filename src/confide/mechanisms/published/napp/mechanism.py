@@ -178,7 +178,7 @@ class NappCalibration(Calibration):
 
 @dataclass(frozen=True, slots=True)
 class Napp:
-    """Noise-augmented privacy-preserving empirical risk minimisation.
+    """Noise-augmented privacy-preserving empirical risk minimisation, as published.
 
     Guarantee    none for most variants; see ``status`` and docs/napp.md.
     Public       loss, target, bounds, floor, budget, number of iterations.
@@ -187,12 +187,48 @@ class Napp:
                  or variance 2L²(rε + log 1/δ)/(rε)². The ridge l2 is 2Λ₀.
     Proof        of solver="convex" alone: docs/proofs/objective-perturbation.md.
 
-    ``target`` is the penalty to imitate; ``moor`` takes the larger of its weights and the
-    floor Λ₀ instead of their sum. ``selection`` replaces ⟨b,θ⟩ by ⟨b,|θ|⟩ with every bⱼ
-    above ``truncation``: −inf is NAPP-VS, 0 is NAPP-VS+. ``retrieval`` returns or recycles
-    budget, at most ``rounds`` times. ``augmented`` is n_e, the number of augmented rows
-    that are handed to ``estimator``; None stands for the limit. ``solver`` = "convex"
-    solves for the fixed point in one go. ``share`` is r, what the noise gets of ε.
+    Parameters
+    ----------
+    target : NappTarget, optional
+        The penalty to imitate.
+    moor : bool, default=True
+        Use the larger of the weights of the penalty and the floor Λ₀ instead of their sum.
+    selection : bool, default=False
+        Replace ⟨b,θ⟩ by ⟨b,|θ|⟩.
+    truncation : float, default=-inf
+        With ``selection``, lower bound on every bⱼ: −inf is NAPP-VS, 0 is NAPP-VS+.
+    solver : {"reweighting", "convex"}, default="reweighting"
+        "convex" solves for the fixed point directly.
+    stopping : NappStopping, optional
+        When iterations stop.
+    retrieval : {"none", "return", "recycle"}, default="none"
+        Whether unused budget is returned or used again.
+    rounds : int, default=1
+        Largest number of retrievals.
+    augmented : int, optional
+        Number n_e of augmented rows that are passed to ``estimator``; by default the limit
+        of infinitely many.
+    estimator : estimator of scikit-learn, optional
+        Fits the augmented rows.
+    share : float, str or Fraction, default=1/2
+        Share r of ε that determines the noise.
+    zero_below : float, default=1e-8
+        Coefficients smaller than this are 0.
+    accept_unproved : bool, default=False
+        Allow variants whose guarantee is refuted or only claimed.
+
+    Raises
+    ------
+    InvalidParameter
+        Settings are not valid or cannot be combined.
+    Unproved
+        The variant is refuted or only claimed, and this was not accepted.
+
+    Examples
+    --------
+    >>> from confide.mechanisms.published import Napp, NappTarget
+    >>> Napp(target=NappTarget("lasso"), moor=False, solver="convex").status.name
+    'PROVED'
     """
 
     target: NappTarget = LASSO

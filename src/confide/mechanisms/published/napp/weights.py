@@ -23,10 +23,31 @@ SMALLEST = 1e-150
 
 @dataclass(frozen=True, slots=True)
 class NappTarget:
-    """What NAPP imitates: a kind of penalty, its strength Λ and its shape.
+    """The penalty that NAPP imitates.
 
-    ``gamma`` is for the bridge l_{2−γ}, ``kappa`` the share of ridge in the elastic net,
-    ``shape`` that of SCAD.
+    Parameters
+    ----------
+    kind : {"ridge", "lasso", "bridge", "elastic-net", "scad", "l0"}, default="lasso"
+        Kind of penalty.
+    strength : float, default=0.1
+        Its strength Λ.
+    gamma : float, default=1
+        Exponent of the bridge, l_{2−γ}.
+    kappa : float, default=0.5
+        Share of the ridge in the elastic net.
+    shape : float, default=3.7
+        Shape of SCAD.
+
+    Raises
+    ------
+    InvalidParameter
+        A setting is outside its range.
+
+    Examples
+    --------
+    >>> from confide.mechanisms.published import NappTarget
+    >>> NappTarget("scad").shape
+    3.7
     """
 
     kind: Regulariser = "lasso"
