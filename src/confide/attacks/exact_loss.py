@@ -54,7 +54,22 @@ class Records:
 
     @classmethod
     def of(cls, features: object, target: object, times: object = 1.0) -> "Records":
-        """Build from nested lists; an empty list is the empty dataset."""
+        """Make records from nested lists; an empty list is the empty table.
+
+        Parameters
+        ----------
+        features : nested sequence of float
+            Features of each record.
+        target : sequence of float
+            Target of each record.
+        times : float or sequence of float, default=1
+            Number of copies.
+
+        Returns
+        -------
+        Records
+            The records.
+        """
         y = np.asarray(target, dtype=np.float64).reshape(-1)
         x = np.asarray(features, dtype=np.float64)
         x = x.reshape(len(y), -1) if len(y) else x.reshape(0, max(1, x.shape[-1]))
@@ -68,7 +83,24 @@ class Records:
     def plus(
         self, features: object, target: float, times: float = 1.0, offset: float = 0.0
     ) -> "Records":
-        """Return the same records and one more."""
+        """Return the same records and one more.
+
+        Parameters
+        ----------
+        features : sequence of float
+            Features of the record.
+        target : float
+            Its target.
+        times : float, default=1
+            Number of copies.
+        offset : float, default=0
+            Number that is added to its margin.
+
+        Returns
+        -------
+        Records
+            The records.
+        """
         row = np.asarray(features, dtype=np.float64).reshape(1, -1)
         kept = self.features if len(self.target) else np.zeros((0, row.shape[1]))
         return Records(

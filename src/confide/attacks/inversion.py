@@ -87,9 +87,19 @@ class ModelInversion:
         return levels_of(self.model, self.attribute)
 
     def posterior(self, known: Any, outcome: Any) -> Array:
-        """Return the probability of every level, a row for every person.
+        """Return the probability of every level.
 
-        ``known`` is a table of the other attributes; the attribute itself is overwritten.
+        Parameters
+        ----------
+        known : DataFrame
+            The other attributes; the hidden attribute itself is overwritten.
+        outcome : array
+            The outcome of every person.
+
+        Returns
+        -------
+        ndarray of shape (n_persons, n_levels)
+            Probabilities.
         """
         actual = np.asarray(outcome)
         logs = np.column_stack(
@@ -103,7 +113,20 @@ class ModelInversion:
         return chances / chances.sum(axis=1, keepdims=True)
 
     def guess(self, known: Any, outcome: Any) -> AnyArray:
-        """Return the most likely level of every person, by its place among `levels`."""
+        """Return the most likely level of every person.
+
+        Parameters
+        ----------
+        known : DataFrame
+            The other attributes.
+        outcome : array
+            The outcome of every person.
+
+        Returns
+        -------
+        ndarray of int
+            Positions in `levels`.
+        """
         return self.posterior(known, outcome).argmax(axis=1)
 
     def _log_likelihood(self, known: Any, level: Any, actual: AnyArray) -> Array:

@@ -82,7 +82,13 @@ class Description:
     hidden: tuple[str, ...] = ()
 
     def lines(self) -> Iterator[Line]:
-        """Yield every figure in the order of the schema, pairs last."""
+        """Yield every estimate in the order of the schema, pairs last.
+
+        Yields
+        ------
+        Line
+            Column, statistic, level or bin, and interval.
+        """
         yield Line("", "rows", "", self.rows)
         for one in self.figures:
             if isinstance(one, LevelFigures):
@@ -99,7 +105,13 @@ class Description:
                     yield Line(name, "share", line.label, line.share)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a line for every figure: column, statistic, of what, and the interval."""
+        """Return a line for every estimate, with its interval.
+
+        Returns
+        -------
+        DataFrame
+            Columns "column", "statistic", "of", "estimate", "lower" and "upper".
+        """
         lines = [
             (line.column, line.statistic, line.of, *_numbers(line.estimate))
             for line in self.lines()
@@ -107,7 +119,13 @@ class Description:
         return pd.DataFrame(lines, columns=list(FRAME_COLUMNS))
 
     def record(self) -> dict[str, Any]:
-        """Return plain values, as for JSON."""
+        """Return the description as plain values for JSON.
+
+        Returns
+        -------
+        dict
+            Guarantee, noise and all estimates.
+        """
         lines = [
             dict(
                 zip(
@@ -128,11 +146,23 @@ class Description:
         }
 
     def summary(self) -> str:
-        """Return guarantee and figures as text."""
+        """Return guarantee and estimates as text.
+
+        Returns
+        -------
+        str
+            The text.
+        """
         return description_text(self)
 
     def to_html(self) -> str:
-        """Return a self-contained page."""
+        """Return a self-contained page.
+
+        Returns
+        -------
+        str
+            HTML that loads nothing from elsewhere.
+        """
         return description_page(self)
 
     def _repr_html_(self) -> str:

@@ -177,8 +177,17 @@ class Plan:
     def released_widths(self, second: Array, lines: Array) -> tuple[Array, Array]:
         """Return how wide released intervals of linear functions will be.
 
-        What comes back are medians and upper quartiles over what noise may do to them.
-        ``second`` holds the mean products of two features, the intercept's last.
+        Parameters
+        ----------
+        second : ndarray
+            Mean products of pairs of features, the intercept last.
+        lines : ndarray
+            The linear functions, one in each row.
+
+        Returns
+        -------
+        tuple of two ndarray
+            Medians and upper quartiles of the widths over the possible noise.
         """
         assert self.intervals is not None  # noqa: S101
         kept = self.typical_coefficient * (1 - self.shrinkage)
@@ -221,14 +230,40 @@ class Plan:
         )
 
     def with_rows(self, rows: int) -> "Plan":
-        """Return the plan for another number of rows; the share of intervals stays."""
+        """Return the plan for another number of rows; the share of intervals stays.
+
+        Parameters
+        ----------
+        rows : int
+            The number of rows.
+
+        Returns
+        -------
+        Plan
+            The plan.
+        """
         return solve_errors(replace(self, rows=whole_number("rows", rows)))
 
     def smallest_rows(self, width: float) -> int:
-        """Return the fewest rows whose interval is no wider than ``width``.
+        """Return the smallest number of rows whose interval is no wider than ``width``.
 
-        Rows so few that the ridge takes more than half of a coefficient do not count:
-        there the interval is narrow around the wrong place.
+        Numbers of rows at which the ridge removes more than half of a coefficient do not
+        count: there the interval is narrow but in the wrong place.
+
+        Parameters
+        ----------
+        width : float
+            Desired width.
+
+        Returns
+        -------
+        int
+            The number of rows.
+
+        Raises
+        ------
+        InvalidParameter
+            No number of rows gives this width.
         """
         goal = positive("width", width)
 
@@ -250,7 +285,13 @@ class Plan:
         return many
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the table as a list of plain dictionaries."""
+        """Return the table as a list of plain dictionaries.
+
+        Returns
+        -------
+        list of dict
+            Names and values.
+        """
         return [{"name": name, "value": value} for name, value in self._lines()]
 
     def __str__(self) -> str:

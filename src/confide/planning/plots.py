@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from confide.errors import ConfideError
-from confide.planning.fit_plan import SELDOM, FitPlan
+from confide.planning.fit_plan import FitPlan
+from confide.planning.line_plan import SELDOM
 from confide.planning.plan import MOST_ROWS, Plan
 
 DECADES_AROUND = 1.5

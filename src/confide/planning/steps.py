@@ -50,7 +50,29 @@ class StepsPlan:
 
     @classmethod
     def of(cls, budget: Budget, steps: int, rate: str, neighbours: str) -> "StepsPlan":
-        """Calibrate; a table against steps needs a delta, so the budget has one."""
+        """Calibrate the noise for a number of steps.
+
+        Parameters
+        ----------
+        budget : Approx
+            What all steps together may cost.
+        steps : int
+            Number of steps.
+        rate : str
+            Share of the rows in each step, such as "0.01".
+        neighbours : {"add-remove", "replace-one"}
+            Relation to protect.
+
+        Returns
+        -------
+        StepsPlan
+            The plan.
+
+        Raises
+        ------
+        InvalidParameter
+            The budget has no delta, or a setting is not valid.
+        """
         relation = Neighbours.of(neighbours)
         if not isinstance(budget, Approx):
             kind = "zCDP" if isinstance(budget, Zcdp) else "pure"
@@ -68,7 +90,13 @@ class StepsPlan:
         return Guarantee(self.budget, self.neighbours, Status.PROVED, theorem)
 
     def methods(self) -> tuple[Method, ...]:
-        """Return the methods that apply, the tightest first."""
+        """Return the methods of accounting that apply, the tightest first.
+
+        Returns
+        -------
+        tuple of str
+            Names of the methods.
+        """
         if self.rate == 1:
             return "gaussian", "renyi"
         found: tuple[Method, ...] = ("renyi",)
@@ -78,12 +106,36 @@ class StepsPlan:
         return (*found, "renyi-general") if replacing else found
 
     def grid(self, points: int) -> list[int]:
-        """Return numbers of steps from 1 to ten times the planned one, it included."""
+        """Return numbers of steps from 1 to ten times the planned one, which is included.
+
+        Parameters
+        ----------
+        points : int
+            Approximate number of points.
+
+        Returns
+        -------
+        list of int
+            Numbers of steps.
+        """
         spread = np.geomspace(1, 10 * self.steps, points)
         return sorted({*(round(count) for count in spread), self.steps})
 
     def epsilon(self, steps: int, method: Method) -> float:
-        """Return what a number of steps costs with the planned noise."""
+        """Return the epsilon of a number of steps with the planned noise.
+
+        Parameters
+        ----------
+        steps : int
+            Number of steps.
+        method : {"gaussian", "pld", "renyi", "renyi-general"}
+            Method of accounting.
+
+        Returns
+        -------
+        float
+            The epsilon at the planned delta.
+        """
         return epsilon_for(
             self.multiplier,
             steps,

@@ -124,7 +124,13 @@ class SelectorCalibration:
         )
 
     def records(self) -> tuple[NoiseRecord, ...]:
-        """Describe the noises for a release."""
+        """Describe the noises for a release.
+
+        Returns
+        -------
+        tuple of NoiseRecord
+            Kind and scale of each noise.
+        """
         first = NoiseRecord(self.noise.kind, self.noise.scale, "scores of columns")
         if self.centre is None:
             return (first,)
@@ -158,17 +164,57 @@ class Selector(Protocol):
         *,
         copies: int = 1,
     ) -> SelectorCalibration:
-        """Choose the noise from public facts alone."""
+        """Choose the noise from public facts alone.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss and public bounds.
+        budget : Pure, Approx or Zcdp
+            What all selections together may cost.
+        neighbours : Neighbours
+            Relation to protect.
+        copies : int, default=1
+            Number of selections that share rows and budget.
+
+        Returns
+        -------
+        SelectorCalibration
+            Noise and guarantee of the selection.
+        """
         ...
 
     def check_rows(self, calibration: SelectorCalibration, rows: Rows) -> None:
-        """Reject by shape, before anything is spent."""
+        """Reject tables by their shape, before anything is spent.
+
+        Parameters
+        ----------
+        calibration : SelectorCalibration
+            What `calibrate` returned.
+        rows : Rows
+            The rows.
+        """
         ...
 
     def select(
         self, calibration: SelectorCalibration, rows: Rows, entropy: Entropy
     ) -> Sequence[int]:
-        """Return ``size`` columns in rising order, privately."""
+        """Select ``size`` columns privately.
+
+        Parameters
+        ----------
+        calibration : SelectorCalibration
+            What `calibrate` returned.
+        rows : Rows
+            The rows.
+        entropy : Entropy
+            Source of randomness.
+
+        Returns
+        -------
+        sequence of int
+            The columns in increasing order.
+        """
         ...
 
 

@@ -340,7 +340,22 @@ class FrankWolfe:
     def release(
         self, calibration: CornerCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Walk for every task and release the results together."""
+        """Take the steps for every task and release the results together.
+
+        Parameters
+        ----------
+        calibration : CornerCalibration
+            What `calibrate` returned.
+        tasks : iterable of Rows
+            Rows of each task.
+        entropy : Entropy
+            Source of randomness.
+
+        Returns
+        -------
+        Release
+            Coefficients with their guarantee.
+        """
         objective = calibration.objective
         paid = checked_copies(tasks, calibration.copies)
         values = [self._walk(calibration, rows, entropy) for rows in paid]

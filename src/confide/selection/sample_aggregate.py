@@ -43,7 +43,22 @@ class Finder(Protocol):
     """
 
     def find(self, features: Any, target: Array, size: int) -> Sequence[int]:
-        """Return up to ``size`` columns of a dense or CSR matrix."""
+        """Return up to ``size`` columns of a dense or CSR matrix.
+
+        Parameters
+        ----------
+        features : ndarray or CSR matrix
+            Features of the rows in a block.
+        target : ndarray
+            Their target.
+        size : int
+            Largest number of columns.
+
+        Returns
+        -------
+        sequence of int
+            Positions of the columns.
+        """
         ...
 
 
@@ -260,7 +275,22 @@ class SampleAggregateSelector:
     def partition(
         self, rows: Rows, neighbours: Neighbours, entropy: Entropy
     ) -> list[AnyArray]:
-        """Return the places of every block's rows; nothing about a record decides them."""
+        """Divide the rows into blocks; no content of a record affects the division.
+
+        Parameters
+        ----------
+        rows : Rows
+            The rows.
+        neighbours : Neighbours
+            Relation to protect.
+        entropy : Entropy
+            Source of randomness.
+
+        Returns
+        -------
+        list of ndarray
+            Positions of the rows of each block.
+        """
         if neighbours is Neighbours.REPLACE_ONE:
             slots = rows.table_count
             blocks = self.blocks or max(1, math.isqrt(slots))
@@ -273,7 +303,20 @@ class SampleAggregateSelector:
         return np.split(order, edges)
 
     def ballot(self, block: InMemoryRows, columns: int) -> AnyArray:
-        """Return up to ``size`` different columns; none where the finder fails."""
+        """Return the votes of one block; none if the finder fails.
+
+        Parameters
+        ----------
+        block : InMemoryRows
+            Rows of the block.
+        columns : int
+            Number of columns of the table.
+
+        Returns
+        -------
+        ndarray of int
+            Up to ``size`` different columns.
+        """
         try:
             found = self.finder.find(*block.plain(), self.size)
             marked = np.unique(np.asarray(found, dtype=np.float64)[: self.size])

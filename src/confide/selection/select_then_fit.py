@@ -351,7 +351,22 @@ class SelectThenFit:
     def release(
         self, calibration: TwoStages, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Select and fit for every task, and release the results together."""
+        """Select and fit for every task, and release the results together.
+
+        Parameters
+        ----------
+        calibration : TwoStages
+            What `calibrate` returned.
+        tasks : iterable of Rows
+            Rows of each task.
+        entropy : Entropy
+            Source of randomness.
+
+        Returns
+        -------
+        Release
+            Coefficients with their guarantee.
+        """
         supports: list[list[int]] = []
 
         def restricted() -> Iterator[Rows]:

@@ -175,7 +175,22 @@ class HardThresholding:
     def release(
         self, calibration: StepCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Step for every task and release the results together."""
+        """Take the steps for every task and release the results together.
+
+        Parameters
+        ----------
+        calibration : StepCalibration
+            What `calibrate` returned.
+        tasks : iterable of Rows
+            Rows of each task.
+        entropy : Entropy
+            Source of randomness.
+
+        Returns
+        -------
+        Release
+            Coefficients with their guarantee.
+        """
         objective, values, supports = calibration.objective, [], []
         for rows in checked_copies(tasks, calibration.copies):
             value, support = self._descend(calibration, rows, entropy)

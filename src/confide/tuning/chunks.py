@@ -93,7 +93,22 @@ class ChunkedSearch:
     theorem: ClassVar[str] = PAGE + "chunks-exact"
 
     def plan(self, budget: Budget, candidates: int, rows_per_person: int) -> ChunkPlan:
-        """Give every fit the whole budget, and the choice as well."""
+        """Divide the budget: every fit gets all of it, and the choice as well.
+
+        Parameters
+        ----------
+        budget : Pure, Approx or Zcdp
+            Budget of the search.
+        candidates : int
+            Number of candidates.
+        rows_per_person : int
+            Largest number of rows of one person.
+
+        Returns
+        -------
+        ChunkPlan
+            Budgets of the fits and of the choice.
+        """
         if candidates >= MOST_CHUNKS:
             must = f"fewer than {MOST_CHUNKS}, because each candidate needs its own rows"
             raise InvalidParameter("number of candidates", must, candidates)

@@ -135,7 +135,22 @@ class RandomStopping:
             raise InvalidParameter("runs", "None, or above 1 and at most 1e6", self.runs)
 
     def plan(self, budget: Budget, candidates: int, rows_per_person: int) -> StoppingPlan:
-        """Find what one run may spend so that the best of all keeps within the budget."""
+        """Find what one run may spend so that the best of all runs stays within the budget.
+
+        Parameters
+        ----------
+        budget : Pure, Approx or Zcdp
+            Budget of the search.
+        candidates : int
+            Number of candidates.
+        rows_per_person : int
+            Largest number of rows of one person.
+
+        Returns
+        -------
+        StoppingPlan
+            Budget of a run, and the distribution of the number of runs.
+        """
         shape = exact(self.shape, "shape")
         mean = RUNS_PER_CANDIDATE * candidates if self.runs is None else self.runs
         law = TruncatedNegativeBinomial.of_mean(float(shape), float(mean))

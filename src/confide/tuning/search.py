@@ -125,7 +125,21 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> "PrivateSearch":
-        """Search privately; with a schema, ``X`` is a table that holds the target."""
+        """Search privately, for one charge.
+
+        Parameters
+        ----------
+        X : table or array
+            Rows, as in the ``fit`` of the estimator; with a schema a table that contains
+            the target.
+        y : array, optional
+            Target, without a schema.
+
+        Returns
+        -------
+        PrivateSearch
+            The search itself.
+        """
         budget, method, settings = self._budget(), self._method(), self._candidates()
         schema = self.estimator.schema
         _check_in_memory(X, named=schema is not None)
@@ -300,30 +314,93 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     @available_if(_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Any:
-        """Predict with the winner."""
+        """Predict with the winner.
+
+        Parameters
+        ----------
+        X : table or array
+            Rows.
+
+        Returns
+        -------
+        ndarray
+            A prediction for every row.
+        """
         return self._winner().predict(X)
 
     @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
-        """Return the winner's class probabilities."""
+        """Predict probabilities with the winner.
+
+        Parameters
+        ----------
+        X : table or array
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Probabilities.
+        """
         return self._winner().predict_proba(X)
 
     @available_if(_has("predict_log_proba"))  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Any:
-        """Return the logarithm of `predict_proba`."""
+        """Predict logarithms of probabilities with the winner.
+
+        Parameters
+        ----------
+        X : table or array
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Logarithms of `predict_proba`.
+        """
         return self._winner().predict_log_proba(X)
 
     @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Any:
-        """Return the winner's signed margins."""
+        """Return the scores of the winner: its linear predictor.
+
+        Parameters
+        ----------
+        X : table or array
+            Rows.
+
+        Returns
+        -------
+        ndarray
+            A score for every row.
+        """
         return self._winner().decision_function(X)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return the winner's accuracy or R²; not private, like any look at the data."""
+        """Return the accuracy or R² of the winner. It is NOT private.
+
+        Parameters
+        ----------
+        X : table or array
+            Rows.
+        y : array, optional
+            Known target; by default the column of ``X`` that the schema names.
+
+        Returns
+        -------
+        float
+            The score.
+        """
         return float(self._winner().score(X, y))
 
     def summary(self) -> Any:
-        """Return the winner's coefficients under the guarantee of the whole search."""
+        """Return the winner's coefficients under the guarantee of the whole search.
+
+        Returns
+        -------
+        Summary
+            A table that prints as text.
+        """
         return self._winner().summary()
 
     def __sklearn_tags__(self) -> Any:

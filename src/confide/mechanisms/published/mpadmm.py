@@ -165,7 +165,24 @@ class PublishedMpAdmm:
         *,
         copies: int = 1,
     ) -> GradientCalibration:
-        """Choose the noise of every step from public facts alone."""
+        """Choose the noise of every step from public facts alone.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss, penalty and public bounds.
+        budget : Pure, Approx or Zcdp
+            What all copies together may cost.
+        neighbours : Neighbours
+            Relation to protect.
+        copies : int, default=1
+            Number of objectives on the same rows that share the budget.
+
+        Returns
+        -------
+        GradientCalibration
+            Noise and guarantee of the release.
+        """
         check_needs(type(self).__name__, self.needs, objective)
         Steps(self.rule, self.step).longest(objective)
         settings = GradientSettings.of(self, self.theorems[0], self.growth)
@@ -177,7 +194,22 @@ class PublishedMpAdmm:
     def release(
         self, calibration: GradientCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Iterate every task under its own noise and release the results together."""
+        """Iterate every task under its own noise and release the results together.
+
+        Parameters
+        ----------
+        calibration : GradientCalibration
+            What `calibrate` returned.
+        tasks : iterable of Rows
+            Rows of each task.
+        entropy : Entropy
+            Source of randomness.
+
+        Returns
+        -------
+        Release
+            Coefficients with their guarantee.
+        """
         objective, scale, values = calibration.objective, 0.0, []
         admm = Admm(objective, self.rho, self.averaged, self.return_z)
         rule, published = Steps(self.rule, self.step), self.sensitivity == "published"

@@ -137,7 +137,24 @@ class RlsObjective:
         *,
         copies: int = 1,
     ) -> Calibration:
-        """Choose noise and ridge from public facts alone."""
+        """Choose noise and ridge from public facts alone.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss, penalty and public bounds.
+        budget : Pure, Approx or Zcdp
+            What all copies together may cost.
+        neighbours : Neighbours
+            Relation to protect.
+        copies : int, default=1
+            Number of objectives on the same rows that share the budget.
+
+        Returns
+        -------
+        Calibration
+            Noise and guarantee of the release.
+        """
         check_needs(type(self).__name__, self.needs, objective)
         main = check_pure(budget).share(1 - PRECISION_SHARE)
         epsilon = float(main.epsilon) / copies
@@ -168,7 +185,22 @@ class RlsObjective:
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Solve every task under its own noise and release the results together."""
+        """Solve every task under its own noise and release the results together.
+
+        Parameters
+        ----------
+        calibration : Calibration
+            What `calibrate` returned.
+        tasks : iterable of Rows
+            Rows of each task.
+        entropy : Entropy
+            Source of randomness.
+
+        Returns
+        -------
+        Release
+            Coefficients with their guarantee.
+        """
         paid = checked_copies(tasks, calibration.copies)
         values = [perturbed_minimiser(calibration, rows, entropy) for rows in paid]
         return make_release(calibration, values, entropy, "linear term")
@@ -248,7 +280,20 @@ class RlsOut:
             raise InvalidParameter("constants", "'tight' or 'published'", self.constants)
 
     def sensitivity(self, fixed: Objective, neighbours: Neighbours) -> float:
-        """Return how far the minimiser in the ball can move between neighbours."""
+        """Return how far the minimiser in the ball can move between neighbouring tables.
+
+        Parameters
+        ----------
+        fixed : Objective
+            Objective with its ridge.
+        neighbours : Neighbours
+            Relation to protect.
+
+        Returns
+        -------
+        float
+            The sensitivity.
+        """
         slack = 2 * self._tolerance(fixed)
         exact = neighbours.shifts * fixed.lipschitz / fixed.strong_convexity
         if self.constants == "tight":
@@ -265,7 +310,24 @@ class RlsOut:
         *,
         copies: int = 1,
     ) -> Calibration:
-        """Choose noise and ridge from public facts alone."""
+        """Choose noise and ridge from public facts alone.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss, penalty and public bounds.
+        budget : Pure, Approx or Zcdp
+            What all copies together may cost.
+        neighbours : Neighbours
+            Relation to protect.
+        copies : int, default=1
+            Number of objectives on the same rows that share the budget.
+
+        Returns
+        -------
+        Calibration
+            Noise and guarantee of the release.
+        """
         check_needs(type(self).__name__, self.needs, objective)
         epsilon = float(check_pure(budget).epsilon) / copies
         fixed = in_a_ball(objective, self.rows, self.radius, self.penalty, epsilon)
@@ -288,7 +350,22 @@ class RlsOut:
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Solve every task, add noise to each and release the results together."""
+        """Solve every task, add noise to each and release the results together.
+
+        Parameters
+        ----------
+        calibration : Calibration
+            What `calibrate` returned.
+        tasks : iterable of Rows
+            Rows of each task.
+        entropy : Entropy
+            Source of randomness.
+
+        Returns
+        -------
+        Release
+            Coefficients with their guarantee.
+        """
         paid = checked_copies(tasks, calibration.copies)
         values = [self._one(calibration, rows, entropy) for rows in paid]
         return make_release(calibration, values, entropy, "coefficients")

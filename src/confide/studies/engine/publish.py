@@ -50,7 +50,18 @@ class TableLayout:
 
     @classmethod
     def of(cls, table: pd.DataFrame) -> "TableLayout":
-        """Lay out a frame: numbers to four digits or whole, heads in one line each."""
+        """Lay out a data frame: numbers with four digits or whole, heads in one line each.
+
+        Parameters
+        ----------
+        table : DataFrame
+            The table.
+
+        Returns
+        -------
+        TableLayout
+            Its text.
+        """
         flat = flattened(table)
         return cls(
             tuple(str(name) for name in flat.columns),
@@ -62,7 +73,13 @@ class TableLayout:
         )
 
     def markdown(self) -> str:
-        """Return a table of GitHub's Markdown."""
+        """Return the table in GitHub's Markdown.
+
+        Returns
+        -------
+        str
+            The table.
+        """
         rule = ["---:" if number else "---" for number in self.numeric]
         lines = [self.heads, rule, *self.lines]
         return "".join(f"| {' | '.join(map(_escaped, line))} |\n" for line in lines)

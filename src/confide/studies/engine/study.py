@@ -95,7 +95,18 @@ class Study:
         return self.grid or self.name
 
     def stem(self, quick: bool) -> str:
-        """Return what the files of a run are called, without their endings."""
+        """Return the name of the files of a run, without extension.
+
+        Parameters
+        ----------
+        quick : bool
+            Whether only some cells are run.
+
+        Returns
+        -------
+        str
+            The name.
+        """
         return self.name + (QUICK_SUFFIX if quick else "")
 
 

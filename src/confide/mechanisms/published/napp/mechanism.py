@@ -206,8 +206,7 @@ class Napp:
     rounds : int, default=1
         Largest number of retrievals.
     augmented : int, optional
-        Number n_e of augmented rows that are passed to ``estimator``; by default the limit
-        of infinitely many.
+        Number n_e of augmented rows for ``estimator``; by default infinitely many.
     estimator : estimator of scikit-learn, optional
         Fits the augmented rows.
     share : float, str or Fraction, default=1/2
@@ -286,7 +285,24 @@ class Napp:
         *,
         copies: int = 1,
     ) -> Calibration:
-        """Choose noise and floor from public facts alone."""
+        """Choose noise and floor from public facts alone.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss, penalty and public bounds.
+        budget : Pure, Approx or Zcdp
+            What all copies together may cost.
+        neighbours : Neighbours
+            Relation to protect.
+        copies : int, default=1
+            Number of objectives on the same rows that share the budget.
+
+        Returns
+        -------
+        Calibration
+            Noise and guarantee of the release.
+        """
         check_needs(type(self).__name__, self.needs, objective)
         if isinstance(budget, Zcdp):
             raise InvalidParameter("budget", "Pure or Approx for NAPP", budget)
@@ -319,7 +335,22 @@ class Napp:
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Iterate every task under its own noise and release the results together."""
+        """Iterate every task under its own noise and release the results together.
+
+        Parameters
+        ----------
+        calibration : Calibration
+            What `calibrate` returned.
+        tasks : iterable of Rows
+            Rows of each task.
+        entropy : Entropy
+            Source of randomness.
+
+        Returns
+        -------
+        Release
+            Coefficients with their guarantee.
+        """
         if self.solver == "convex":
             return ObjectivePerturbation("kst").release(calibration, tasks, entropy)
         paid = checked_copies(tasks, calibration.copies)
@@ -340,8 +371,22 @@ class Napp:
     def trace(self, calibration: Calibration, rows: Rows, entropy: Entropy) -> NappPath:
         """Return every iterate and the objective along the way, for a picture.
 
-        It is a function of the rows: only a seeded run, which is not private anyway, has
+        It is a function of the rows, so only a seeded run, which is not private, can have
         one. The seed of a release repeats that release.
+
+        Parameters
+        ----------
+        calibration : Calibration
+            What `calibrate` returned.
+        rows : Rows
+            The rows.
+        entropy : Entropy
+            A seeded source of randomness.
+
+        Returns
+        -------
+        NappPath
+            The course of the iterations.
         """
         if entropy.secret:
             raise PrivacyLeak("a trace shows the private rows: seed the run to have one")
