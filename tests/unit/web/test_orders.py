@@ -162,7 +162,7 @@ def test_a_fit_whose_server_is_gone_is_known_by_its_lock(table, tmp_path):
     assert (standing.state, standing.charge) == (State.FAILED, paid.number)
     page = words(visitor.get(place))
     assert f"Charge {paid.number} remains" in page
-    assert "ended before it could say why" in page
+    assert "ended before it could report a reason" in page
 
 
 def test_a_folder_is_open_in_one_server_at_a_time(tmp_path):

@@ -287,7 +287,7 @@ def test_a_plan_reads_nothing_from_the_table(visitor, table):
     project = visitor.declare(table)
     table.unlink()
     page = words(visitor.get(f"{project}/plan?{urlencode(PLANNED)}"))
-    assert "What to expect of every column, from 640 rows" in page
+    assert "What to expect for each column, from 640 rows" in page
     assert "from 50% likely to at most 73.2% likely" in page
     assert "loans has no limit yet" in page
 
@@ -304,7 +304,7 @@ def test_a_width_is_searched_after_the_plan_is_shown(visitor, table, monkeypatch
     project = visitor.declare(table)
     wanted = urlencode({**PLANNED, "column": "0", "width": "0.1"})
     page = visitor.get(f"{project}/plan?{wanted}")
-    assert "Searching for the rows and the budget that a width of 0.1" in words(page)
+    assert "give age an interval of width 0.1" in words(page)
     assert f'hx-get="{visitor.entry.path}{project}/width?' in page.text
     monkeypatch.setattr(FitPlan, "smallest_rows", lambda plan, name, width: 4321)
     monkeypatch.setattr(FitPlan, "smallest_budget", lambda plan, name, width: None)
@@ -342,7 +342,7 @@ def test_a_limit_is_set_from_the_plan_and_the_plan_shows_what_would_be_left(visi
 
 
 def test_the_ledger_is_shown_verified_and_copied(visitor, tmp_path):
-    assert "The book is empty" in visitor.get("/ledger").text
+    assert "The ledger is empty" in visitor.get("/ledger").text
     answer = visitor.post("/ledger/limit", {"dataset": "loans", "epsilon": "much"})
     assert "epsilon" in complaint(answer)
     fields = {"dataset": "loans", "epsilon": "2", "project": "https://evil.example"}
