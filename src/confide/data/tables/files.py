@@ -20,7 +20,8 @@ from confide.data.schema.arrow_columns import (
     row_groups,
     with_codes,
 )
-from confide.data.schema.schema import Schema, check_columns, declared_columns
+from confide.data.schema.declared import check_columns, declared_columns
+from confide.data.schema.schema import Schema
 from confide.data.tables.batches import BatchSource
 from confide.data.tables.delimited import (
     PACKED,

@@ -7,7 +7,8 @@ from typing import Any
 import pandas as pd
 
 from confide._files import MOST_IN_MEMORY, check_regular, size_limit, too_large
-from confide.data.schema.schema import Schema, declared_columns
+from confide.data.schema.declared import declared_columns
+from confide.data.schema.schema import Schema
 from confide.data.tables.delimited import (
     PACKED,
     PARQUET,

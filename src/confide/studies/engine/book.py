@@ -65,7 +65,8 @@ def estimates(
     Examples
     --------
     >>> from confide.studies import STUDIES, estimates
-    >>> estimates([STUDIES["ci-table3"]])[0].study.name
+    >>> found = estimates([STUDIES["ci-table3"]])  # doctest: +SKIP
+    >>> found[0].study.name  # doctest: +SKIP
     'ci-table3'
     """
     seen: set[int] = set()
