@@ -203,7 +203,7 @@ class IntervalRelease:
     laws : tuple of Uncertainty
         Distribution of the error of every copy's penalised coefficients.
     of : {"plain", "penalised"}, default="penalised"
-        Coefficients that intervals are about.
+        Coefficients that intervals are for.
     plain : tuple of PlainLaw, default=()
         Laws of the plain coefficients, where they are known.
 
