@@ -28,10 +28,9 @@ ill = rng.logistic(size=rows) < expression @ truth
 # %%
 # Three fits
 # ----------
-# ``row_norm`` is a public bound on the length of a row. The weight of a penalty stands
-# beside the sum of the losses of all rows; beyond 3.7 times the weight SCAD is flat. The
-# number of steps costs time and no privacy: the noise of every step is calibrated for all
-# of them.
+# ``row_norm`` is a public bound on the length of a row. The weight of a penalty is relative
+# to the sum of the losses of all rows; beyond 3.7 times the weight SCAD is flat. The number
+# of steps costs time but no privacy: the noise of every step is calibrated for all of them.
 
 common = {"row_norm": 0.08, "classes": [False, True]}
 budget = Approx(0.3, 1e-6)

@@ -7,7 +7,7 @@ A proof says that one record changes the chance of any outcome by a factor of at
 releases thousands of times from two tables that differ in one record, and asks how well the
 outcomes tell the two apart.
 
-The tables are **synthetic**: all zeros, and all zeros but for one record.
+The tables are **synthetic**: all zeros, and all zeros except for one record.
 """
 
 import matplotlib.pyplot as plt
@@ -23,8 +23,8 @@ from confide.privacy import Neighbours, Pure
 # %%
 # Two tables and a promise
 # ------------------------
-# Pure differential privacy with :math:`\varepsilon = 1`. The record that comes or goes
-# pulls the coefficient as far as a record can.
+# Pure differential privacy with :math:`\varepsilon = 1`. The record in which they differ
+# moves the coefficient as far as any record can.
 
 CLAIM = Pure(1)
 RUNS = 4_000
@@ -76,8 +76,8 @@ plt.show()
 # %%
 # What it means
 # -------------
-# The audit catches noise that is too small, and finds nothing wrong with the mechanism as
-# it is. That is no proof: an audit tries one pair of tables and one attack, and can only
-# refute. The guarantees rest on the proofs; audits like this one, and exact integrals in
-# one and two dimensions, look for mistakes in the proofs and in the program. On the command
-# line ``confide audit`` does the same.
+# The audit catches noise that is too small, and finds nothing wrong with the actual
+# mechanism. That is not a proof: an audit tries one pair of tables and one attack, and can
+# only refute. The guarantees rest on the proofs; audits like this one, and exact integrals
+# in one and two dimensions, look for mistakes in the proofs and in the program. On the
+# command line ``confide audit`` does the same.

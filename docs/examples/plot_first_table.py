@@ -88,5 +88,5 @@ print(model.fit(patients).summary())
 # What it means
 # -------------
 # For a pure budget of a half the whole first table is known closely enough for a paper: the
-# intervals are a few percent wide. Together with the model the patients have paid for both
-# budgets, which a ledger would have added up.
+# intervals are a few percent wide. The description and the model each cost their budget; a
+# ledger would have added them up.

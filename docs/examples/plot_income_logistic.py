@@ -3,7 +3,7 @@ Who earns more? A logistic regression with error bars
 =====================================================
 
 A census office wants to publish which traits go with a high income, with error bars, and
-owes the people in the table that no one of them can be recognised in what is published.
+owes it to the people in the table that none of them can be recognised in what is published.
 This example goes from the table to the published coefficients.
 
 The table is **synthetic**: it has some columns of the UCI Adult data, and its incomes are

@@ -69,5 +69,5 @@ plt.show()
 # What it means
 # -------------
 # At either budget about 95 of 100 intervals contain the truth. With the smaller budget they
-# are wider, as they must be: the intervals know how much noise was added. Coefficients with
-# noise but without such intervals would look equally sure at both budgets.
+# are wider, as they must be: the intervals take into account how much noise was added.
+# Noisy coefficients without such intervals would look equally certain at both budgets.

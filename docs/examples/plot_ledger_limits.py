@@ -37,8 +37,8 @@ book = Ledger.open(Path(tempfile.mkdtemp()) / "book.db")
 book.set_limit("people", Approx(2, 1e-5))
 
 # %%
-# Fits until the book refuses
-# ---------------------------
+# Fits until the ledger refuses
+# -----------------------------
 
 spent = []
 for _ in range(9):
@@ -71,8 +71,8 @@ plt.show()
 # %%
 # The entries
 # -----------
-# Every entry is chained to the one before by its hash, so that nobody can change the past
-# unseen. ``verify`` checks the whole chain.
+# Every entry is chained to the one before by its hash, so that old entries cannot be
+# changed unnoticed. ``verify`` checks the whole chain.
 
 print(f"{book.verify()} entries, intact")
 for entry in book.entries("people")[:5]:

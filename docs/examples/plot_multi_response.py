@@ -4,7 +4,7 @@ Several outcomes at once
 
 Twelve laboratory values of the same patients depend on the same fifteen traits, and mostly
 through two hidden processes. A private fit of each value alone would divide the budget by
-twelve and know nothing of what the values share. A fit of all of them, with a penalty on
+twelve and ignore what the values have in common. A fit of all of them, with a penalty on
 the nuclear norm, looks for a matrix of coefficients of low rank.
 
 The table is **synthetic**, and the true matrix has rank two.
@@ -69,4 +69,4 @@ plt.show()
 # Two singular values carry the truth. The other ten should be zero, and without the penalty
 # they are noise, which blurs the picture. The nuclear norm pulls all of them towards zero
 # by about the same amount: that costs the two large ones little, takes away a good part of
-# the ten others, and brings the matrix nearer to the truth.
+# the ten others, and brings the matrix closer to the truth.

@@ -94,5 +94,5 @@ plt.show()
 # -------------
 # Nothing has to be sampled or gathered on one machine to be fitted privately. With
 # ``--workers`` or ``--cluster`` the command line does the same with processes or a cluster
-# that hold the rows. How often files are read depends on the data, so that it is shown to
-# those who hold them and is not part of the release.
+# that hold the rows. How often files are read depends on the data, so it is shown to the
+# data holder only and is not part of the release.

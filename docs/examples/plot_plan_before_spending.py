@@ -7,8 +7,8 @@ to know how long the intervals will be, which columns will drown in noise, and h
 budget or how many rows would do. ``plan_fit`` answers from public facts alone: it reads no
 table.
 
-The plan supposes **synthetic** tables; at the end we make one up and check what was
-predicted.
+The plan uses **synthetic** tables; at the end we generate another one and check the
+predictions.
 """
 
 # sphinx_gallery_thumbnail_number = 2
@@ -65,7 +65,7 @@ print(plan.smallest_rows("schooling", 0.15))
 # Predicted and found
 # -------------------
 # The bands are the quartiles of the plan over the tables that it assumes, the dots are fits
-# to a table that was made up afterwards, ten for each budget.
+# to a table that was generated afterwards, ten for each budget.
 
 table = adult_like(5_000)
 budgets = [0.6, 1, 2, 4]

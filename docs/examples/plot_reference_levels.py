@@ -3,7 +3,7 @@ Categories: what are levels compared with?
 ==========================================
 
 Six hospitals report how many days their patients stay. "Hospital C keeps patients two days
-longer" has a meaning only once it is said: longer than *what*? This example shows three
+longer" means something only if we know: longer than *what*? This example shows three
 answers that are computed from one release: the choice costs no budget.
 
 The hospitals and their patients are **synthetic**.

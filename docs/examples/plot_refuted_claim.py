@@ -7,7 +7,8 @@ term to the objective once and then reweights its penalty again and again (its a
 this MOOR). It claims pure differential privacy. This example shows a pair of tables for
 which the claim fails.
 
-The two tables are **synthetic** and tiny: records that say nothing, and one more that does.
+The two tables are **synthetic** and tiny: records without any information, and one more
+that has some.
 """
 
 import matplotlib.pyplot as plt
@@ -31,8 +32,8 @@ except Unproved as refusal:
     print(refusal)
 
 # %%
-# Run it all the same
-# -------------------
+# Run it anyway
+# -------------
 # Logistic regression with one coefficient at :math:`\varepsilon = 1` and :math:`\delta =
 # 0`, with everything as the paper prescribes. In the first table every record is 0 and says
 # nothing about the coefficient; the second has one more record.
@@ -57,8 +58,8 @@ seen_without, seen_with = released(without), released(with_one)
 # %%
 # An event that gives the record away
 # -----------------------------------
-# Pure differential privacy with :math:`\varepsilon = 1` allows an event to become 2.7 times
-# as likely by one record, and no more.
+# Pure differential privacy with :math:`\varepsilon = 1` allows one record to make an event
+# at most 2.7 times as likely.
 
 
 def inside(values: np.ndarray) -> np.ndarray:
@@ -90,15 +91,15 @@ plt.show()
 # Where the proof goes wrong
 # --------------------------
 # The proof treats the weights of the penalty as constants. They follow the previous
-# iterate, which has seen the data. Iterated to the end the penalty is a straight line near
-# zero, without the curvature that the proof counts on: a table without information falls to
-# zero or beyond one. After 80 iterations hardly anything is left in between.
+# iterate, which has seen the data. In the limit the penalty is a straight line near zero,
+# without the curvature that the proof counts on: a table without information falls to zero
+# or beyond one. After 80 iterations hardly anything is left in between.
 
 # %%
 # What it means
 # -------------
 # A coefficient in the shaded part gives the record away with far more certainty than the
-# claim allows: with a probability of about 0.06 the promise is broken. Ask of any method
-# for its proof, and of the proof for its check. A private method for the same purpose is
+# claim allows: with a probability of about 0.06 the promise is broken. Ask for the proof of
+# any method, and for a check of the proof. A private method for the same purpose is
 # ``mechanism="adaptive"``: a first private look fixes the weights, and a second one uses
 # them.

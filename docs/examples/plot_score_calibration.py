@@ -82,5 +82,5 @@ plt.show()
 # -------------
 # The model still ranks people about as well in the later year: the two ROC curves are
 # close. But its probabilities are too high: nearly all red points lie below the diagonal,
-# and most of their intervals exclude it. A ranking could go on using the model; a forecast
-# of how many people have a high income could not.
+# and most of their intervals exclude it. The model could still be used to rank people, but
+# not to forecast how many of them have a high income.

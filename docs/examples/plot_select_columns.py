@@ -2,9 +2,9 @@
 Five columns out of a thousand
 ==============================
 
-A private fit pays with noise for each coefficient. With a thousand columns of which few
-matter, most of the noise is paid for nothing. Selecting columns privately first, and
-fitting only those, keeps the noise that of a small model.
+A private fit pays with noise for each coefficient. If only a few of a thousand columns
+matter, most of that noise is wasted. Selecting columns privately first, and fitting only
+those, keeps the noise as low as in a small model.
 
 The table is **synthetic**: 10,000 rows, 1,000 columns, and we know which five matter.
 """
@@ -84,5 +84,5 @@ for epsilon in (0.1, 0.3, 1):
 # The fit of everything spreads its noise over a thousand coefficients and buries the
 # signal: its predictions are worse than the mean alone. The selection pays for the
 # *logarithm* of the number of columns only, and from a moderate budget on finds the right
-# ones every time. The price: the analyst must say how many columns to take, and intervals
+# ones every time. The price: the analyst must say how many columns to select, and intervals
 # are not offered, since they would not account for the selection.

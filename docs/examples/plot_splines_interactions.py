@@ -2,10 +2,10 @@
 Curves and interactions
 =======================
 
-Does the chance that a client subscribes rise with age? It does for the old, and it does for
+Does the chance that a client subscribes depend on age? It is high for the old, and high for
 the young: a straight line would miss both. Splines let the data choose the curve, and
-interactions let the curve differ between groups. Both are columns whose entries follow from
-one row and public constants, so that they keep the guarantee.
+interactions let the curve differ between groups. Both are columns whose entries depend only
+on one row and on public constants, so the guarantee still holds.
 
 The table is **synthetic**, and the true curves are known.
 """

@@ -3,7 +3,8 @@ Three outcomes: stay at home, ward, intensive care
 ==================================================
 
 Patients are sent home, to a ward, or to intensive care. A multinomial logistic regression
-fits all three outcomes with one noise, which is smaller than that of three separate fits.
+fits all three outcomes with one noise vector, which is shorter than those of three separate
+fits.
 
 The patients are **synthetic**.
 """
@@ -47,7 +48,7 @@ print(model.summary())
 # %%
 # Probabilities
 # -------------
-# What the model expects of people of 80 years, by the oxygen saturation of their blood.
+# Predictions of the model for people aged 80, by the oxygen saturation of their blood.
 # Dotted lines are the truth.
 
 saturation = np.linspace(80, 100, 81)

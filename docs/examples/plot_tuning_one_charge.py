@@ -3,9 +3,9 @@ Tuning for the price of one charge
 ==================================
 
 Trying six ridges and keeping the best one reads the table six times, and choosing between
-them reads it once more. A loop over private fits pays for each of them, and what it chose
-by has no guarantee at all. ``PrivateSearch`` tries all candidates and chooses among them
-for one charge.
+them reads it once more. A loop over private fits pays for each of them, and the scores by
+which it chose have no guarantee at all. ``PrivateSearch`` tries all candidates and chooses
+among them for one charge.
 
 The patients are **synthetic**.
 """
@@ -33,9 +33,9 @@ schema = Schema(
 # %%
 # A setting that matters
 # ----------------------
-# Output perturbation adds noise to the fitted coefficients, the less the stronger the
-# ridge. A weak ridge drowns the coefficients in noise, and a strong one shrinks them away.
-# The candidates are written down before looking at the data.
+# Output perturbation adds noise to the fitted coefficients, and less of it if the ridge is
+# stronger. A weak ridge drowns the coefficients in noise, and a strong one shrinks them
+# away. The candidates are written down before looking at the data.
 
 budget = Approx(1, 1e-6)
 ridges = [4, 16, 64, 256, 1_024, 4_096]

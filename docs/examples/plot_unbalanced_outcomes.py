@@ -44,8 +44,8 @@ print(score)
 # --------------------
 # Suppose that the bank can afford to call some of its clients only. The curve shows, for
 # every cut of the score, which share of the subscribers it would reach (sensitivity) and
-# which share of its calls would succeed (precision). Bars are 95 % intervals that count
-# sampling and privacy noise; the dashed line is calling at random.
+# which share of its calls would succeed (precision). Bars are 95 % intervals that cover
+# sampling error and privacy noise; the dashed line is for calls at random.
 
 BLUE, RED, GREY = "#2166ac", "#b2182b", "0.45"
 share = score["prevalence"].value

@@ -2,10 +2,10 @@
 Do people see a doctor less often when they pay? Poisson regression
 ===================================================================
 
-In the RAND health insurance experiment families were given plans with different shares of
-the bill to pay themselves. Does this *coinsurance* keep them from seeing a doctor? A count
-of visits asks for a Poisson regression, whose coefficients are logarithms of ratios of
-rates.
+In the RAND health insurance experiment families were given plans under which they paid
+different shares of the bill themselves. Does this *coinsurance* keep them from seeing a
+doctor? A count of visits calls for a Poisson regression, whose coefficients are logarithms
+of ratios of rates.
 
 The table is **synthetic** and has the shape of the experiment's.
 """
@@ -42,7 +42,7 @@ schema = Schema(
 # %%
 # Rate ratios
 # -----------
-# Nobody's visits are counted beyond 30, and the shares that can be paid are known from the
+# At most 30 visits are counted for each person, and the possible shares are known from the
 # plans: both are public.
 
 model = PoissonRegression(Approx(1, 1e-6), schema=schema, intervals=True)
@@ -51,8 +51,8 @@ ratios = model.rate_ratios()
 print(ratios)
 
 # %%
-# Poor health is rare, and its line may be marked *not identified*: the noise hides what the
-# table knows about it, and no number is printed that would mean nothing.
+# Poor health is rare, and its line may be marked *not identified*: the noise hides the
+# information about it, so that no meaningless number is printed.
 
 # %%
 # The expected number of visits

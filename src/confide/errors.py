@@ -4,24 +4,24 @@
     ├── InvalidParameter      a public argument is wrong (also a ValueError)
     ├── InvalidData           a table has a wrong shape, type or value (also a ValueError)
     ├── MissingPublicBound    a bound that a theorem needs was not declared
-    ├── UnmetNeeds            a mechanism cannot treat this objective; lists every reason
+    ├── UnmetNeeds            a mechanism cannot handle this objective; lists every reason
     ├── Unproved              a mechanism's guarantee is refuted or only claimed
-    ├── MixedBudgets          two kinds of budget met unconverted (also a TypeError)
+    ├── MixedBudgets          two kinds of budget without a conversion (also a TypeError)
     ├── MixedNeighbours       the charge's neighbour relation does not imply the limit's
     ├── BudgetExceeded        a charge would go over a limit; nothing was spent
     ├── TamperedLedger        the entries of a ledger do not fit together
-    ├── PrivacyLeak           an attempt to look at or copy what must not leave
-    ├── DataNotFound          a dataset is neither on this machine nor to be downloaded
+    ├── PrivacyLeak           an attempt to copy or store private data
+    ├── DataNotFound          a dataset is not on this machine and cannot be downloaded
     ├── NoRandomness          the operating system has no random bits; nothing was spent
-    └── NotSolved             a solver broke its promise: a defect of confide
+    └── NotSolved             a solver could not certify its answer: a bug in confide
 
     ClaimedGuarantee          a warning: what is about to be paid for is not PROVED
     NoiseChanged              a warning: a parameter changes the kind of noise
-    LooseBudget               a warning: a budget promises little
-    RepeatedSpending          a warning: copies of a model spend, and no ledger adds it up
-    UnrecordedRelease         a warning: a release was paid for, and not recorded
+    LooseBudget               a warning: a budget gives little protection
+    RepeatedSpending          a warning: copies of a model spend without a ledger
+    UnrecordedRelease         a warning: a release was paid for but not recorded
 
-Messages say what must hold, what came and what to do. They never quote a record.
+Messages say what must hold, what was given and what to do. They never quote a record.
 """
 
 from collections.abc import Iterable, Mapping
@@ -36,7 +36,7 @@ LONGEST_NAME = 80
 class ConfideError(Exception):
     """Any error that confide raises on purpose.
 
-    Messages say what must hold, what came and what to do. They never quote a record.
+    Messages say what must hold, what was given and what to do. They never quote a record.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class ConfideError(Exception):
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that a misspelt one most likely meant.
+    """Return the known word that is closest to a misspelt one.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def closest(word: str, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: Any, known: Iterable[str]) -> str:
-    """Return a question to end a message with, or an empty text.
+    """Return "Did you mean ...?" for the end of a message, or an empty text.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class InvalidParameter(ConfideError, ValueError):
     must : str
         What it must be; the message reads "name must be ...".
     got : object
-        What was passed. Anything that could be data by mistake is shown by its type alone.
+        What was passed. Anything that might be data is shown by its type only.
     do : str, default ''
         A sentence with the remedy.
 
@@ -172,7 +172,7 @@ class MissingPublicBound(ConfideError, ValueError):
 
 
 class UnmetNeeds(ConfideError, ValueError):
-    """A mechanism cannot treat an objective: every unmet need with its remedy.
+    """A mechanism cannot handle an objective: every unmet need with its remedy.
 
     Parameters
     ----------
@@ -183,18 +183,18 @@ class UnmetNeeds(ConfideError, ValueError):
 
     Examples
     --------
-    All reasons are listed at once, so that they can be mended together:
+    All reasons are listed at once, so that they can be dealt with together:
 
     >>> from confide.errors import UnmetNeeds
     >>> print(UnmetNeeds("ssp", (("squared loss", "use LinearRegression"),)))
-    ssp cannot treat this objective:
+    ssp cannot handle this objective:
       - needs squared loss: use LinearRegression
     """
 
     def __init__(self, mechanism: str, unmet: tuple[tuple[str, str], ...]) -> None:
         self.mechanism, self.unmet = mechanism, unmet
         lines = "".join(f"\n  - needs {need}: {remedy}" for need, remedy in unmet)
-        super().__init__(f"{mechanism} cannot treat this objective:{lines}")
+        super().__init__(f"{mechanism} cannot handle this objective:{lines}")
 
 
 class Unproved(ConfideError, ValueError):
@@ -225,7 +225,7 @@ class ClaimedGuarantee(UserWarning):
 
 
 class NoiseChanged(UserWarning):
-    """A parameter makes a calibration choose another kind of noise than without it.
+    """A parameter makes a calibration choose a different kind of noise.
 
     The warning comes with the calibration, before a ledger is charged and before noise is
     drawn.
@@ -240,7 +240,7 @@ class NoiseChanged(UserWarning):
 
 
 class LooseBudget(UserWarning):
-    """A budget promises little, by its size or relative to the public number of rows.
+    """A budget gives little protection, by itself or for the public number of rows.
 
     The warning comes before a ledger is charged and before noise is drawn.
 
@@ -269,7 +269,7 @@ class RepeatedSpending(UserWarning):
 class UnrecordedRelease(UserWarning):
     """A release was charged and made, but the ledger could not record it.
 
-    The charge remains, and the model is as good as any other: save it.
+    The charge remains and the model is valid: save it.
 
     Examples
     --------
@@ -296,7 +296,7 @@ class MixedBudgets(ConfideError, TypeError):
 
 
 class MixedNeighbours(ConfideError, ValueError):
-    """A charge was proved for another neighbour relation than the limit is about.
+    """The neighbour relation of a charge does not imply that of the limit.
 
     Examples
     --------
@@ -391,7 +391,7 @@ class NotSolved(ConfideError, RuntimeError):
 def restored(
     kind: type[ConfideError], message: str, about: Mapping[str, Any] | None = None
 ) -> ConfideError:
-    """Return an error of a given kind by its message, as it arrives from another process.
+    """Restore an error from its message, as received from another process.
 
     Parameters
     ----------

@@ -26,9 +26,25 @@ SPAN_POINTS, SPAN_ROUNDS = 129, 3
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """A few made-up records, each counted ``times`` over, a weight of its own included.
+    """A few made-up records, each with a number of copies.
 
-    ``offset`` is added to their margins.
+    Parameters
+    ----------
+    features : ndarray
+        Features of each record.
+    target : ndarray
+        Target of each record.
+    times : ndarray
+        Number of copies, including any weight of the record.
+    offset : ndarray, optional
+        Numbers that are added to the margins.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.attacks import Records
+    >>> Records(np.ones((1, 1)), np.ones(1), np.array([5.0])).times.tolist()
+    [5.0]
     """
 
     features: Array
@@ -38,7 +54,22 @@ class Records:
 
     @classmethod
     def of(cls, features: object, target: object, times: object = 1.0) -> "Records":
-        """Build from nested lists; an empty list is the empty dataset."""
+        """Make records from nested lists; an empty list is the empty table.
+
+        Parameters
+        ----------
+        features : nested sequence of float
+            Features of each record.
+        target : sequence of float
+            Target of each record.
+        times : float or sequence of float, default=1
+            Number of copies.
+
+        Returns
+        -------
+        Records
+            The records.
+        """
         y = np.asarray(target, dtype=np.float64).reshape(-1)
         x = np.asarray(features, dtype=np.float64)
         x = x.reshape(len(y), -1) if len(y) else x.reshape(0, max(1, x.shape[-1]))
@@ -52,7 +83,24 @@ class Records:
     def plus(
         self, features: object, target: float, times: float = 1.0, offset: float = 0.0
     ) -> "Records":
-        """Return the same records and one more."""
+        """Return the same records and one more.
+
+        Parameters
+        ----------
+        features : sequence of float
+            Features of the record.
+        target : float
+            Its target.
+        times : float, default=1
+            Number of copies.
+        offset : float, default=0
+            Number that is added to its margin.
+
+        Returns
+        -------
+        Records
+            The records.
+        """
         row = np.asarray(features, dtype=np.float64).reshape(1, -1)
         kept = self.features if len(self.target) else np.zeros((0, row.shape[1]))
         return Records(
@@ -65,7 +113,25 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class GridLaw:
-    """A density on grid points of equal volume, and atoms."""
+    """A distribution with a density on grid points of equal volume, and atoms.
+
+    Parameters
+    ----------
+    log_density : ndarray
+        Logarithm of the density at each grid point.
+    volume : float
+        Volume of a cell of the grid.
+    atoms : ndarray
+        Probabilities of single points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.attacks import GridLaw
+    >>> uniform = GridLaw(np.zeros(10), 0.1, np.zeros(0))
+    >>> uniform.volume
+    0.1
+    """
 
     log_density: Array
     volume: float
@@ -86,9 +152,46 @@ def exact_pair(
     *,
     tilt: float = 0.0,
 ) -> tuple[GridLaw, GridLaw]:
-    """Return the distributions of the minimiser under both datasets, on a common grid.
+    """Return the distributions of the minimiser for two tables, on a common grid.
 
-    ``tilt`` is a public linear term, the same in every coordinate.
+    Parameters
+    ----------
+    objective : Objective
+        Loss, bounds and ridge; one-dimensional, or two-dimensional and smooth.
+    noise : RoundNoise
+        Noise on the linear term.
+    first : Records
+        One table.
+    second : Records
+        The other.
+    points : int, optional
+        Number of grid points.
+    tilt : float, default=0
+        A public linear term, the same in every coordinate.
+
+    Returns
+    -------
+    tuple of two GridLaw
+        The two distributions.
+
+    Raises
+    ------
+    InvalidParameter
+        The objective has too many dimensions.
+
+    Examples
+    --------
+    Two equal tables have the same distribution, so the privacy loss is 0:
+
+    >>> import numpy as np
+    >>> from confide.attacks import Records, exact_pair, max_log_ratio
+    >>> from confide.noise import SphericalLaplace
+    >>> from confide.objectives import Logistic, Objective
+    >>> objective = Objective(Logistic(), dimension=1, row_norm=1.0, l2=1.0)
+    >>> table = Records(np.ones((1, 1)), np.ones(1), np.ones(1))
+    >>> laws = exact_pair(objective, SphericalLaplace(2.0), table, table)
+    >>> round(max_log_ratio(*laws), 9)
+    0.0
     """
     spans = [_span(objective, noise, records, tilt) for records in (first, second)]
     low = np.min([span[0] for span in spans], axis=0)
@@ -118,14 +221,59 @@ def exact_pair(
 
 
 def hockey_stick(first: GridLaw, second: GridLaw, epsilon: float) -> float:
-    """Return δ(ε) = sup over events of P(event) − e^ε Q(event)."""
+    """Return δ(ε), the supremum over events of P(event) − e^ε Q(event).
+
+    Parameters
+    ----------
+    first : GridLaw
+        The distribution P.
+    second : GridLaw
+        The distribution Q.
+    epsilon : float
+        The epsilon.
+
+    Returns
+    -------
+    float
+        The smallest delta for this pair.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.attacks import GridLaw, hockey_stick
+    >>> uniform = GridLaw(np.zeros(10), 0.1, np.zeros(0))
+    >>> hockey_stick(uniform, uniform, 0.5)
+    0.0
+    """
     p, q = np.exp(first.log_density), np.exp(second.log_density + epsilon)
     smooth = float(np.maximum(p - q, 0).sum()) * first.volume
     return smooth + float(np.maximum(first.atoms - np.exp(epsilon) * second.atoms, 0).sum())
 
 
 def max_log_ratio(first: GridLaw, second: GridLaw) -> float:
-    """Return the largest log(p/q) among grid points and atoms."""
+    """Return the largest log(p/q) over grid points and atoms.
+
+    Parameters
+    ----------
+    first : GridLaw
+        The distribution with density p.
+    second : GridLaw
+        The distribution with density q.
+
+    Returns
+    -------
+    float
+        The largest privacy loss of this pair.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.attacks import GridLaw, max_log_ratio
+    >>> flat = GridLaw(np.zeros(2), 0.5, np.zeros(0))
+    >>> tilted = GridLaw(np.log([1.5, 0.5]), 0.5, np.zeros(0))
+    >>> round(max_log_ratio(tilted, flat), 3)
+    0.405
+    """
     there = np.isfinite(first.log_density)
     worst = float(np.max(first.log_density[there] - second.log_density[there]))
     heavy = (first.atoms > 1e-300) | (second.atoms > 1e-300)

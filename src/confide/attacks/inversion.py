@@ -35,10 +35,30 @@ class ModelInversion:
     attribute : str
         The hidden column: a category or yes-or-no column of the model's schema.
     prior : sequence of float
-        The share of every level in the population, in the order of `levels`.
+        Share of every level in the population, in the order of `levels`.
     scale : float, optional
-        The typical residual of a regressor; for a classifier without probabilities, how
-        often it errs. Classifiers with probabilities need none.
+        Typical residual of a regressor; for a classifier without probabilities, how often
+        it errs. Classifiers with probabilities need none.
+
+    Raises
+    ------
+    InvalidParameter
+        The model has no schema, or a setting is not valid.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from confide import Boolean, LogisticRegression, Pure, Schema, Target
+    >>> from confide.attacks import ModelInversion
+    >>> rng = np.random.default_rng(0)
+    >>> smoker = rng.uniform(size=2000) < 0.3
+    >>> ill = np.where(rng.uniform(size=2000) < 0.2 + 0.5 * smoker, "yes", "no")
+    >>> schema = Schema((Boolean("smoker"),), Target("ill", labels=("no", "yes")))
+    >>> model = LogisticRegression(Pure(1), schema=schema, random_state=0)
+    >>> model.fit(pd.DataFrame({"smoker": smoker, "ill": ill}))
+    LogisticRegression(...)
+    >>> ModelInversion(model, "smoker", prior=(0.7, 0.3)).levels
+    (False, True)
     """
 
     model: Any
@@ -67,9 +87,19 @@ class ModelInversion:
         return levels_of(self.model, self.attribute)
 
     def posterior(self, known: Any, outcome: Any) -> Array:
-        """Return the probability of every level, a row for every person.
+        """Return the probability of every level.
 
-        ``known`` is a table of the other attributes; the attribute itself is overwritten.
+        Parameters
+        ----------
+        known : DataFrame
+            The other attributes; the hidden attribute itself is overwritten.
+        outcome : array
+            The outcome of every person.
+
+        Returns
+        -------
+        ndarray of shape (n_persons, n_levels)
+            Probabilities.
         """
         actual = np.asarray(outcome)
         logs = np.column_stack(
@@ -83,7 +113,20 @@ class ModelInversion:
         return chances / chances.sum(axis=1, keepdims=True)
 
     def guess(self, known: Any, outcome: Any) -> AnyArray:
-        """Return the most likely level of every person, by its place among `levels`."""
+        """Return the most likely level of every person.
+
+        Parameters
+        ----------
+        known : DataFrame
+            The other attributes.
+        outcome : array
+            The outcome of every person.
+
+        Returns
+        -------
+        ndarray of int
+            Positions in `levels`.
+        """
         return self.posterior(known, outcome).argmax(axis=1)
 
     def _log_likelihood(self, known: Any, level: Any, actual: AnyArray) -> Array:
@@ -105,8 +148,27 @@ class ModelInversion:
 class Inversion:
     """How often an attribute is guessed correctly; computed from the table, not private.
 
-    ``constant`` is the share of the most common level, ``without_model`` the accuracy of
-    the most likely level given the outcome alone.
+    Parameters
+    ----------
+    attribute : str
+        The hidden column.
+    rows : int
+        Number of rows that were attacked.
+    attack : float
+        Accuracy of the attack.
+    constant : float
+        Share of the most common level.
+    without_model : float
+        Accuracy of the most likely level given the outcome alone.
+    scale : float or None
+        Typical residual that the attacker assumed.
+
+    Examples
+    --------
+    >>> from confide.attacks import Inversion
+    >>> found = Inversion("smoker", 1000, 0.78, 0.75, 0.76, None)
+    >>> round(found.advantage, 2)
+    0.02
     """
 
     attribute: str
@@ -135,10 +197,45 @@ def evaluate_inversion(
     prior: Sequence[float] | None = None,
     scale: float | None = None,
 ) -> Inversion:
-    """Attack every row of a table and compare with the truth; not a private output.
+    """Attack every row of a table and compare with the truth; the result is not private.
 
-    The prior is by default how frequent levels are in the table, and the scale how far
-    the model is off there: an attacker knows at most that much of a population.
+    Parameters
+    ----------
+    model : fitted estimator with a schema
+        The released model that is attacked.
+    table : DataFrame
+        Rows with the outcome, the hidden column and all other columns.
+    attribute : str
+        The hidden column.
+    prior : sequence of float, optional
+        Share of every level; by default those of the table. An attacker knows at most that
+        much about a population.
+    scale : float, optional
+        Typical residual; by default that of the model on the table.
+
+    Returns
+    -------
+    Inversion
+        How often the attack guesses correctly, with and without the model.
+
+    Raises
+    ------
+    InvalidData
+        The hidden column is known in no row.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from confide import Boolean, LogisticRegression, Pure, Schema, Target
+    >>> from confide.attacks import evaluate_inversion
+    >>> rng = np.random.default_rng(0)
+    >>> smoker = rng.uniform(size=2000) < 0.3
+    >>> ill = np.where(rng.uniform(size=2000) < 0.2 + 0.5 * smoker, "yes", "no")
+    >>> table = pd.DataFrame({"smoker": smoker, "ill": ill})
+    >>> schema = Schema((Boolean("smoker"),), Target("ill", labels=("no", "yes")))
+    >>> model = LogisticRegression(Pure(1), schema=schema, random_state=0).fit(table)
+    >>> evaluate_inversion(model, table, "smoker").rows
+    2000
     """
     levels_of(model, attribute)
     frame = read_table(table, model.schema)

@@ -45,8 +45,8 @@ from confide.errors import (
 app = typer.Typer(
     help="Differentially private regression with confidence intervals.",
     epilog="Example to start with: [bold]confide demo[/bold]\n\n"
-    "Exit codes: 0 success, 1 a bug in confide or an incomplete study, 2 wrong use or "
-    "bad input, 3 the ledger refused the charge, 4 a release was charged but could not "
+    "Exit codes: 0 success, 1 a bug in confide or an incomplete study, 2 wrong usage or "
+    "invalid input, 3 the ledger refused the charge, 4 a release was charged but could not "
     "be written where you asked, 130 or 143 the command was interrupted.",
     no_args_is_help=True,
     add_completion=False,
@@ -72,7 +72,10 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _top(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
 ) -> None:
     pass

@@ -132,10 +132,10 @@ class Delivery:
             nothing = "Nothing was charged, and nothing was released."
             return "Nothing was released." if self.place is None else nothing
         paid = self.receipts[-1]
-        stands = f"Charge {paid.number} stands: {paid.budget} of {paid.dataset}."
+        remains = f"Charge {paid.number} remains: {paid.budget} of {paid.dataset}."
         if self._is_on_record(paid.number):
-            return f"{stands} {self._way_back(paid.number)}"
-        return f"{stands} Nothing was released for it."
+            return f"{remains} {self._way_back(paid.number)}"
+        return f"{remains} Nothing was released for it."
 
     def _is_on_record(self, charge: int) -> bool:
         if self.book is None:
@@ -180,7 +180,7 @@ class Delivery:
         words = [reason]
         if self.receipts:
             paid = self.receipts[-1]
-            words.append(f"Charge {paid.number} stands: {paid.budget} of {paid.dataset}.")
+            words.append(f"Charge {paid.number} remains: {paid.budget} of {paid.dataset}.")
         words.append(f"The release is in {where}." if where else "The release is lost.")
         if self.receipts and self._is_on_record(self.receipts[-1].number):
             words.append(self._way_back(self.receipts[-1].number))

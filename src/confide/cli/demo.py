@@ -48,10 +48,10 @@ def demo(
     lines.append(("no privacy", f"{shown.without_privacy:.1%}", ""))
     print_table(("ε", "test accuracy", "spread"), lines, "Accuracy for several budgets")
     print_note(
-        f"\nAccuracy on one half of the patients of models fitted to {shown.columns} "
-        "measurements of the other half, without intervals. Accuracies and the column "
-        "without noise can be shown because these data are public; on your own data "
-        "they would cost budget too."
+        f"\nModels were fitted to {shown.columns} measurements of one half of the "
+        "patients, without intervals; the table shows their accuracy on the other half. "
+        "Accuracies and the column without noise can be shown because these data are "
+        "public; on your own data they would cost budget too."
     )
 
 

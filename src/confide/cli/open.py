@@ -21,11 +21,11 @@ def open_page(
     ledger: Annotated[
         str | None,
         typer.Option(
-            help="Budget book: a file or a database; one in the folder if absent."
+            help="Ledger to charge: a file or a database (default: book.db in the folder)."
         ),
     ] = None,
     port: Annotated[
-        int, typer.Option(help="Port on this machine; a free one if 0.", min=0, max=65535)
+        int, typer.Option(help="Port on this machine (0: any free port).", min=0, max=65535)
     ] = 0,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open a browser.")
@@ -33,8 +33,9 @@ def open_page(
 ) -> None:
     """Work in a browser: from a table to a published, scored model.
 
-    Schema, plan, confirmation, result and ledger, on pages that this machine alone
-    serves and that one browser alone may see. Nothing is uploaded anywhere.
+    Its pages lead through schema, plan, confirmation and result, and show the ledger.
+    They come from this machine and can be seen in one browser only. Nothing is uploaded
+    anywhere.
 
     Example: [bold]confide open studies[/bold]
     """

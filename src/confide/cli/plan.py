@@ -55,7 +55,8 @@ def plan(
     rows: Annotated[int | None, typer.Option(help="Planned number of rows.")] = None,
     columns: Annotated[int, typer.Option(help="Number of feature columns.")] = 0,
     schema: Annotated[
-        Path | None, typer.Option(help="Schema file, which gives the columns.", exists=True)
+        Path | None,
+        typer.Option(help="Schema file that declares the columns.", exists=True),
     ] = None,
     formula: Formula = None,
     epsilon: Epsilon = None,
@@ -63,7 +64,7 @@ def plan(
     rho: Rho = None,
     model: Annotated[
         str,
-        typer.Option(help=f"{either(model_names())}; from the schema if absent"),
+        typer.Option(help=f"{either(model_names())} (default: chosen by the target)"),
     ] = "",
     mechanism: Annotated[
         str | None, typer.Option(help="As in confide fit (default: the better of two).")

@@ -43,13 +43,15 @@ def reproduce_study(
             help="After all or check: a study, or the beginning of names of studies."
         ),
     ] = "",
-    quick: Annotated[bool, typer.Option("--quick", help="A few cells.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Compute only a few cells.")
+    ] = False,
     jobs: Annotated[
         int | None, typer.Option(help="Number of processes (default: one per CPU).")
     ] = None,
     cluster: Annotated[
         str | None,
-        typer.Option(help="Dask scheduler to use in their place, such as tcp://host:8786."),
+        typer.Option(help="Dask scheduler to use instead, such as tcp://host:8786."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for results.")] = FOLDER,
     book: Annotated[
@@ -61,7 +63,7 @@ def reproduce_study(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compute the table and figure of a study; a stopped run continues where it was.
+    """Compute the table and figure of a study; a stopped run continues where it stopped.
 
     Example: [bold]confide reproduce ci-table3 --quick --jobs 2[/bold]
     """

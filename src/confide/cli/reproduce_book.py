@@ -40,7 +40,7 @@ def make_book(
     out: Path,
     book: Path,
 ) -> None:
-    """Run studies and commit each; a stopped run continues where it was."""
+    """Run studies and commit each; a stopped run continues where it stopped."""
     _print_estimates(confide.studies.estimates(studies, folder=out, book=book), jobs)
     progress = StudyBar(err_console)
     failed = []
@@ -112,7 +112,7 @@ def check_book(
             Text(
                 f"{study.name}: {report.cells} cells, {report.exact} of {report.numbers} "
                 f"numbers equal to the committed ones, {len(report.disagreements)} "
-                "disagree beyond noise"
+                "differ by more than noise"
             ),
             soft_wrap=True,
         )

@@ -148,7 +148,7 @@ def _print_columns(found: confide.data.Comparison) -> None:
     """Report missing and additional columns of a table."""
     for name, near in found.absent:
         hint = "" if near is None else f" Is it {near!r}?"
-        console.print(f"It misses the declared column {name!r}.{hint}", markup=False)
+        console.print(f"It lacks the declared column {name!r}.{hint}", markup=False)
     if found.separator is not None:
         sign = "a tab" if found.separator == "\t" else repr(found.separator)
         console.print(

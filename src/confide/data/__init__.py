@@ -4,8 +4,9 @@ from confide.data.datasets.catalogue import DATASETS, Dataset, load, load_a9a
 from confide.data.datasets.loaders import load_acs, load_kddcup99, load_warfarin
 from confide.data.partitioned.progress import Pass, watching
 from confide.data.partitioned.rows import PartitionedRows
+from confide.data.rows.block import Block
 from confide.data.rows.entry_bounds import EntryBounds, bound_entries
-from confide.data.rows.in_memory import Block, InMemoryRows, Rows, bound_rows
+from confide.data.rows.in_memory import InMemoryRows, Rows, bound_rows
 from confide.data.schema.case_weights import CaseWeights
 from confide.data.schema.columns import (
     COLUMNS,

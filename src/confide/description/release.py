@@ -160,30 +160,49 @@ def describe(
     Parameters
     ----------
     table : table, path or Dask collection
-        What a fit takes. All its rows are described, those without a target too.
+        Private rows, as for a fit. All rows are described, including those without a
+        target.
     schema : Schema
         The columns to describe, and the target.
     budget : Pure, Approx or Zcdp
         What everything together may cost.
-    pairs : list of pairs of names
-        Columns to count together, as [("age", "region")].
-    ranges : "private" or "public"
-        Whether ranges of numbers are bought first, where the schema does not say that its
-        own are public; "public" takes the limits of the schema as they are.
-    neighbours : "add-remove", "replace-one" or None
-        The relation to protect; None is add-remove.
-    level : float
+    pairs : list of pairs of names, optional
+        Pairs of columns to cross-tabulate, such as [("age", "region")].
+    ranges : {"private", "public"}, default="private"
+        Whether ranges of numbers are estimated first, unless the schema declares that its
+        own are public; "public" uses the limits of the schema unchanged.
+    neighbours : {"add-remove", "replace-one"}, optional
+        The relation to protect; by default "add-remove".
+    level : float, default=0.95
         Confidence level of each interval.
-    ledger : Ledger, path or None
-        The book to charge, under the name of the schema.
-    random_state : None, int or generator
-        None draws from the operating system; a seed makes the release not private.
+    ledger : Ledger, str or Path, optional
+        Ledger to charge, under the name of the schema.
+    random_state : int or generator, optional
+        A seed makes the release repeatable and NOT private.
 
     Returns
     -------
     Description
         Estimates with intervals, and a schema with ranges that later fits use at no
         further cost.
+
+    Raises
+    ------
+    InvalidParameter
+        A setting is not valid, or ranges are public where a column has no limits.
+
+    Examples
+    --------
+    One in five of 4,000 people smokes, and the private share is close to it:
+
+    >>> import numpy as np, pandas as pd
+    >>> from confide import Boolean, Pure, Schema, Target, describe
+    >>> table = pd.DataFrame({"smoker": np.arange(4000) % 5 == 0, "ill": "no"})
+    >>> schema = Schema((Boolean("smoker"),), Target("ill", labels=("no", "yes")))
+    >>> found = describe(table, schema, Pure(1), random_state=0).to_frame()
+    >>> shares = found[(found["column"] == "smoker") & (found["statistic"] == "share")]
+    >>> shares["estimate"].round(1).tolist()[:2]
+    [0.8, 0.2]
     """
     if not isinstance(level, float) or not 0.5 <= level < 1:
         raise InvalidParameter("level", "a number from 0.5 to 1, such as 0.95", level)

@@ -31,11 +31,43 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The first table of a paper, as a private release; it holds no data.
+    """The first table of a paper, as a private release; it contains no data.
 
-    ``schema`` has the ranges that were bought, and for plans what is typical: later fits
-    and plans use it at no further cost. ``hidden`` columns have values that noise hides.
-    ``level`` is how often each interval holds.
+    Use `describe` to make one.
+
+    Parameters
+    ----------
+    schema : Schema
+        The schema with the estimated ranges, and with typical values for plans: later fits
+        and plans use it at no further cost.
+    guarantee : Guarantee
+        What the release guarantees.
+    events : tuple of Event
+        What the release cost, for a ledger.
+    noise : NoiseRecord
+        The noise on every count.
+    level : float
+        Confidence level of each interval.
+    rows : IntervalEstimate
+        The number of rows.
+    figures : tuple of LevelFigures or NumberFigures
+        Estimates for each column.
+    pairs : tuple of PairFigures, default=()
+        Two-way tables.
+    ranges : tuple of str, default=()
+        Columns whose ranges were estimated.
+    hidden : tuple of str, default=()
+        Columns whose range could not be found because of the noise.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from confide import Boolean, Pure, Schema, Target, describe
+    >>> table = pd.DataFrame({"smoker": np.arange(4000) % 5 == 0, "ill": "no"})
+    >>> schema = Schema((Boolean("smoker"),), Target("ill", labels=("no", "yes")))
+    >>> found = describe(table, schema, Pure(1), random_state=0)
+    >>> list(found.to_frame().columns)[:3]
+    ['column', 'statistic', 'of']
     """
 
     schema: Schema
@@ -50,7 +82,13 @@ class Description:
     hidden: tuple[str, ...] = ()
 
     def lines(self) -> Iterator[Line]:
-        """Yield every figure in the order of the schema, pairs last."""
+        """Yield every estimate in the order of the schema, pairs last.
+
+        Yields
+        ------
+        Line
+            Column, statistic, level or bin, and interval.
+        """
         yield Line("", "rows", "", self.rows)
         for one in self.figures:
             if isinstance(one, LevelFigures):
@@ -67,7 +105,13 @@ class Description:
                     yield Line(name, "share", line.label, line.share)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a line for every figure: column, statistic, of what, and the interval."""
+        """Return a line for every estimate, with its interval.
+
+        Returns
+        -------
+        DataFrame
+            Columns "column", "statistic", "of", "estimate", "lower" and "upper".
+        """
         lines = [
             (line.column, line.statistic, line.of, *_numbers(line.estimate))
             for line in self.lines()
@@ -75,7 +119,13 @@ class Description:
         return pd.DataFrame(lines, columns=list(FRAME_COLUMNS))
 
     def record(self) -> dict[str, Any]:
-        """Return plain values, as for JSON."""
+        """Return the description as plain values for JSON.
+
+        Returns
+        -------
+        dict
+            Guarantee, noise and all estimates.
+        """
         lines = [
             dict(
                 zip(
@@ -96,11 +146,23 @@ class Description:
         }
 
     def summary(self) -> str:
-        """Return guarantee and figures as text."""
+        """Return guarantee and estimates as text.
+
+        Returns
+        -------
+        str
+            The text.
+        """
         return description_text(self)
 
     def to_html(self) -> str:
-        """Return a self-contained page."""
+        """Return a self-contained page.
+
+        Returns
+        -------
+        str
+            HTML that loads nothing from elsewhere.
+        """
         return description_page(self)
 
     def _repr_html_(self) -> str:

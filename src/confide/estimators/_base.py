@@ -111,7 +111,7 @@ class PrivateLinearModel(
 
     @property
     def schema_(self) -> Schema | None:
-        """The schema, with the ranges that the fit bought."""
+        """The schema, with the ranges that the fit estimated."""
         check_is_fitted(self, "release_")
         return self._schema
 
@@ -315,9 +315,10 @@ class PrivateLinearModel(
         return True
 
     def adopt(self, release: Release, charge_entry: Charge | None = None) -> Any:
-        """Attach a release of the same coefficients with a weaker promise.
+        """Attach a release of the same coefficients with a weaker guarantee.
 
-        A search fits many models and pays once; its winner promises what all of them cost.
+        A search fits many models and pays once; the guarantee of its winner covers all of
+        them.
 
         Parameters
         ----------

@@ -92,8 +92,8 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
     ) -> Any:
         """Fit the model privately.
 
-        Everything that can be refused is refused first; then the ledger is charged; only
-        then are rows summed and noise is drawn.
+        Whatever must be rejected is rejected first; then the ledger is charged; only then
+        are rows summed and noise is drawn.
 
         Parameters
         ----------

@@ -62,7 +62,8 @@ def compare_models(
     """Release the differences of the scores of two models on the same rows.
 
     Differences are the score of the first model minus that of the second. Both models must
-    be of one kind, for one target. The guarantee is PROVED (docs/proofs/evaluation.md).
+    be of the same kind and have the same target. The guarantee is PROVED
+    (docs/proofs/evaluation.md).
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ def compare_models(
     Returns
     -------
     ModelScore
-        Differences with intervals that count sampling and privacy noise.
+        Differences with intervals that cover sampling error and privacy noise.
 
     Examples
     --------

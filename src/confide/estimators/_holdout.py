@@ -40,7 +40,7 @@ from confide.noise import Entropy, PlaceCoins
 from confide.privacy import Guarantee, Neighbours, row_budget
 
 THEOREM = "evaluation.md#holdout-exact"
-SHARED = "this budget covers the fit and the score of the rows that were held out together"
+SHARED = "this budget covers the fit together with the score of the rows held out"
 COINS = "coins of SHAKE-256 with a secret key cannot be distinguished from fair ones"
 OPTIMISTIC = (
     "Rows of one person may be on both sides of the split: the scores are optimistic. "
@@ -64,8 +64,9 @@ class Holdout:
         Share of the rows to score on, from 0.01 to 0.99. A larger one makes the score more
         precise and the fit less.
     person : str, optional
-        Column whose equal values stay on one side, so that scores are not too good where a
-        person has several rows. For data frames and add-remove neighbours only.
+        Rows with the same value in this column stay together, so that scores are not too
+        optimistic if a person has several rows. For data frames and add-remove neighbours
+        only.
 
     Raises
     ------

@@ -40,7 +40,7 @@ class InferenceMethods:
         Parameters
         ----------
         label : object, optional
-            Class whose coefficients are meant, where a model has several sets.
+            Class whose coefficients are used, if the model has several sets.
 
         Returns
         -------
@@ -154,7 +154,7 @@ class InferenceMethods:
         Parameters
         ----------
         label : object, optional
-            Class whose coefficients are meant, where a model has several sets.
+            Class whose coefficients are used, if the model has several sets.
 
         Returns
         -------
@@ -172,7 +172,7 @@ class InferenceMethods:
         Parameters
         ----------
         label : object, optional
-            Class whose coefficients are meant, where a model has several sets.
+            Class whose coefficients are used, if the model has several sets.
 
         Returns
         -------
@@ -196,7 +196,7 @@ class InferenceMethods:
             Whether all intervals hold at once at that level, which makes them longer. The
             intercept and coefficients that are not identified are left out of that.
         label : object, optional
-            Class whose coefficients are meant, where a model has several sets.
+            Class whose coefficients are used, if the model has several sets.
 
         Returns
         -------
@@ -217,7 +217,7 @@ class InferenceMethods:
         >>> round((wide.upper - wide.lower) / (usual.upper - usual.lower), 1)
         1.3
 
-        Of the same release a 99 % interval is 1.3 times as long as a 95 % interval.
+        From the same release, a 99 % interval is 1.3 times as long as a 95 % interval.
         """
         return self.inference(label).coefficients(level, simultaneous=simultaneous)
 
@@ -232,7 +232,7 @@ class InferenceMethods:
             Columns of the schema or the array; or contrasts as in `contrast`, all of which
             are tested to be 0.
         label : object, optional
-            Class whose coefficients are meant, where a model has several sets.
+            Class whose coefficients are used, if the model has several sets.
 
         Returns
         -------
@@ -266,7 +266,7 @@ class InferenceMethods:
         level : float, optional
             Confidence level; by default that of the fit.
         label : object, optional
-            Class whose coefficients are meant, where a model has several sets.
+            Class whose coefficients are used, if the model has several sets.
 
         Returns
         -------
@@ -295,7 +295,7 @@ class InferenceMethods:
         simultaneous : bool, default=False
             Whether all intervals hold at once at that level.
         label : object, optional
-            Class whose coefficients are meant, where a model has several sets.
+            Class whose coefficients are used, if the model has several sets.
 
         Returns
         -------
@@ -305,7 +305,7 @@ class InferenceMethods:
         Raises
         ------
         InvalidParameter
-            The model is no logistic regression.
+            The model is not a logistic regression.
 
         Examples
         --------
@@ -354,7 +354,7 @@ class InferenceMethods:
         Raises
         ------
         InvalidParameter
-            The model is no Poisson regression.
+            The model is not a Poisson regression.
         """
         self._refuse_other_link("log", "rate ratios", "odds_ratios()")
         return self.inference().ratios(per, level, simultaneous=simultaneous)
@@ -392,7 +392,7 @@ class InferenceMethods:
         simultaneous : bool, default=False
             Whether all intervals hold at once at that level.
         label : object, optional
-            Class whose coefficients are meant, where a model has several sets.
+            Class whose coefficients are used, if the model has several sets.
 
         Returns
         -------
@@ -420,7 +420,7 @@ class InferenceMethods:
         without : str or sequence of str, default=()
             Instead of ``smaller``, the columns to leave out.
         label : object, optional
-            Class whose coefficients are meant, where a model has several sets.
+            Class whose coefficients are used, if the model has several sets.
 
         Returns
         -------

@@ -14,7 +14,7 @@ from confide.data.matrix.matrix import Matrix
 from confide.data.partitioned.cluster_rows import collected
 from confide.data.schema.arrow_columns import is_arrow
 from confide.data.schema.case_weights import NO_CASES, Cases
-from confide.data.schema.schema import check_columns
+from confide.data.schema.declared import check_columns
 from confide.data.tables.files import as_frame, open_table, walk
 from confide.data.tables.read import local_path
 from confide.errors import InvalidData

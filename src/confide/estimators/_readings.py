@@ -20,8 +20,8 @@ from confide.data.partitioned.dask_collections import DaskTable, dask_table, is_
 from confide.data.partitioned.rows import Parts
 from confide.data.partitioned.stream import Prepare, Source, Stream
 from confide.data.schema.case_weights import NO_CASES, Cases, read_sample_weight
+from confide.data.schema.declared import check_columns
 from confide.data.schema.range_grid import PARTS
-from confide.data.schema.schema import check_columns
 from confide.data.tables.batches import BatchSource
 from confide.data.tables.files import (
     FileTable,

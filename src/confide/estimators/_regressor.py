@@ -59,8 +59,8 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
     ) -> Any:
         """Fit the model privately.
 
-        Everything that can be refused is refused first; then the ledger is charged; only
-        then are rows summed and noise is drawn.
+        Whatever must be rejected is rejected first; then the ledger is charged; only then
+        are rows summed and noise is drawn.
 
         Parameters
         ----------

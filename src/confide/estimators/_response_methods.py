@@ -44,7 +44,7 @@ class ResponseMethods:
         level : float, optional
             Confidence level; by default that of the fit.
         label : object, optional
-            Class whose coefficients are meant, where a model has several sets.
+            Class whose coefficients are used, if the model has several sets.
 
         Returns
         -------
@@ -80,7 +80,7 @@ class ResponseMethods:
         level : float, optional
             Confidence level; by default that of the fit.
         label : object, optional
-            Class whose probability is meant, where a model has several sets of
+            Class whose probability is estimated, if the model has several sets of
             coefficients.
 
         Returns
@@ -101,7 +101,7 @@ class ResponseMethods:
         >>> found.estimate.round(1), found.lower < 0.5, 0.5 < found.upper
         (array([0.5]), array([ True]), array([ True]))
 
-        The mean at 0.5 is 0.5, and the interval holds it.
+        The mean at 0.5 is 0.5, and the interval contains it.
         """
         asked = self.inference(label)
         rows, constant = self._directions(X, asked)

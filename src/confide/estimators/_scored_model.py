@@ -28,7 +28,7 @@ class ScoredModel:
 
     @property
     def schema_(self) -> Schema | None:
-        """The schema, with the ranges that the fit bought."""
+        """The schema, with the ranges that the fit estimated."""
         raise NotImplementedError
 
     @property
@@ -108,7 +108,8 @@ class ScoredModel:
         Parameters
         ----------
         X : table, path or Dask collection
-            Rows that the model was not fitted on; on its own rows it looks too good.
+            Rows that the model was not fitted on; on those of the fit a score is too
+            optimistic.
         budget : Pure, Approx or Zcdp
             Budget of the score, in addition to earlier charges on these rows. A larger
             budget gives shorter intervals.
@@ -126,7 +127,8 @@ class ScoredModel:
         Returns
         -------
         ModelScore
-            Estimates with intervals that count sampling and privacy noise, and curves.
+            Estimates with intervals that cover sampling error and privacy noise, and
+            curves.
 
         Examples
         --------

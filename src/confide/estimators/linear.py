@@ -34,23 +34,23 @@ from confide.reporting.effect_scale import Link
 class LinearRegression(PrivateRegressor):
     """Linear regression under differential privacy.
 
-    The fit minimises a sum of squared residuals, clipped by default, and a ridge. Inside,
-    the middle of the target's range is subtracted and half its width divided by;
-    coefficients and predictions are in the target's own unit. The guarantee of the default
-    mechanism is PROVED (docs/proofs/objective-perturbation.md).
+    The fit minimises a sum of squared residuals, clipped by default, and a ridge.
+    Internally, targets are centred at the middle of their range and divided by half its
+    width; coefficients and predictions are in the target's own unit. The guarantee of the
+    default mechanism is PROVED (docs/proofs/objective-perturbation.md).
 
     Parameters
     ----------
     budget : Pure, Approx or Zcdp
-        What the fit may spend: coefficients, intervals and bought ranges together. A larger
-        budget gives less noise and a weaker guarantee. The only required argument.
+        What the fit may spend: coefficients, intervals and estimated ranges together. A
+        larger budget gives less noise and a weaker guarantee. The only required argument.
     schema : Schema, optional
         Public description of a table: its columns with their ranges or levels, and the
         target. `fit` then takes a data frame or a file. Write it without looking at the
         private rows.
     row_norm : float, optional
         Public bound on the Euclidean length of a row of features; longer rows are scaled
-        down to it. Arrays need one; beside a schema it has no effect. A larger bound means
+        down to it. Arrays need one; with a schema it has no effect. A larger bound means
         more noise, a smaller one distorts more rows.
     mechanism : str or Mechanism, default="objective"
         How coefficients are released. "objective" adds noise to the objective, "output" to
@@ -59,9 +59,9 @@ class LinearRegression(PrivateRegressor):
         "sgd" and "dp-admm" follow noisy gradients; "admm-objective" follows a paper. Or an
         instance of a class in `confide.mechanisms` or `confide.selection`.
     l2 : float or "auto", default="auto"
-        Ridge Λ of ½Λ‖θ‖² beside the sum of the losses (not their mean), intercept included.
-        A larger one shrinks coefficients and lets less noise through. "auto" chooses it
-        from public facts.
+        Ridge Λ: ½Λ‖θ‖² is added to the sum of the losses (not their mean), intercept
+        included. A larger one shrinks coefficients and lets less noise through. "auto"
+        chooses it from public facts.
     l1 : float, default=0
         Weight of an ℓ1 penalty on the slopes; a larger one sets more of them to 0. With
         mechanism "adaptive" it is the weight for a slope of average size.
@@ -79,9 +79,10 @@ class LinearRegression(PrivateRegressor):
         Release intervals, standard errors and tests as well, from the same budget. True
         chooses their share; 0.2 sets it to a fifth. Coefficients get the rest.
     ranges : {"auto", "private", "public"} or Ranges, default="auto"
-        Whether part of the budget buys ranges of number columns. "private" buys all that
-        the schema does not call public; "public" takes the declared limits; "auto" buys
-        where limits are absent, and elsewhere if the number of rows makes it worthwhile.
+        Whether part of the budget pays for estimated ranges of numbers. "private" estimates
+        all ranges that the schema does not declare public; "public" uses the declared
+        limits; "auto" estimates where limits are absent, and elsewhere if the number of
+        rows makes it worthwhile.
     ledger : Ledger, str or Path, optional
         Ledger to charge before any noise is drawn, under the name of the schema, or of
         `Ledger.for_dataset` for arrays. Without one, spending is not recorded.
@@ -89,7 +90,7 @@ class LinearRegression(PrivateRegressor):
         A seed makes a fit repeatable and NOT private: for tests and studies. By default
         noise comes from the operating system.
     target_bound : float, optional
-        Public bound on the absolute value of the target; targets beyond are clamped. A
+        Public bound on the absolute value of the target; larger targets are clamped. A
         schema may declare any range instead. Noise on coefficients grows with the range.
     slope_bound : float, optional
         Residuals, in the unit of the target, beyond which a row counts no more than at the
@@ -112,14 +113,14 @@ class LinearRegression(PrivateRegressor):
     intercept_ : float
         Intercept, in the unit of the target.
     intervals_ : IntervalTable
-        Estimates with intervals, where they were asked for.
+        Estimates with intervals, if requested.
     selected_ : tuple of str
         Names of the variables with a coefficient other than 0, where a penalty or the
         mechanism selects.
     support_ : ndarray
         Indices of the columns of the design with a coefficient other than 0.
     schema_ : Schema or None
-        The schema, with the ranges that the fit bought.
+        The schema, with the ranges that the fit estimated.
     rows_ : int or None
         Number of rows, where it is public.
     holdout_score_ : ModelScore
@@ -157,7 +158,8 @@ class LinearRegression(PrivateRegressor):
     upper       0.5
     Name: age, dtype: float64
 
-    To one digit the private interval is a point, the slope that made the table.
+    Rounded to one digit, both ends of the private interval are the slope that generated the
+    table.
 
     >>> model.predict(pd.DataFrame({"age": [30, 70]})).round()
     array([115., 135.])

@@ -36,21 +36,21 @@ class MultiResponseRegression(PrivateRegressor):
     Parameters
     ----------
     budget : Pure, Approx or Zcdp
-        What the fit may spend: coefficients, intervals and bought ranges together. A larger
-        budget gives less noise and a weaker guarantee. The only required argument.
+        What the fit may spend: coefficients, intervals and estimated ranges together. A
+        larger budget gives less noise and a weaker guarantee. The only required argument.
     schema : None
         Not used: a schema declares one target.
     row_norm : float, optional
         Public bound on the Euclidean length of a row of features; longer rows are scaled
-        down to it. Arrays need one; beside a schema it has no effect. A larger bound means
+        down to it. Arrays need one; with a schema it has no effect. A larger bound means
         more noise, a smaller one distorts more rows.
     mechanism : str or Mechanism, default="mpadmm"
         A mechanism that follows noisy gradients: "mpadmm", "momentum", "ssadmm", "sgd" or
         "dp-admm", or an instance of one.
     l2 : float or "auto", default="auto"
-        Ridge Λ of ½Λ‖θ‖² beside the sum of the losses (not their mean), intercept included.
-        A larger one shrinks coefficients and lets less noise through. "auto" chooses it
-        from public facts.
+        Ridge Λ: ½Λ‖θ‖² is added to the sum of the losses (not their mean), intercept
+        included. A larger one shrinks coefficients and lets less noise through. "auto"
+        chooses it from public facts.
     l1 : float, default=0
         Weight of an ℓ1 penalty on the slopes; a larger one sets more of them to 0.
     penalty : Penalty, optional
@@ -74,7 +74,7 @@ class MultiResponseRegression(PrivateRegressor):
         A seed makes a fit repeatable and NOT private: for tests and studies. By default
         noise comes from the operating system.
     target_bound : float
-        Public bound on the absolute value of every target; targets beyond are clamped.
+        Public bound on the absolute value of every target; larger targets are clamped.
         Bring targets to a common scale first.
     slope_bound : float, optional
         Residual, in the unit of the targets, beyond which a row counts no more than at the
@@ -94,7 +94,7 @@ class MultiResponseRegression(PrivateRegressor):
     support_ : ndarray
         Indices of the columns of the design with a coefficient other than 0.
     schema_ : Schema or None
-        The schema, with the ranges that the fit bought.
+        The schema, with the ranges that the fit estimated.
     rows_ : int or None
         Number of rows, where it is public.
     holdout_score_ : ModelScore

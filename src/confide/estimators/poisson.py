@@ -41,22 +41,22 @@ class PoissonRegression(PrivateRegressor):
     """Poisson regression with a log link under differential privacy.
 
     The fit minimises the sum of Poisson losses, clipped by default, and a ridge. Without
-    ``slope_bound`` and ``coef_norm`` counts are divided by a quarter of their bound inside.
-    The guarantee of the default mechanism is PROVED
+    ``slope_bound`` and ``coef_norm`` counts are divided internally by a quarter of their
+    bound. The guarantee of the default mechanism is PROVED
     (docs/proofs/objective-perturbation.md).
 
     Parameters
     ----------
     budget : Pure, Approx or Zcdp
-        What the fit may spend: coefficients, intervals and bought ranges together. A larger
-        budget gives less noise and a weaker guarantee. The only required argument.
+        What the fit may spend: coefficients, intervals and estimated ranges together. A
+        larger budget gives less noise and a weaker guarantee. The only required argument.
     schema : Schema, optional
         Public description of a table: its columns with their ranges or levels, and the
         target. `fit` then takes a data frame or a file. Write it without looking at the
         private rows.
     row_norm : float, optional
         Public bound on the Euclidean length of a row of features; longer rows are scaled
-        down to it. Arrays need one; beside a schema it has no effect. A larger bound means
+        down to it. Arrays need one; with a schema it has no effect. A larger bound means
         more noise, a smaller one distorts more rows.
     mechanism : str or Mechanism, default="objective"
         How coefficients are released. "objective" adds noise to the objective, "output" to
@@ -65,9 +65,9 @@ class PoissonRegression(PrivateRegressor):
         penalties that are not convex; "admm-objective" follows a paper. Or an instance of a
         class in `confide.mechanisms` or `confide.selection`, for example `SelectThenFit`.
     l2 : float or "auto", default="auto"
-        Ridge Λ of ½Λ‖θ‖² beside the sum of the losses (not their mean), intercept included.
-        A larger one shrinks coefficients and lets less noise through. "auto" chooses it
-        from public facts.
+        Ridge Λ: ½Λ‖θ‖² is added to the sum of the losses (not their mean), intercept
+        included. A larger one shrinks coefficients and lets less noise through. "auto"
+        chooses it from public facts.
     l1 : float, default=0
         Weight of an ℓ1 penalty on the slopes; a larger one sets more of them to 0. With
         mechanism "adaptive" it is the weight for a slope of average size.
@@ -85,9 +85,10 @@ class PoissonRegression(PrivateRegressor):
         Release intervals, standard errors and tests as well, from the same budget. True
         chooses their share; 0.2 sets it to a fifth. Coefficients get the rest.
     ranges : {"auto", "private", "public"} or Ranges, default="auto"
-        Whether part of the budget buys ranges of number columns. "private" buys all that
-        the schema does not call public; "public" takes the declared limits; "auto" buys
-        where limits are absent, and elsewhere if the number of rows makes it worthwhile.
+        Whether part of the budget pays for estimated ranges of numbers. "private" estimates
+        all ranges that the schema does not declare public; "public" uses the declared
+        limits; "auto" estimates where limits are absent, and elsewhere if the number of
+        rows makes it worthwhile.
     ledger : Ledger, str or Path, optional
         Ledger to charge before any noise is drawn, under the name of the schema, or of
         `Ledger.for_dataset` for arrays. Without one, spending is not recorded.
@@ -115,14 +116,14 @@ class PoissonRegression(PrivateRegressor):
     intercept_ : float
         Intercept on the log scale.
     intervals_ : IntervalTable
-        Estimates with intervals, where they were asked for.
+        Estimates with intervals, if requested.
     selected_ : tuple of str
         Names of the variables with a coefficient other than 0, where a penalty or the
         mechanism selects.
     support_ : ndarray
         Indices of the columns of the design with a coefficient other than 0.
     schema_ : Schema or None
-        The schema, with the ranges that the fit bought.
+        The schema, with the ranges that the fit estimated.
     rows_ : int or None
         Number of rows, where it is public.
     holdout_score_ : ModelScore
@@ -134,7 +135,7 @@ class PoissonRegression(PrivateRegressor):
 
     See Also
     --------
-    rate_ratios : What a unit of a column multiplies the expected count by.
+    rate_ratios : Factor by which a unit of a column multiplies the expected count.
 
     Examples
     --------
@@ -158,7 +159,8 @@ class PoissonRegression(PrivateRegressor):
     upper       2.1
     Name: smoker, dtype: float64
 
-    Smokers have about twice as many visits. The interval counts sampling and privacy noise.
+    Smokers have about twice as many visits. The interval covers sampling error and privacy
+    noise.
     """
 
     def __init__(

@@ -35,7 +35,7 @@ class SparseLinearRegression(LinearRegression):
     """Linear regression on few of many columns under differential privacy.
 
     Columns are selected and fitted for one budget. The guarantee is PROVED for every named
-    mechanism but where `release_` says otherwise (docs/proofs/selection.md).
+    mechanism unless `release_` says otherwise (docs/proofs/selection.md).
 
     Parameters
     ----------
@@ -60,9 +60,9 @@ class SparseLinearRegression(LinearRegression):
     blocks : int, optional
         How many blocks of rows vote, see `SampleAggregateSelector`.
     l2 : float or "auto", default="auto"
-        Ridge Λ of ½Λ‖θ‖² beside the sum of the losses (not their mean), intercept included.
-        A larger one shrinks coefficients and lets less noise through. "auto" chooses it
-        from public facts.
+        Ridge Λ: ½Λ‖θ‖² is added to the sum of the losses (not their mean), intercept
+        included. A larger one shrinks coefficients and lets less noise through. "auto"
+        chooses it from public facts.
     fit_intercept : bool, default=True
         Add a constant column of height 0.3 times the row norm, penalised like the others.
     neighbours : {"add-remove", "replace-one"}, optional
@@ -76,7 +76,7 @@ class SparseLinearRegression(LinearRegression):
         A seed makes a fit repeatable and NOT private: for tests and studies. By default
         noise comes from the operating system.
     target_bound : float, optional
-        Public bound on the absolute value of the target; targets beyond are clamped. By
+        Public bound on the absolute value of the target; larger targets are clamped. By
         default size·column_bound, which coefficients within ±1 cannot exceed.
     slope_bound : float, optional
         Residuals, in the unit of the target, beyond which a row counts no more than at the
@@ -100,7 +100,7 @@ class SparseLinearRegression(LinearRegression):
     support_ : ndarray
         Indices of the columns of the design with a coefficient other than 0.
     schema_ : Schema or None
-        The schema, with the ranges that the fit bought.
+        The schema, with the ranges that the fit estimated.
     rows_ : int or None
         Number of rows, where it is public.
     holdout_score_ : ModelScore

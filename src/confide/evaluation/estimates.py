@@ -1,4 +1,4 @@
-"""Estimates from noisy counts, with intervals that count sampling and privacy noise.
+"""Estimates from noisy counts, with intervals that cover sampling error and privacy noise.
 
 Records are treated as a sample: the variance of a count is its size. Noise adds its own
 variance. Both are known, so ratios and curves have intervals by the delta method, and

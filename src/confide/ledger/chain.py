@@ -94,7 +94,7 @@ class ChainVerifier:
             raise self._wrong("sets no limit")
         moved = entry.neighbours is not before.neighbours or entry.earlier is not None
         if (spent is not None and moved) != (entry.spent is not None):
-            raise self._wrong("does not count earlier charges as its neighbours ask")
+            raise self._wrong("does not count earlier charges under its neighbours")
         if entry.spent is not None:
             history = self._history[entry.dataset]
             least = recompute_total(history, limit, entry.neighbours, entry.earlier)

@@ -72,8 +72,8 @@ def kept_charges(run: Run) -> tuple[int, ...]:
     rows = run("SELECT charge FROM confide_releases ORDER BY charge", ())
     if not all(isinstance(row[0], int) for row in rows):
         raise TamperedLedger(
-            "of a release that this ledger keeps it is not known which charge paid for it: "
-            "the file is damaged, or somebody changed it. Go back to a copy that you trust."
+            "this ledger contains a release without the charge that paid for it: the file "
+            "is damaged, or somebody changed it. Go back to a copy that you trust."
         )
     return tuple(row[0] for row in rows)
 

@@ -60,7 +60,7 @@ from confide.privacy import Budget, Neighbours, Status, check_budget
 class Ledger(LedgerView):
     """A ledger of privacy budgets at an address: a SQLite file or a PostgreSQL database.
 
-    Make it with `Ledger.open`. Copying, cloning or pickling this handle never copies the
+    Create it with `Ledger.open`. Copying, cloning or pickling this handle never copies the
     ledger: all copies spend from the same limits. A fit is charged to the name in its
     schema, or without a schema to the ``dataset`` of the handle.
 
@@ -192,7 +192,7 @@ class Ledger(LedgerView):
         """Set what may be spent on a dataset; a later limit replaces an earlier one.
 
         The limit is what is guaranteed: change it only for reasons that do not come from
-        the releases. Its kind cannot change once something was charged.
+        the releases. Its kind cannot change once something has been charged.
 
         Parameters
         ----------
@@ -261,8 +261,8 @@ class Ledger(LedgerView):
         dataset : str
             The dataset's name; it must have a limit.
         budget : Pure, Approx or Zcdp
-            What the release will cost. In another kind than the limit it is converted
-            where a theorem allows, with the help of ``events``.
+            What the release will cost. If its kind is not that of the limit, it is
+            converted where a theorem allows, with the help of ``events``.
         events : sequence of Event, default ()
             What the release will consist of.
         neighbours : {'add-remove', 'replace-one'} or None, default None

@@ -107,7 +107,7 @@ def over_limit(dataset: str, counted: Amount, spent: Amount, cap: Amount) -> str
     )
     gone = all(left.part(name) == 0 for name in over)
     return (
-        f"the limit of {dataset!r} would be exceeded by {excess}: asked {asked}, left "
+        f"the limit of {dataset!r} would be exceeded by {excess}: requested {asked}, left "
         f"{rest}, of a limit of {whole}. Nothing was spent. "
         + ("It is used up." if gone else "Ask for at most what is left.")
     )

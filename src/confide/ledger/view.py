@@ -60,7 +60,7 @@ class LedgerView:
             return kept_content(run, _number(charge))
 
     def kept(self) -> tuple[int, ...]:
-        """Return the charges whose releases `content` returns.
+        """Return the charges whose releases the ledger stores.
 
         Returns
         -------
@@ -170,8 +170,8 @@ class LedgerView:
     def digest(self) -> str:
         """Return the digest of the last entry, which covers all entries.
 
-        Write it down elsewhere, and even the loss of the last entries becomes visible: the
-        digest must be found again among those of `entries`.
+        If it is written down elsewhere, even the loss of the last entries can be detected:
+        the digest must still be among those of `entries`.
 
         Returns
         -------

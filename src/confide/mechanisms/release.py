@@ -204,7 +204,7 @@ class IntervalRelease:
     laws : tuple of Uncertainty
         Distribution of the error of every copy's penalised coefficients.
     of : {"plain", "penalised"}, default="penalised"
-        Coefficients that intervals are about.
+        Coefficients that intervals are for.
     plain : tuple of PlainLaw, default=()
         Laws of the plain coefficients, where they are known.
 
@@ -333,7 +333,7 @@ class Release:
         Coefficients in the scaled units of the objective, intercept last; a line for every
         class or target where there are several.
     guarantee : Guarantee
-        What the release promises, and by which theorem.
+        What the release guarantees, and by which theorem.
     noise : tuple of NoiseRecord
         Noises that were added.
     l2 : float
@@ -355,7 +355,7 @@ class Release:
     record_norm : float, optional
         Length up to which rows count fully; longer ones count less.
     ranges : RangeRelease, optional
-        Ranges that were bought.
+        Ranges that were estimated.
 
     Examples
     --------

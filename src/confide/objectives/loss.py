@@ -310,7 +310,7 @@ ARITHMETIC = (16 * TWOFOLD_UNIT, 2 * TWOFOLD_UNIT)
 
 
 class LossTraits:
-    """What most losses have in common; a loss of your own overrides what it knows better.
+    """Defaults that most losses share; a loss of your own can override them.
 
     Examples
     --------

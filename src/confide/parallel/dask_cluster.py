@@ -68,7 +68,7 @@ _SETTINGS: Final = {
 def connected(
     *, workers: int | None = None, address: str | None = None
 ) -> Iterator[Client | None]:
-    """Yield a client of a cluster, or None where neither is asked for.
+    """Yield a client of a cluster, or None if no cluster is requested.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def non_raising(function: Callable[..., Any]) -> NonRaising:
 
 
 def unwrap(result: Any) -> Any:
-    """Return the result of a non-raising function, or raise the error that it met.
+    """Return the result of a non-raising function, or raise its error.
 
     Parameters
     ----------

@@ -1,7 +1,9 @@
 """What a budget will buy, from public facts alone."""
 
-from confide.planning.fit_plan import MOSTLY_NOISE, SUPPOSED, FitPlan, LinePlan, plan_fit
-from confide.planning.plan import Plan, compare_mechanisms, make_plan
+from confide.planning.array_plan import compare_mechanisms, make_plan
+from confide.planning.fit_plan import MOSTLY_NOISE, SUPPOSED, FitPlan, plan_fit
+from confide.planning.line_plan import LinePlan
+from confide.planning.plan import Plan
 from confide.planning.plots import (
     PlanCurve,
     plan_curve,

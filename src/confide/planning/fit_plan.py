@@ -1,8 +1,8 @@
-"""What a fit with a schema will show, foretold from public facts before any table is read.
+"""Plans of fits with a schema: what to expect, from public facts alone.
 
-A plan takes an estimator with all its settings and a number of rows. It supposes many
-tables that such a schema might stand for, follows the fit on each, and tells what is likely
-and between which quartiles it will be.
+A plan takes an estimator with all its settings and a number of rows. It simulates many
+tables that fit the schema, follows the fit on each, and reports the likely result and its
+quartiles.
 """
 
 import math
@@ -14,9 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from sklearn.base import clone
 
-from confide._types import Array
 from confide.data.matrix.sums import MAX_ROWS
-from confide.errors import InvalidParameter, UnmetNeeds
+from confide.errors import InvalidParameter
 from confide.estimators import CalibratedFit
 from confide.mechanisms import Calibration, IntervalCalibration
 from confide.mechanisms.ranges.mechanism import RangesCalibration
@@ -27,59 +26,60 @@ from confide.planning.forecast import (
     forecast,
     try_release,
 )
+from confide.planning.line_plan import (
+    LinePlan,
+    column_plan,
+    line_plan,
+    places_of,
+)
+from confide.planning.search import resized, size_of, smallest
 from confide.planning.shapes import Shapes, real_shapes
 from confide.planning.supposition import suppose_table
-from confide.privacy import Approx, Budget, Guarantee, Pure, Zcdp
+from confide.privacy import Budget, Guarantee
 
 DRAWS = 25
 """Number of simulated tables."""
-"""Number of simulated tables in every step of a search."""
 MOSTLY_NOISE = 0.8
 """From this ratio of error to effect on, a model says more about its noise."""
 USEFUL_RATIO = 0.5
 """The ratio at which the advice aims."""
 LARGEST_EPSILON = 1000.0
-FINE_STEP = 1.05
-"""A search is over when what suffices and what does not are this close."""
-SELDOM = 0.5
-"""Lines with an interval on a smaller share of the tables are reported without one."""
 MOST_FEATURES = 500
 
 
 @dataclass(frozen=True, slots=True)
-class LinePlan:
-    """What to expect of one line of a summary, or of the lines of a column together.
-
-    ``effect`` is the size of a typical effect, ``error`` that of the error of what is
-    released; ``width`` is the likely width of an interval, ``narrow`` and ``wide`` are the
-    quartiles over what is not known before a table is read. ``identified`` is on which
-    share of the supposed tables there is an interval at all; quartiles are over these.
-    Without intervals widths are NaN. ``widths`` has that on every table.
-    """
-
-    name: str
-    per: str
-    effect: float
-    error: float
-    width: float
-    narrow: float
-    wide: float
-    identified: float
-    widths: tuple[float, ...] = field(default=(), repr=False, compare=False)
-
-    def narrower(self, width: float) -> float:
-        """Return on which share of the supposed tables the interval is no wider."""
-        return float(np.mean([one <= width for one in self.widths]))
-
-    @property
-    def ratio(self) -> float:
-        """The error as a multiple of the typical effect."""
-        return self.error / self.effect if self.effect else math.inf
-
-
-@dataclass(frozen=True, slots=True)
 class FitPlan:
-    """A fit that was foretold: for every line of its summary, and for every column."""
+    """What to expect of a fit, for every line of its summary and for every column.
+
+    Use `plan_fit` to make one.
+
+    Parameters
+    ----------
+    model : estimator
+        The estimator that was planned.
+    rows : int
+        Planned number of rows.
+    fit : CalibratedFit
+        Noise, ridge and guarantee of the fit.
+    lines : tuple of LinePlan
+        What to expect of each line of the summary.
+    columns : tuple of LinePlan
+        What to expect of each column, with all of its lines together.
+    shapes : Shapes
+        The tables from which columns were simulated.
+    made : dict, optional
+        Plans for other budgets and numbers of rows that were made before.
+
+    Examples
+    --------
+    >>> from confide import Approx, LogisticRegression, Number, Schema, Target
+    >>> from confide.planning import plan_fit
+    >>> schema = Schema((Number("age", 18, 90),), Target("ill", labels=("no", "yes")))
+    >>> model = LogisticRegression(Approx(1, 1e-6), schema=schema, intervals=True)
+    >>> plan = plan_fit(model, rows=20_000)
+    >>> [line.name for line in plan.columns]
+    ['age']
+    """
 
     model: Any = field(repr=False, compare=False)
     rows: int
@@ -133,7 +133,23 @@ class FitPlan:
         return math.sqrt(float(np.mean(np.square(ratios))))
 
     def line(self, name: str) -> LinePlan:
-        """Return what to expect of a column, or of a line of the summary, by its name."""
+        """Return what to expect of a column, or of a line of the summary.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column or line.
+
+        Returns
+        -------
+        LinePlan
+            Its error and interval width.
+
+        Raises
+        ------
+        InvalidParameter
+            There is no such column or line.
+        """
         known = {one.name: one for one in (*self.lines, *self.columns)}
         if name not in known:
             names = [one.name for one in self.columns]
@@ -141,11 +157,37 @@ class FitPlan:
         return known[name]
 
     def with_rows(self, rows: int, draws: int = DRAWS) -> "FitPlan":
-        """Return the plan for another number of rows."""
+        """Return the plan for another number of rows.
+
+        Parameters
+        ----------
+        rows : int
+            The number of rows.
+        draws : int, default=25
+            Number of simulated tables.
+
+        Returns
+        -------
+        FitPlan
+            The plan.
+        """
         return self._other(self.model, rows, draws)
 
     def with_budget(self, budget: Budget, draws: int = DRAWS) -> "FitPlan":
-        """Return the plan for another budget."""
+        """Return the plan for another budget.
+
+        Parameters
+        ----------
+        budget : Pure, Approx or Zcdp
+            The budget.
+        draws : int, default=25
+            Number of simulated tables.
+
+        Returns
+        -------
+        FitPlan
+            The plan.
+        """
         return self._other(clone(self.model).set_params(budget=budget), self.rows, draws)
 
     def _other(self, model: Any, rows: int, draws: int) -> "FitPlan":
@@ -157,41 +199,83 @@ class FitPlan:
     def smallest_rows(
         self, name: str, width: float, *, cautious: bool = False
     ) -> int | None:
-        """Return about the fewest rows with which an interval is so narrow; None if none.
+        """Return the smallest number of rows that gives an interval of the desired width.
 
-        ``cautious`` asks for it on three of four tables, not on one of two.
+        Parameters
+        ----------
+        name : str
+            Name of a column or line.
+        width : float
+            Desired width of its interval.
+        cautious : bool, default=False
+            Whether the interval must be this narrow on three quarters of the simulated
+            tables, instead of half of them.
+
+        Returns
+        -------
+        int or None
+            The number, accurate to a few percent; None if no number suffices.
         """
         reached = _is_narrow(self, name, width, cautious=cautious)
 
         def enough(rows: float) -> bool:
             return reached(self.with_rows(round(rows)))
 
-        found = _smallest(enough, float(self.rows), 10.0, MAX_ROWS)
+        found = smallest(enough, float(self.rows), 10.0, MAX_ROWS)
         return None if found is None else math.ceil(float(f"{found:.3g}"))
 
     def smallest_budget(
         self, name: str, width: float, *, cautious: bool = False
     ) -> Budget | None:
-        """Return about the least budget, of the same kind, with which it is so narrow."""
+        """Return the smallest budget that gives an interval of the desired width.
+
+        Parameters
+        ----------
+        name : str
+            Name of a column or line.
+        width : float
+            Desired width of its interval.
+        cautious : bool, default=False
+            Whether the interval must be this narrow on three quarters of the simulated
+            tables, instead of half of them.
+
+        Returns
+        -------
+        Pure, Approx, Zcdp or None
+            A budget of the same kind, accurate to a few percent; None if no budget
+            suffices.
+        """
         reached = _is_narrow(self, name, width, cautious=cautious)
 
         def enough(epsilon: float) -> bool:
-            return reached(self.with_budget(_resized(self.budget, epsilon)))
+            return reached(self.with_budget(resized(self.budget, epsilon)))
 
-        found = _smallest(enough, _size(self.budget), 1e-3, LARGEST_EPSILON)
-        return None if found is None else _resized(self.budget, found)
+        found = smallest(enough, size_of(self.budget), 1e-3, LARGEST_EPSILON)
+        return None if found is None else resized(self.budget, found)
 
     def useful_rows(self) -> int | None:
-        """Return about how many rows bring errors to half of a typical effect."""
+        """Return the number of rows at which errors are half of a typical effect.
+
+        Returns
+        -------
+        int or None
+            The number; None if no number suffices.
+        """
 
         def enough(rows: float) -> bool:
             return self.with_rows(round(rows)).noise_ratio <= USEFUL_RATIO
 
-        found = _smallest(enough, float(self.rows), self.rows, MAX_ROWS)
+        found = smallest(enough, float(self.rows), self.rows, MAX_ROWS)
         return None if found is None else round(float(f"{found:.2g}"))
 
     def advice(self) -> str:
-        """Return what would help a plan that is mostly noise; empty for others."""
+        """Return advice for a plan that is mostly noise.
+
+        Returns
+        -------
+        str
+            What would help; empty if the plan is useful as it is.
+        """
         if self.noise_ratio < MOSTLY_NOISE:
             return ""
         rows, budget = self.useful_rows(), self.useful_budget()
@@ -204,19 +288,31 @@ class FitPlan:
         )
 
     def useful_budget(self) -> Budget | None:
-        """Return about which larger budget does so on the planned rows."""
+        """Return the budget at which errors are half of a typical effect.
+
+        Returns
+        -------
+        Pure, Approx, Zcdp or None
+            The budget; None if no budget suffices.
+        """
 
         def enough(epsilon: float) -> bool:
-            return self.with_budget(_resized(self.budget, epsilon)).noise_ratio <= (
+            return self.with_budget(resized(self.budget, epsilon)).noise_ratio <= (
                 USEFUL_RATIO
             )
 
-        start = _size(self.budget)
-        found = _smallest(enough, start, start, LARGEST_EPSILON)
-        return None if found is None else _resized(self.budget, found)
+        start = size_of(self.budget)
+        found = smallest(enough, start, start, LARGEST_EPSILON)
+        return None if found is None else resized(self.budget, found)
 
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """Return what is fixed before the fit, by name."""
+        """Return what is fixed before the fit.
+
+        Returns
+        -------
+        tuple of pairs of str
+            Names and values.
+        """
         main = self.main
         found = [
             ("model", type(self.model).__name__),
@@ -235,11 +331,19 @@ class FitPlan:
             left = " of what is left" if self.bought_ranges else " of the budget"
             found.append(("intervals", f"{float(1 - inner.split[0]):.0%}{left}"))
         if not follows(main) and self.rows > MOST_TRIAL_ROWS:
-            found.append(("tried on", f"{MOST_TRIAL_ROWS:,} rows; errors on more are less"))
+            found.append(
+                ("tried on", f"{MOST_TRIAL_ROWS:,} rows; errors on more are smaller")
+            )
         return tuple(found)
 
     def record(self) -> dict[str, Any]:
-        """Return the plan as plain values, NaN as None."""
+        """Return the plan as plain values, with None for NaN.
+
+        Returns
+        -------
+        dict
+            The plan, for JSON.
+        """
         main = self.main
         return {
             "model": type(self.model).__name__,
@@ -260,7 +364,7 @@ class FitPlan:
             fill(one, WIDTH, initial_indent="  - ", subsequent_indent="    ")
             for one in SUPPOSED
         ]
-        return "\n".join([str(self.guarantee), "", *facts, "", "Supposing", *supposed])
+        return "\n".join([str(self.guarantee), "", *facts, "", "Assuming", *supposed])
 
 
 SUPPOSED = (
@@ -282,13 +386,40 @@ def plan_fit(
     Parameters
     ----------
     model : estimator
-        With its budget, schema and all other settings, as for a fit.
+        Estimator with its budget, schema and all other settings, as for a fit.
     rows : int
-        A planned number of rows.
-    draws : int
-        How many tables are supposed.
-    shapes : Shapes
+        Planned number of rows.
+    draws : int, default=25
+        Number of simulated tables.
+    shapes : Shapes, optional
         What columns look like; by default those of real public tables.
+
+    Returns
+    -------
+    FitPlan
+        Errors and interval widths to expect, line by line.
+
+    Raises
+    ------
+    InvalidParameter
+        The model has no schema or too many features, or the number of rows is not valid.
+
+    Examples
+    --------
+    A larger budget makes intervals narrower, but not below the sampling error:
+
+    >>> from confide import Approx, LogisticRegression, Number, Schema, Target
+    >>> from confide.planning import plan_fit
+    >>> schema = Schema((Number("age", 18, 90),), Target("ill", labels=("no", "yes")))
+    >>> widths = [
+    ...     plan_fit(
+    ...         LogisticRegression(Approx(epsilon, 1e-6), schema=schema, intervals=True),
+    ...         rows=20_000,
+    ...     ).line("age").width
+    ...     for epsilon in (0.3, 3)
+    ... ]
+    >>> widths[0] > widths[1] > 0
+    True
     """
     whole = isinstance(rows, int | np.integer) and not isinstance(rows, bool)
     if not whole or not 1 <= rows <= MAX_ROWS:
@@ -301,11 +432,12 @@ def plan_fit(
     errors = np.median([one.errors for one in found], axis=0)
     widths = np.array([one.widths for one in found])
     lines = tuple(
-        _line(name, "", effects[j], errors[j], widths[:, j]) for j, name in enumerate(names)
+        line_plan(name, "", effects[j], errors[j], widths[:, j])
+        for j, name in enumerate(names)
     )
     schema = fit.spec.schema
     columns = tuple(
-        _column(effect, _places(effect, names), effects, errors, widths)
+        column_plan(effect, places_of(effect, names), effects, errors, widths)
         for effect in schema.effects
     )
     return FitPlan(model, int(rows), fit, lines, columns, library)
@@ -319,7 +451,7 @@ def _check_width(schema: Any) -> None:
             "schema",
             f"of at most {MOST_FEATURES} features (counting levels) for a plan by column",
             f"{features:,} features",
-            "Plan with their number alone: confide plan --rows ROWS --columns "
+            "Plan by their number only: confide plan --rows ROWS --columns "
             f"{features} with the same budget (in Python make_plan).",
         )
 
@@ -329,43 +461,6 @@ def _follow(model: Any, fit: CalibratedFit, rows: int, shapes: Shapes, k: int) -
     if follows(table.calibration):
         return forecast(table, rows, k)
     return try_release(table, rows, k)
-
-
-def _places(column: Any, names: tuple[str, ...]) -> list[int]:
-    """Return which lines are those of a column, for whichever label."""
-    shown = () if column.coded else column.lines().names
-    own = {*column.features, *shown}
-    return [j for j, name in enumerate(names) if name in own or name.split(": ")[-1] in own]
-
-
-def _column(
-    column: Any, places: list[int], effects: Array, errors: Array, widths: Array
-) -> LinePlan:
-    """Return the middle over the lines of a column."""
-    middle = _median(widths[:, places], axis=1)
-    effect, error = np.median(effects[places]), np.median(errors[places])
-    known = float(np.mean(np.isfinite(widths[:, places])))
-    return replace(_line(column.name, column.per, effect, error, middle), identified=known)
-
-
-def _line(name: str, per: str, effect: float, error: float, widths: Array) -> LinePlan:
-    finite = np.isfinite(widths)
-    known = float(np.mean(finite))
-    quartiles = [math.nan] * 3
-    if known >= SELDOM:
-        quartiles = np.quantile(widths[finite], [0.25, 0.5, 0.75]).tolist()
-    narrow, width, wide = quartiles
-    each = tuple(widths.tolist())
-    return LinePlan(
-        name, per, float(effect), float(error), width, narrow, wide, known, each
-    )
-
-
-def _median(values: Array, axis: int) -> Array:
-    """Return medians of what is known, NaN where less than half is."""
-    known = np.isfinite(values).mean(axis=axis) >= SELDOM
-    safe = np.where(np.isfinite(values), values, np.inf)
-    return np.where(known, np.median(safe, axis=axis), np.nan)
 
 
 def _plain(record: dict[str, Any]) -> dict[str, Any]:
@@ -399,47 +494,3 @@ def _is_narrow(plan: FitPlan, name: str, width: float, *, cautious: bool) -> Sea
         return other.line(name).narrower(width) >= (0.75 if cautious else 0.5)
 
     return reached
-
-
-def _smallest(
-    enough: Callable[[float], bool], start: float, least: float, most: float
-) -> float | None:
-    """Return about the smallest size that is enough; None if none is."""
-
-    def holds(size: float) -> bool:
-        try:
-            return enough(size)
-        except (InvalidParameter, UnmetNeeds):
-            return False
-
-    low = high = start
-    if holds(start):
-        while low > least and holds(low):
-            low, high = max(low / 4, least), low
-        if low == high or holds(low):
-            return low
-    else:
-        while not holds(high):
-            low, high = high, 4 * high
-            if high > most:
-                return None
-    while high / low > FINE_STEP:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
-
-
-def _size(budget: Budget) -> float:
-    return float(budget.rho if isinstance(budget, Zcdp) else budget.epsilon)
-
-
-def _resized(budget: Budget, size: float) -> Budget:
-    """Return a budget of the same kind, rounded up to three digits."""
-    short = f"{size:.3g}"
-    match budget:
-        case Approx():
-            return Approx(short, budget.delta)
-        case Zcdp():
-            return Zcdp(short)
-        case _:
-            return Pure(short)

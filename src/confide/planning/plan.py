@@ -1,4 +1,4 @@
-"""What a fit will be worth, foretold from public facts before anything is spent.
+"""The accuracy of a fit, predicted from public facts before anything is spent.
 
 Noise and ridge come from the mechanism's calibration. With τ² = E xⱼ² of a feature,
 
@@ -22,54 +22,88 @@ from scipy.special import ndtri
 from confide._types import Array
 from confide.data import INTERCEPT_HEIGHT
 from confide.data.matrix.sums import MAX_ROWS
-from confide.errors import ConfideError, InvalidParameter, MissingPublicBound, UnmetNeeds
+from confide.errors import InvalidParameter
 from confide.mechanisms import (
-    MECHANISMS,
     Calibration,
     IntervalCalibration,
-    Intervals,
-    Mechanism,
-    WithIntervals,
 )
 from confide.objectives import (
     MODELS,
-    USUAL_CLIP,
-    Clipped,
     Family,
-    Loss,
-    Multinomial,
-    Objective,
-    PublicBounds,
-    is_logistic,
     sum_zero_basis,
 )
-from confide.objectives.multinomial import MOST_CLASSES
 from confide.planning.interval_width import ExpectedMoments, planned_widths
 from confide.planning.population import synthetic_population
-from confide.privacy import Budget, Guarantee, Neighbours, check_budget
+from confide.privacy import Budget, Guarantee, Neighbours
 from confide.privacy.guarantee import ROW_BY_ROW
 
-MOST_COLUMNS = 10**6
-MOST_WITH_INTERVALS = 500
-"""Their plans take time by the cube of the number of columns."""
-_NOISE_IS_ON = {"objective": "linear term", "output": "coefficients"}
-_NOT_FORESEEN = (
-    "The effect of noise over several looks or steps cannot be planned: fit simulated "
-    "data, or plan with mechanism='objective'."
-)
+NOISE_IS_ON = {"objective": "linear term", "output": "coefficients"}
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What a fit on a number of rows is expected to show; errors are standard deviations.
 
-    ``shrinkage`` is the share of a coefficient that the ridge takes away (negative where
-    strong noise inflates it instead); ``typical_coefficient`` is the size that the
-    signal gives a coefficient if all share it evenly. All in the user's units.
-    ``curvature`` and ``scatter`` are the loss's mean curvature and squared slope per row.
-    Of three ``classes`` or more, coefficients are those of one class in a multinomial fit.
-    ``intervals`` is how a fit would pay for them; without it none would be released, and
-    widths are those of intervals without any budget.
+    Use `make_plan` to make one. All quantities are in the units of the user.
+
+    Parameters
+    ----------
+    rows : int
+        Planned number of rows.
+    columns : int
+        Number of features.
+    model : str
+        Kind of model, such as "logistic".
+    mechanism : str
+        Name of the mechanism.
+    budget : Pure, Approx or Zcdp
+        Budget of the fit.
+    neighbours : Neighbours
+        Relation that is protected.
+    row_norm : float
+        Bound on the length of a row.
+    level : float
+        Confidence level of intervals.
+    signal : float
+        Spread of the linear predictor over the rows.
+    target_bound : float or None
+        Bound on the target.
+    slope_bound : float or None
+        Bound on the slope of the loss.
+    noise_kind : str
+        Kind of noise.
+    noise_scale : float
+        Scale of the noise.
+    ridge : float
+        Ridge of the fit.
+    calibration : Calibration
+        Noise and guarantee of the fit.
+    intervals : IntervalCalibration, optional
+        How a fit would pay for intervals. Without it none would be released, and widths are
+        those of intervals at no cost.
+    privacy_error : float
+        Error of a coefficient due to privacy noise.
+    sampling_error : float
+        Error of a coefficient due to sampling.
+    shrinkage : float
+        Share of a coefficient that the ridge removes; negative if strong noise inflates it.
+    typical_coefficient : float
+        Size of a coefficient if all of them share the signal evenly.
+    curvature : float
+        Mean curvature of the loss per row.
+    scatter : float
+        Mean squared slope of the loss per row.
+    classes : int, default=2
+        Number of classes. With three or more, coefficients are those of one class in a
+        multinomial fit.
+
+    Examples
+    --------
+    >>> from confide import Approx
+    >>> from confide.planning import make_plan
+    >>> plan = make_plan(20_000, 5, Approx(1, 1e-6))
+    >>> plan.privacy_error > 0, plan.sampling_error > 0
+    (True, True)
     """
 
     rows: int
@@ -143,8 +177,17 @@ class Plan:
     def released_widths(self, second: Array, lines: Array) -> tuple[Array, Array]:
         """Return how wide released intervals of linear functions will be.
 
-        What comes back are medians and upper quartiles over what noise may do to them.
-        ``second`` holds the mean products of two features, the intercept's last.
+        Parameters
+        ----------
+        second : ndarray
+            Mean products of pairs of features, the intercept last.
+        lines : ndarray
+            The linear functions, one in each row.
+
+        Returns
+        -------
+        tuple of two ndarray
+            Medians and upper quartiles of the widths over the possible noise.
         """
         assert self.intervals is not None  # noqa: S101
         kept = self.typical_coefficient * (1 - self.shrinkage)
@@ -180,23 +223,49 @@ class Plan:
         if self.classes > 2:
             targets = f"{self.classes} {targets.replace('logistic', 'multinomial')}"
         return (
-            f"rows have length {self.row_norm:g} and point in all directions evenly",
+            f"rows have length {self.row_norm:g} and evenly distributed directions",
             targets,
             "the signal is shared evenly by all coefficients",
             "errors are about normal, and not much larger than a typical coefficient",
         )
 
     def with_rows(self, rows: int) -> "Plan":
-        """Return the plan for another number of rows; the share of intervals stays."""
-        return _solve_errors(replace(self, rows=_whole("rows", rows)))
+        """Return the plan for another number of rows; the share of intervals stays.
+
+        Parameters
+        ----------
+        rows : int
+            The number of rows.
+
+        Returns
+        -------
+        Plan
+            The plan.
+        """
+        return solve_errors(replace(self, rows=whole_number("rows", rows)))
 
     def smallest_rows(self, width: float) -> int:
-        """Return the fewest rows whose interval is no wider than ``width``.
+        """Return the smallest number of rows whose interval is no wider than ``width``.
 
-        Rows so few that the ridge takes more than half of a coefficient do not count:
-        there the interval is narrow around the wrong place.
+        Numbers of rows at which the ridge removes more than half of a coefficient do not
+        count: there the interval is narrow but in the wrong place.
+
+        Parameters
+        ----------
+        width : float
+            Desired width.
+
+        Returns
+        -------
+        int
+            The number of rows.
+
+        Raises
+        ------
+        InvalidParameter
+            No number of rows gives this width.
         """
-        goal = _positive("width", width)
+        goal = positive("width", width)
 
         def enough(rows: int) -> bool:
             plan = self.with_rows(rows)
@@ -216,7 +285,13 @@ class Plan:
         return many
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the table as a list of plain dictionaries."""
+        """Return the table as a list of plain dictionaries.
+
+        Returns
+        -------
+        list of dict
+            Names and values.
+        """
         return [{"name": name, "value": value} for name, value in self._lines()]
 
     def __str__(self) -> str:
@@ -225,7 +300,7 @@ class Plan:
         ]
         left, right = (max(map(len, column)) for column in zip(*cells, strict=True))
         table = [f"{name:<{left}}  {text:>{right}}" for name, text in cells]
-        supposed = ["Supposing", *(f"  - {one}" for one in self.assumptions)]
+        supposed = ["Assuming", *(f"  - {one}" for one in self.assumptions)]
         return "\n".join([str(self.guarantee), "", *table, "", *supposed])
 
     def _lines(self) -> list[tuple[str, str | int | float]]:
@@ -235,7 +310,7 @@ class Plan:
             ("rows", self.rows),
             ("columns", self.columns),
             *([("classes", self.classes)] if self.classes > 2 else []),
-            (f"{self.noise_kind} on {_NOISE_IS_ON[self.mechanism]}", self.noise_scale),
+            (f"{self.noise_kind} on {NOISE_IS_ON[self.mechanism]}", self.noise_scale),
             ("ridge (l2)", self.ridge),
             ("typical coefficient", self.typical_coefficient),
             ("error from privacy", self.privacy_error),
@@ -255,142 +330,15 @@ class Plan:
         return [("share of the budget for intervals", f"{float(share):.0%}")]
 
 
-def make_plan(
-    rows: int,
-    columns: int,
-    budget: Budget,
-    *,
-    model: str = "logistic",
-    mechanism: str | Mechanism = "objective",
-    neighbours: Neighbours | str | None = None,
-    row_norm: float = 1.0,
-    l2: float | Literal["auto"] = "auto",
-    level: float = 0.95,
-    signal: float = 1.0,
-    target_bound: float | None = None,
-    slope_bound: float | None = None,
-    intervals: Any = None,
-    classes: int = 2,
-) -> Plan:
-    """Plan a fit from public facts; nothing is read and nothing is spent.
-
-    ``rows`` is a planned number, ``columns`` a number of features, ``model`` one of
-    `confide.objectives.MODELS`: "logistic", "svm" (huberized hinge), "linear", "poisson".
-    ``signal`` is the spread of the linear predictor over the rows, for "linear"
-    in units of the residual spread. ``classes`` is the number of classes of a logistic
-    model. The rest is as in the estimators; ``intervals`` with a level of its own sets
-    it. Fits with a schema are planned by `plan_fit`.
-    """
-    plain = MODELS.find(model)()
-    chosen = MECHANISMS.find(mechanism)() if isinstance(mechanism, str) else mechanism
-    if isinstance(chosen, type) or getattr(chosen, "name", None) not in _NOISE_IS_ON:
-        must = f"one of {list(_NOISE_IS_ON)} or such a mechanism"
-        raise InvalidParameter("mechanism", must, mechanism, _NOT_FORESEEN)
-    wish = Intervals.read(intervals)
-    usual = chosen.default_neighbours
-    if wish is not None and wish.variant == "published":
-        usual = Neighbours.REPLACE_ONE
-    relation = Neighbours.of(usual if neighbours is None else neighbours)
-    width, norm = _whole("columns", columns), _positive("row_norm", row_norm)
-    _check_width(width, with_intervals=wish is not None)
-    target = None if target_bound is None else _positive("target_bound", target_bound)
-    slope = None if slope_bound is None else _positive("slope_bound", slope_bound)
-    automatic = isinstance(l2, str) and l2 == "auto"
-    several = _several(plain, classes) if slope is None else 2
-    scores = several - 1
-    objective = Objective(
-        Multinomial(several) if scores > 1 else _clipped(plain, model, target, slope),
-        (width + 1) * scores,
-        math.hypot(norm, INTERCEPT_HEIGHT * norm),
-        None if automatic else _positive("l2", cast("float", l2)),
-        target_bound=1.0 if plain.family.identity_link else target,
-        responses=scores,
-    )
-    count = _whole("rows", rows)
-    whole = check_budget(budget)
-    joint = None
-    if wish is not None:
-        combined = WithIntervals(chosen, wish, count)
-        joint = combined.calibrate(objective, whole, relation)
-    fixed = chosen.calibrate(objective, budget, relation) if joint is None else joint.main
-    draft = Plan(
-        count,
-        width,
-        model,
-        chosen.name,
-        budget,
-        fixed.neighbours,
-        norm,
-        _positive("level", level if wish is None else wish.level, below=1.0),
-        _positive("signal", signal, below=10.0),
-        target,
-        slope,
-        fixed.noise.kind,
-        fixed.noise.scale,
-        fixed.objective.strong_convexity,
-        fixed,
-        joint,
-        classes=several,
-    )
-    return _solve_errors(draft)
-
-
-def _several(loss: Loss, classes: int) -> int:
-    """Return the number of classes of one loss: 2 where there is a fit for each."""
-    count = _whole("classes", classes)
-    return count if is_logistic(loss) and 2 < count <= MOST_CLASSES else 2
-
-
 def _kron(one: Any, other: Array) -> Array:
     dense = one @ np.eye(one.shape[1])
     return np.asarray(np.kron(dense, other), dtype=np.float64)
 
 
-def compare_mechanisms(
-    rows: int,
-    columns: int,
-    budget: Budget,
-    *,
-    model: str = "logistic",
-    neighbours: Neighbours | str | None = None,
-    row_norm: float = 1.0,
-    l2: float | Literal["auto"] = "auto",
-    level: float = 0.95,
-    signal: float = 1.0,
-    target_bound: float | None = None,
-    slope_bound: float | None = None,
-    intervals: Any = None,
-) -> tuple[Plan, ...]:
-    """Plan with every mechanism that can treat the model; smallest total error first."""
-    plans: list[Plan] = []
-    refusals: list[ConfideError] = []
-    for name in (name for name in MECHANISMS if name in _NOISE_IS_ON):
-        try:
-            plan = make_plan(
-                rows,
-                columns,
-                budget,
-                model=model,
-                mechanism=name,
-                neighbours=neighbours,
-                row_norm=row_norm,
-                l2=l2,
-                level=level,
-                signal=signal,
-                target_bound=target_bound,
-                slope_bound=slope_bound,
-                intervals=intervals,
-            )
-            plans.append(plan)
-        except (UnmetNeeds, InvalidParameter) as refusal:
-            refusals.append(refusal)
-    if not plans:
-        raise refusals[0]
-    return tuple(sorted(plans, key=lambda plan: plan.total_error))
+def solve_errors(plan: Plan) -> Plan:
+    """Solve for the standard errors self-consistently.
 
-
-def _solve_errors(plan: Plan) -> Plan:
-    """Fill in the errors: find the stray that they give the predictor, and it them.
+    Errors spread the predictor, which lowers the curvature, which enlarges the errors.
 
     Everything is per row and in units of the predictor: a coefficient times τ.
     """
@@ -438,47 +386,16 @@ def _variances(calibration: Calibration) -> list[float]:
     return [noise.deviation(calibration.objective.dimension) ** 2 for noise in noises]
 
 
-def _clipped(
-    loss: Any, model: str, target_bound: float | None, slope_bound: float | None
-) -> Loss:
-    """Return the loss that the estimator of this model minimises: its slope is bounded."""
-    if loss.targets != "signs" and target_bound is None:
-        raise MissingPublicBound(f"a plan for model={model!r} needs target_bound: set it.")
-    scaled = loss.family.identity_link
-    if slope_bound is not None:
-        unit = (target_bound or 1.0) if scaled else 1.0
-        return Clipped(loss, slope_bound / unit)
-    try:
-        loss.slope_bound(PublicBounds(1.0, target_bound=target_bound))
-    except MissingPublicBound:
-        if scaled:
-            return Clipped(loss, USUAL_CLIP)
-        lacking = f"a plan for model={model!r} needs slope_bound: set it."
-        raise MissingPublicBound(lacking) from None
-    return cast("Loss", loss)
-
-
-def _check_width(columns: int, *, with_intervals: bool) -> None:
-    """Reject what would take a plan hours."""
-    if columns > MOST_COLUMNS:
-        raise InvalidParameter("columns", f"at most {MOST_COLUMNS:,} in a plan", columns)
-    if with_intervals and columns > MOST_WITH_INTERVALS:
-        raise InvalidParameter(
-            "columns",
-            f"at most {MOST_WITH_INTERVALS} in a plan with intervals",
-            columns,
-            "Plan without intervals, or a part of the columns.",
-        )
-
-
-def _whole(name: str, value: int) -> int:
+def whole_number(name: str, value: int) -> int:
+    """Return a number of rows, columns or classes; reject others."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not (whole and 1 <= value <= MAX_ROWS):
         raise InvalidParameter(name, f"a whole number from 1 to {MAX_ROWS:,}", value)
     return int(value)
 
 
-def _positive(name: str, value: float, below: float = math.inf) -> float:
+def positive(name: str, value: float, below: float = math.inf) -> float:
+    """Return a positive number; reject others."""
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if not (number and 0 < value < below):
         must = "a positive finite number" if math.isinf(below) else f"in (0, {below:g})"

@@ -8,7 +8,8 @@ import numpy as np
 
 from confide.data.matrix.sums import MAX_ROWS
 from confide.errors import ConfideError
-from confide.planning.fit_plan import SELDOM, FitPlan
+from confide.planning.fit_plan import FitPlan
+from confide.planning.line_plan import SELDOM
 from confide.planning.plan import Plan
 
 DECADES_AROUND = 1.5
@@ -18,7 +19,23 @@ CURVE_POINTS = 31
 
 @dataclass(frozen=True, slots=True)
 class PlanCurve:
-    """Errors of a coefficient against the number of rows."""
+    """Errors of a coefficient for several numbers of rows.
+
+    Parameters
+    ----------
+    rows : tuple of int
+        Numbers of rows.
+    privacy : tuple of float
+        Error due to privacy noise, for each.
+    sampling : tuple of float
+        Error due to sampling, for each.
+
+    Examples
+    --------
+    >>> from confide.planning import PlanCurve
+    >>> PlanCurve((1000, 2000), (0.4, 0.2), (0.10, 0.07)).privacy
+    (0.4, 0.2)
+    """
 
     rows: tuple[int, ...]
     privacy: tuple[float, ...]
@@ -26,7 +43,28 @@ class PlanCurve:
 
 
 def plan_curve(plan: Plan, rows: Iterable[int]) -> PlanCurve:
-    """Return both parts of the error for every number of rows."""
+    """Return both parts of the error for several numbers of rows.
+
+    Parameters
+    ----------
+    plan : Plan
+        Plan whose other settings are kept.
+    rows : iterable of int
+        Numbers of rows.
+
+    Returns
+    -------
+    PlanCurve
+        The errors.
+
+    Examples
+    --------
+    >>> from confide import Approx
+    >>> from confide.planning import make_plan, plan_curve
+    >>> curve = plan_curve(make_plan(20_000, 5, Approx(1, 1e-6)), [10_000, 40_000])
+    >>> curve.privacy[0] > curve.privacy[1]
+    True
+    """
     plans = [plan.with_rows(count) for count in rows]
     return PlanCurve(
         tuple(one.rows for one in plans),
@@ -36,9 +74,26 @@ def plan_curve(plan: Plan, rows: Iterable[int]) -> PlanCurve:
 
 
 def plot_plan(plan: Plan, *, ax: Any = None) -> Any:
-    """Draw both parts of the error around the planned number of rows; return the axes.
+    """Draw both parts of the error around the planned number of rows.
 
-    ``ax`` are matplotlib axes to draw on; None makes a figure of its own.
+    Parameters
+    ----------
+    plan : Plan
+        Plan of a fit to arrays.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default new ones.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Examples
+    --------
+    >>> from confide import Approx
+    >>> from confide.planning import make_plan, plot_plan
+    >>> plot_plan(make_plan(20_000, 5, Approx(1, 1e-6))).get_xlabel()
+    'number of rows'
     """
     axes = _new_axes() if ax is None else ax
     curve = plan_curve(plan, _rows_around(plan.rows))
@@ -67,8 +122,30 @@ def plot_plan(plan: Plan, *, ax: Any = None) -> Any:
 def plot_fit_plan(plan: FitPlan, *, ax: Any = None) -> Any:
     """Draw what to expect of every column, as a multiple of its typical effect.
 
-    With intervals it is the likely width and its quartiles, else the error. Columns that
-    have no interval, likely, are named as such. Returns the axes.
+    With intervals it draws the likely width and its quartiles, otherwise the error. Columns
+    that are unlikely to have an interval are marked.
+
+    Parameters
+    ----------
+    plan : FitPlan
+        Plan of a fit with a schema.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default new ones.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Examples
+    --------
+    >>> from confide import Approx, LogisticRegression, Number, Schema, Target
+    >>> from confide.planning import plan_fit, plot_fit_plan
+    >>> schema = Schema((Number("age", 18, 90),), Target("ill", labels=("no", "yes")))
+    >>> model = LogisticRegression(Approx(1, 1e-6), schema=schema, intervals=True)
+    >>> axes = plot_fit_plan(plan_fit(model, rows=20_000))
+    >>> [label.get_text() for label in axes.get_yticklabels()]
+    ['age']
     """
     axes = _new_axes(len(plan.columns)) if ax is None else ax
     wide = plan.with_intervals
@@ -104,7 +181,33 @@ def plot_steps(
     title: str,
     ax: Any = None,
 ) -> Any:
-    """Draw epsilon against the number of steps, a line per method; return the axes."""
+    """Draw epsilon against the number of steps, with a line for each method.
+
+    Parameters
+    ----------
+    steps : sequence of int
+        Numbers of steps.
+    epsilons : mapping of str to sequence of float
+        Epsilon for each number of steps, by name of the method.
+    planned : int
+        Planned number of steps, which is marked.
+    title : str
+        Title of the plot.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default new ones.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Examples
+    --------
+    >>> from confide.planning import plot_steps
+    >>> lines = {"Gaussian": (0.5, 1.6)}
+    >>> plot_steps((10, 100), lines, planned=50, title="noise 5").get_xlabel()
+    'number of steps'
+    """
     axes = _new_axes() if ax is None else ax
     axes.set_xscale("log")
     axes.set_yscale("log")

@@ -24,12 +24,29 @@ MOST_CUT = 0.05
 
 @dataclass(frozen=True, slots=True)
 class RangeLine:
-    """What to expect of the range of one column.
+    """What to expect of the privately estimated range of one column.
 
-    ``found`` is on which share of supposed tables the range is found: at most twice as
-    long as from the lower to the upper tail, and with at most 5 % of the values beyond
-    it. ``length`` is how many times as long it likely is, ``declared`` what the limits
-    are; ``cut`` is the share of values beyond, more than the tails.
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+    found : float
+        Share of the simulated tables on which the range is found: at most twice as long as
+        from the lower to the upper tail, with at most 5 % of the values outside.
+    length : float
+        Likely length, as a multiple of the distance between the two tails.
+    declared : float
+        Length of the declared range, as a multiple of the same distance.
+    cut : float
+        Likely share of values outside, beyond the tails.
+
+    Examples
+    --------
+    >>> from confide import Number, Pure, Schema, Target
+    >>> from confide.planning import plan_ranges
+    >>> schema = Schema((Number("income"),), Target("ill", labels=("no", "yes")))
+    >>> plan_ranges(schema, rows=20_000, budget=Pure(1)).lines[0].name
+    'income'
     """
 
     name: str
@@ -41,7 +58,31 @@ class RangeLine:
 
 @dataclass(frozen=True, slots=True)
 class RangePlan:
-    """What a purchase of ranges promises, how noisy its counts are, and what it finds."""
+    """What a purchase of ranges guarantees, how noisy its counts are, and what it finds.
+
+    Use `plan_ranges` to make one.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        Guarantee of the purchase.
+    rows : int
+        Planned number of rows.
+    noise_kind : str
+        Kind of noise on the counts.
+    noise : float
+        Standard deviation of the noise, in rows.
+    lines : tuple of RangeLine
+        What to expect of each range.
+
+    Examples
+    --------
+    >>> from confide import Number, Pure, Schema, Target
+    >>> from confide.planning import plan_ranges
+    >>> schema = Schema((Number("income"),), Target("ill", labels=("no", "yes")))
+    >>> print(plan_ranges(schema, rows=20_000, budget=Pure(1)).guarantee.budget)
+    ε = 1
+    """
 
     guarantee: Guarantee
     rows: int
@@ -61,7 +102,47 @@ def plan_ranges(
     draws: int = DRAWS,
     shapes: Shapes | None = None,
 ) -> RangePlan:
-    """Plan `buy_ranges`; nothing is read and nothing is spent."""
+    """Plan `buy_ranges`; nothing is read and nothing is spent.
+
+    Parameters
+    ----------
+    schema : Schema
+        Public description of the table.
+    rows : int
+        Planned number of rows.
+    budget : Pure, Approx or Zcdp
+        What the ranges may cost.
+    neighbours : {"add-remove", "replace-one"}, optional
+        Relation to protect; by default "add-remove".
+    tail : float, optional
+        Share of values that may lie below a range, and above it, as for `buy_ranges`.
+    intervals : bool, default=False
+        Whether the ranges are for fits with intervals.
+    draws : int, default=50
+        Number of simulated tables.
+    shapes : Shapes, optional
+        What columns look like; by default those of real public tables.
+
+    Returns
+    -------
+    RangePlan
+        What to expect of each range.
+
+    Raises
+    ------
+    InvalidParameter
+        The schema has no column whose range may be estimated.
+
+    Examples
+    --------
+    With 20,000 rows the range of an income is likely to be found:
+
+    >>> from confide import Number, Pure, Schema, Target
+    >>> from confide.planning import plan_ranges
+    >>> schema = Schema((Number("income"),), Target("ill", labels=("no", "yes")))
+    >>> plan_ranges(schema, rows=20_000, budget=Pure(1)).lines[0].found > 0.5
+    True
+    """
     price, library = check_budget(budget), shapes or real_shapes()
     relation = Neighbours.of(Neighbours.ADD_REMOVE if neighbours is None else neighbours)
     queries = queries_of(schema, tail, intervals=intervals)

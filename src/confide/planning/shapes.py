@@ -76,12 +76,35 @@ class TableShapes:
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """A library of real tables to draw columns from."""
+    """A library of real tables from which columns are simulated.
+
+    Parameters
+    ----------
+    tables : tuple of TableShapes
+        Shapes of the columns of each table.
+
+    Examples
+    --------
+    >>> from confide.planning import real_shapes
+    >>> len(real_shapes().tables)
+    7
+    """
 
     tables: tuple[TableShapes, ...]
 
     def without(self, name: str) -> "Shapes":
-        """Return the library without one table."""
+        """Return the library without one table.
+
+        Parameters
+        ----------
+        name : str
+            Name of the table.
+
+        Returns
+        -------
+        Shapes
+            The other tables.
+        """
         return Shapes(tuple(table for table in self.tables if table.name != name))
 
     def number(
@@ -92,8 +115,20 @@ class Shapes:
     ) -> Array:
         """Return equally likely values of a number between two ends.
 
-        If a typical range is known the shape is scaled to it; a range of one value means
-        that nearly all are equal.
+        Parameters
+        ----------
+        ends : tuple of two floats
+            The ends of the range.
+        typical : tuple of two floats or None
+            Typical range, to which the shape is scaled; a range of one value means that
+            nearly all values are equal.
+        draw : Generator
+            Source of randomness.
+
+        Returns
+        -------
+        ndarray
+            The values.
         """
         lower, upper = ends
         if typical is None:
@@ -110,7 +145,20 @@ class Shapes:
         return np.clip(values, lower, upper)
 
     def levels(self, count: int, draw: Generator) -> Array:
-        """Return shares for a number of levels, in random order."""
+        """Return shares for a number of levels, in random order.
+
+        Parameters
+        ----------
+        count : int
+            Number of levels.
+        draw : Generator
+            Source of randomness.
+
+        Returns
+        -------
+        ndarray
+            Shares that add up to 1.
+        """
         if count < FEWEST_LEVELS:
             share = _pick([_halves(table) for table in self.tables], draw)
             return np.asarray([share, 1 - share][:count])
@@ -123,9 +171,23 @@ class Shapes:
     def target(
         self, columns: int, *, labels: bool, counts: bool, draw: Generator
     ) -> TargetShape:
-        """Return a target of a kind; a count may stand for a number, and vice versa.
+        """Return the shape of a target.
 
-        Fewer columns than its table has explain less of it.
+        Parameters
+        ----------
+        columns : int
+            Number of columns; fewer columns than in its table explain less of a target.
+        labels : bool
+            Whether the target has labels.
+        counts : bool
+            Whether it is a count. A count may be used for a number, and vice versa.
+        draw : Generator
+            Source of randomness.
+
+        Returns
+        -------
+        TargetShape
+            The shape.
         """
         found = [table for table in self.tables if bool(table.target.shares) is labels]
         alike = [table for table in found if table.target.counts is counts]
@@ -165,7 +227,19 @@ def _many(table: TableShapes) -> list[Array]:
 
 @cache
 def real_shapes() -> Shapes:
-    """Return the library that ships with confide."""
+    """Return the library of shapes that ships with confide.
+
+    Returns
+    -------
+    Shapes
+        Quantiles and shares of levels of seven public tables.
+
+    Examples
+    --------
+    >>> from confide.planning import real_shapes
+    >>> len(real_shapes().tables)
+    7
+    """
     text = files("confide.planning").joinpath("shapes.json").read_text("utf-8")
     return Shapes(tuple(_table(*item) for item in json.loads(text).items()))
 

@@ -14,7 +14,33 @@ from confide.privacy.budgets import exact
 
 @dataclass(frozen=True, slots=True)
 class StepsPlan:
-    """The noise that a number of steps needs, and what other numbers would cost with it."""
+    """The noise that a number of noisy gradient steps needs.
+
+    Use `StepsPlan.of` to make one.
+
+    Parameters
+    ----------
+    budget : Approx
+        What all steps together may cost.
+    steps : int
+        Number of steps.
+    rate : Fraction
+        Share of the rows in each step.
+    neighbours : Neighbours
+        Relation to protect.
+    multiplier : float
+        Standard deviation of the noise, as a multiple of the longest gradient.
+
+    Examples
+    --------
+    A hundred steps over all rows at (1, 1e-6) need noise of 42 times the longest gradient:
+
+    >>> from confide import Approx
+    >>> from confide.planning import StepsPlan
+    >>> plan = StepsPlan.of(Approx(1, 1e-6), 100, "1", "add-remove")
+    >>> round(plan.multiplier)
+    42
+    """
 
     budget: Approx
     steps: int
@@ -24,7 +50,29 @@ class StepsPlan:
 
     @classmethod
     def of(cls, budget: Budget, steps: int, rate: str, neighbours: str) -> "StepsPlan":
-        """Calibrate; a table against steps needs a delta, so the budget has one."""
+        """Calibrate the noise for a number of steps.
+
+        Parameters
+        ----------
+        budget : Approx
+            What all steps together may cost.
+        steps : int
+            Number of steps.
+        rate : str
+            Share of the rows in each step, such as "0.01".
+        neighbours : {"add-remove", "replace-one"}
+            Relation to protect.
+
+        Returns
+        -------
+        StepsPlan
+            The plan.
+
+        Raises
+        ------
+        InvalidParameter
+            The budget has no delta, or a setting is not valid.
+        """
         relation = Neighbours.of(neighbours)
         if not isinstance(budget, Approx):
             kind = "zCDP" if isinstance(budget, Zcdp) else "pure"
@@ -42,7 +90,13 @@ class StepsPlan:
         return Guarantee(self.budget, self.neighbours, Status.PROVED, theorem)
 
     def methods(self) -> tuple[Method, ...]:
-        """Return the methods that apply, the tightest first."""
+        """Return the methods of accounting that apply, the tightest first.
+
+        Returns
+        -------
+        tuple of str
+            Names of the methods.
+        """
         if self.rate == 1:
             return "gaussian", "renyi"
         found: tuple[Method, ...] = ("renyi",)
@@ -52,12 +106,36 @@ class StepsPlan:
         return (*found, "renyi-general") if replacing else found
 
     def grid(self, points: int) -> list[int]:
-        """Return numbers of steps from 1 to ten times the planned one, it included."""
+        """Return numbers of steps from 1 to ten times the planned one, which is included.
+
+        Parameters
+        ----------
+        points : int
+            Approximate number of points.
+
+        Returns
+        -------
+        list of int
+            Numbers of steps.
+        """
         spread = np.geomspace(1, 10 * self.steps, points)
         return sorted({*(round(count) for count in spread), self.steps})
 
     def epsilon(self, steps: int, method: Method) -> float:
-        """Return what a number of steps costs with the planned noise."""
+        """Return the epsilon of a number of steps with the planned noise.
+
+        Parameters
+        ----------
+        steps : int
+            Number of steps.
+        method : {"gaussian", "pld", "renyi", "renyi-general"}
+            Method of accounting.
+
+        Returns
+        -------
+        float
+            The epsilon at the planned delta.
+        """
         return epsilon_for(
             self.multiplier,
             steps,

@@ -162,7 +162,25 @@ def supposed_range(
 
 
 def family_of(model: Any) -> Family:
-    """Return how targets of an estimator are supposed to follow the predictor."""
+    """Return how plans assume that targets of an estimator follow the linear predictor.
+
+    Parameters
+    ----------
+    model : estimator
+        Estimator of confide.
+
+    Returns
+    -------
+    Family
+        The family of targets.
+
+    Examples
+    --------
+    >>> from confide import Pure, PoissonRegression
+    >>> from confide.planning import family_of
+    >>> type(family_of(PoissonRegression(Pure(1)))).__name__
+    'Counts'
+    """
     found: Family = MODELS.find(ESTIMATORS[type(model).__name__].model).family
     return found
 

@@ -11,7 +11,7 @@ MOST_DELTA = Fraction(1, 1000)
 
 
 def budget_cautions(budget: Budget, rows: int | None = None) -> tuple[str, ...]:
-    """Return warnings about a budget that promises little.
+    """Return warnings about a budget that gives little protection.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from confide.privacy.rounding import FUNCTION_ERROR, round_down, round_up
 
 
 def pure_to_approx(budget: Pure, delta: Number) -> Approx:
-    """Write a pure budget as an approximate one; the delta brings no gain.
+    """Return a pure budget as an approximate one; nothing is gained from the delta.
 
     Parameters
     ----------

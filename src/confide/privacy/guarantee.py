@@ -402,7 +402,7 @@ def assumptions_of(parts: Iterable[Guarantee]) -> tuple[str, ...]:
 
 
 def weakest(*parts: Guarantee) -> Guarantee:
-    """Return the guarantee that is established least, the first one in a tie.
+    """Return the least well established guarantee; the first one in a tie.
 
     Parameters
     ----------

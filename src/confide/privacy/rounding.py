@@ -27,7 +27,7 @@ FUNCTION_ERROR = 2.0**-48
 
 
 def round_up(value: float | Fraction) -> float:
-    """Return a double that is surely not below an exact number.
+    """Return a double that is certain not to be below an exact number.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def round_up(value: float | Fraction) -> float:
 
 
 def round_down(value: float | Fraction) -> float:
-    """Return a double that is surely not above an exact number.
+    """Return a double that is certain not to exceed an exact number.
 
     Parameters
     ----------

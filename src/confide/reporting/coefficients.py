@@ -47,7 +47,7 @@ class Coefficient:
     identified : bool, default=True
         Whether the budget can tell the coefficient at all.
     std_error : float, optional
-        Standard error, which counts sampling and privacy noise.
+        Standard error, which covers sampling error and privacy noise.
     p_value : float, optional
         Probability of an estimate at least as far from ``null`` if there is no effect.
     span : float, default=1.0

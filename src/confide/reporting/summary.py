@@ -33,7 +33,7 @@ class CoefficientTable:
     level : float, optional
         Confidence level of the intervals; None without intervals.
     of : {"plain", "penalised"}, default="penalised"
-        Coefficients that intervals are about.
+        Coefficients that intervals are for.
     heading : str, default=""
         Heading of the estimates, where they are not coefficients.
 
@@ -191,13 +191,13 @@ class Summary:
     facts : tuple of (str, str)
         How the model was released: names and values.
     about : tuple of (str, str), default=()
-        What the model is of: names and values.
+        What was fitted: names and values.
     level : float, optional
         Confidence level of the intervals; None without intervals.
     caution : str, default=""
         Why the intervals may not hold.
     of : {"plain", "penalised"}, default="penalised"
-        Coefficients that intervals are about.
+        Coefficients that intervals are for.
     scale : EffectScale, optional
         What effects are measured in.
     ratios : CoefficientTable, optional

@@ -256,7 +256,7 @@ def about_intervals(level: float, of: str = "penalised") -> tuple[str, ...]:
     level : float
         Confidence level.
     of : {"plain", "penalised"}, default="penalised"
-        Coefficients that intervals are about.
+        Coefficients that intervals are for.
 
     Returns
     -------

@@ -60,10 +60,44 @@ PAGE = "sparse-selection.md#"
 
 @dataclass(frozen=True, slots=True)
 class SelectorCalibration:
-    """Everything that is fixed before the data are read.
+    """Everything that is fixed for a selection before the data are read.
 
-    ``noise`` is added to the scores of columns or supports; ``centre`` to what scores are
-    centred by, None where they are not. ``copies`` selections share rows and budget.
+    Parameters
+    ----------
+    objective : Objective
+        Loss and bounds, which determine sensitivities.
+    budget : Pure, Approx or Zcdp
+        What all selections together may cost.
+    neighbours : Neighbours
+        Relation that is protected.
+    theorem : str
+        Theorem that proves the guarantee.
+    noise : Gumbel or Laplace
+        Noise on the scores of columns or supports.
+    events : tuple of Event
+        What the selection costs, for a ledger.
+    copies : int, default=1
+        Number of selections that share rows and budget.
+    centre : Noise, optional
+        Noise on the mean by which scores are centred, if they are.
+    status : Status, default=Status.PROVED
+        How well the guarantee is established.
+    reason : str, default=""
+        Why the guarantee is not PROVED.
+
+    Examples
+    --------
+    Noise is known before any row is read:
+
+    >>> from confide.objectives import Logistic, Objective
+    >>> from confide.privacy import Neighbours, Pure
+    >>> from confide.selection import ScreeningSelector
+    >>> objective = Objective(Logistic(), dimension=20, row_norm=1.0)
+    >>> found = ScreeningSelector(size=2).calibrate(
+    ...     objective, Pure(1), Neighbours.ADD_REMOVE
+    ... )
+    >>> found.guarantee.status
+    <Status.PROVED: 'PROVED'>
     """
 
     objective: Objective
@@ -90,7 +124,13 @@ class SelectorCalibration:
         )
 
     def records(self) -> tuple[NoiseRecord, ...]:
-        """Describe the noises for a release."""
+        """Describe the noises for a release.
+
+        Returns
+        -------
+        tuple of NoiseRecord
+            Kind and scale of each noise.
+        """
         first = NoiseRecord(self.noise.kind, self.noise.scale, "scores of columns")
         if self.centre is None:
             return (first,)
@@ -99,7 +139,14 @@ class SelectorCalibration:
 
 
 class Selector(Protocol):
-    """A frozen configuration; every field is public."""
+    """Protocol of a selector of columns: a frozen configuration with public fields.
+
+    Examples
+    --------
+    >>> from confide.selection import ScreeningSelector
+    >>> ScreeningSelector(size=3).size
+    3
+    """
 
     name: ClassVar[str]
     theorems: ClassVar[tuple[str, ...]]
@@ -117,17 +164,57 @@ class Selector(Protocol):
         *,
         copies: int = 1,
     ) -> SelectorCalibration:
-        """Choose the noise from public facts alone."""
+        """Choose the noise from public facts alone.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss and public bounds.
+        budget : Pure, Approx or Zcdp
+            What all selections together may cost.
+        neighbours : Neighbours
+            Relation to protect.
+        copies : int, default=1
+            Number of selections that share rows and budget.
+
+        Returns
+        -------
+        SelectorCalibration
+            Noise and guarantee of the selection.
+        """
         ...
 
     def check_rows(self, calibration: SelectorCalibration, rows: Rows) -> None:
-        """Reject by shape, before anything is spent."""
+        """Reject tables by their shape, before anything is spent.
+
+        Parameters
+        ----------
+        calibration : SelectorCalibration
+            What `calibrate` returned.
+        rows : Rows
+            The rows.
+        """
         ...
 
     def select(
         self, calibration: SelectorCalibration, rows: Rows, entropy: Entropy
     ) -> Sequence[int]:
-        """Return ``size`` columns in rising order, privately."""
+        """Select ``size`` columns privately.
+
+        Parameters
+        ----------
+        calibration : SelectorCalibration
+            What `calibrate` returned.
+        rows : Rows
+            The rows.
+        entropy : Entropy
+            Source of randomness.
+
+        Returns
+        -------
+        sequence of int
+            The columns in increasing order.
+        """
         ...
 
 

@@ -12,7 +12,8 @@ from scipy.optimize import minimize
 from confide._types import Array
 from confide.accounting import event_of
 from confide.data.matrix.sums import FEW_ADDED, MAX_ROWS, Partial, pairwise_sum
-from confide.data.rows.in_memory import Block, Rows
+from confide.data.rows.block import Block
+from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import check_length, check_whole
 from confide.mechanisms.needs import SMOOTH_LOSS, Need, check_needs
@@ -187,16 +188,36 @@ GAP = 1e-3
 @SELECTORS.register("exponential")
 @dataclass(frozen=True, slots=True)
 class ExponentialSelector:
-    """A support with a probability in proportion to exp(−epsilon·score/width).
+    """Select a set of columns with a probability proportional to exp(−epsilon·score/width).
 
-    The score of a support is the least sum of losses with coefficients in the box
+    The score of a set is the smallest sum of losses with coefficients in the box
     [−radius, radius]; the width is the range of one record's loss there, twice that under
-    replace-one. A record that is added raises all scores, so under add-remove the range
-    counts once. All supports are tried: more than ``most`` of them are refused.
+    replace-one. Adding a record raises all scores, so under add-remove the range counts
+    once. All sets of columns are tried.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, bounds, size, radius, budget.
     Proof        docs/proofs/sparse-selection.md
+
+    Parameters
+    ----------
+    size : int, default=2
+        Number of columns to select.
+    radius : float, default=1.0
+        Half the width of the box of coefficients.
+    most : int, default=20000
+        Largest number of candidate sets; more are rejected.
+
+    Raises
+    ------
+    InvalidParameter
+        A setting is not positive.
+
+    Examples
+    --------
+    >>> from confide.selection import ExponentialSelector, SelectThenFit
+    >>> SelectThenFit(ExponentialSelector(size=3)).selector.size
+    3
     """
 
     size: int = 2

@@ -11,7 +11,8 @@ from scipy import sparse
 from confide._types import AnyArray, Array
 from confide.accounting import event_of
 from confide.data.matrix.sums import MOST_ADDED, Partial, pairwise_sum
-from confide.data.rows.in_memory import Block, InMemoryRows, Rows
+from confide.data.rows.block import Block
+from confide.data.rows.in_memory import InMemoryRows, Rows
 from confide.errors import InvalidParameter, MissingPublicBound, PrivacyLeak
 from confide.mechanisms import MECHANISMS, Calibration, Need, Release, RowBounds
 from confide.mechanisms.base import check_length, check_whole, checked_copies, make_release
@@ -254,15 +255,37 @@ class CornerCalibration(Calibration):
 @MECHANISMS.register("frank-wolfe")
 @dataclass(frozen=True, slots=True)
 class FrankWolfe:
-    """Steps towards corners of ‖θ‖₁ <= radius, each chosen by its noisy gradient.
+    """Move towards corners of ‖θ‖₁ <= radius, each chosen by its noisy gradient.
 
     The coefficients are a fixed average of the chosen corners, so at most ``steps`` of
-    them are not 0. On sparse rows a step costs what the chosen column touches.
+    them are not 0. On sparse rows the cost of a step depends on the chosen column only.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, bounds, ridge, radius, steps, budget.
     Sensitivity  radius·slope·bound for the score of a corner.
     Proof        docs/proofs/sparse-selection.md
+
+    Parameters
+    ----------
+    radius : float, default=10.0
+        Bound on the sum of the absolute coefficients.
+    steps : int, default=40
+        Number of steps.
+    column_bound : float, default=1.0
+        Public bound on the absolute value of every entry; larger entries are clipped.
+
+    Raises
+    ------
+    InvalidParameter
+        A setting is not positive.
+
+    Examples
+    --------
+    >>> from confide import LogisticRegression, Pure
+    >>> from confide.selection import FrankWolfe
+    >>> model = LogisticRegression(Pure(1), mechanism=FrankWolfe(radius=5, steps=20))
+    >>> model.mechanism.steps
+    20
     """
 
     radius: float = 10.0
@@ -317,7 +340,22 @@ class FrankWolfe:
     def release(
         self, calibration: CornerCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Walk for every task and release the results together."""
+        """Take the steps for every task and release the results together.
+
+        Parameters
+        ----------
+        calibration : CornerCalibration
+            What `calibrate` returned.
+        tasks : iterable of Rows
+            Rows of each task.
+        entropy : Entropy
+            Source of randomness.
+
+        Returns
+        -------
+        Release
+            Coefficients with their guarantee.
+        """
         objective = calibration.objective
         paid = checked_copies(tasks, calibration.copies)
         values = [self._walk(calibration, rows, entropy) for rows in paid]

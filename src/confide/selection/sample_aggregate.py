@@ -30,14 +30,35 @@ from confide.selection.choice_cost import (
 
 
 class Finder(Protocol):
-    """Anything that finds columns in a block; it must remember nothing between blocks.
+    """Protocol of a function that finds columns in a block of rows.
 
-    It may use randomness of its own, return fewer columns than asked for, or fail: the
-    block then has fewer votes or none.
+    It must remember nothing between blocks. It may use its own randomness, return fewer
+    columns than requested, or fail: the block then has fewer votes, or none.
+
+    Examples
+    --------
+    >>> from confide.selection import LassoPath, SampleAggregateSelector
+    >>> SampleAggregateSelector(size=5, finder=LassoPath()).finder.stretch
+    2
     """
 
     def find(self, features: Any, target: Array, size: int) -> Sequence[int]:
-        """Return up to ``size`` columns of a dense or CSR matrix."""
+        """Return up to ``size`` columns of a dense or CSR matrix.
+
+        Parameters
+        ----------
+        features : ndarray or CSR matrix
+            Features of the rows in a block.
+        target : ndarray
+            Their target.
+        size : int
+            Largest number of columns.
+
+        Returns
+        -------
+        sequence of int
+            Positions of the columns.
+        """
         ...
 
 
@@ -47,11 +68,26 @@ FINDERS: Registry[type[Any]] = Registry("finder")
 @FINDERS.register("lasso-path")
 @dataclass(frozen=True, slots=True)
 class LassoPath:
-    """The largest coefficients of the lasso, ``stretch`` times size steps along its path.
+    """Find the largest coefficients of the lasso along its path.
 
-    Columns and target are centred within the block and not rescaled. The path is followed
-    among the ``widest`` columns with the largest covariances with the target. Of two equal
-    columns the path takes up one, so their votes may split.
+    Columns and target are centred within the block and not rescaled. Of two equal columns
+    the path uses one, so their votes may split.
+
+    Parameters
+    ----------
+    stretch : int, default=2
+        The path has ``stretch`` times the requested number of steps.
+    widest : int, default=1000
+        The path is limited to this number of columns, those with the largest covariances
+        with the target.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.selection import LassoPath
+    >>> X = np.random.default_rng(0).normal(size=(50, 4))
+    >>> [int(k) for k in LassoPath().find(X, X[:, 2], 1)]
+    [2]
     """
 
     stretch: int = 2
@@ -84,9 +120,25 @@ class LassoPath:
 
 @dataclass(frozen=True, slots=True)
 class CoefficientFinder:
-    """The largest coefficients of any scikit-learn estimator that has ``coef_``.
+    """Find the largest coefficients of any scikit-learn estimator that has ``coef_``.
 
-    A clone of it is fitted on every block; a seed in it is public.
+    A clone of the estimator is fitted on every block.
+
+    Parameters
+    ----------
+    estimator : estimator of scikit-learn
+        Estimator to clone. A seed in it is public.
+
+    Examples
+    --------
+    The target depends on the third column:
+
+    >>> import numpy as np
+    >>> from sklearn.linear_model import Ridge
+    >>> from confide.selection import CoefficientFinder
+    >>> X = np.random.default_rng(0).normal(size=(50, 4))
+    >>> [int(k) for k in CoefficientFinder(Ridge()).find(X, X[:, 2], 1)]
+    [2]
     """
 
     estimator: Any
@@ -113,17 +165,37 @@ VOTE_WIDTH = 2.0
 @SELECTORS.register("sample-aggregate")
 @dataclass(frozen=True, slots=True)
 class SampleAggregateSelector:
-    """Every block votes for the columns that a finder finds; the noisy winners are taken.
-
-    ``blocks`` is public. None means the root of the number of rows under replace-one,
-    where that number is public, and 100 under add-remove, where it is not: every record
-    then draws its block on its own, and blocks without rows do not vote. ``noise`` is
-    "gumbel", one choice per column, or "laplace" with scale 2·size/epsilon.
+    """Let blocks of rows vote for columns, and select the winners with noise.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       size, blocks, finder, budget; under replace-one the number of rows.
     Sensitivity  one block's votes: 2·size in all, 1 for every column.
     Proof        docs/proofs/sparse-selection.md
+
+    Parameters
+    ----------
+    size : int, default=10
+        Number of columns to select.
+    blocks : int, optional
+        Public number of blocks. By default the root of the number of rows under
+        replace-one, where that number is public, and 100 under add-remove, where it is not:
+        every record then draws its block independently, and blocks without rows do not
+        vote.
+    noise : {"gumbel", "laplace"}, default="gumbel"
+        "gumbel" makes one choice per column; "laplace" adds noise of scale 2·size/epsilon.
+    finder : Finder, optional
+        How a block finds columns; by default `LassoPath`.
+
+    Raises
+    ------
+    InvalidParameter
+        A setting is outside its range.
+
+    Examples
+    --------
+    >>> from confide.selection import SampleAggregateSelector
+    >>> SampleAggregateSelector(size=5, blocks=50).noise
+    'gumbel'
     """
 
     size: int = 10
@@ -203,7 +275,22 @@ class SampleAggregateSelector:
     def partition(
         self, rows: Rows, neighbours: Neighbours, entropy: Entropy
     ) -> list[AnyArray]:
-        """Return the places of every block's rows; nothing about a record decides them."""
+        """Divide the rows into blocks; no content of a record affects the division.
+
+        Parameters
+        ----------
+        rows : Rows
+            The rows.
+        neighbours : Neighbours
+            Relation to protect.
+        entropy : Entropy
+            Source of randomness.
+
+        Returns
+        -------
+        list of ndarray
+            Positions of the rows of each block.
+        """
         if neighbours is Neighbours.REPLACE_ONE:
             slots = rows.table_count
             blocks = self.blocks or max(1, math.isqrt(slots))
@@ -216,7 +303,20 @@ class SampleAggregateSelector:
         return np.split(order, edges)
 
     def ballot(self, block: InMemoryRows, columns: int) -> AnyArray:
-        """Return up to ``size`` different columns; none where the finder fails."""
+        """Return the votes of one block; none if the finder fails.
+
+        Parameters
+        ----------
+        block : InMemoryRows
+            Rows of the block.
+        columns : int
+            Number of columns of the table.
+
+        Returns
+        -------
+        ndarray of int
+            Up to ``size`` different columns.
+        """
         try:
             found = self.finder.find(*block.plain(), self.size)
             marked = np.unique(np.asarray(found, dtype=np.float64)[: self.size])

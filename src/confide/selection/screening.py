@@ -11,7 +11,8 @@ import numpy as np
 from confide._types import Array
 from confide.accounting import Event, event_of
 from confide.data.matrix.sums import MAX_ROWS
-from confide.data.rows.in_memory import Block, Rows
+from confide.data.rows.block import Block
+from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import check_length, check_whole, publish
 from confide.noise import Entropy, Gumbel
@@ -36,16 +37,34 @@ from confide.selection.choice_cost import (
 @SELECTORS.register("screening")
 @dataclass(frozen=True, slots=True)
 class ScreeningSelector:
-    """The columns with the largest |Σ xᵢⱼ(tᵢ − t̄)| once Gumbel noise is added.
+    """Select the columns with the largest |Σ xᵢⱼ(tᵢ − t̄)| after Gumbel noise.
 
-    t is the target over its bound. ``centre_share`` of the budget pays for a private mean
-    t̄, without which a common column looks telling where one class is common; 0 leaves t̄
-    at 0. Columns that tell something only together with others are not found.
+    t is the target divided by its bound, and t̄ a private mean. Columns that are
+    informative only in combination with others are not found.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       the bound on entries, target bound, size, budget.
     Sensitivity  bound·(1 + |t̄|) per score, twice that under replace-one.
     Proof        docs/proofs/sparse-selection.md
+
+    Parameters
+    ----------
+    size : int, default=10
+        Number of columns to select.
+    centre_share : float, str or Fraction, default=1/20
+        Share of the budget that pays for t̄. Without it a common column seems informative
+        where one class is common. With 0, t̄ is 0.
+
+    Raises
+    ------
+    InvalidParameter
+        A setting is outside its range.
+
+    Examples
+    --------
+    >>> from confide.selection import ScreeningSelector, SelectThenFit
+    >>> SelectThenFit(ScreeningSelector(size=5)).selector.size
+    5
     """
 
     size: int = 10

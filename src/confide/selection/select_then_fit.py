@@ -238,17 +238,52 @@ class TwoStages(Calibration):
 @MECHANISMS.register("select")
 @dataclass(frozen=True, slots=True)
 class SelectThenFit:
-    """Select few columns, fit a mechanism on them alone, and put zeros elsewhere.
+    """Select a few columns and fit a mechanism to them; all other coefficients are 0.
 
     Noise and ridge of the fit are those of ``selector.size`` columns, however many the
-    table has. Entries beyond ``column_bound`` are clipped to it; with ``scaled`` a row is
-    scaled down instead where its largest ``size`` entries are longer than
-    column_bound·√size together.
+    table has.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, bounds, ridge, budget, ``share`` of it for the selection.
     Private      rows and targets; the support is released and private.
     Proof        docs/proofs/sparse-selection.md
+
+    Parameters
+    ----------
+    selector : Selector, optional
+        How columns are selected; by default `ScreeningSelector`.
+    mechanism : Mechanism, optional
+        How the selected columns are fitted; by default objective perturbation.
+    share : float, str or Fraction, default=2/5
+        Share of the budget that pays for the selection.
+    column_bound : float, default=1.0
+        Public bound on the absolute value of every entry; larger entries are clipped.
+    scaled : bool, default=False
+        Scale a row down instead if its largest ``size`` entries are together longer than
+        column_bound·√size.
+
+    Raises
+    ------
+    InvalidParameter
+        A setting is outside its range.
+
+    Examples
+    --------
+    Of 20 columns that lie between −1 and 1, the first determines the label:
+
+    >>> import numpy as np
+    >>> from confide import LogisticRegression, Pure
+    >>> from confide.selection import ScreeningSelector, SelectThenFit
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(5000, 20))
+    >>> y = (X[:, 0] > 0).astype(int)
+    >>> model = LogisticRegression(
+    ...     Pure(1),
+    ...     mechanism=SelectThenFit(ScreeningSelector(size=1)),
+    ...     classes=[0, 1],
+    ...     random_state=0,
+    ... )
+    >>> model.fit(X, y).support_.tolist()
+    [0]
     """
 
     selector: Selector = field(default_factory=ScreeningSelector)
@@ -316,7 +351,22 @@ class SelectThenFit:
     def release(
         self, calibration: TwoStages, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Select and fit for every task, and release the results together."""
+        """Select and fit for every task, and release the results together.
+
+        Parameters
+        ----------
+        calibration : TwoStages
+            What `calibrate` returned.
+        tasks : iterable of Rows
+            Rows of each task.
+        entropy : Entropy
+            Source of randomness.
+
+        Returns
+        -------
+        Release
+            Coefficients with their guarantee.
+        """
         supports: list[list[int]] = []
 
         def restricted() -> Iterator[Rows]:

@@ -10,7 +10,8 @@ import numpy as np
 from confide._types import Array
 from confide.accounting import event_of
 from confide.data.matrix.sums import MAX_ROWS
-from confide.data.rows.in_memory import Block, Rows
+from confide.data.rows.block import Block
+from confide.data.rows.in_memory import Rows
 from confide.mechanisms import (
     MECHANISMS,
     Calibration,
@@ -82,7 +83,7 @@ class StepCalibration(Calibration):
 @MECHANISMS.register("thresholding")
 @dataclass(frozen=True, slots=True)
 class HardThresholding:
-    """A few gradient steps; after each the largest coefficients are kept, with noise.
+    """Take a few gradient steps, and keep the largest coefficients after each, with noise.
 
     Every step chooses ``size`` columns by Gumbel noise on |Hθⱼ − gⱼ|, measures privately
     how steep the loss can be on those columns, and moves them by 1/H of the noisy gradient.
@@ -91,6 +92,23 @@ class HardThresholding:
     Public       loss, bounds, ridge, size, steps, budget.
     Sensitivity  slope·bound for every coordinate of a gradient.
     Proof        docs/proofs/sparse-selection.md
+
+    Parameters
+    ----------
+    size : int, default=10
+        Number of columns to keep.
+    steps : int, default=3
+        Number of steps.
+    column_bound : float, default=1.0
+        Public bound on the absolute value of every entry; larger entries are clipped.
+
+    Examples
+    --------
+    >>> from confide import Pure, SparseLinearRegression
+    >>> from confide.selection import HardThresholding
+    >>> model = SparseLinearRegression(Pure(1), mechanism=HardThresholding(size=5))
+    >>> model.mechanism.size
+    5
     """
 
     size: int = 10
@@ -157,7 +175,22 @@ class HardThresholding:
     def release(
         self, calibration: StepCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Step for every task and release the results together."""
+        """Take the steps for every task and release the results together.
+
+        Parameters
+        ----------
+        calibration : StepCalibration
+            What `calibrate` returned.
+        tasks : iterable of Rows
+            Rows of each task.
+        entropy : Entropy
+            Source of randomness.
+
+        Returns
+        -------
+        Release
+            Coefficients with their guarantee.
+        """
         objective, values, supports = calibration.objective, [], []
         for rows in checked_copies(tasks, calibration.copies):
             value, support = self._descend(calibration, rows, entropy)

@@ -8,7 +8,8 @@ import numpy as np
 
 from confide._types import AnyArray, Array
 from confide.data.matrix.sums import MOST_ADDED, SumShape
-from confide.data.rows.in_memory import Block, Rows
+from confide.data.rows.block import Block
+from confide.data.rows.in_memory import Rows
 from confide.objectives import Multinomial, Objective, curvature_bound, is_logistic
 from confide.objectives.multinomial import class_pairs, over_pairs
 from confide.objectives.twofold import Twofold

@@ -26,7 +26,8 @@ from confide.data.matrix.sums import (
     addition_depth,
     pairwise_sum,
 )
-from confide.data.rows.in_memory import Block, Rows
+from confide.data.rows.block import Block
+from confide.data.rows.in_memory import Rows
 from confide.objectives import Loss, curvature_bound
 from confide.objectives.twofold import TWOFOLD_UNIT, Twofold
 from confide.solvers.problem import Problem, slope_scale

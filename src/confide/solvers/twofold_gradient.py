@@ -20,7 +20,8 @@ from confide.data.matrix.csr import Csr
 from confide.data.matrix.dense import Dense
 from confide.data.matrix.matrix import Matrix, as_matrix
 from confide.data.matrix.sums import Partial, pairwise_sum
-from confide.data.rows.in_memory import Block, Rows
+from confide.data.rows.block import Block
+from confide.data.rows.in_memory import Rows
 from confide.objectives import Loss, Objective, curvature_bound
 from confide.objectives.twofold import TWOFOLD_UNIT, Twofold, two_sum
 from confide.solvers.problem import UNIT, Problem, slope_scale

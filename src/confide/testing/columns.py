@@ -27,7 +27,7 @@ class Nonsense:
 
 
 def check_column(column: Column, values: Sequence[Any]) -> None:
-    """Assert that a column keeps every promise of `confide.data.Column`.
+    """Assert that a column satisfies the contract of `confide.data.Column`.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ MOST_LABELS = 9
 
 
 def check_loss(loss: Loss, public: PublicBounds) -> None:
-    """Assert that a loss keeps every promise of `confide.objectives.Loss`.
+    """Assert that a loss satisfies the contract of `confide.objectives.Loss`.
 
     Parameters
     ----------

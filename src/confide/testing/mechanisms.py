@@ -30,7 +30,7 @@ FAINT = 1e-12
 
 
 def check_mechanism(mechanism: Mechanism) -> None:
-    """Assert that a mechanism keeps every promise of `confide.mechanisms.Mechanism`.
+    """Assert that a mechanism satisfies the contract of `confide.mechanisms.Mechanism`.
 
     Parameters
     ----------

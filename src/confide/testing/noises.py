@@ -27,7 +27,7 @@ ROUND = ("chance_below", "draw_above", "log_density")
 
 
 def check_noise(noise: Noise, *, centred: bool = True) -> None:
-    """Assert that a noise keeps every promise of `confide.noise.Noise`.
+    """Assert that a noise satisfies the contract of `confide.noise.Noise`.
 
     One that has the methods of `confide.noise.RoundNoise` must keep its promises too.
     Draws are compared with the distribution from fixed seeds, which takes some seconds.

@@ -20,7 +20,7 @@ Move: TypeAlias = Callable[[Array], Array]
 
 
 def check_penalty(penalty: Penalty, dimension: int) -> None:
-    """Assert that a penalty keeps every promise of `confide.objectives.Penalty`.
+    """Assert that a penalty satisfies the contract of `confide.objectives.Penalty`.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def check_penalty(penalty: Penalty, dimension: int) -> None:
 
 
 def check_constraint(constraint: Constraint, dimension: int) -> None:
-    """Assert that a constraint keeps every promise of `confide.objectives.Constraint`.
+    """Assert that a constraint satisfies the contract of `confide.objectives.Constraint`.
 
     Parameters
     ----------

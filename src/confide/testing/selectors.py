@@ -33,7 +33,7 @@ PLENTY = Pure(10**6)
 
 
 def check_selector(selector: Selector) -> None:
-    """Assert that a selector keeps every promise of `confide.selection.Selector`.
+    """Assert that a selector satisfies the contract of `confide.selection.Selector`.
 
     Parameters
     ----------

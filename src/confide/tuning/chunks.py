@@ -71,18 +71,44 @@ class ChunkPlan:
 
 @dataclass(frozen=True, slots=True)
 class ChunkedSearch:
-    """Candidates fitted on a chunk each, the winner drawn by how they do on another.
+    """Fit each candidate on a separate chunk of rows, and choose the winner on another.
+
+    Every record is in one chunk, so the search has the guarantee of a single fit.
 
     Guarantee    that of one fit; pure, (epsilon, delta) or zCDP; either relation.
     Public       the candidates, the bound of a record's loss, the budget.
     Proof        docs/proofs/private-tuning.md
+
+    Examples
+    --------
+    >>> from confide import LogisticRegression, Pure
+    >>> from confide.tuning import ChunkedSearch, PrivateSearch
+    >>> model = LogisticRegression(Pure(1), row_norm=1.0, classes=[0, 1])
+    >>> search = PrivateSearch(model, {"l2": [1, 10, 100]}, method=ChunkedSearch())
+    >>> len(search.param_grid["l2"])
+    3
     """
 
     name: ClassVar[str] = "chunks"
     theorem: ClassVar[str] = PAGE + "chunks-exact"
 
     def plan(self, budget: Budget, candidates: int, rows_per_person: int) -> ChunkPlan:
-        """Give every fit the whole budget, and the choice as well."""
+        """Divide the budget: every fit gets all of it, and the choice as well.
+
+        Parameters
+        ----------
+        budget : Pure, Approx or Zcdp
+            Budget of the search.
+        candidates : int
+            Number of candidates.
+        rows_per_person : int
+            Largest number of rows of one person.
+
+        Returns
+        -------
+        ChunkPlan
+            Budgets of the fits and of the choice.
+        """
         if candidates >= MOST_CHUNKS:
             must = f"fewer than {MOST_CHUNKS}, because each candidate needs its own rows"
             raise InvalidParameter("number of candidates", must, candidates)

@@ -90,13 +90,30 @@ class StoppingPlan:
 class RandomStopping:
     """The best of a random number of fits on all rows, each with a private score.
 
-    ``runs`` is their expected number (four times the candidates if None), ``shape`` that
-    of its distribution: 1 is geometric; with 0 a run may spend more, and often there is
-    only one. ``score_share`` is the part of a run's budget that goes to its score.
-
     Guarantee    pure (2 + shape times one run) or (epsilon, delta); either relation.
     Public       the candidates, the bound of a record's loss, all of the above.
     Proof        docs/proofs/private-tuning.md
+
+    Parameters
+    ----------
+    runs : float, optional
+        Expected number of runs; by default four times the number of candidates.
+    shape : float, default=1
+        Shape of the distribution of the number of runs: 1 is geometric. With 0 a run may
+        spend more, but often there is only one.
+    score_share : float, str or Fraction, default=1/10
+        Share of the budget of a run that pays for its score.
+
+    Raises
+    ------
+    InvalidParameter
+        A setting is outside its range.
+
+    Examples
+    --------
+    >>> from confide.tuning import RandomStopping
+    >>> RandomStopping(runs=20).shape
+    1
     """
 
     runs: float | None = None
@@ -118,7 +135,22 @@ class RandomStopping:
             raise InvalidParameter("runs", "None, or above 1 and at most 1e6", self.runs)
 
     def plan(self, budget: Budget, candidates: int, rows_per_person: int) -> StoppingPlan:
-        """Find what one run may spend so that the best of all keeps within the budget."""
+        """Find what one run may spend so that the best of all runs stays within the budget.
+
+        Parameters
+        ----------
+        budget : Pure, Approx or Zcdp
+            Budget of the search.
+        candidates : int
+            Number of candidates.
+        rows_per_person : int
+            Largest number of rows of one person.
+
+        Returns
+        -------
+        StoppingPlan
+            Budget of a run, and the distribution of the number of runs.
+        """
         shape = exact(self.shape, "shape")
         mean = RUNS_PER_CANDIDATE * candidates if self.runs is None else self.runs
         law = TruncatedNegativeBinomial.of_mean(float(shape), float(mean))

@@ -64,26 +64,47 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     param_grid : dict or list of dicts
         The candidates, as for scikit-learn's GridSearchCV. They are public: choose them
         before looking at the data.
-    budget : Pure, Approx or Zcdp
-        What the whole search may spend; None takes the estimator's.
-    method : "chunks", "random-stopping" or an instance
-        Every candidate on rows of its own (`ChunkedSearch`), or the best of a random
-        number of fits on all rows (`RandomStopping`).
+    budget : Pure, Approx or Zcdp, optional
+        What the whole search may spend; by default the budget of the estimator.
+    method : {"chunks", "random-stopping"} or instance, default="chunks"
+        Each candidate on rows of its own (`ChunkedSearch`), or the best of a random number
+        of fits on all rows (`RandomStopping`).
     scoring : str, optional
-        "squared" or "absolute" for numbers, "misclassification" or "deviance" for
-        classes; a record's loss is cut off at a public bound.
-    random_state : None, int or generator
-        None draws from the operating system; a seed makes the release not private.
+        "squared" or "absolute" for numbers, "misclassification" or "deviance" for classes.
+        The loss of a record is capped at a public bound.
+    random_state : int or generator, optional
+        A seed makes the search repeatable and NOT private.
 
     Attributes
     ----------
     best_estimator_ : estimator
-        The winner, fitted; its ``release_`` promises what the whole search does.
-    best_params_, best_index_
-        Which candidate won.
+        The fitted winner; its ``release_`` has the guarantee of the whole search.
+    best_params_ : dict
+        Settings of the winner.
+    best_index_ : int
+        Position of the winner among the candidates.
     best_score_ : float
-        After random stopping: minus the noisy sum of the winner's losses. Chunks have
-        none, for no score was paid for. Nothing is kept of the others.
+        After random stopping, minus the noisy sum of the winner's losses. With chunks there
+        is none, because no score was paid for. Nothing else is kept of other candidates.
+
+    Examples
+    --------
+    A ridge of 1 or of 1,000 is chosen for the price of one fit:
+
+    >>> import numpy as np
+    >>> from confide import LogisticRegression, Pure
+    >>> from confide.tuning import PrivateSearch
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(4000, 1))
+    >>> y = (X[:, 0] + rng.normal(0, 0.1, 4000) > 0).astype(int)
+    >>> model = LogisticRegression(Pure(1), row_norm=1.0, classes=[0, 1])
+    >>> candidates = {"l2": [1, 1000]}
+    >>> search = PrivateSearch(model, candidates, scoring="deviance", random_state=0)
+    >>> search = search.fit(X, y)
+    >>> search.best_params_
+    {'l2': 1}
+    >>> print(search.release_.guarantee.budget)
+    ε = 1
     """
 
     def __init__(
@@ -104,7 +125,21 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> "PrivateSearch":
-        """Search privately; with a schema, ``X`` is a table that holds the target."""
+        """Search privately, for one charge.
+
+        Parameters
+        ----------
+        X : table or array
+            Rows, as in the ``fit`` of the estimator; with a schema a table that contains
+            the target.
+        y : array, optional
+            Target, without a schema.
+
+        Returns
+        -------
+        PrivateSearch
+            The search itself.
+        """
         budget, method, settings = self._budget(), self._method(), self._candidates()
         schema = self.estimator.schema
         _check_in_memory(X, named=schema is not None)
@@ -279,30 +314,93 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     @available_if(_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Any:
-        """Predict with the winner."""
+        """Predict with the winner.
+
+        Parameters
+        ----------
+        X : table or array
+            Rows.
+
+        Returns
+        -------
+        ndarray
+            A prediction for every row.
+        """
         return self._winner().predict(X)
 
     @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
-        """Return the winner's class probabilities."""
+        """Predict probabilities with the winner.
+
+        Parameters
+        ----------
+        X : table or array
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Probabilities.
+        """
         return self._winner().predict_proba(X)
 
     @available_if(_has("predict_log_proba"))  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Any:
-        """Return the logarithm of `predict_proba`."""
+        """Predict logarithms of probabilities with the winner.
+
+        Parameters
+        ----------
+        X : table or array
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Logarithms of `predict_proba`.
+        """
         return self._winner().predict_log_proba(X)
 
     @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Any:
-        """Return the winner's signed margins."""
+        """Return the scores of the winner: its linear predictor.
+
+        Parameters
+        ----------
+        X : table or array
+            Rows.
+
+        Returns
+        -------
+        ndarray
+            A score for every row.
+        """
         return self._winner().decision_function(X)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return the winner's accuracy or R²; not private, like any look at the data."""
+        """Return the accuracy or R² of the winner. It is NOT private.
+
+        Parameters
+        ----------
+        X : table or array
+            Rows.
+        y : array, optional
+            Known target; by default the column of ``X`` that the schema names.
+
+        Returns
+        -------
+        float
+            The score.
+        """
         return float(self._winner().score(X, y))
 
     def summary(self) -> Any:
-        """Return the winner's coefficients under the guarantee of the whole search."""
+        """Return the winner's coefficients under the guarantee of the whole search.
+
+        Returns
+        -------
+        Summary
+            A table that prints as text.
+        """
         return self._winner().summary()
 
     def __sklearn_tags__(self) -> Any:

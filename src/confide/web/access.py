@@ -139,7 +139,7 @@ class Gate:
         """
         query = parse_qs(scope.get("query_string", b"").decode("ascii", "replace"))
         if not self.entry.admits(query.get("token", [""])[0]):
-            return refusal(f"The first address works once. {ADVICE}")
+            return refusal(f"The first address works only once. {ADVICE}")
         there = f"{self.entry.path}/"
         head = (
             f'<meta http-equiv="refresh" content="0; url={there}">'

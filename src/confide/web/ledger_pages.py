@@ -55,7 +55,7 @@ def _change(request: Request, fields: dict[str, str]) -> Response:
             case "verify":
                 count = book.verify()
                 what = "entry" if count == 1 else "entries"
-                told = f"{count} {what} verified: the book is whole."
+                told = f"{count} {what} verified: the ledger is intact."
             case _:
                 told = _backup(workspace, book)
     except ConfideError as error:

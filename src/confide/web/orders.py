@@ -290,8 +290,8 @@ def open_book(ledger: str, *, new: bool = False) -> confide.Ledger:
         raise InvalidParameter(
             "the ledger",
             "where it was when it was charged",
-            f"{ledger}, which is gone",
-            "Bring it back: a new one would not know what was spent.",
+            f"{ledger}, which is missing",
+            "Restore it: a new ledger would not know what was spent.",
         )
     return confide.Ledger.open(ledger)
 

@@ -170,13 +170,13 @@ def _pay(request: Request, fields: dict[str, str]) -> Response:
         return _confirmation(request, order, status=CONFLICT)
     if fields.get("anchor") != seen.anchor:
         moved = (
-            "The ledger has changed since this page was shown: look at its figures again. "
+            "The ledger has changed since this page was shown: check its figures again. "
             "Nothing was charged."
         )
         return _confirmation(request, order, moved, CONFLICT)
     again = any(one.confirmed for one in orders.like(order))
     if again and fields.get("again") != "yes":
-        asked = "Tick the box if the same fit is to be paid for once more."
+        asked = "Tick the box to pay for the same fit again."
         return _confirmation(request, order, asked, CONFLICT)
     orders.start(order)
     return _to_order(request, order)

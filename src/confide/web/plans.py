@@ -193,8 +193,8 @@ def answer(plan: FitPlan, desired: DesiredWidth) -> str:
     needs += [] if budget is None else [f"{budget} with these rows"]
     what = f"An interval of {desired.column} of width {desired.width:g}"
     if not needs:
-        return f"{what} is out of reach: no budget and no number of rows makes it."
-    return f"{what} likely takes {' or '.join(needs)}."
+        return f"{what} is out of reach: no budget and no number of rows gives it."
+    return f"{what} probably needs {' or '.join(needs)}."
 
 
 def forecast(book: confide.Ledger, dataset: str, settings: FitSettings) -> LedgerForecast:

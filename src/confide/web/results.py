@@ -58,7 +58,7 @@ def result_of(orders: OrderBook, order: Order) -> ResultView:
     except InvalidParameter:
         raise ConfideError(
             f"{path} must be as the ledger recorded it; it was changed after the fit. "
-            "Delete it and look again: the recorded model then comes back from the ledger."
+            "Delete it and reload: the recorded model is then restored from the ledger."
         ) from None
     model = confide.load_model(path)
     summary = model.summary()

@@ -23,7 +23,7 @@ from confide.web.schema_form import (
 
 NO_NUMBER = "must be a number, such as 18 or 20,000 or 0.5."
 DAY = " as year-month-day, such as 2020-12-31."
-SHARES = "one number from 0 to 1 for every {}, in their order, or some as {} = 0.4"
+SHARES = "one number from 0 to 1 for every {}, in order, or for some of them, as {} = 0.4"
 
 
 def form_faults(names: Sequence[str], answers: Mapping[str, str]) -> dict[str, str]:
@@ -60,7 +60,9 @@ def _dataset_faults(answers: Mapping[str, str]) -> dict[str, str]:
             "Rows per person: write a whole number, 1 if every person has one row."
         )
     if answers.get("rows") and not _is_count(answers["rows"], MAX_ROWS):
-        found["rows"] = "Number of rows: write a whole number, such as 20,000, or nothing."
+        found["rows"] = (
+            "Number of rows: write a whole number, such as 20,000, or leave it empty."
+        )
     return found
 
 

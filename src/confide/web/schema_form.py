@@ -59,9 +59,9 @@ def read_header(table: Path) -> list[str]:
     if sign is not None:
         shown = "a tab" if sign == "\t" else repr(sign)
         raise InvalidData(
-            f"the first line of {table} must name the columns, with commas, semicolons or "
-            f"tabs between them; its only name has {shown} in it. Write the table with "
-            "one of these signs."
+            f"the first line of {table} must name the columns, separated by commas, "
+            f"semicolons or tabs; its only name contains {shown}. Write the table with "
+            "one of these separators."
         )
     schema_template(found)
     return names

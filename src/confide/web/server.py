@@ -138,20 +138,20 @@ def serve(
     browser: bool = True,
     say: Callable[[str], None] = print,
 ) -> None:
-    """Serve the pages of a folder until the process is ended.
+    """Serve the pages of ``confide open`` for a folder until the process is ended.
 
     Parameters
     ----------
     folder : Path
-        Where tables are looked for; what the page writes goes to a folder inside it.
+        Folder with tables. Files are written to a folder inside it.
     port : int, default 0
-        A port of 127.0.0.1; 0 takes a free one.
+        A port of 127.0.0.1; 0 uses any free one.
     ledger : str or None, default None
-        The ledger; one in the folder by default.
+        The ledger; by default one in the folder.
     browser : bool, default True
-        Whether to open the page in a browser.
+        Whether to open a browser.
     say : callable, default print
-        What to do with what the user must know.
+        Receives messages for the user.
 
     Raises
     ------
@@ -159,6 +159,12 @@ def serve(
         If another server has the folder open.
     InvalidParameter
         If the folder cannot be written to, or the port is taken.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from confide.web import serve
+    >>> serve(Path("studies"), browser=False)  # doctest: +SKIP
     """
     workspace = Workspace.at(folder, ledger)
     lock = workspace.lock()
@@ -183,12 +189,15 @@ def serve(
             if browser and not _open(start, entry):
                 say("No browser could be opened.")
             say(
-                f"Open this address, once, in a browser on this machine:\n"
+                f"Open this address in a browser on this machine; it works once:\n"
                 f"{entry.first_address}\nCtrl-C ends it."
             )
             uvicorn.Server(config).run(sockets=[own])
         except KeyboardInterrupt:
-            say("Closed. A fit that is under way goes on, and is found again later.")
+            say(
+                "Closed. A fit that is under way continues; you will find it when you "
+                "return."
+            )
         finally:
             start.unlink(missing_ok=True)
             os.close(lock)

@@ -34,10 +34,10 @@ UNPROCESSABLE = 422
 SUFFIXES = (".csv", ".tsv", ".tab", ".txt", ".gz", ".parquet", ".pq")
 MOST_LISTED = 100
 MISSING_RULES = {
-    "refuse": "missing values make a fit refuse the table",
+    "refuse": "missing values make a fit reject the table",
     "drop": "rows without a value are left out of the fit",
     "midpoint": "missing values are replaced by the middle of the range",
-    "category": "missing values count as none of the levels",
+    "category": "missing values are encoded as no level",
 }
 """What a fit makes of missing values."""
 

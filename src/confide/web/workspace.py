@@ -139,8 +139,8 @@ class Workspace:
         except OSError:
             os.close(handle)
             raise ConfideError(
-                f"{self.folder} must be open in one page at a time, and it is open "
-                "already. Use that page, or end it with Ctrl-C where it was started."
+                f"{self.folder} can be open in only one page at a time, and it is already "
+                "open. Use that page, or end it with Ctrl-C where it was started."
             ) from None
         return handle
 

@@ -100,7 +100,7 @@ def test_a_model_that_cannot_be_written_is_rescued_and_its_charge_named(book, mo
     monkeypatch.setattr(_files.ReservedFile, "_publish", taken)
     told = run(*PAID, "--out", "model.json")
     assert told.exit_code == delivery.ELSEWHERE
-    assert "Charge 2 stands" in told.stderr
+    assert "Charge 2 remains" in told.stderr
     assert "confide recover book.db --charge 2" in told.stderr
     (rescued,) = Path().glob("confide-rescue-*.json")
     assert rescued.name in told.stderr
@@ -272,7 +272,7 @@ def test_whatever_ends_a_fit_after_its_charge_is_told_with_the_charge(book, monk
     monkeypatch.setattr("confide.estimators._prepare.PreparedFit.release", broken)
     told = run(*PAID, "--out", "model.json")
     assert isinstance(told.exception, MemoryError)
-    assert "Charge 2 stands" in told.stderr
+    assert "Charge 2 remains" in told.stderr
     assert "Nothing was released for it" in told.stderr
     assert not Path("model.json").exists()
 

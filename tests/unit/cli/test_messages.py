@@ -176,5 +176,5 @@ def test_a_refusal_names_what_does_not_suffice(folder, monkeypatch, capsys):
     fit = (*FIT, "--ledger", "book.db", "-e", "2", "-d", "1e-6")
     code, text = run_main(monkeypatch, capsys, *fit)
     assert code == 3
-    assert "asked ε = 2, left ε = 1," in text.err
+    assert "requested ε = 2, left ε = 1," in text.err
     assert "δ" not in text.err

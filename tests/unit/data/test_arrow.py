@@ -219,7 +219,7 @@ def test_columns_are_checked_as_those_of_pandas():
                 schema.compact_design(given_table)
             texts.append(str(caught.value))
         assert len(set(texts)) == 1
-    with pytest.raises(InvalidData, match="misses \\['y'\\]"):
+    with pytest.raises(InvalidData, match="lacks \\['y'\\]"):
         schema.kept(pa.table({"age": [1.0]}))
 
 

@@ -12,7 +12,7 @@ from scipy import sparse
 from confide.data import EntryBounds, bound_entries, bound_rows
 from confide.data.matrix.csr import Csr, as_csr
 from confide.data.matrix.dense import Dense
-from confide.data.rows.in_memory import Block
+from confide.data.rows.block import Block
 from confide.data.schema.columns import Category, Number
 from confide.data.schema.parse_values import (
     as_booleans,

@@ -218,7 +218,7 @@ def test_a_broken_file_is_explained(tmp_path, broken, says):
 
 
 def test_a_misspelt_column_is_looked_for():
-    with pytest.raises(InvalidData, match=r"misses .'town'.*Did you mean 'Towns'"):
+    with pytest.raises(InvalidData, match=r"lacks .'town'.*Did you mean 'Towns'"):
         SCHEMA.design(clinic().rename(columns={"town": "Towns"}))
 
 

@@ -157,7 +157,7 @@ def test_the_target_of_a_file_is_named_once(folder):
     for table in (folder / "a.csv", open_table(folder / "a.csv")):
         assert "the name of the target's column" in refusal(InvalidParameter, table)
         said = refusal(InvalidData, table, "why")
-        assert "misses ['why']" in said
+        assert "lacks ['why']" in said
         said = refusal(InvalidParameter, table, "a", schema=SCHEMA)
         assert "left out: the schema names the target" in said
         assert model(schema=SCHEMA).fit(table, "y").coef_.shape == (1, 3)
@@ -204,7 +204,7 @@ REFUSED = {
     ),
     "one dimension": (ARRAY[:, 0], ARRAY[:, 1], "two dimensions"),
     "one column": (FRAME["a"], FRAME["y"], "two dimensions"),
-    "no such column": (FRAME, "why", "misses ['why']"),
+    "no such column": (FRAME, "why", "lacks ['why']"),
     "text": (FRAME.assign(a="123456"), "y", "columns ['a'] of X must hold numbers"),
 }
 

@@ -115,7 +115,7 @@ def test_the_target_may_be_absent_to_predict_it(tmp_path, table):
     np.testing.assert_allclose(
         SCHEMA.encode(read_table(path, SCHEMA, target=False)), ENCODED
     )
-    with pytest.raises(InvalidData, match=r"misses \['ill'\]"):
+    with pytest.raises(InvalidData, match=r"lacks \['ill'\]"):
         read_table(path, SCHEMA)
     assert "ill" not in read_table(table, SCHEMA, target=False)
 
@@ -144,7 +144,7 @@ BAD_FILES = {
     "word for a number": (f"age,y\n1,no\n{WORD},yes\n", "column 'age'"),
     "word for a date": (f"age,y,day\n1,no,{WORD}\n", "column 'day'"),
     "word for a boolean": (f"age,y,flag\n1,no,{WORD}\n", "column 'flag'"),
-    "column absent": (f"{WORD},y\n1,no\n", r"misses \['age'\]"),
+    "column absent": (f"{WORD},y\n1,no\n", r"lacks \['age'\]"),
     "column twice": ("age,age,y\n1,1,no\n", r"repeats \['age'\]"),
     "more fields than names": (f"age,y\n1,no,{WORD},4\n2,no\n", "must be a table"),
     "quote without end": (f'age,y\n1,"{WORD}\n2,no\n', "must be a table|empty|table"),
@@ -192,7 +192,7 @@ def test_parquet_files_are_read(tmp_path, table):
     frame = read_table(tmp_path / "clinic.parquet", SCHEMA)
     assert "name" not in frame
     np.testing.assert_allclose(SCHEMA.encode(frame), ENCODED)
-    with pytest.raises(InvalidData, match="misses"):
+    with pytest.raises(InvalidData, match="lacks"):
         read_table(tmp_path / "clinic.parquet", Schema((Number("x", 0, 1),), SCHEMA.target))
     (tmp_path / "no.parquet").write_bytes(b"age,y\n1,no\n")
     with pytest.raises(ConfideError):

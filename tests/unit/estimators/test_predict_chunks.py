@@ -130,14 +130,14 @@ def test_dask_collections(table, model, plain):
     same(model.predict(thin), model.predict(numbers))
     with pytest.raises(InvalidData, match=r"X has 1 features, but .* expecting 2"):
         model.predict(blocks[:, :1])
-    with pytest.raises(InvalidData, match=r"misses \['length'\]"):
+    with pytest.raises(InvalidData, match=r"lacks \['length'\]"):
         plain.predict(frame[["dose"]])
 
 
 def test_what_cannot_be_predicted_from_is_refused(written, table, model, tmp_path):
     dask_frame = pytest.importorskip("dask.dataframe")
     dask_array = pytest.importorskip("dask.array")
-    with pytest.raises(InvalidData, match=r"misses \['ward'\]"):
+    with pytest.raises(InvalidData, match=r"lacks \['ward'\]"):
         model.predict(dask_frame.from_pandas(table[["dose"]], npartitions=2))
     with pytest.raises(InvalidData, match="named columns"):
         model.predict(dask_array.zeros((5, 2)))

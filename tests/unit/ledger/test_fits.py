@@ -57,7 +57,7 @@ def test_over_the_limit_nothing_is_drawn_and_nothing_learned(book, rows, monkeyp
     LogisticRegression(Pure("0.9"), ledger=book, row_norm=1.0).fit(*rows)
     monkeypatch.setattr("confide.noise.entropy._system_words", _no_draws)
     model = LogisticRegression(Pure("0.2"), ledger=book, row_norm=1.0)
-    with pytest.raises(BudgetExceeded, match="asked"):
+    with pytest.raises(BudgetExceeded, match="requested"):
         model.fit(*rows)
     assert not hasattr(model, "release_")
     assert len(book.entries()) == 3

@@ -54,7 +54,7 @@ def test_a_refused_charge_leaves_nothing_and_says_what_does_not_suffice(ledger):
         ledger.charge("adult", Approx(1, 1e-6))
     for words in (
         "exceeded by ε = 0.5:",
-        "asked ε = 1,",
+        "requested ε = 1,",
         "left ε = 0.5,",
         "a limit of ε = 3.",
         "Nothing was spent",

@@ -100,7 +100,7 @@ def test_a_charge_looks_at_as_many_entries_in_a_long_book_as_in_a_short_one(
 
 
 def test_a_release_of_no_known_charge_is_told_plainly():
-    with pytest.raises(TamperedLedger, match="which charge paid for it"):
+    with pytest.raises(TamperedLedger, match="without the charge that paid for it"):
         kept_charges(lambda *_: [(3,), (None,)])
 
 

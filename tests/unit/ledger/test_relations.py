@@ -116,7 +116,7 @@ def test_a_delta_that_was_asked_for_is_never_given_back():
 def test_so_large_an_epsilon_that_nothing_is_left_is_over_every_limit(file_ledger):
     file_ledger.set_limit("adult", Approx(10**6, 0.9), neighbours=REPLACE)
     for epsilon in (60, 5000):
-        with pytest.raises(BudgetExceeded, match="asked δ = 1,"):
+        with pytest.raises(BudgetExceeded, match="requested δ = 1,"):
             file_ledger.charge("adult", Approx(epsilon, 1e-6), neighbours=ADD)
     file_ledger.charge("adult", Approx(5000, 1e-6), neighbours=REPLACE)
 

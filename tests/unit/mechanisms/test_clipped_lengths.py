@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from confide.data.matrix.matrix import as_matrix
-from confide.data.rows.in_memory import Block, InMemoryRows
+from confide.data.rows.block import Block
+from confide.data.rows.in_memory import InMemoryRows
 from confide.errors import UnmetNeeds
 from confide.mechanisms import DpAdmm, MomentumDescent, MpAdmm, ProximalSgd, SsAdmm
 from confide.mechanisms.gradient.clipped_gradient import clipped_gradient

@@ -28,7 +28,7 @@ from confide.errors import InvalidParameter
 from confide.inference import Intervals
 from confide.mechanisms import MECHANISMS
 from confide.planning import plan_fit, plot_fit_plan, real_shapes
-from confide.planning.fit_plan import _line
+from confide.planning.line_plan import line_plan
 from confide.planning.supposition import suppose_table
 from support.clinic import SCHEMA as CLINIC
 from support.clinic import clinic
@@ -347,5 +347,7 @@ def test_a_width_without_a_column_or_a_number_is_refused(tmp_path, words):
 
 
 def test_quartiles_are_over_the_tables_that_have_an_interval():
-    line = _line("age", "year", 0.03, 0.01, np.array([1.0, 2.0, 3.0, math.inf, math.nan]))
+    line = line_plan(
+        "age", "year", 0.03, 0.01, np.array([1.0, 2.0, 3.0, math.inf, math.nan])
+    )
     assert (line.narrow, line.width, line.wide, line.identified) == (1.5, 2.0, 2.5, 0.6)

@@ -264,13 +264,13 @@ def test_the_text_opens_with_the_guarantee_and_is_aligned():
     plan = make_plan(2000, 5, Approx(1, 1e-6))
     first, *rest = str(plan).splitlines()
     assert first == "Guarantee    ε = 1, δ = 1e-06, add-remove neighbours"
-    start, end = rest.index(""), rest.index("Supposing")
+    start, end = rest.index(""), rest.index("Assuming")
     table = rest[start + 1 : end - 1]
     assert len({len(line) for line in table}) == 1
     assert len(table) == len(plan.records())
     assert any(line.startswith("error from privacy ") for line in table)
     assert [line[4:] for line in rest[end + 1 :]] == list(plan.assumptions)
-    assert any("point in all directions" in one for one in plan.assumptions)
+    assert any("evenly distributed directions" in one for one in plan.assumptions)
 
 
 def test_records_are_plain():

@@ -175,14 +175,14 @@ def test_a_fit_whose_server_is_gone_is_known_by_its_lock(table, tmp_path):
     standing = orders.standing(order)
     assert (standing.state, standing.charge) == (State.FAILED, paid.number)
     page = words(visitor.get(place))
-    assert f"Charge {paid.number} stands" in page
-    assert "ended before it could say why" in page
+    assert f"Charge {paid.number} remains" in page
+    assert "ended before it could report a reason" in page
 
 
 def test_a_folder_is_open_in_one_server_at_a_time(tmp_path):
     workspace = Workspace.at(tmp_path)
     lock = workspace.lock()
-    with pytest.raises(ConfideError, match="open in one page at a time"):
+    with pytest.raises(ConfideError, match="open in only one page at a time"):
         workspace.lock()
     os.close(lock)
     os.close(workspace.lock())

@@ -147,7 +147,7 @@ def test_a_folder_that_is_open_already_is_told(start):
         return True
 
     start(opened=again)
-    assert "open already" in refused[0]
+    assert "already open" in refused[0]
 
 
 def test_absent_packages_are_told():
@@ -209,7 +209,7 @@ def test_a_ledger_that_is_gone_is_not_replaced(tmp_path):
     book.close()
     for file in visitor.workspace.home.glob("book.db*"):
         file.unlink()
-    assert "its ledger is gone" in visitor.get().text
+    assert "its ledger is missing" in visitor.get().text
     for place in (order, "/ledger"):
         answer = visitor.get(place)
         assert answer.status_code == 422

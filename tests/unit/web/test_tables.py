@@ -50,7 +50,7 @@ def test_a_table_that_is_chosen_many_times_at_once_is_one_project(visitor, table
         ("absent.csv", None, "a file to be read"),
         ("t.xlsx", b"PK", "a file that ends in"),
         ("empty.csv", b"", "must hold the column names"),
-        ("bars.csv", b"a|b|c\n1|2|3\n", "its only name has '|' in it"),
+        ("bars.csv", b"a|b|c\n1|2|3\n", "its only name contains '|'"),
         ("record.csv", b"1,2,3\n4,5,6\n", "like a record"),
         ("twice.csv", b"a,a\n1,2\n", "different column names"),
         ("bytes.csv", bytes(range(256)), "must"),
@@ -261,8 +261,8 @@ def test_a_table_that_lost_a_column_is_told_to_the_holder(visitor, table):
     project = visitor.declare(table)
     table.write_text("ages,region,defaulted\n20,north,no\n")
     page = words(visitor.post(f"{project}/check"))
-    assert "It misses the declared column “age”. Is it “ages”?" in page
-    assert "A fit would refuse this table" in page
+    assert "It lacks the declared column “age”. Is it “ages”?" in page
+    assert "A fit would reject this table" in page
 
 
 def test_ten_thousand_columns_are_asked_for_by_name(visitor, tmp_path):
@@ -347,7 +347,7 @@ def test_a_plan_reads_nothing_from_the_table(visitor, table):
     project = visitor.declare(table)
     table.unlink()
     page = words(visitor.get(f"{project}/plan?{urlencode(PLANNED)}"))
-    assert "What to expect of every column, from 640 rows" in page
+    assert "What to expect for each column, from 640 rows" in page
     assert "from 50% likely to at most 73.2% likely" in page
     assert "loans has no limit yet" in page
 
@@ -355,7 +355,7 @@ def test_a_plan_reads_nothing_from_the_table(visitor, table):
 def test_a_plan_says_what_it_supposes_and_what_brings_it_closer(visitor, table):
     project = visitor.declare(table)
     page = words(visitor.get(f"{project}/plan?{urlencode(PLANNED)}"))
-    assert "The plan supposes: numbers, levels and labels like those of seven" in page
+    assert "The plan assumes: numbers, levels and labels like those of seven" in page
     assert "randomly correlated columns" in page
     assert "give them in the schema" in page
 
@@ -364,12 +364,12 @@ def test_a_width_is_searched_after_the_plan_is_shown(visitor, table, monkeypatch
     project = visitor.declare(table)
     wanted = urlencode({**PLANNED, "column": "0", "width": "0.1"})
     page = visitor.get(f"{project}/plan?{wanted}")
-    assert "Searching for the rows and the budget that a width of 0.1" in words(page)
+    assert "give age an interval of width 0.1" in words(page)
     assert f'hx-get="{visitor.entry.path}{project}/width?' in page.text
     monkeypatch.setattr(FitPlan, "smallest_rows", lambda plan, name, width: 4321)
     monkeypatch.setattr(FitPlan, "smallest_budget", lambda plan, name, width: None)
     told = words(visitor.get(f"{project}/width?{wanted}"))
-    assert "An interval of age of width 0.1 likely takes about 4,321 rows" in told
+    assert "An interval of age of width 0.1 probably needs about 4,321 rows" in told
     for width in ("wide", "-1"):
         wrong = urlencode({**PLANNED, "column": "0", "width": width})
         answer = visitor.get(f"{project}/plan?{wrong}")
@@ -402,7 +402,7 @@ def test_a_limit_is_set_from_the_plan_and_the_plan_shows_what_would_be_left(visi
 
 
 def test_the_ledger_is_shown_verified_and_copied(visitor, tmp_path):
-    assert "The book is empty" in visitor.get("/ledger").text
+    assert "The ledger is empty" in visitor.get("/ledger").text
     answer = visitor.post("/ledger/limit", {"dataset": "loans", "epsilon": "much"})
     assert "epsilon" in complaint(answer)
     fields = {"dataset": "loans", "epsilon": "2", "project": "https://evil.example"}

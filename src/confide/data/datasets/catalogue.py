@@ -31,14 +31,20 @@ class Dataset:
 
     Parameters
     ----------
-    name
-        The key in `DATASETS`.
-    files
-        Its files; each is asked for by its ``split``.
-    source
+    name : str
+        Key in `DATASETS`.
+    files : tuple of DataFile
+        Its files, each identified by its ``split``.
+    source : str
         Citation and licence, in one line.
-    parse
-        Reads one file as a frame; None where the data are not a frame.
+    parse : callable or None
+        Reads one file as a data frame; None if the data are not a frame.
+
+    Examples
+    --------
+    >>> from confide.data import DATASETS
+    >>> DATASETS["adult"].splits
+    ('train', 'test')
     """
 
     name: str
@@ -66,24 +72,35 @@ class Dataset:
 
 
 def load(name: str | Dataset, split: str | None = None) -> pd.DataFrame:
-    """Read a dataset as a frame, one row per record.
+    """Read a dataset as a data frame, one row per record.
 
     Parameters
     ----------
-    name
-        A key of `DATASETS`, or a `Dataset` of your own.
-    split
-        ``"train"`` or ``"test"`` for adult; ``"sample"`` of acs is the small sample
-        of California. All others have no split.
+    name : str or Dataset
+        Key of `DATASETS`, or a `Dataset` of your own.
+    split : str, optional
+        "train" or "test" for adult; "sample" for acs is the small sample of California. The
+        other datasets have no split.
+
+    Returns
+    -------
+    DataFrame
+        The records.
 
     Raises
     ------
     InvalidParameter
         The name or the split is unknown, or the dataset is not a frame.
     DataNotFound
-        The file is neither on this machine nor to be downloaded.
+        The file is not on this machine and cannot be downloaded.
     InvalidData
-        The file does not have its pinned checksum.
+        The file does not have the pinned checksum.
+
+    Examples
+    --------
+    >>> from confide.data import load
+    >>> load("adult", "train").shape  # doctest: +SKIP
+    (32561, 15)
     """
     dataset = _look_up(name)
     if dataset.parse is None:
@@ -94,12 +111,24 @@ def load(name: str | Dataset, split: str | None = None) -> pd.DataFrame:
 
 
 def load_a9a(split: str) -> tuple[csr_matrix, Array]:
-    """Read a9a: a sparse 0/1 matrix of 123 columns, and labels -1 or +1.
+    """Read a9a: a sparse 0/1 matrix of 123 columns, and labels −1 or 1.
 
     Parameters
     ----------
-    split
-        ``"train"`` or ``"test"``.
+    split : {"train", "test"}
+        Which file to read.
+
+    Returns
+    -------
+    tuple of csr_matrix and ndarray
+        Features and labels.
+
+    Examples
+    --------
+    >>> from confide.data import load_a9a
+    >>> features, labels = load_a9a("train")  # doctest: +SKIP
+    >>> features.shape  # doctest: +SKIP
+    (32561, 123)
     """
     from sklearn.datasets import load_svmlight_file
 

@@ -25,15 +25,16 @@ _REFERENCE: Final = {"race": "white", "vkorc1": "G/G", "cyp2c9": "*1/*1"}
 
 
 def load_warfarin() -> pd.DataFrame:
-    """Read the 4,017 records that are complete, as regression papers use them.
+    """Read the 4,017 complete records, as papers on dose regression use them.
 
-    What is missing is settled record by record, by rules that were public before the data:
+    Missing values are treated record by record, by rules that were public before the data:
 
     - Enzyme inducers (carbamazepine, phenytoin, rifampicin) and amiodarone count as taken
-      only where the table says so: the consortium's own convention.
-    - A missing VKORC1 genotype at -1639 is read off a linked site, in this order: 2255,
+      only if the table says so. This is the consortium's own convention.
+    - A missing VKORC1 genotype at -1639 is inferred from a linked site, in this order:
+    2255,
       1173, 1542. The first and the last are linked closely enough only for patients who are
-      neither black nor of unknown race. Again the consortium's rule.
+      neither black nor of unknown race. This, too, is the consortium's rule.
     - A record that still lacks dose, age, height, weight, race or one of the genotypes is
       left out, and so are the rare CYP2C9 alleles other than *1, *2 and *3.
 
@@ -43,6 +44,19 @@ def load_warfarin() -> pd.DataFrame:
 
     Columns: age (in decades), height (cm), weight (kg), race, enzyme_inducer, amiodarone,
     vkorc1, cyp2c9 and dose (mg per week), as ``Schema.bundled("warfarin")`` declares them.
+
+    Returns
+    -------
+    DataFrame
+        A row for each patient.
+
+    Examples
+    --------
+    >>> from confide import Schema
+    >>> from confide.data import load_warfarin
+    >>> patients = load_warfarin()  # doctest: +SKIP
+    >>> Schema.bundled("warfarin").target.column
+    'dose'
     """
     return complete_records(load("warfarin"))
 
@@ -111,14 +125,27 @@ _BIRTHPLACES: Final = {
 
 
 def load_acs() -> pd.DataFrame:
-    """Read the 90,636 persons who work, and whether they earn over 50,000.
+    """Read the 90,636 working persons of the survey, and whether they earn over 50,000.
 
-    The rules of the usual benchmark: older than 16, an income above 100 dollars, at least
-    an hour of work a week, a weight of at least 1. Codes of occupations and birthplaces are
-    put into the groups of the survey's data dictionary; everything else is as coded.
-    Next to the columns of the survey there are occupation, birthplace and over_50000, as
-    ``Schema.bundled("acs_over_50000")`` declares them; ``Schema.bundled("acs_income")``
-    predicts the income itself.
+    The rules are those of the usual benchmark: age above 16, an income above 100 dollars,
+    at least one hour of work a week, a weight of at least 1. Codes of occupations and
+    birthplaces are combined into the groups of the survey's data dictionary; everything
+    else is left as coded. There are three additional columns, occupation, birthplace and
+    over_50000, as ``Schema.bundled("acs_over_50000")`` declares them;
+    ``Schema.bundled("acs_income")`` predicts the income itself.
+
+    Returns
+    -------
+    DataFrame
+        A row for each person.
+
+    Examples
+    --------
+    >>> from confide import Schema
+    >>> from confide.data import load_acs
+    >>> people = load_acs()  # doctest: +SKIP
+    >>> Schema.bundled("acs_over_50000").target.column
+    'over_50000'
     """
     return persons_who_work(load("acs"))
 
@@ -156,10 +183,23 @@ _GROUPS: Final = {
 
 
 def load_kddcup99() -> pd.DataFrame:
-    """Read 494,021 connections with two more columns: outcome and group.
+    """Read 494,021 connections with two additional columns: outcome and group.
 
     The outcome is normal or attack, for ``Schema.bundled("kddcup99")``; the group is normal
     or one of four kinds of attack, for ``Schema.bundled("kddcup99_groups")``.
+
+    Returns
+    -------
+    DataFrame
+        A row for each connection.
+
+    Examples
+    --------
+    >>> from confide import Schema
+    >>> from confide.data import load_kddcup99
+    >>> connections = load_kddcup99()  # doctest: +SKIP
+    >>> Schema.bundled("kddcup99").target.column
+    'outcome'
     """
     return with_groups(load("kddcup99"))
 

@@ -10,7 +10,8 @@ import pandas as pd
 
 from confide.data.partitioned.division import Division, divided
 from confide.data.partitioned.stream import Source
-from confide.data.schema.schema import Schema, check_columns, declared_columns
+from confide.data.schema.declared import check_columns, declared_columns
+from confide.data.schema.schema import Schema
 from confide.errors import InvalidData
 from confide.parallel.dask_cluster import current_client
 

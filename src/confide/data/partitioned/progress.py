@@ -15,7 +15,28 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Progress of the current sweep: rows read, expected total, and time."""
+    """Progress of the current sweep: rows read, expected total, and time.
+
+    Parameters
+    ----------
+    number : int
+        Number of the sweep.
+    rows : int
+        Rows read so far.
+    expected : int or None
+        Rows that a whole sweep reads, if known.
+    seconds : float
+        Time since the beginning of the sweep.
+    over : bool, default=False
+        Whether the sweep is finished.
+
+    Examples
+    --------
+    >>> from confide.data import Pass
+    >>> sweep = Pass(number=2, rows=500, expected=1000, seconds=0.1)
+    >>> f"sweep {sweep.number}: {sweep.rows} of {sweep.expected} rows"
+    'sweep 2: 500 of 1000 rows'
+    """
 
     number: int
     rows: int
@@ -38,7 +59,30 @@ _watched: ContextVar[_Watched | None] = ContextVar("watched", default=None)
 
 @contextmanager
 def watching(watch: Watch) -> Iterator[None]:
-    """Call ``watch`` while sweeps go over tables that are not in memory."""
+    """Call a function during sweeps over tables that are not in memory.
+
+    The number of sweeps depends on the data: what the function shows is for the data holder
+    only.
+
+    Parameters
+    ----------
+    watch : callable
+        Receives a `Pass` from time to time.
+
+    Yields
+    ------
+    None
+        Nothing; use it in a ``with`` statement around the fit.
+
+    Examples
+    --------
+    >>> from confide.data import watching
+    >>> seen = []
+    >>> with watching(seen.append):
+    ...     pass  # a fit on files
+    >>> seen
+    []
+    """
     token = _watched.set(_Watched(watch))
     try:
         yield

@@ -22,7 +22,8 @@ from confide.data.matrix.sums import (
     SumShape,
     addition_depth,
 )
-from confide.data.rows.in_memory import Block, InMemoryRows
+from confide.data.rows.block import Block
+from confide.data.rows.in_memory import InMemoryRows
 from confide.errors import ConfideError, PrivacyLeak
 
 T = TypeVar("T")
@@ -138,7 +139,33 @@ class OverBlocks:
 class PartitionedRows:
     """Bounded private rows in parts; use `PartitionedRows.over` to make them.
 
-    ``links`` bounds how many additions the sum of a piece goes through.
+    Parameters
+    ----------
+    parts : Parts
+        Where the rows are, and how a sum over them is computed.
+    whole : PartSummary
+        What is known of all parts together.
+    sizes : tuple of int
+        Numbers of rows of the parts.
+    links : int
+        Bound on the number of additions in the sum over one piece.
+    sample : InMemoryRows
+        About one row in a fixed stride, for a first approximation.
+    height : float
+        Value of the constant column for the intercept; 0 for none.
+    view : RowView, optional
+        How blocks are changed before they are used.
+    picked : tuple of ndarray, optional
+        Positions of the selected rows in each part.
+
+    Examples
+    --------
+    They have the same methods as rows in memory, so that mechanisms need not distinguish
+    the two:
+
+    >>> from confide.data import InMemoryRows, PartitionedRows
+    >>> hasattr(PartitionedRows, "sum"), hasattr(InMemoryRows, "sum")
+    (True, True)
     """
 
     parts: Parts

@@ -24,9 +24,30 @@ LARGEST = 1e100
 
 @dataclass(frozen=True, slots=True)
 class EntryBounds:
-    """Public: no entry of a row exceeds ``most``, no ``few`` of them are longer together.
+    """Public bounds on the entries of a row.
 
-    Without ``length`` nothing but the entries themselves is bounded.
+    Parameters
+    ----------
+    most : float
+        No entry exceeds this absolute value.
+    few : int, default=1
+        Number of entries that ``length`` refers to.
+    length : float, optional
+        The ``few`` largest entries of a row are together at most this long. By default only
+        single entries are bounded.
+
+    Raises
+    ------
+    InvalidParameter
+        A bound is not positive, or too small or large for doubles.
+
+    Examples
+    --------
+    Nine entries of at most 1 are at most 3 long together:
+
+    >>> from confide.data import EntryBounds
+    >>> EntryBounds(1.0).norm(9)
+    3.0
     """
 
     most: float
@@ -63,11 +84,34 @@ def _repeated(length: float, times: int) -> float:
 def bound_entries(
     features: Any, target: Array, bounds: EntryBounds, height: float
 ) -> InMemoryRows:
-    """Bound every row as ``bounds`` says and close the box.
+    """Bound every row by ``bounds``; the rows can then only be used by mechanisms.
 
-    ``features`` is a `Matrix`, or a float array or sparse matrix; values that are not
-    finite are refused. Entries that a sparse matrix holds twice are added up first: bounds
-    are about sums.
+    Entries that a sparse matrix stores twice are added up first, because bounds refer to
+    sums.
+
+    Parameters
+    ----------
+    features : Matrix, ndarray or sparse matrix
+        Features. Values that are not finite are rejected.
+    target : ndarray
+        Target of every row.
+    bounds : EntryBounds
+        Public bounds.
+    height : float
+        Value of the constant column for the intercept; 0 for none.
+
+    Returns
+    -------
+    InMemoryRows
+        The bounded rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.data import EntryBounds, bound_entries
+    >>> rows = bound_entries(np.array([[0.5, 9.0]]), np.ones(1), EntryBounds(1.0), 0.0)
+    >>> rows.toarray().tolist()
+    [[0.5, 1.0]]
     """
     matrix = as_matrix(features).without_duplicates()
     largest = matrix.largest_entry()

@@ -28,116 +28,10 @@ from confide.data.matrix.sums import (
     pairwise_sum,
     shortening,
 )
+from confide.data.rows.block import Block, some
 from confide.data.schema.case_weights import Cases
 from confide.errors import InvalidParameter, PrivacyLeak
 from confide.parallel.workers import one_blas_thread, pool, threads_to_use
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Block:
-    """Some rows: features, target, row factors, intercept height.
-
-    Rows of a block follow one another in the table, from ``start`` on. Records count
-    ``weight`` times, or once; ``offset`` is added to their margins.
-    """
-
-    features: Matrix
-    target: AnyArray
-    factor: AnyArray | None
-    height: float
-    start: int = 0
-    weight: AnyArray | None = None
-    offset: AnyArray | None = None
-
-    def weigh(self, values: AnyArray) -> AnyArray:
-        """Return values of a loss, its slope or its curvature as records count."""
-        if self.weight is None:
-            return values
-        return values * (self.weight if values.ndim == 1 else self.weight[:, None])
-
-    def margin(self, theta: AnyArray, *, row_independent: bool = False) -> AnyArray:
-        """Return ⟨x, θ⟩ and the offset for every row, the intercept column included.
-
-        A matrix θ gives a column of margins for each of its columns. A product of matrices
-        rounds a row by where it stands. ``row_independent`` rounds every row as if there
-        were no other: what depends on one record then does so to the last bit.
-        """
-        if row_independent and theta.ndim == 2:
-            columns = [self.margin(column, row_independent=True) for column in theta.T]
-            return np.column_stack(columns)
-        slopes = theta[:-1] if self.height else theta
-        if row_independent:
-            margin = self.features.row_independent_product(slopes)
-        else:
-            margin = self.features @ slopes
-        if self.factor is not None:
-            margin *= self.factor if theta.ndim == 1 else self.factor[:, None]
-        if self.height:
-            margin += self.height * theta[-1]
-        if self.offset is not None:
-            margin += self.offset
-        return margin
-
-    def weighted_sum(self, weights: AnyArray) -> AnyArray:
-        """Return Σ wᵢxᵢ; a matrix of weights gives a column for each of its columns."""
-        if weights.ndim == 2:
-            return np.column_stack([self.weighted_sum(column) for column in weights.T])
-        scaled = weights if self.factor is None else weights * self.factor
-        total = self.features.weighted_sum(scaled)
-        if not self.height:
-            return total
-        longer = np.empty(len(total) + 1, dtype=total.dtype)
-        longer[:-1], longer[-1] = total, self.height * weights.sum()
-        return longer
-
-    def gram(self, weights: AnyArray, *, double: bool = False) -> Array:
-        """Return Σ wᵢxᵢxᵢᵀ for weights not negative, in single precision unless double."""
-        return self.features.gram(weights, self.factor, self.height, double=double)
-
-    def gram_diagonal(self, weights: AnyArray) -> Array:
-        """Return the diagonal of the Gram matrix, Σ wᵢxᵢⱼ²."""
-        scaled = weights if self.factor is None else weights * self.factor**2
-        total = self.features.gram_diagonal(scaled)
-        if self.height:
-            total = np.append(total, self.height**2 * weights.sum())
-        return np.asarray(total, dtype=np.float64)
-
-    def lengths(self) -> Array:
-        """Return ‖x‖ for every row, the intercept column included."""
-        return self.features.lengths(self.factor, self.height)
-
-    def absolute(self) -> "Block":
-        """Return the same rows with every entry positive."""
-        return replace(self, features=self.features.absolute())
-
-    def pieces(self, most: int) -> Iterator["Block"]:
-        """Walk over the rows, ``most`` of them or fewer at a time."""
-        if len(self.target) <= most:
-            yield self
-            return
-        for low in range(0, len(self.target), most):
-            yield replace(self.take(slice(low, low + most)), start=self.start + low)
-
-    def take(self, chosen: slice | AnyArray) -> "Block":
-        """Return the rows of a slice, or at some places, in their order."""
-        own = (self.factor, self.weight, self.offset)
-        factor, weight, offset = (_some(one, chosen) for one in own)
-        features, target = self.features[chosen], self.target[chosen]
-        return Block(features, target, factor, self.height, 0, weight, offset)
-
-    def toarray(self) -> Array:
-        """Return the bounded rows as an array, the intercept column included."""
-        rows = self.features.toarray()
-        if self.factor is not None:
-            rows = rows * self.factor[:, None]
-        if not self.height:
-            return rows
-        return np.column_stack([rows, np.full(len(rows), self.height)])
-
-
-def _some(values: AnyArray | None, chosen: slice | AnyArray) -> AnyArray | None:
-    return None if values is None else values[chosen]
-
 
 T = TypeVar("T")
 
@@ -150,7 +44,18 @@ HEAVIEST = 4.0
 
 
 class Rows(Protocol):
-    """Protocol of bounded private rows, as mechanisms and solvers see them."""
+    """Protocol of bounded private rows, as mechanisms and solvers see them.
+
+    Examples
+    --------
+    Whatever the rows are stored in, statistics are sums over their blocks:
+
+    >>> import numpy as np
+    >>> from confide.data import bound_rows
+    >>> rows = bound_rows(np.eye(3), np.array([1.0, 2.0, 3.0]), 1.0, 0.0)
+    >>> float(rows.sum(lambda block: block.target.sum()))
+    6.0
+    """
 
     @property
     def height(self) -> float:
@@ -227,11 +132,40 @@ class Rows(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class InMemoryRows:
-    """Rows in memory; use `bound_rows` to make them.
+    """Bounded private rows in memory; use `bound_rows` to make them.
 
-    ``listed`` is how many rows the table had before those without a target were left out:
-    under replace-one neighbours that number is public, and ``count`` is not. ``weight`` is
-    how much every record counts, ``offset`` what is added to its margin, where they are.
+    Parameters
+    ----------
+    features : Matrix
+        Features of the rows.
+    target : ndarray
+        Target of every row.
+    factor : ndarray or None
+        Factors that scale long rows down; None if no row is scaled.
+    height : float
+        Value of the constant column for the intercept; 0 for none.
+    listed : int, optional
+        Number of rows before those without a target were left out. Under replace-one
+        neighbours this number is public, and ``count`` is not.
+    weight : ndarray, optional
+        Weights of the records; by default every record has weight 1.
+    offset : ndarray, optional
+        Numbers that are added to the margins.
+
+    Examples
+    --------
+    The rows cannot be copied or stored, so they cannot leave by accident:
+
+    >>> import copy
+    >>> import numpy as np
+    >>> from confide.data import bound_rows
+    >>> from confide.errors import PrivacyLeak
+    >>> rows = bound_rows(np.eye(2), np.ones(2), 1.0, 0.0)
+    >>> try:
+    ...     copy.copy(rows)
+    ... except PrivacyLeak as error:
+    ...     print(error)
+    private rows cannot be copied or stored
     """
 
     features: Matrix
@@ -348,7 +282,7 @@ class InMemoryRows:
         step, cut_out = self.block_rows, self.features.slicer()
         for low in range(start, max(stop, start + 1), step):
             cut = slice(low, min(low + step, stop))
-            features, factor = cut_out(cut, dtype, _some(self.factor, cut))
+            features, factor = cut_out(cut, dtype, some(self.factor, cut))
             weight, offset = (
                 None if one is None else one[cut].astype(dtype, copy=False)
                 for one in (self.weight, self.offset)
@@ -368,7 +302,7 @@ class InMemoryRows:
     def take(self, places: AnyArray) -> "InMemoryRows":
         """Return the rows at some positions, in their order."""
         own = (self.factor, self.weight, self.offset)
-        factor, weight, offset = (_some(one, places) for one in own)
+        factor, weight, offset = (some(one, places) for one in own)
         features, target = self.features[places], self.target[places]
         return InMemoryRows(features, target, factor, self.height, None, weight, offset)
 
@@ -470,11 +404,37 @@ def require_in_memory(rows: Rows, what: str) -> InMemoryRows:
 def bound_rows(
     features: Any, target: Array, row_norm: float, height: float
 ) -> InMemoryRows:
-    """Bound every row by ``row_norm`` and close the box.
+    """Bound the length of every row; the rows can then only be used by mechanisms.
 
-    ``features`` is a `Matrix`, or a float array or sparse matrix of two dimensions, already
-    checked for type and shape; values that are not finite are refused here. Entries that a
-    sparse matrix holds twice are added up first: a length is about sums.
+    Entries that a sparse matrix stores twice are added up first, because lengths refer to
+    sums.
+
+    Parameters
+    ----------
+    features : Matrix, ndarray or sparse matrix
+        Features in two dimensions, already checked for type and shape. Values that are not
+        finite are rejected.
+    target : ndarray
+        Target of every row.
+    row_norm : float
+        Public bound; longer rows are scaled down to it.
+    height : float
+        Value of the constant column for the intercept; 0 for none.
+
+    Returns
+    -------
+    InMemoryRows
+        The bounded rows.
+
+    Examples
+    --------
+    A row of length 5 is scaled down to length 1:
+
+    >>> import numpy as np
+    >>> from confide.data import bound_rows
+    >>> rows = bound_rows(np.array([[3.0, 4.0]]), np.ones(1), 1.0, 0.0)
+    >>> rows.toarray().round(6).tolist()
+    [[0.6, 0.8]]
     """
     matrix = as_matrix(features).without_duplicates()
     if matrix.reach <= row_norm < np.inf:

@@ -38,14 +38,34 @@ NO_CASES = Cases()
 
 @dataclass(frozen=True, slots=True)
 class CaseWeights:
-    """Weights of records, by a column, by their labels, or by both.
+    """Weights of records: from a column, by label, or both.
 
-    ``column`` holds weights from 0 to ``cap``, which is public: what lies beyond is
-    clamped, record by record, and the noise grows with the cap. ``classes`` are public
-    weights of labels; a label without one counts once. A record without a weight is
-    refused with the whole table, or with ``missing="drop"`` is ignored.
-    ``typical`` is a usual weight, if that is publicly known: plans use it, or half of the
-    cap; fits do not.
+    Parameters
+    ----------
+    column : str, default=""
+        Column with weights from 0 to ``cap``. Values outside are clamped record by record.
+    cap : float, optional
+        Public upper limit of the weights. Noise grows with it.
+    classes : mapping, optional
+        Public weights by label; a label without one has weight 1.
+    missing : {"refuse", "drop"}, default="refuse"
+        Whether a record without a weight causes the table to be rejected, or is ignored.
+    typical : float, optional
+        A usual weight, if that is publicly known. Plans use it, or else half of the cap;
+        fits do not.
+
+    Raises
+    ------
+    InvalidParameter
+        A field is not of the type or in the range that its description states.
+
+    Examples
+    --------
+    Weights count as shares of the cap, and a weight of 9 as the cap itself:
+
+    >>> from confide.data import CaseWeights
+    >>> CaseWeights("survey_weight", cap=4).read([1.0, 2.0, 9.0]).tolist()
+    [0.25, 0.5, 1.0]
     """
 
     column: str = ""

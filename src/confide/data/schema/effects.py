@@ -27,13 +27,30 @@ Key: TypeAlias = frozenset[str]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Display:
-    """The lines of a summary as an affine function of coefficients.
+    """The lines of a summary as an affine function of the coefficients.
 
-    ``shown = lines @ coefficients + constant``, where the coefficients are the slopes
-    and, last, the intercept; ``names`` are those of the lines, the intercept's last.
-    ``rare`` lines are about rows without a level, which a table need not have.
-    ``lines`` is an array, sparse, or an operator: nothing is as large as the square of
-    the number of coefficients, unless its ``matrix`` is asked for.
+    ``shown = lines @ coefficients + constant``, where the coefficients are the slopes and,
+    last, the intercept.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the lines, that of the intercept last.
+    lines : array, sparse matrix or operator
+        Linear part. It is never as large as the square of the number of coefficients unless
+        `matrix` is used.
+    constant : ndarray
+        Constant part.
+    rare : frozenset of str, optional
+        Lines for rows without a level, which a table need not contain.
+
+    Examples
+    --------
+    >>> from confide import Number, Schema, Target
+    >>> schema = Schema((Number("age", lower=0, upper=100),), Target("y", bound=1))
+    >>> shown = schema.display_map()
+    >>> shown.names
+    ('age', '(intercept)')
     """
 
     names: tuple[str, ...]

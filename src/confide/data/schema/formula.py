@@ -19,8 +19,35 @@ CONSTANTS = ("0", "1")
 def schema_of_formula(schema: Any, formula: str) -> tuple[Any, bool]:
     """Return a schema with the terms of a formula, and whether it has an intercept.
 
-    The schema declares the columns; the formula defines the terms. Its left side
-    must be the target of the schema, or nothing.
+    The schema declares the columns; the formula defines the terms.
+
+    Parameters
+    ----------
+    schema : Schema
+        Schema that declares the columns and the target.
+    formula : str
+        Formula such as "y ~ age + bs(weight, df=5)". Its left side must be the target of
+        the schema, or empty.
+
+    Returns
+    -------
+    tuple of Schema and bool
+        The schema with terms, and whether the formula has an intercept.
+
+    Raises
+    ------
+    InvalidParameter
+        The formula cannot be read, or has a target or a column that is not declared.
+
+    Examples
+    --------
+    >>> from confide import Category, Number, Schema, Target
+    >>> from confide.data import schema_of_formula
+    >>> columns = (Number("age", 18, 90), Category("race", ("a", "b")))
+    >>> schema = Schema(columns, Target("ill", labels=("no", "yes")))
+    >>> found, intercept = schema_of_formula(schema, "ill ~ age + age:race")
+    >>> found.terms, intercept
+    (('age', 'age:race'), True)
     """
     target, terms = _terms(formula, [column.name for column in schema.columns])
     _check_target(schema, target)

@@ -260,9 +260,32 @@ def _distinct(values: Any, what: str) -> tuple[AnyArray, Sequence[Any]]:
 def one_by_one(
     values: Any, read: Callable[[Any], float | None], name: str, fault: InvalidData
 ) -> Array:
-    """Read a column as numbers, every distinct value once; what is missing becomes NaN.
+    """Read a column as numbers, each distinct value once; missing values become NaN.
 
-    Where ``read`` returns None the column holds something else, and ``fault`` is raised.
+    Parameters
+    ----------
+    values : sequence
+        The cells of the column.
+    read : callable
+        Returns the number for a value, or None if the value cannot be read.
+    name : str
+        Name of the column, for messages.
+    fault : InvalidData
+        Error to raise if a value cannot be read.
+
+    Returns
+    -------
+    ndarray of float
+        A number for every cell.
+
+    Examples
+    --------
+    >>> from confide.data import one_by_one
+    >>> from confide.errors import InvalidData
+    >>> grades = {"low": 0.0, "high": 1.0}
+    >>> fault = InvalidData("no grade")
+    >>> one_by_one(["low", None, "high"], grades.get, "risk", fault).tolist()
+    [0.0, nan, 1.0]
     """
     codes, found = _distinct(values, f"column {name!r}")
     read_values = [read(value) for value in found]

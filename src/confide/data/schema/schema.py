@@ -4,22 +4,19 @@ import dataclasses
 import math
 import numbers
 import tomllib
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from confide._types import Array
 from confide.data.matrix.coded_design import CodedDesign
 from confide.data.matrix.sums import MAX_ROWS
-from confide.data.schema.arrow_columns import arrow_column, is_arrow, without_missing
+from confide.data.schema.arrow_columns import without_missing
 from confide.data.schema.case_weights import (
     NO_CASES,
     Cases,
@@ -29,6 +26,14 @@ from confide.data.schema.case_weights import (
     read_offset,
 )
 from confide.data.schema.columns import COLUMNS, Column, Part
+from confide.data.schema.declared import (
+    check_columns,
+    declared_fields,
+    pick_columns,
+    plain_weights,
+    speaks_arrow,
+    with_text_dates,
+)
 from confide.data.schema.effect_moments import still_directions
 from confide.data.schema.effects import (
     Display,
@@ -53,7 +58,7 @@ from confide.data.schema.sections import (
 )
 from confide.data.schema.target import Target
 from confide.data.schema.terms import Effect, checked_terms, columns_of, read_terms
-from confide.errors import InvalidData, InvalidParameter, did_you_mean
+from confide.errors import InvalidParameter, did_you_mean
 
 INTERCEPT_HEIGHT = 0.3
 """Height of the intercept column as a share of the row norm."""
@@ -70,23 +75,56 @@ ROUNDING_MARGIN = 1e-14
 
 @dataclass(frozen=True)
 class Schema:
-    """Columns, target and a name; gives a design matrix whose rows are no longer than 1.
+    """Public description of a table: its columns, the target and a name.
 
-    Every column gets a share of the unit length by a public rule: all get the same, or with
-    ``share_power`` a column of k levels k^(−share_power) of what a number gets.
-    Most rows are shorter: `record_norm` is the length whose records count once.
+    It defines a design matrix whose rows have length at most 1. Every column has a share of
+    that length by a public rule. Most rows are shorter: `record_norm` is the length up to
+    which a record has weight 1.
 
-    ``name`` is the name of the dataset, under which a ledger books what is spent on it; a
-    fit with a ledger needs one.
-    Where one person may have several rows, ``rows_per_person`` says how many at most: a
-    fit then protects persons, by group privacy. ``rows`` is about how many rows there are,
-    as far as that is publicly known: a guess that affects accuracy, never privacy.
-    ``bought`` lists what of all this was released from a table, and at what price.
+    Parameters
+    ----------
+    columns : tuple of Column
+        Columns to predict from: `Number`, `Category`, `Boolean`, `Date` or other kinds.
+    target : Target
+        Column to predict.
+    name : str, default="data"
+        Name of the dataset, under which a ledger records what is spent on it. A fit with a
+        ledger requires one.
+    rows_per_person : int, default=1
+        Largest number of rows of one person. Fits protect persons, by group privacy.
+    rows : int, optional
+        Approximate number of rows, if that is publicly known. It affects accuracy, never
+        privacy.
+    bought : tuple of Purchase, default=()
+        Facts in this schema that were released from a table, and what they cost.
+    share_power : float, default=0
+        A column of k levels has k^(−share_power) of the share of a number. By default all
+        columns have the same share.
+    terms : tuple of str, optional
+        Effects of the model, such as "age", "bs(weight, df=5)", "poly(age, 2)" or
+        "age:region". By default one effect for each column.
+    case_weights : CaseWeights, optional
+        Weights of the records.
+    offset : Column, optional
+        Number that is added to the linear predictor, such as the logarithm of an exposure.
 
-    The model has an effect for every column, or for each of the ``terms``: "age",
-    "bs(weight, df=5)", "poly(age, 2)", "age:region". Effects share the unit length.
-    ``case_weights`` say how much records count. ``offset`` is a number that is added to
-    the linear predictor as it is, such as the logarithm of an exposure.
+    Raises
+    ------
+    InvalidParameter
+        A name occurs twice, a term cannot be read, or a field is not valid.
+
+    Examples
+    --------
+    >>> from confide import Category, Number, Schema, Target
+    >>> schema = Schema(
+    ...     (Number("age", lower=18, upper=90), Category("region", ("north", "south"))),
+    ...     Target("ill", labels=("no", "yes")),
+    ...     name="people",
+    ... )
+    >>> [column.name for column in schema.columns]
+    ['age', 'region']
+    >>> print(schema.to_toml().splitlines()[0])
+    name = "people"
     """
 
     columns: tuple[Column, ...]
@@ -162,9 +200,20 @@ class Schema:
         object.__setattr__(self, "columns", columns)
 
     def with_formula(self, formula: str) -> "Schema":
-        """Return the schema with the terms of a formula, as "y ~ age + bs(weight, df=5)".
+        """Return the schema with the terms of a formula.
 
-        The intercept is a setting of the model: one without has ``fit_intercept=False``.
+        The intercept is a setting of the model: for a formula without one set
+        ``fit_intercept=False``.
+
+        Parameters
+        ----------
+        formula : str
+            Formula such as "y ~ age + bs(weight, df=5)".
+
+        Returns
+        -------
+        Schema
+            The schema with terms.
         """
         found, constant = schema_of_formula(self, formula)
         if not constant:
@@ -194,16 +243,33 @@ class Schema:
     def from_toml(cls, path: str | Path) -> "Schema":
         """Read a schema file.
 
-        It holds a ``name``, where needed ``rows_per_person``, a ``[target]`` with
-        ``column`` and ``labels``, or ``lower`` and ``upper``, or ``bound``, and one
-        ``[columns.NAME]`` for every feature: its ``kind`` ("number", "category",
-        "boolean" or "date") and the fields of `Number`, `Category`, `Boolean` or `Date`.
+        Parameters
+        ----------
+        path : str or Path
+            TOML with a ``name``, a ``[target]``, and a ``[columns.NAME]`` for every column:
+            its ``kind`` ("number", "category", "boolean" or "date") and its other fields.
+
+        Returns
+        -------
+        Schema
+            The schema.
         """
         return cls.from_mapping(read_toml(path))
 
     @classmethod
     def bundled(cls, name: str) -> "Schema":
-        """Return a schema that ships with confide, such as "adult"."""
+        """Return a schema that ships with confide.
+
+        Parameters
+        ----------
+        name : str
+            Name of a dataset, such as "adult".
+
+        Returns
+        -------
+        Schema
+            The schema.
+        """
         folder = files("confide.data").joinpath("schemas").iterdir()
         known = {file.name.removesuffix(".toml"): file for file in folder}
         if name not in known:
@@ -214,7 +280,18 @@ class Schema:
 
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any]) -> "Schema":
-        """Build a schema from what a TOML file or `to_mapping` holds."""
+        """Build a schema from plain values.
+
+        Parameters
+        ----------
+        content : mapping
+            What a TOML file contains, or `to_mapping` returns.
+
+        Returns
+        -------
+        Schema
+            The schema.
+        """
         check_sections(content)
         target = read_target(content["target"])
         columns = tuple(read_column(*item) for item in content["columns"].items())
@@ -226,17 +303,30 @@ class Schema:
         return cls(columns, target, name, count, rows, bought, power, terms, *beside)
 
     def to_mapping(self) -> dict[str, Any]:
-        """Return plain values, as for JSON, from which `from_mapping` makes it again."""
-        plain: dict[str, Any] = _with_text_dates(self._entries())
+        """Return the schema as plain values for JSON; `from_mapping` is the inverse.
+
+        Returns
+        -------
+        dict
+            The sections of a schema file.
+        """
+        plain: dict[str, Any] = with_text_dates(self._entries())
         return {**plain, "share_power": self.share_power}
 
     def to_toml(self) -> str:
-        """Return the text of a schema file that says the same."""
+        """Return the schema as the text of a schema file.
+
+        Returns
+        -------
+        str
+            TOML.
+        """
         return write_toml(self._entries())
 
     def _entries(self) -> dict[str, Any]:
         columns = {
-            column.name: {"kind": column.kind, **_fields(column)} for column in self.columns
+            column.name: {"kind": column.kind, **declared_fields(column)}
+            for column in self.columns
         }
         head: dict[str, Any] = {"name": self.name, "rows_per_person": self.rows_per_person}
         if self.rows is not None:
@@ -245,12 +335,12 @@ class Schema:
             head["share_power"] = self.share_power
         if self.terms:
             head["terms"] = self.terms
-        target = {"column": self.target.column, **_fields(self.target)}
+        target = {"column": self.target.column, **declared_fields(self.target)}
         beside: dict[str, Any] = {}
         if self.case_weights is not None:
-            beside["case_weights"] = _plain_weights(self.case_weights)
+            beside["case_weights"] = plain_weights(self.case_weights)
         if self.offset is not None:
-            beside["offset"] = {"column": self.offset.name, **_fields(self.offset)}
+            beside["offset"] = {"column": self.offset.name, **declared_fields(self.offset)}
         whole = {**head, "target": target, **beside, "columns": columns}
         return {**whole, "bought": purchase_records(self.bought)} if self.bought else whole
 
@@ -266,7 +356,18 @@ class Schema:
         return tuple(one.assumption(self.name) for one in self.bought)
 
     def with_ranges(self, ranges: Mapping[str, tuple[float, float]]) -> "Schema":
-        """Return the schema with ranges that were bought, by the names of the columns."""
+        """Return the schema with other ranges, which are public from now on.
+
+        Parameters
+        ----------
+        ranges : mapping of str to pairs of float
+            Ranges by name of column.
+
+        Returns
+        -------
+        Schema
+            The schema with these ranges.
+        """
 
         def narrowed(part: Any) -> Any:
             return part.within(*ranges[part.name]) if part.name in ranges else part
@@ -330,11 +431,11 @@ class Schema:
         return self._encoder.compact(self._values(frame))
 
     def _values(self, frame: Any) -> list[Any]:
-        return _pick(frame, *(column.name for column in self.predictors))
+        return pick_columns(frame, *(column.name for column in self.predictors))
 
     def column(self, frame: Any, name: str) -> Any:
         """Return a declared column as it is in a table."""
-        return _pick(frame, name)[0]
+        return pick_columns(frame, name)[0]
 
     def cases(self, frame: Any, places: Any = None) -> Cases:
         """Return weights and offsets of records; ``places`` are those of their labels."""
@@ -359,7 +460,7 @@ class Schema:
         """Return the rows to fit on: where the rule is to drop, those with a target."""
         if self.target.missing != "drop":
             return frame
-        if _speaks_arrow(frame):
+        if speaks_arrow(frame):
             check_columns(frame.column_names, [self.target.column])
             return without_missing(frame, self.target.column)
         return frame[self.target_column(frame).notna().to_numpy()]
@@ -394,72 +495,3 @@ def _whole(name: str, value: Any, most: int) -> int:
     if not whole or not 1 <= value <= most:
         raise InvalidParameter(name, f"a whole number from 1 to {most}", value)
     return int(value)
-
-
-def check_columns(held: Any, names: list[str]) -> None:
-    """Reject a table that does not hold every declared column exactly once."""
-    times = Counter(held)
-    for count, fault in ((0, "misses"), (2, "repeats")):
-        wrong = [name for name in names if min(times[name], 2) == count]
-        if wrong:
-            others = [name for name in map(str, held) if name not in names]
-            hint = next(filter(None, (did_you_mean(name, others) for name in wrong)), "")
-            raise InvalidData(
-                f"the table must hold every declared column once; it {fault} {wrong}. "
-                f"Rename its columns, or correct the schema. {hint}".rstrip()
-            )
-
-
-def declared_columns(schema: Schema, held: list[str], *, target: bool) -> list[str]:
-    """Return the names to read from a table that holds these columns, and check them."""
-    names = [column.name for column in schema.predictors]
-    if schema.offset is not None:
-        names.append(schema.offset.name)
-    if target:
-        names.append(schema.target.column)
-        names += [one.column for one in (schema.case_weights,) if one and one.column]
-    check_columns(held, names)
-    return names
-
-
-def _pick(frame: Any, *names: str) -> list[Any]:
-    """Return declared columns, each of which a table must hold exactly once."""
-    if _speaks_arrow(frame):
-        check_columns(frame.column_names, list(names))
-        return [arrow_column(frame.column(name)) for name in names]
-    if not isinstance(frame, pd.DataFrame):
-        raise InvalidData(
-            "with a schema the data must be a table with named columns. Pass a DataFrame."
-        )
-    check_columns(frame.columns, list(names))
-    return [frame[name] for name in names]
-
-
-def _speaks_arrow(frame: Any) -> bool:
-    """Whether a table is Arrow's; pandas shows its columns as attributes of any name."""
-    return not isinstance(frame, pd.DataFrame) and is_arrow(frame)
-
-
-def _fields(part: Any) -> dict[str, Any]:
-    """Return what is declared beyond the name and beyond the defaults."""
-    return {
-        field.name: getattr(part, field.name)
-        for field in dataclasses.fields(part)
-        if field.name not in ("name", "column")
-        and getattr(part, field.name) != field.default
-    }
-
-
-def _plain_weights(weights: CaseWeights) -> dict[str, Any]:
-    own = {name: value for name, value in _fields(weights).items() if value}
-    column = {"column": weights.column} if weights.column else {}
-    return {**column, **own}
-
-
-def _with_text_dates(value: Any) -> Any:
-    """Turn tuples into lists and dates into text, as JSON needs them."""
-    if isinstance(value, Mapping):
-        return {key: _with_text_dates(part) for key, part in value.items()}
-    if isinstance(value, tuple):
-        return [_with_text_dates(part) for part in value]
-    return value.isoformat() if isinstance(value, date) else value

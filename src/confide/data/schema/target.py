@@ -5,8 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, get_args
 
 from confide.data.schema.columns import Faults
-from confide.data.schema.columns.column import inside, plain_shares, plain_typical
 from confide.data.schema.columns.kinds import RangeSource
+from confide.data.schema.columns.plan_facts import (
+    inside,
+    plain_shares,
+    plain_typical,
+)
 from confide.data.schema.parse_values import numbers_or_nan, plain_levels
 from confide.data.schema.range_grid import RangeGrid, is_divisible
 from confide.errors import InvalidParameter
@@ -20,14 +24,45 @@ ENDS = ("lower", "upper")
 class Target:
     """The column to predict: its labels, or its range.
 
-    ``labels`` are for classification; with two of them the second is the positive one.
-    ``lower`` and ``upper`` are for numbers and counts; what lies beyond is clamped.
-    ``bound`` is short for a range from −bound to bound, for counts from 0 to bound.
-    ``unit`` is for the reader. A row whose target is ``missing`` is refused with the
-    whole table, or dropped by itself. With ``range="private"`` the limits may be generous
-    or absent, and a fit buys a range from its budget; "auto" leaves that to the fit.
-    ``typical`` is where about four in five numbers lie, and ``share`` how often labels
-    occur, if that is publicly known: plans use it, fits do not.
+    Parameters
+    ----------
+    column : str
+        Name of the column in the table.
+    labels : sequence, optional
+        Public labels, for a classifier. If there are two, the second is the positive one.
+    bound : float, optional
+        Short for a range from −bound to bound; for counts from 0 to bound.
+    missing : {"refuse", "drop"}, default="refuse"
+        Whether a row without a target causes the table to be rejected, or is dropped.
+    lower : float, optional
+        Public lower limit of a number or count; smaller values are clamped to it.
+    upper : float, optional
+        Public upper limit of a number or count; larger values are clamped to it.
+    unit : str, default=""
+        Unit, for readers.
+    range : {"auto", "private", "public"}, default="auto"
+        "private" estimates the range from part of the budget of a fit, so that limits may
+        be generous or absent; "public" uses them unchanged; "auto" leaves the choice to the
+        fit.
+    typical : tuple of two floats, optional
+        Numbers between which about four in five values lie, if that is publicly known.
+        Plans use them, fits do not.
+    share : sequence of float or mapping, optional
+        How often labels occur, if that is publicly known. Plans use it, fits do not.
+
+    Raises
+    ------
+    InvalidParameter
+        A field is not of the type or in the range that its description states, or both
+        labels and a range were given.
+
+    Examples
+    --------
+    >>> from confide import Target
+    >>> Target("readmitted", labels=("no", "yes")).levels
+    ('no', 'yes')
+    >>> Target("dose", lower=0, upper=200, unit="mg/week").ends
+    (0.0, 200.0)
     """
 
     column: str

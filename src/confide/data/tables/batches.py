@@ -9,7 +9,8 @@ import pandas as pd
 from confide.data.partitioned.division import Division, divided
 from confide.data.partitioned.stream import Source
 from confide.data.schema.arrow_columns import ARROW_FAULTS, is_arrow
-from confide.data.schema.schema import Schema, check_columns, declared_columns
+from confide.data.schema.declared import check_columns, declared_columns
+from confide.data.schema.schema import Schema
 from confide.errors import InvalidData, InvalidParameter
 
 BATCH_ROWS = 2**16
@@ -23,33 +24,44 @@ Batches: TypeAlias = Callable[[], Iterable[Any]]
 class BatchSource:
     """A table that need not fit in memory, read by functions of your own.
 
-    A fit goes over the rows several times, and calls every part once each time. Batches
-    are data frames of pandas, tables or record batches of Arrow, or whatever else speaks
-    Arrow's stream, such as data frames of polars. Every call must yield the same rows:
-    a fit that finds another number of them stops.
+    A fit reads the rows several times, and calls every part once each time. Batches are
+    pandas data frames, tables or record batches of Arrow, or anything else that supports
+    Arrow's stream, such as polars data frames. Every call must yield the same rows: a fit
+    that finds a different number of rows stops.
 
     Parameters
     ----------
-    names
-        The columns that every batch has.
-    parts
+    names : tuple of str
+        The columns of every batch.
+    parts : tuple of callable
         Functions without arguments, each of which yields the batches of one part of the
-        table. Two parts or more for every processor are read side by side; of fewer, one
-        thread reads and the others compute.
-    rows
-        About how many rows there are, for the progress bar and the sample that a fit
-        begins with. None counts them first, in a sweep of its own.
-    cluster
-        A `distributed.Client` whose workers call the parts once and hold their rows;
-        None calls them again in every sweep.
+        table. If there are at least two parts for every processor, parts are read in
+        parallel; otherwise one thread reads and the others compute.
+    rows : int, optional
+        Approximate number of rows, for the progress bar and for the sample at the beginning
+        of a fit. By default rows are first counted in a separate sweep.
+    cluster : distributed.Client, optional
+        Client whose workers call the parts once and hold their rows. By default parts are
+        called again in every sweep.
+    batch_rows : int, default=65536
+        Number of rows of a block in computations.
+    division : Division, optional
+        How the table is divided, where that is known already.
+
+    Raises
+    ------
+    InvalidParameter
+        Names repeat, parts are not functions, or the number of rows is not valid.
 
     Notes
     -----
-    The guarantee assumes that a batch holds records as they are: a program that computes
+    The guarantee assumes that a batch contains records unchanged: a program that computes
     a value from several records breaks it.
 
     Examples
     --------
+    The rows come from a function that could also read a database:
+
     >>> import numpy as np, pandas as pd
     >>> from confide import Approx, LogisticRegression, Number, Schema, Target
     >>> from confide.data import BatchSource
@@ -62,6 +74,8 @@ class BatchSource:
     >>> schema = Schema((Number("age", 18, 90),), Target("again", labels=("no", "yes")))
     >>> table = BatchSource(("age", "again"), (january,), rows=3000)
     >>> model = LogisticRegression(Approx(1, 1e-6), schema=schema).fit(table)
+    >>> model.coef_.shape
+    (1, 1)
     """
 
     names: tuple[str, ...]
@@ -150,8 +164,8 @@ class BatchPart:
         absent = [name for name in self.names if held.count(name) != 1]
         if absent:
             raise InvalidData(
-                f"every batch must hold the columns of the table once; {absent} are "
-                "missing from one, or in it twice."
+                f"every batch must hold each column of the table once; in one batch "
+                f"{absent} are missing or repeated."
             )
         names = list(self.names)
         return table.select(names) if is_arrow(table) else table[names]

@@ -30,7 +30,23 @@ MOST_KEPT = 2**16
 
 @dataclass(frozen=True, slots=True)
 class Undeclared:
-    """A value that the schema does not know, and the declared one most like it."""
+    """An undeclared value of a table, and the declared one most similar to it.
+
+    Parameters
+    ----------
+    value : str
+        The value.
+    rows : int
+        Number of rows with it.
+    nearest : str or None
+        The most similar declared value, if there is one.
+
+    Examples
+    --------
+    >>> from confide.data import Undeclared
+    >>> Undeclared("North", 12, "north").difference
+    'the case'
+    """
 
     value: str
     rows: int
@@ -49,7 +65,35 @@ class Undeclared:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Findings for one column: counts of rows, and how a fit treats them."""
+    """Findings for one column: counts of rows, and how a fit treats them.
+
+    Parameters
+    ----------
+    column : str
+        Name of the column.
+    kind : str
+        Kind of the column, such as "number".
+    missing : int, default=0
+        Number of rows with a missing value.
+    unreadable : int, default=0
+        Number of rows with a value of another type.
+    outside : int, default=0
+        Number of rows with a value outside the range.
+    undeclared : int, default=0
+        Number of rows with an undeclared level.
+    named : tuple of Undeclared, default=()
+        The most frequent undeclared values.
+    refused : bool, default=False
+        Whether a fit would reject the table because of this column.
+    unmatched : tuple of str, default=()
+        Declared labels, levels or ranges that no value matches.
+
+    Examples
+    --------
+    >>> from confide.data import Finding
+    >>> Finding("age", "number", outside=3).fine
+    False
+    """
 
     column: str
     kind: str
@@ -70,7 +114,27 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Comparison of a table with its schema: not private, and not to be published."""
+    """Comparison of a table with its schema: not private, and not to be published.
+
+    Parameters
+    ----------
+    rows : int
+        Number of rows.
+    absent : tuple of pairs
+        Declared columns that the table lacks, each with the most similar name or None.
+    extra : tuple of str
+        Columns that the schema does not declare.
+    findings : tuple of Finding
+        Findings for each column.
+    separator : str, optional
+        Suspicious sign in the name of the only column.
+
+    Examples
+    --------
+    >>> from confide.data import Comparison
+    >>> Comparison(rows=10, absent=(("age", "ages"),), extra=("ages",), findings=()).refused
+    True
+    """
 
     rows: int
     absent: tuple[tuple[str, str | None], ...]
@@ -90,10 +154,35 @@ class Comparison:
 
 
 def compare_table(schema: Schema, source: str | Path) -> Comparison:
-    """Count what in a table is not as its schema says, piece by piece.
+    r"""Count the values of a table that do not agree with its schema.
 
-    Reads private values, spends nothing, and guarantees nothing: the result is for the
-    person who holds the data. A table is a file, a folder or a pattern.
+    This reads private values, spends nothing and guarantees nothing: the result is for the
+    data holder only.
+
+    Parameters
+    ----------
+    schema : Schema
+        Public description of the table.
+    source : str or Path
+        File, folder or pattern.
+
+    Returns
+    -------
+    Comparison
+        Counts for each column.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from confide import Number, Schema, Target
+    >>> from confide.data import compare_table
+    >>> schema = Schema((Number("age", 18, 90),), Target("ill", labels=("no", "yes")))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = pathlib.Path(folder, "people.csv")
+    ...     _ = table.write_text("age,ill\n30,no\n99,yes\n")
+    ...     found = compare_table(schema, table)
+    >>> found.rows, found.findings[0].outside
+    (2, 1)
     """
     table = open_table(source)
     held, parts = table.names, schema.parts

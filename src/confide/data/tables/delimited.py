@@ -26,6 +26,7 @@ from pandas.errors import DtypeWarning, ParserError, ParserWarning
 
 from confide._files import check_regular, too_large, unpacked_limit
 from confide._types import AnyArray
+from confide.data.schema.declared import declared_columns
 from confide.data.schema.parse_values import (
     BEYOND_DOUBLES,
     are_numbers,
@@ -33,7 +34,7 @@ from confide.data.schema.parse_values import (
     not_numbers,
     parsed,
 )
-from confide.data.schema.schema import Schema, declared_columns
+from confide.data.schema.schema import Schema
 from confide.errors import InvalidData, InvalidParameter
 from confide.parallel.workers import threads_to_use
 

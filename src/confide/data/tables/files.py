@@ -20,7 +20,8 @@ from confide.data.schema.arrow_columns import (
     row_groups,
     with_codes,
 )
-from confide.data.schema.schema import Schema, check_columns, declared_columns
+from confide.data.schema.declared import check_columns, declared_columns
+from confide.data.schema.schema import Schema
 from confide.data.tables.batches import BatchSource
 from confide.data.tables.delimited import (
     PACKED,
@@ -260,22 +261,35 @@ class FileTable:
 
 
 def open_table(source: str | Path, *, cluster: Any = None) -> FileTable:
-    """Open a table that need not fit in memory, for ``fit``.
+    r"""Open a table that need not fit in memory, for ``fit``.
 
     Parameters
     ----------
-    source
+    source : str or Path
         A Parquet or CSV file, a folder of them, or a pattern such as "visits/*.parquet".
         Several files must all have the same columns.
-    cluster
-        A `distributed.Client`: its workers, which must see the same files, read them once
-        and hold their rows. None reads the files from the beginning to the end in every
-        sweep, in pieces, and holds none.
+    cluster : distributed.Client, optional
+        Its workers, which must see the same files, read them once and hold their rows. By
+        default the files are read from beginning to end in every sweep, in pieces.
+
+    Returns
+    -------
+    FileTable
+        The table, to be passed to ``fit``.
 
     Raises
     ------
     InvalidParameter
         There is no such file, or it is of an unknown kind.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from confide.data import open_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = pathlib.Path(folder, "people.csv").write_text("age,ill\n30,no\n")
+    ...     print(open_table(f"{folder}/*.csv").width)
+    2
     """
     paths = _expanded(source)
     kinds = {is_parquet(path) for path in paths}
@@ -302,7 +316,25 @@ def open_table(source: str | Path, *, cluster: Any = None) -> FileTable:
 
 
 def is_in_parts(source: Any) -> bool:
-    """Whether a table is in parts, or better read so: many files, or a large one."""
+    """Say whether a table has several files, or is too large to read as a whole.
+
+    Parameters
+    ----------
+    source : object
+        What was passed as a table.
+
+    Returns
+    -------
+    bool
+        Whether it is read in parts.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from confide.data import is_in_parts
+    >>> is_in_parts(pd.DataFrame({"age": [30]}))
+    False
+    """
     if not isinstance(source, str | Path):
         return isinstance(source, FileTable | BatchSource) or is_dask(source)
     path = local_path(source)
@@ -312,7 +344,30 @@ def is_in_parts(source: Any) -> bool:
 
 
 def read_files(source: str | Path, schema: Schema | None) -> pd.DataFrame:
-    """Read all files of a table into memory."""
+    r"""Read all files of a table into memory.
+
+    Parameters
+    ----------
+    source : str or Path
+        File, folder or pattern.
+    schema : Schema or None
+        Schema whose columns are read; None reads all columns.
+
+    Returns
+    -------
+    DataFrame
+        All rows.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from confide.data import read_files
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for month in ("01", "02"):
+    ...         _ = pathlib.Path(folder, f"{month}.csv").write_text("age\n30\n40\n")
+    ...     print(len(read_files(folder, None)))
+    4
+    """
     if local_path(source).is_file():
         return read_table(source, schema)
     parts = open_table(source).sources(schema)

@@ -91,7 +91,7 @@ class ParsedText:
             disk = os.fstatvfs(file)
             free, whole = disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize
             if free - place.length < max(whole // FREE_SHARE, FREE_BYTES):
-                raise OSError("the disk has no room")
+                raise OSError("the disk is full")
             self._end += place.length
             os.ftruncate(file, self._end)
         return file, place

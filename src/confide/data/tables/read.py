@@ -7,7 +7,8 @@ from typing import Any
 import pandas as pd
 
 from confide._files import MOST_IN_MEMORY, check_regular, size_limit, too_large
-from confide.data.schema.schema import Schema, declared_columns
+from confide.data.schema.declared import declared_columns
+from confide.data.schema.schema import Schema
 from confide.data.tables.delimited import (
     PACKED,
     PARQUET,
@@ -26,28 +27,44 @@ def read_table(
     target: bool = True,
     numbers: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Return a table as a pandas DataFrame.
+    r"""Return a table as a pandas DataFrame.
 
     Parameters
     ----------
-    source
-        A file (CSV with comma, semicolon or tab, also packed as .gz, .bz2 or .xz; or
-        Parquet), a pandas DataFrame (which is returned as it is), or any other table that
-        speaks Arrow's stream or the dataframe interchange protocol, such as polars'.
-    schema
-        Reads only the columns that it declares, in the types that it declares.
-    target
-        Whether the target is among them; False to predict it.
-    numbers
-        Without a schema, the columns of text that hold numbers and nothing else.
+    source : str, Path, DataFrame or other table
+        A file (CSV separated by comma, semicolon or tab, possibly compressed as .gz, .bz2
+        or .xz; or Parquet), a pandas DataFrame, which is returned unchanged, or any other
+        table that supports Arrow's stream or the dataframe interchange protocol, such as
+        polars'.
+    schema : Schema, optional
+        Read only the columns that it declares, in the types that it declares.
+    target : bool, default=True
+        Whether the target is among them; False for predictions.
+    numbers : sequence of str, default=()
+        Without a schema, columns of text that contain only numbers.
+
+    Returns
+    -------
+    DataFrame
+        The table.
 
     Raises
     ------
     InvalidData
-        What came is no table, or a column is not what the schema says; names the column,
-        never a value.
+        The source is not a table, or a column does not agree with the schema. The message
+        names the column, never a value.
     InvalidParameter
         The file cannot be read, or is of an unknown kind.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from confide.data import read_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = pathlib.Path(folder, "people.csv")
+    ...     _ = table.write_text("age;ill\n30;no\n")
+    ...     print(list(read_table(table).columns))
+    ['age', 'ill']
     """
     if isinstance(source, pd.DataFrame):
         return source
@@ -65,7 +82,29 @@ def read_table(
 
 
 def local_path(source: str | Path) -> Path:
-    """Return the path of a file; an address elsewhere is refused."""
+    """Return the path of a local file; addresses of other machines are rejected.
+
+    Parameters
+    ----------
+    source : str or Path
+        Path of a file.
+
+    Returns
+    -------
+    Path
+        The path.
+
+    Raises
+    ------
+    InvalidParameter
+        The text is the address of another machine, such as "s3://bucket/table.csv".
+
+    Examples
+    --------
+    >>> from confide.data import local_path
+    >>> local_path("people.csv").name
+    'people.csv'
+    """
     if "://" in str(source):
         raise InvalidParameter(
             "table",

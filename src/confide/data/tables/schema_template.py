@@ -27,8 +27,8 @@ _HEAD = """\
 # For plans only, and only if publicly known: typical = [20, 60] under a number (four in
 # five values lie there), share = {{ a = 0.5 }} under a category, share = 0.2 under a
 # boolean (of yes).
-# Delete the sections of columns that the model must not use, such as names and numbers of
-# persons, and that of the target.
+# Delete the sections of columns that the model must not use, such as names and
+# identification numbers, and that of the target.
 
 # Name of the dataset, under which a ledger records what is spent on it:
 name = {name}
@@ -50,17 +50,38 @@ column = {target}
 def schema_template(
     path: str | Path, target: str = UNKNOWN, columns: Sequence[str] = ()
 ) -> str:
-    """Return a schema file to be filled in, from the column names of a table alone.
+    r"""Return a schema file to be filled in, from the column names of a table alone.
 
     Parameters
     ----------
-    path
-        A CSV file, of which the first line is read, or a Parquet file, of which its own
-        schema is read. Never a value. For a folder or a pattern the first file is used.
-    target
-        The column to predict, where it is known already.
-    columns
-        The columns to predict it from, where they are known; all others by default.
+    path : str or Path
+        A CSV file, of which only the first line is read, or a Parquet file, of which only
+        its own schema is read. For a folder or a pattern the first file is used.
+    target : str, default="?"
+        Column to predict, if it is known.
+    columns : sequence of str, default=()
+        Columns to predict it from; by default all others.
+
+    Returns
+    -------
+    str
+        Text of a schema file, with a "?" wherever something must be filled in.
+
+    Raises
+    ------
+    InvalidData
+        The first line does not contain different column names.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from confide.data import schema_template
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = pathlib.Path(folder, "people.csv")
+    ...     _ = table.write_text("age,ill\n30,no\n")
+    ...     text = schema_template(table, target="ill")
+    >>> [line for line in text.splitlines() if line.startswith("[")]
+    ['[target]', '[columns.age]']
     """
     names = column_names(path)
     _refuse_values(path, names)

@@ -19,7 +19,31 @@ Write: TypeAlias = Callable[[pd.DataFrame], None]
 
 @contextmanager
 def table_writer(out: Path) -> Iterator[Write]:
-    """Yield what adds a piece to a CSV or Parquet file, which replaces an older one."""
+    """Write a CSV or Parquet file piece by piece; a complete one replaces an older file.
+
+    Parameters
+    ----------
+    out : Path
+        File to write.
+
+    Yields
+    ------
+    callable
+        Function that adds a data frame to the file.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import pandas as pd
+    >>> from confide.data import table_writer
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     out = pathlib.Path(folder, "found.csv")
+    ...     with table_writer(out) as add:
+    ...         add(pd.DataFrame({"age": [30]}))
+    ...         add(pd.DataFrame({"age": [40]}))
+    ...     print(out.read_text().split())
+    ['age', '30', '40']
+    """
     kind = _parquet if out.suffix.lower() in PARQUET else _delimited
     file = ReservedFile(out, name="out", replaces=True)
     with file.stream() as stream, kind(stream, out.suffix.lower()) as write:

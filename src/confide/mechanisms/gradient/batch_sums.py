@@ -16,7 +16,8 @@ import numpy as np
 from confide._types import AnyArray, Array
 from confide.data.matrix.dense import Dense, truncate
 from confide.data.partitioned.rows import PartitionedRows
-from confide.data.rows.in_memory import Block, InMemoryRows, Rows
+from confide.data.rows.block import Block
+from confide.data.rows.in_memory import InMemoryRows, Rows
 from confide.mechanisms.gradient.clipped_gradient import caps, coefficient_shape, cut_slopes
 from confide.objectives import Loss, Objective
 

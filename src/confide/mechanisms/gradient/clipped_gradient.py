@@ -10,7 +10,8 @@ import numpy as np
 
 from confide._types import AnyArray, Array
 from confide.data.matrix.sums import sum_row_by_row
-from confide.data.rows.in_memory import Block, InMemoryRows, Rows
+from confide.data.rows.block import Block
+from confide.data.rows.in_memory import InMemoryRows, Rows
 from confide.mechanisms.rounding import is_long
 from confide.objectives import Loss
 

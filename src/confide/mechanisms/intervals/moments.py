@@ -11,7 +11,8 @@ import numpy as np
 from confide._types import Array
 from confide.accounting import Event
 from confide.data.matrix.sums import MAX_ROWS
-from confide.data.rows.in_memory import Block, Rows, sum_in_pieces
+from confide.data.rows.block import Block
+from confide.data.rows.in_memory import Rows, sum_in_pieces
 from confide.mechanisms.base import (
     Summand,
     UnitNoise,

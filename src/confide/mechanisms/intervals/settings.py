@@ -24,7 +24,8 @@ class Intervals:
         coefficients more noise and more information about it. By default chosen from
         public facts.
     split : sequence of three numbers, optional
-        Instead, shares of coefficients, curvature and scatter, which add up to 1.
+        Shares of coefficients, curvature and scatter, which add up to 1, instead of
+        ``share``.
     level : float, default=0.95
         Confidence level, from 0.5 to below 1.
     variant : {"tight", "model-based", "published"}, default="tight"
@@ -33,7 +34,7 @@ class Intervals:
     samples : int, default=10_000
         Number of draws of the published variant.
     of : {"plain", "penalised"}, optional
-        Coefficients that intervals are about: those of the model without its ridge, or with
+        Coefficients that intervals are for: those of the model without its ridge, or with
         it. By default "plain", and "penalised" for the published variant.
 
     Raises

@@ -62,7 +62,7 @@ def refusal(step: float) -> str:
 @MECHANISMS.register("mpadmm-published")
 @dataclass(frozen=True, slots=True)
 class PublishedMpAdmm:
-    """mpADMM with noise on x, z and y after every step, as it was published.
+    """Published mpADMM, with noise on x, z and y after every step.
 
     Guarantee    (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, penalty, constraint, bounds, budget, and every setting below; under
@@ -73,10 +73,44 @@ class PublishedMpAdmm:
                  replace-one.
     Proof        docs/proofs/gradient-mechanisms.md
 
-    ``sensitivity`` = "published" leaves the factor step out. That is too little noise where
-    step > 1: REFUTED, and refused without ``accept_unproved``. The published ``rho`` is
-    `PUBLISHED_RHO`, the published rule a "constant" step. The other settings are those of
-    `SsAdmm`.
+    Parameters
+    ----------
+    steps : int, default=300
+        Number of steps.
+    rho : float, default=0.02
+        Penalty parameter of ADMM. The published one is `PUBLISHED_RHO`.
+    step : float, optional
+        Step size.
+    rule : {"total", "epoch", "sqrt", "constant"}, optional
+        How step sizes decrease. The published rule is "constant".
+    sensitivity : {"corrected", "published"}, default="corrected"
+        "published" leaves out the factor ``step``, which gives too little noise if it
+        exceeds 1: REFUTED, and rejected without ``accept_unproved``.
+    clip : float, optional
+        Bound on the length of a gradient.
+    averaged : float, default=0
+        Share of the last steps that are averaged.
+    return_z : bool, optional
+        Whether z is released instead of x.
+    ridge : float, optional
+        Ridge of each step.
+    count_share : float, str or Fraction, default=1/50
+        Share of the budget that pays for a private number of rows.
+    accept_unproved : bool, default=False
+        Allow a guarantee that is refuted.
+
+    Raises
+    ------
+    InvalidParameter
+        A setting is outside its range.
+    Unproved
+        The published sensitivity was requested without ``accept_unproved``.
+
+    Examples
+    --------
+    >>> from confide.mechanisms.published import PublishedMpAdmm
+    >>> PublishedMpAdmm(steps=100).sensitivity
+    'corrected'
     """
 
     steps: int = 300
@@ -131,7 +165,24 @@ class PublishedMpAdmm:
         *,
         copies: int = 1,
     ) -> GradientCalibration:
-        """Choose the noise of every step from public facts alone."""
+        """Choose the noise of every step from public facts alone.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss, penalty and public bounds.
+        budget : Pure, Approx or Zcdp
+            What all copies together may cost.
+        neighbours : Neighbours
+            Relation to protect.
+        copies : int, default=1
+            Number of objectives on the same rows that share the budget.
+
+        Returns
+        -------
+        GradientCalibration
+            Noise and guarantee of the release.
+        """
         check_needs(type(self).__name__, self.needs, objective)
         Steps(self.rule, self.step).longest(objective)
         settings = GradientSettings.of(self, self.theorems[0], self.growth)
@@ -143,7 +194,22 @@ class PublishedMpAdmm:
     def release(
         self, calibration: GradientCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Iterate every task under its own noise and release the results together."""
+        """Iterate every task under its own noise and release the results together.
+
+        Parameters
+        ----------
+        calibration : GradientCalibration
+            What `calibrate` returned.
+        tasks : iterable of Rows
+            Rows of each task.
+        entropy : Entropy
+            Source of randomness.
+
+        Returns
+        -------
+        Release
+            Coefficients with their guarantee.
+        """
         objective, scale, values = calibration.objective, 0.0, []
         admm = Admm(objective, self.rho, self.averaged, self.return_z)
         rule, published = Steps(self.rule, self.step), self.sensitivity == "published"

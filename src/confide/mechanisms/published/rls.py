@@ -71,7 +71,11 @@ PRECISION_SHARE = Fraction(1, 100)
 
 @dataclass(frozen=True, slots=True)
 class RlsObjective:
-    """Minimise in a ball with a random linear term, as Algorithm 3 of Wu et al. means to.
+    """Minimise in a ball with a random linear term, after Algorithm 3 of Wu et al.
+
+    Corrected: the noise depends on ε′ and on the slope of the squared loss in the ball, and
+    what is added to the ridge stays in the objective. `ObjectivePerturbation` needs less
+    noise for the same guarantee; this is for comparison with the paper.
 
     Guarantee    pure; add-remove or replace-one.
     Public       loss, bounds, number of rows, radius, penalty, budget, tolerance.
@@ -81,9 +85,27 @@ class RlsObjective:
     Proof        docs/proofs/objective-perturbation.md (objective-separate, which needs the
                  logarithm once), docs/proofs/finite-precision.md
 
-    Repaired: the noise goes by ε′ and by the slope of the squared loss in the ball, and
-    what is added to the ridge stays in the objective. `ObjectivePerturbation` needs less
-    noise for the same guarantee; this is for comparison with the paper.
+    Parameters
+    ----------
+    rows : int
+        Public number of rows, which determines the ridge.
+    radius : float, default=1.0
+        Radius of the ball.
+    penalty : float, optional
+        Ridge per row; by default √(d/(nε)).
+    tolerance : float, default=1e-9
+        Largest distance to the exact minimiser.
+
+    Raises
+    ------
+    InvalidParameter
+        A setting is outside its range.
+
+    Examples
+    --------
+    >>> from confide.mechanisms.published import RlsObjective
+    >>> RlsObjective(rows=3000).radius
+    1.0
     """
 
     rows: int
@@ -115,7 +137,24 @@ class RlsObjective:
         *,
         copies: int = 1,
     ) -> Calibration:
-        """Choose noise and ridge from public facts alone."""
+        """Choose noise and ridge from public facts alone.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss, penalty and public bounds.
+        budget : Pure, Approx or Zcdp
+            What all copies together may cost.
+        neighbours : Neighbours
+            Relation to protect.
+        copies : int, default=1
+            Number of objectives on the same rows that share the budget.
+
+        Returns
+        -------
+        Calibration
+            Noise and guarantee of the release.
+        """
         check_needs(type(self).__name__, self.needs, objective)
         main = check_pure(budget).share(1 - PRECISION_SHARE)
         epsilon = float(main.epsilon) / copies
@@ -146,7 +185,22 @@ class RlsObjective:
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Solve every task under its own noise and release the results together."""
+        """Solve every task under its own noise and release the results together.
+
+        Parameters
+        ----------
+        calibration : Calibration
+            What `calibrate` returned.
+        tasks : iterable of Rows
+            Rows of each task.
+        entropy : Entropy
+            Source of randomness.
+
+        Returns
+        -------
+        Release
+            Coefficients with their guarantee.
+        """
         paid = checked_copies(tasks, calibration.copies)
         values = [perturbed_minimiser(calibration, rows, entropy) for rows in paid]
         return make_release(calibration, values, entropy, "linear term")
@@ -160,7 +214,7 @@ def _left(epsilon: float, fixed: Objective) -> float:
 
 @dataclass(frozen=True, slots=True)
 class RlsOut:
-    """Minimise in a ball of radius R with a ridge of √(d/(nε)), and add noise.
+    """Minimise in a ball with a ridge of √(d/(nε)), and add noise to the minimiser.
 
     Guarantee    pure; add-remove or replace-one. None with ``oracle``.
     Public       loss, bounds, number of rows, radius, penalty, budget, tolerance.
@@ -170,11 +224,34 @@ class RlsOut:
                  ball; both plus 2·tolerance.
     Proof        docs/proofs/output-perturbation.md
 
-    ``rows`` is declared and only sets the ridge: a wrong number costs accuracy, not
-    privacy. ``penalty`` is λ, by default the one that looks at no data. Published
-    constants release the noised point as it is; tight ones bring it back into the ball.
-    ``oracle`` owns up to parameters that were chosen by looking at the data: such a
-    release has no guarantee and is there for comparison.
+    Parameters
+    ----------
+    rows : int
+        Public number of rows. It only determines the ridge: a wrong number costs accuracy,
+        not privacy.
+    radius : float, default=1.0
+        Radius R of the ball.
+    penalty : float, optional
+        Ridge per row λ; by default one that does not depend on the data.
+    constants : {"tight", "published"}, default="tight"
+        Published constants release the noisy point unchanged; tight ones project it onto
+        the ball.
+    oracle : bool, default=False
+        Declare that parameters were chosen by looking at the data: such a release has no
+        guarantee, and is for comparison only.
+    tolerance : float, default=1e-9
+        Largest distance to the exact minimiser.
+
+    Raises
+    ------
+    InvalidParameter
+        A setting is outside its range.
+
+    Examples
+    --------
+    >>> from confide.mechanisms.published import RlsOut
+    >>> RlsOut(rows=3000).constants
+    'tight'
     """
 
     rows: int
@@ -203,7 +280,20 @@ class RlsOut:
             raise InvalidParameter("constants", "'tight' or 'published'", self.constants)
 
     def sensitivity(self, fixed: Objective, neighbours: Neighbours) -> float:
-        """Return how far the minimiser in the ball can move between neighbours."""
+        """Return how far the minimiser in the ball can move between neighbouring tables.
+
+        Parameters
+        ----------
+        fixed : Objective
+            Objective with its ridge.
+        neighbours : Neighbours
+            Relation to protect.
+
+        Returns
+        -------
+        float
+            The sensitivity.
+        """
         slack = 2 * self._tolerance(fixed)
         exact = neighbours.shifts * fixed.lipschitz / fixed.strong_convexity
         if self.constants == "tight":
@@ -220,7 +310,24 @@ class RlsOut:
         *,
         copies: int = 1,
     ) -> Calibration:
-        """Choose noise and ridge from public facts alone."""
+        """Choose noise and ridge from public facts alone.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss, penalty and public bounds.
+        budget : Pure, Approx or Zcdp
+            What all copies together may cost.
+        neighbours : Neighbours
+            Relation to protect.
+        copies : int, default=1
+            Number of objectives on the same rows that share the budget.
+
+        Returns
+        -------
+        Calibration
+            Noise and guarantee of the release.
+        """
         check_needs(type(self).__name__, self.needs, objective)
         epsilon = float(check_pure(budget).epsilon) / copies
         fixed = in_a_ball(objective, self.rows, self.radius, self.penalty, epsilon)
@@ -243,7 +350,22 @@ class RlsOut:
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Solve every task, add noise to each and release the results together."""
+        """Solve every task, add noise to each and release the results together.
+
+        Parameters
+        ----------
+        calibration : Calibration
+            What `calibrate` returned.
+        tasks : iterable of Rows
+            Rows of each task.
+        entropy : Entropy
+            Source of randomness.
+
+        Returns
+        -------
+        Release
+            Coefficients with their guarantee.
+        """
         paid = checked_copies(tasks, calibration.copies)
         values = [self._one(calibration, rows, entropy) for rows in paid]
         return make_release(calibration, values, entropy, "coefficients")

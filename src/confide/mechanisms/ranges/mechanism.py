@@ -50,7 +50,7 @@ ROWS_IF_UNKNOWN: Mapping[type[Any], int] = {Gaussian: 30_000, Laplace: 10_000}
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """Settings of a purchase of ranges: its share of the budget, and the quantiles.
+    """Settings for estimated ranges: their share of the budget, and the quantiles.
 
     Parameters
     ----------

@@ -12,7 +12,8 @@ from confide._types import AnyArray, Array
 from confide.accounting import PureEvent
 from confide.data import Schema
 from confide.data.matrix.sums import MAX_ROWS, Partial
-from confide.data.rows.in_memory import Block, Rows
+from confide.data.rows.block import Block
+from confide.data.rows.in_memory import Rows
 from confide.errors import InvalidParameter
 from confide.mechanisms.base import Calibration, checked_copies, make_release, publish
 from confide.mechanisms.needs import Need, check_needs

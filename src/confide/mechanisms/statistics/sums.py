@@ -12,7 +12,8 @@ import numpy as np
 
 from confide._types import Array
 from confide.data.matrix.sums import MAX_ROWS, Partial
-from confide.data.rows.in_memory import Block, Rows, sum_in_pieces
+from confide.data.rows.block import Block
+from confide.data.rows.in_memory import Rows, sum_in_pieces
 from confide.mechanisms.base import (
     Calibration,
     Summand,

@@ -293,7 +293,23 @@ def _listed(sections: Sequence[BookSection]) -> list[tuple[System, list[BookSect
 
 
 def write_book(book: Path = BOOK) -> list[Path]:
-    """Write all pages; return where they are."""
+    """Write all pages of the book of reproductions.
+
+    Parameters
+    ----------
+    book : Path, optional
+        Folder of committed results, in which pages are written.
+
+    Returns
+    -------
+    list of Path
+        The pages.
+
+    Examples
+    --------
+    >>> from confide.studies import write_book
+    >>> pages = write_book()  # doctest: +SKIP
+    """
     pages, _ = make_pages(book)
     written = []
     for name, text in pages.items():

@@ -14,19 +14,27 @@ from confide.studies.engine.study import Study
 
 @dataclass(frozen=True, slots=True)
 class StudyEstimate:
-    """What a study takes.
+    """What a study will take.
 
     Parameters
     ----------
-    study
+    study : Study
         The study.
-    cells
-        How many cells it has that no study before it computes.
-    open_cells
-        Those of them that are not finished.
-    seconds
-        Processor time of the open ones, from committed cells; one that is not committed
-        is taken to be like the mean of those that are. None where there are none.
+    cells : int
+        Number of its cells that no earlier study computes.
+    open_cells : int
+        Number of those that are not finished.
+    seconds : float or None
+        Processor time of the unfinished ones, from committed cells. A cell that is not
+        committed is assumed to take as long as the average of those that are; None if there
+        are none.
+
+    Examples
+    --------
+    >>> from confide import studies
+    >>> study = studies.STUDIES["ci-table3"]
+    >>> studies.StudyEstimate(study, cells=8, open_cells=2, seconds=60.0).open_cells
+    2
     """
 
     study: Study
@@ -38,7 +46,29 @@ class StudyEstimate:
 def estimates(
     studies: Sequence[Study], *, folder: Path = FOLDER, book: Path = BOOK
 ) -> list[StudyEstimate]:
-    """Return what every study takes, cells that several share with the first of them."""
+    """Return what every study will take; shared cells are counted for the first study.
+
+    Parameters
+    ----------
+    studies : sequence of Study
+        The studies.
+    folder : Path, optional
+        Folder of finished cells.
+    book : Path, optional
+        Folder of committed results.
+
+    Returns
+    -------
+    list of StudyEstimate
+        Cells and processor time of each study.
+
+    Examples
+    --------
+    >>> from confide.studies import STUDIES, estimates
+    >>> found = estimates([STUDIES["ci-table3"]])  # doctest: +SKIP
+    >>> found[0].study.name  # doctest: +SKIP
+    'ci-table3'
+    """
     seen: set[int] = set()
     found = []
     for study in studies:
@@ -66,7 +96,34 @@ def reproduce_book(
     book: Path = BOOK,
     progress: Watch | None = None,
 ) -> Iterator[tuple[Reproduction, tuple[Path, ...]]]:
-    """Run studies and yield each with the files that were committed."""
+    """Run studies, commit their results, and yield each with the files that were written.
+
+    Parameters
+    ----------
+    studies : sequence of Study
+        The studies.
+    jobs : int, optional
+        Number of processes; by default one per CPU.
+    cluster : distributed.Client, optional
+        Dask client to use instead of processes.
+    folder : Path, optional
+        Folder for finished cells.
+    book : Path, optional
+        Folder of committed results.
+    progress : callable, optional
+        Receives a `Progress` whenever a cell starts or ends.
+
+    Yields
+    ------
+    tuple of Reproduction and tuple of Path
+        Result of each study, and the files that were committed.
+
+    Examples
+    --------
+    >>> from confide.studies import STUDIES, reproduce_book
+    >>> for done, files in reproduce_book([STUDIES["ci-table3"]]):  # doctest: +SKIP
+    ...     print(done.study.name, len(files))
+    """
     plans = estimates(studies, folder=folder, book=book)
     total = sum(plan.cells for plan in plans)
     before, count = 0, job_count(jobs)

@@ -40,7 +40,21 @@ Columns = dict[str, list[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A cell, or a number of it, that is not as committed."""
+    """A cell, or one of its numbers, that differs from the committed result.
+
+    Parameters
+    ----------
+    cell : str
+        The parameters of the cell, in words.
+    what : str
+        What differs.
+
+    Examples
+    --------
+    >>> from confide.studies import Disagreement
+    >>> Disagreement("rows 1000", "coverage 0.91, committed 0.95").cell
+    'rows 1000'
+    """
 
     cell: str
     what: str
@@ -51,7 +65,28 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What came out of a check: how many numbers were compared, and which disagree."""
+    """Result of a check: how many numbers were compared, and which disagree.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    cells : int
+        Number of cells that were computed.
+    numbers : int
+        Number of results that were compared.
+    exact : int
+        How many of them are equal.
+    disagreements : tuple of Disagreement
+        Those that differ by more than noise.
+
+    Examples
+    --------
+    >>> from confide import studies
+    >>> study = studies.STUDIES["ci-table3"]
+    >>> studies.CheckReport(study, cells=2, numbers=10, exact=9, disagreements=()).exact
+    9
+    """
 
     study: Study
     cells: int
@@ -67,7 +102,29 @@ def check(
     jobs: int | None = None,
     progress: Watch | None = None,
 ) -> CheckReport:
-    """Run the quick cells of a study afresh and compare them with committed ones."""
+    """Run the quick cells of a study again and compare them with the committed results.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    book : Path, optional
+        Folder of committed results.
+    jobs : int, optional
+        Number of processes; by default one per CPU.
+    progress : callable, optional
+        Receives a `Progress` whenever a cell starts or ends.
+
+    Returns
+    -------
+    CheckReport
+        Which numbers agree.
+
+    Examples
+    --------
+    >>> from confide.studies import STUDIES, check
+    >>> report = check(STUDIES["ci-table3"])  # doctest: +SKIP
+    """
     with TemporaryDirectory() as place:
         done = reproduce(study, quick=True, jobs=jobs, folder=place, progress=progress)
         fresh = finished_cells(study, Path(place))

@@ -34,12 +34,29 @@ def committed_cells(study: Study, book: Path = BOOK) -> dict[int, pd.DataFrame]:
 
 
 def committed_rows(study: Study, book: Path = BOOK) -> pd.DataFrame:
-    """Return what `table` and `figure` of a study take, from committed results alone.
+    """Return what `table` and `figure` of a study need, from committed results alone.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    book : Path, optional
+        Folder of committed results.
+
+    Returns
+    -------
+    DataFrame
+        Every row with the parameters of its cell.
 
     Raises
     ------
     DataNotFound
         Some cells of the study, in its present version, are not committed.
+
+    Examples
+    --------
+    >>> from confide.studies import STUDIES, committed_rows
+    >>> rows = committed_rows(STUDIES["ci-table3"])  # doctest: +SKIP
     """
     tasks, cells = cell_tasks(study, quick=False), committed_cells(study, book)
     missing = sum(task.seed not in cells for task in tasks)
@@ -55,7 +72,27 @@ def committed_rows(study: Study, book: Path = BOOK) -> pd.DataFrame:
 
 
 def committed_seconds(study: Study, book: Path = BOOK) -> dict[str, float]:
-    """Return the processor time that every committed cell of a study took, by its key."""
+    """Return the processor time of every committed cell of a study.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    book : Path, optional
+        Folder of committed results.
+
+    Returns
+    -------
+    dict of str to float
+        Seconds by key of the cell.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from confide.studies import STUDIES, committed_seconds
+    >>> committed_seconds(STUDIES["ci-table3"], book=Path("an-empty-folder"))
+    {}
+    """
     cells = committed_cells(study, book)
     return {
         task.key: float(cells[task.seed]["seconds"].iloc[0])
@@ -76,9 +113,29 @@ def finished_cells(study: Study, folder: Path) -> dict[int, pd.DataFrame]:
 
 
 def commit(study: Study, folder: Path, book: Path = BOOK) -> tuple[Path, ...]:
-    """Write the finished cells of a study's grid, and its figure where none is missing.
+    """Write the finished cells of a study's grid, and its figure if no cell is missing.
 
-    Cells that were committed before stay, as long as a study has them.
+    Cells that were committed before are kept as long as a study has them.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    folder : Path
+        Folder of finished cells.
+    book : Path, optional
+        Folder of committed results.
+
+    Returns
+    -------
+    tuple of Path
+        Files that were written.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from confide.studies import STUDIES, commit
+    >>> files = commit(STUDIES["ci-table3"], Path("confide-studies"))  # doctest: +SKIP
     """
     tasks = _tasks_of_grid(study)
     frames = committed_cells(study, book) | finished_cells(study, folder)

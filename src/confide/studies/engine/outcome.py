@@ -12,18 +12,27 @@ from confide.studies.engine.study import Study
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run has come.
+    """Progress of a run.
 
     Parameters
     ----------
-    done, total
-        Numbers of cells; one that failed is done too.
-    running
-        The cells at work, in words.
-    left
-        Seconds to go, judged by the cells measured so far; None before the first.
-    note
-        Something that has just happened and should be said; empty as a rule.
+    done : int
+        Number of finished cells, including those that failed.
+    total : int
+        Number of cells.
+    running : tuple of str, default=()
+        The cells that are being computed, in words.
+    left : float, optional
+        Estimated number of seconds left; None before the first cell is finished.
+    note : str, default=""
+        Something that has just happened.
+
+    Examples
+    --------
+    >>> from confide.studies import Progress
+    >>> progress = Progress(done=3, total=4)
+    >>> progress.total - progress.done
+    1
     """
 
     done: int
@@ -42,12 +51,18 @@ class Failure:
 
     Parameters
     ----------
-    where
+    where : str
         The parameters of the cell, in words.
-    error
-        What is wrong, in a line.
-    trace
-        Where it went wrong, for whoever wrote the study; may be empty.
+    error : str
+        What is wrong, in one line.
+    trace : str, default=""
+        Where it went wrong, for the author of the study.
+
+    Examples
+    --------
+    >>> from confide.studies import Failure
+    >>> Failure("rows 1000", "not enough memory").error
+    'not enough memory'
     """
 
     where: str
@@ -60,24 +75,35 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """What came out of a run.
+    """Result of a run.
 
     Parameters
     ----------
-    study, quick
+    study : Study
         What was run.
-    rows
+    quick : bool
+        Whether only some cells were run.
+    rows : DataFrame
         Every row with the parameters of its cell, in the order of the grid.
-    table
-        What the study makes of them.
-    files
-        What was written.
-    failures
+    table : DataFrame
+        The table of the study.
+    files : tuple of Path
+        Files that were written.
+    failures : tuple of Failure
         What is missing, and why.
-    notes
-        What else there is to say.
-    computed, stored
-        Numbers of cells: computed by this run, and found finished.
+    notes : tuple of str
+        Other remarks.
+    computed : int
+        Number of cells that this run computed.
+    stored : int
+        Number of cells that were finished before.
+
+    Examples
+    --------
+    >>> from confide.studies import STUDIES, reproduce
+    >>> found = reproduce(STUDIES["ci-table3"], quick=True)  # doctest: +SKIP
+    >>> found.failures  # doctest: +SKIP
+    ()
     """
 
     study: Study

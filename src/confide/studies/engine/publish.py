@@ -23,7 +23,26 @@ ABSENT = "–"
 
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """Heads and lines; ``numeric`` says which columns hold numbers and go to the right."""
+    """A table as text: heads and lines.
+
+    Parameters
+    ----------
+    heads : tuple of str
+        Heads of the columns.
+    numeric : tuple of bool
+        Which columns contain numbers, and are aligned to the right.
+    lines : tuple of tuple of str
+        Cells, line by line.
+
+    Examples
+    --------
+    >>> from confide.studies import TableLayout
+    >>> layout = TableLayout(("n", "error"), (True, True), (("100", "0.2"),))
+    >>> print(layout.markdown(), end="")
+    | n | error |
+    | ---: | ---: |
+    | 100 | 0.2 |
+    """
 
     heads: tuple[str, ...]
     numeric: tuple[bool, ...]
@@ -31,7 +50,18 @@ class TableLayout:
 
     @classmethod
     def of(cls, table: pd.DataFrame) -> "TableLayout":
-        """Lay out a frame: numbers to four digits or whole, heads in one line each."""
+        """Lay out a data frame: numbers with four digits or whole, heads in one line each.
+
+        Parameters
+        ----------
+        table : DataFrame
+            The table.
+
+        Returns
+        -------
+        TableLayout
+            Its text.
+        """
         flat = flattened(table)
         return cls(
             tuple(str(name) for name in flat.columns),
@@ -43,7 +73,13 @@ class TableLayout:
         )
 
     def markdown(self) -> str:
-        """Return a table of GitHub's Markdown."""
+        """Return the table in GitHub's Markdown.
+
+        Returns
+        -------
+        str
+            The table.
+        """
         rule = ["---:" if number else "---" for number in self.numeric]
         lines = [self.heads, rule, *self.lines]
         return "".join(f"| {' | '.join(map(_escaped, line))} |\n" for line in lines)
@@ -56,7 +92,25 @@ def flattened(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return plain values for JSON, which has no word for what is not a finite number."""
+    """Return a table as plain values for JSON; numbers that are not finite become None.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The table.
+
+    Returns
+    -------
+    list of dict
+        A dictionary for each line.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from confide.studies import records
+    >>> records(pd.DataFrame({"n": [100], "error": [float("inf")]}))
+    [{'n': 100, 'error': None}]
+    """
     lines = flattened(table).to_dict("records")
     return [{str(name): _finite(value) for name, value in line.items()} for line in lines]
 

@@ -106,32 +106,42 @@ def reproduce(
     seconds: Mapping[str, float] | None = None,
     progress: Watch | None = None,
 ) -> Reproduction:
-    """Run a study, going on where an earlier run in the same folder stopped.
+    """Run a study; a run in the same folder continues where an earlier one stopped.
 
     Parameters
     ----------
-    study
+    study : Study
         What to run.
-    quick
-        Compute some cells alone; a whole run takes them over.
-    jobs
-        Number of processes, each with one thread; None takes one for every CPU. The
-        results do not depend on it.
-    cluster
-        The client of a Dask cluster that computes instead of processes of our own.
-    folder
-        Where finished cells, tables and figures go.
-    seconds
-        Processor time that cells are expected to take, by their keys; for estimates.
-    progress
-        Called at the beginning and whenever a cell starts or ends.
+    quick : bool, default=False
+        Compute only some cells; a whole run uses them.
+    jobs : int, optional
+        Number of processes, each with one thread; by default one for every CPU. The results
+        do not depend on it.
+    cluster : distributed.Client, optional
+        Client of a Dask cluster that computes instead of processes on this machine.
+    folder : Path or str, optional
+        Where finished cells, tables and figures are written.
+    seconds : mapping, optional
+        Processor time that cells are expected to take, by key; for estimates.
+    progress : callable, optional
+        Receives a `Progress` at the beginning and whenever a cell starts or ends.
+
+    Returns
+    -------
+    Reproduction
+        The table and the files of the study.
 
     Raises
     ------
     DataNotFound
-        A dataset of the study cannot be had where it runs; nothing was computed.
+        A dataset of the study is not available where it runs; nothing was computed.
     KeyboardInterrupt
-        Ctrl-C was pressed; what was finished is stored.
+        Ctrl-C was pressed; finished cells are stored.
+
+    Examples
+    --------
+    >>> from confide.studies import STUDIES, reproduce
+    >>> found = reproduce(STUDIES["ci-table3"], quick=True)  # doctest: +SKIP
     """
     pool = _pool(jobs, cluster)
     _check_that_workers_find(study.run)
@@ -253,7 +263,29 @@ def _frame(tasks: Iterable[CellTask], stored: dict[str, Stored]) -> pd.DataFrame
 
 
 def job_count(jobs: int | None) -> int:
-    """Return how many processes are used: as many as asked for, or one for every CPU."""
+    """Return the number of processes: as many as requested, or one for every CPU.
+
+    Parameters
+    ----------
+    jobs : int or None
+        Requested number.
+
+    Returns
+    -------
+    int
+        The number of processes.
+
+    Raises
+    ------
+    InvalidParameter
+        The number is not positive.
+
+    Examples
+    --------
+    >>> from confide.studies import job_count
+    >>> job_count(3)
+    3
+    """
     if jobs is None:
         bound = hasattr(os, "sched_getaffinity")
         return len(os.sched_getaffinity(0)) if bound else os.cpu_count() or 1

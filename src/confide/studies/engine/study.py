@@ -28,32 +28,42 @@ class Study:
 
     Parameters
     ----------
-    name
-        How it is asked for and how its files are called, such as ``"ci-table3"``.
-    title
+    name : str
+        Name of the study and of its files, such as "ci-table3".
+    title : str
         One line.
-    source
-        Paper and table or figure, in words.
-    cells
-        Returns the grid; called with False for the whole, with True for a quick look: some
-        cells of the whole.
-    run
-        Computes one cell from its parameters and a seed, and nothing else. It runs in
-        another process: a function at the top of a module.
-    table
+    source : str
+        Paper, and table or figure, in words.
+    cells : callable
+        Returns the grid: all of it for False, and a few of its cells for True.
+    run : callable
+        Computes one cell from its parameters and a seed, and from nothing else. It runs in
+        another process: a function at the top level of a module.
+    table : callable
         Makes the table from all rows, each with the parameters of its cell.
-    figure
-        Makes a matplotlib figure from the same rows; None where there is none.
-    datasets
-        Names in `confide.data.DATASETS`; looked for before anything is computed.
-    version
-        To be raised when ``run`` changes, so that stored results are not used again.
-    grid
-        The name under which cells are stored and committed; the study's own where none is
-        given. Studies that show the same cells name the same grid, with the same ``run``.
-    repetition
-        Those parameters of a cell that number repetitions of one setting, such as
-        ``("part",)``: how much results vary between them is the noise of the study.
+    figure : callable, optional
+        Makes a matplotlib figure from the same rows.
+    datasets : tuple of str, default=()
+        Names in `DATASETS`; checked before anything is computed.
+    version : int, default=1
+        To be increased when ``run`` changes, so that stored results are not used again.
+    grid : str, default=""
+        Name under which cells are stored and committed; by default that of the study.
+        Studies that show the same cells have the same grid and the same ``run``.
+    repetition : tuple of str, default=()
+        Parameters of a cell that number the repetitions of one setting, such as ("part",):
+        variation between them is the noise of the study.
+
+    Raises
+    ------
+    InvalidParameter
+        The name is not valid.
+
+    Examples
+    --------
+    >>> from confide.studies import STUDIES
+    >>> STUDIES["ci-table3"].name
+    'ci-table3'
     """
 
     name: str
@@ -85,7 +95,18 @@ class Study:
         return self.grid or self.name
 
     def stem(self, quick: bool) -> str:
-        """Return what the files of a run are called, without their endings."""
+        """Return the name of the files of a run, without extension.
+
+        Parameters
+        ----------
+        quick : bool
+            Whether only some cells are run.
+
+        Returns
+        -------
+        str
+            The name.
+        """
         return self.name + (QUICK_SUFFIX if quick else "")
 
 
@@ -94,7 +115,32 @@ STUDIES: Final[Registry[Study]] = Registry("the study")
 
 
 def register(study: Study) -> Study:
-    """Enter a study under its name; those of one grid must compute it alike."""
+    """Register a study under its name; studies of one grid must have the same ``run``.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+
+    Returns
+    -------
+    Study
+        The same study.
+
+    Raises
+    ------
+    InvalidParameter
+        The name is taken, or the grid is computed in another way.
+
+    Examples
+    --------
+    >>> from confide.studies import STUDIES, register
+    >>> try:
+    ...     register(STUDIES["ci-table3"])
+    ... except ValueError:
+    ...     print("that name is taken")
+    that name is taken
+    """
     for other in STUDIES.values():
         alike = (other.run, other.version, other.repetition) == (
             study.run,

@@ -11,8 +11,9 @@ from confide.data.schema.columns.column import (
     check_rule,
     refuse_missing,
 )
-from confide.data.schema.columns.kinds import Boolean, Category, Date, Number
+from confide.data.schema.columns.kinds import Boolean, Category, Number
 from confide.data.schema.columns.lines import Lines
+from confide.data.schema.columns.time_kinds import Date
 
 __all__ = [
     "COLUMNS",

@@ -7,8 +7,7 @@ everything else that is asked of a column follows from its encoding.
 """
 
 import math
-import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -20,12 +19,10 @@ from confide._types import AnyArray, Array
 from confide.data.schema.columns.lines import Lines
 from confide.data.schema.parse_values import level_codes, read_each
 from confide.data.schema.range_grid import RangeGrid
-from confide.errors import InvalidData, InvalidParameter, did_you_mean
+from confide.errors import InvalidData, InvalidParameter
 
 COLUMNS: Registry[type[Any]] = Registry("kind of a column")
 """The kinds of columns by the names that a schema file calls them."""
-SHARE_ROUNDING = 1e-9
-"""Tolerance for a sum of shares above 1, due to decimal fractions."""
 TYPICAL_SHARE = 0.8
 """Share of the values in a typical range; half of the rest lies on each side."""
 
@@ -88,8 +85,18 @@ class Part(Protocol):
 class Column(Part, Protocol):
     """A declared column: a frozen dataclass whose fields are its section of a schema file.
 
-    ``coded`` tells the encodings apart. ``hint`` is what a template says of the kind, and
-    ``examples`` are values for those of its fields that must be given.
+    ``coded`` distinguishes the two encodings, one number or indicators. ``hint`` describes
+    the kind in templates, and ``examples`` are values for its required fields.
+
+    Examples
+    --------
+    Every kind has features and the ends or levels that they come from:
+
+    >>> from confide import Category, Number
+    >>> Number("age", lower=18, upper=90).ends
+    (18.0, 90.0)
+    >>> Category("region", ("north", "south")).features
+    ('region=north', 'region=south')
     """
 
     coded: ClassVar[bool]
@@ -167,10 +174,17 @@ class Column(Part, Protocol):
 
 
 class RangeColumn:
-    """A column that becomes one number: −1 and 1 at its ends, 0 in the middle.
+    """Base class for columns that become one number: −1 and 1 at the ends, 0 in the middle.
 
-    A kind has the fields ``name`` and ``missing`` ("midpoint" or "refuse"), and says its
-    ``ends`` and how it is ``read``. Beyond the ends values are clamped.
+    A kind has the fields ``name`` and ``missing`` ("midpoint" or "refuse"), and defines its
+    ``ends`` and how values are ``read``. Values beyond the ends are clamped.
+
+    Examples
+    --------
+    >>> from confide import Date, Number
+    >>> from confide.data import RangeColumn
+    >>> issubclass(Number, RangeColumn), issubclass(Date, RangeColumn)
+    (True, True)
     """
 
     __slots__ = ()
@@ -269,11 +283,18 @@ class RangeColumn:
 
 
 class LevelColumn:
-    """A column that becomes indicators, of which at most one is set.
+    """Base class for columns that become indicators, of which at most one is 1.
 
     A kind has the fields or properties ``name``, ``levels`` and ``missing`` ("category" or
-    "refuse"). Its features are one for every level, and perhaps a last one that undeclared
-    values set; without it they set none.
+    "refuse"). It has a feature for every level, and possibly a last one for undeclared
+    values; without that, all indicators of an undeclared value are 0.
+
+    Examples
+    --------
+    >>> from confide import Category
+    >>> from confide.data import LevelColumn
+    >>> issubclass(Category, LevelColumn)
+    True
     """
 
     __slots__ = ()
@@ -401,99 +422,3 @@ def check_rule(name: str, rule: Any, rules: tuple[str, ...]) -> None:
     """Reject a rule for missing values that a kind does not have."""
     if not isinstance(rule, str) or rule not in rules:
         raise InvalidParameter(f"missing of column {name!r}", f"one of {list(rules)}", rule)
-
-
-# ------------------------------------------------------------ what plans may know of values
-
-
-def plain_typical(
-    what: str, value: Any, limits: tuple[float | None, float | None]
-) -> tuple[float, float] | None:
-    """Return a typical range as two numbers inside of the limits; None stays None."""
-    if value is None:
-        return None
-    lower, upper = (-math.inf if limits[0] is None else limits[0]), limits[1]
-    upper = math.inf if upper is None else upper
-    pair = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else []
-    if (
-        len(pair) != 2
-        or not all(_is_real(one) for one in pair)
-        or not lower <= pair[0] <= pair[1] <= upper
-    ):
-        raise InvalidParameter(
-            f"typical of {what}",
-            "two numbers within its limits, the lower one first, with about four in five "
-            "values between them (the same number twice if nearly all values equal it)",
-            value,
-            "Leave it out if that is not publicly known.",
-        )
-    low, high = (one if type(one) is int else float(one) for one in pair)
-    return low, high
-
-
-def inside(
-    typical: tuple[float, float], ends: tuple[float, float]
-) -> tuple[float, float] | None:
-    """Return what of a typical range lies between two ends; None if nothing does."""
-    low, high = max(typical[0], ends[0]), min(typical[1], ends[1])
-    return (low, high) if low <= high else None
-
-
-def plain_shares(what: str, value: Any, levels: Sequence[Any]) -> tuple[float, ...] | None:
-    """Return shares in the order of the levels; None stays None.
-
-    A list has one for every level. A table names some: the others share the rest evenly.
-    Shares may add up to less than 1: the rest has none of the levels.
-    """
-    if value is None:
-        return None
-    if isinstance(value, Mapping):
-        value = _in_order(what, value, levels)
-    found = (
-        list(value) if isinstance(value, Sequence) and not isinstance(value, str) else []
-    )
-    if (
-        len(found) != len(levels)
-        or not all(_is_real(one) and 0 <= one <= 1 for one in found)
-        or math.fsum(found) > 1 + SHARE_ROUNDING
-    ):
-        raise _no_shares(what, value, "")
-    return tuple(float(one) for one in found)
-
-
-def plain_share(what: str, value: Any) -> float | None:
-    """Return the share of yes; None stays None."""
-    if value is None:
-        return None
-    if not _is_real(value) or not 0 <= value <= 1:
-        raise InvalidParameter(f"share of {what}", "the share of yes, from 0 to 1", value)
-    return float(value)
-
-
-def _in_order(what: str, shares: Mapping[Any, Any], levels: Sequence[Any]) -> list[Any]:
-    """Return shares by level in the order of the levels; a file writes levels as text."""
-    names = {str(level): place for place, level in enumerate(levels)}
-    strange = [key for key in shares if str(key) not in names]
-    if strange:
-        raise _no_shares(what, list(shares), did_you_mean(str(strange[0]), names))
-    if not all(_is_real(one) and 0 <= one <= 1 for one in shares.values()):
-        raise _no_shares(what, dict(shares), "")
-    known = {str(key): one for key, one in shares.items()}
-    others = len(levels) - len(known)
-    left = max(0.0, 1 - math.fsum(known.values()))
-    return [known.get(name, left / max(1, others)) for name in names]
-
-
-def _no_shares(what: str, value: Any, hint: str) -> InvalidParameter:
-    return InvalidParameter(
-        f"share of {what}",
-        "a proportion from 0 to 1 for every level, or for some levels by name, adding up "
-        "to at most 1",
-        value,
-        hint,
-    )
-
-
-def _is_real(value: Any) -> bool:
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    return number and math.isfinite(value)

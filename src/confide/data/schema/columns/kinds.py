@@ -19,7 +19,6 @@ import math
 import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import date, datetime
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -32,6 +31,8 @@ from confide.data.schema.columns.column import (
     RangeColumn,
     check_name,
     check_rule,
+)
+from confide.data.schema.columns.plan_facts import (
     inside,
     plain_share,
     plain_shares,
@@ -44,7 +45,6 @@ from confide.data.schema.columns.transforms import (
 )
 from confide.data.schema.parse_values import (
     as_booleans,
-    as_days,
     as_numbers,
     numbers_or_nan,
     plain_levels,
@@ -56,9 +56,6 @@ from confide.data.schema.range_grid import (
 )
 from confide.errors import InvalidParameter, did_you_mean
 
-DAYS_PER_YEAR = 365.25
-MIDDLE_DAY = float(date(2000, 1, 1).toordinal())
-"""Reference day: ranges of dates are searched in octaves before and after it."""
 NARROWEST_RANGE = 1e-100
 """Narrower ranges are treated as a single value."""
 OTHER = "other"
@@ -71,15 +68,47 @@ Apart = Literal["category", "refuse"]
 @COLUMNS.register("number")
 @dataclass(frozen=True, slots=True)
 class Number(RangeColumn):
-    """A number between two limits, scaled to [−1, 1].
+    """A number between two public limits, scaled to [−1, 1].
 
-    ``lower`` and ``upper`` are public; they may be generous, or absent. With
-    ``range="private"`` a fit buys a narrower range from its budget, with "public" it takes
-    the limits as they are; "auto" leaves that to the fit, which always buys where a limit
-    is absent. ``transform`` is "log", "signed-log" (sign(x)·log(1 + |x|)) or "sqrt": the
-    model is then linear in the transformed number. ``unit`` is for the reader:
-    coefficients are effects per unit. ``typical`` is where about four in five values lie,
-    if that is publicly known: plans use it, fits do not.
+    Values beyond the limits are clamped to them.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column in the table.
+    lower : float, optional
+        Public lower limit. It may be generous, or absent.
+    upper : float, optional
+        Public upper limit. It may be generous, or absent.
+    unit : str, default=""
+        Unit, for readers: coefficients are effects per unit.
+    missing : {"midpoint", "refuse"}, default="midpoint"
+        Whether a missing value becomes the middle of the range, or the table is rejected.
+    range : {"auto", "private", "public"}, default="auto"
+        "private" estimates a narrower range from part of the budget of a fit; "public" uses
+        the limits unchanged; "auto" leaves the choice to the fit, which always estimates a
+        range where a limit is absent.
+    transform : {"none", "log", "signed-log", "sqrt"}, default="none"
+        The model is linear in the transformed number; "signed-log" is sign(x)·log(1 + |x|).
+    typical : tuple of two floats, optional
+        Numbers between which about four in five values lie, if that is publicly known. They
+        make plans more accurate; fits do not use them.
+
+    Raises
+    ------
+    InvalidParameter
+        A field is not of the type or in the range that its description states.
+
+    Examples
+    --------
+    The middle of the range becomes 0, and an age of 120 counts as 100:
+
+    >>> from confide import Number, Schema, Target
+    >>> import pandas as pd
+    >>> age = Number("age", lower=0, upper=100, unit="year")
+    >>> schema = Schema((age,), Target("y", bound=1))
+    >>> schema.encode(pd.DataFrame({"age": [50, 120]})).ravel().tolist()
+    [0.0, 1.0]
     """
 
     name: str
@@ -102,9 +131,9 @@ class Number(RangeColumn):
         if not isinstance(self.unit, str):
             raise InvalidParameter(f"unit of column {self.name!r}", "text", self.unit)
         check_rule(self.name, self.missing, ("midpoint", "refuse"))
-        _check_choice(f"range of column {self.name!r}", self.range, get_args(RangeSource))
+        check_choice(f"range of column {self.name!r}", self.range, get_args(RangeSource))
         what = f"transform of column {self.name!r}"
-        _check_choice(what, self.transform, tuple(TRANSFORMS))
+        check_choice(what, self.transform, tuple(TRANSFORMS))
         for end in ("lower", "upper"):
             object.__setattr__(self, end, self._plain_limit(getattr(self, end)))
         if self.has_limits and not self.lower < self.upper:  # type: ignore[operator]
@@ -267,15 +296,39 @@ class Number(RangeColumn):
 @COLUMNS.register("category")
 @dataclass(frozen=True, slots=True)
 class Category(LevelColumn):
-    """One of some public levels, as indicators.
+    """A category with public levels: an indicator for each.
 
-    With ``other`` an undeclared value gets an indicator of its own, "other"; without, it
-    is all zeros. A missing value is all zeros too: the category against which the
-    coefficients of the others are read. ``missing="refuse"`` refuses it instead.
-    ``share`` says how often levels occur, if that is publicly known: in their order, or by
-    name for some of them. Plans use it, and levels are shown against the average with
-    these weights; coefficients do not depend on it. ``reference`` is the level that the
-    others are shown against, instead of an average.
+    Parameters
+    ----------
+    name : str
+        Name of the column in the table.
+    levels : sequence
+        The public levels: texts, numbers or truth values.
+    other : bool, default=False
+        Whether undeclared values share an indicator named "other". Without it, all
+        indicators of such a value are 0.
+    missing : {"category", "refuse"}, default="category"
+        Whether all indicators of a missing value are 0, or the table is rejected.
+    share : sequence of float or mapping, optional
+        How often levels occur, if that is publicly known: for every level in order, or by
+        name for some of them. Plans use it, and summaries compare levels with the average
+        weighted by it. Coefficients do not depend on it.
+    reference : object, optional
+        Level that summaries compare the others with, instead of an average.
+
+    Raises
+    ------
+    InvalidParameter
+        A field is not of the type or in the range that its description states.
+
+    Examples
+    --------
+    >>> from confide import Category
+    >>> ward = Category("ward", ("medicine", "surgery"), reference="medicine")
+    >>> ward.features
+    ('ward=medicine', 'ward=surgery')
+    >>> ward.against
+    'medicine'
     """
 
     name: str
@@ -355,10 +408,26 @@ class Category(LevelColumn):
 @COLUMNS.register("boolean")
 @dataclass(frozen=True, slots=True)
 class Boolean(RangeColumn):
-    """Yes or no: true and false, yes and no, 1 and 0, as values or as text.
+    """Yes or no, written as true and false, yes and no, or 1 and 0.
 
-    Its coefficient is the effect of yes against no. ``share`` is how often yes occurs, if
-    that is publicly known: plans use it, fits do not.
+    Its coefficient is the effect of yes compared with no.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column in the table.
+    missing : {"midpoint", "refuse"}, default="midpoint"
+        Whether a missing value lies halfway between no and yes, or the table is rejected.
+    share : float, optional
+        How often yes occurs, if that is publicly known. Plans use it, fits do not.
+
+    Examples
+    --------
+    >>> from confide import Boolean
+    >>> Boolean("smoker", share=0.2).shares
+    (0.8, 0.2)
+    >>> Boolean("smoker").read(["yes", "no"]).tolist()
+    [1.0, 0.0]
     """
 
     name: str
@@ -387,86 +456,6 @@ class Boolean(RangeColumn):
         return as_booleans(values, self.name)
 
 
-@COLUMNS.register("date")
-@dataclass(frozen=True, slots=True)
-class Date(RangeColumn):
-    """A day between two public days, scaled to [−1, 1]; coefficients are per year.
-
-    The days may be generous: as for numbers, ``range`` says whether a fit buys a narrower
-    range from its budget.
-    """
-
-    name: str
-    lower: date
-    upper: date
-    missing: Middle = "midpoint"
-    range: RangeSource = "auto"
-    kind: ClassVar[str] = "date"
-    has_limits: ClassVar[bool] = True
-    whole: ClassVar[bool] = True
-    finest: ClassVar[float] = 1.0
-    per: ClassVar[str] = "year"
-    unit: ClassVar[str] = "years"
-    hint: ClassVar[str] = "lower = 2010-01-01, upper = 2024-12-31, or wider"
-    examples: ClassVar[Mapping[str, str]] = {"lower": "2010-01-01", "upper": "2024-12-31"}
-
-    def __post_init__(self) -> None:
-        check_name(self.name)
-        ends = (_plain_day(self.lower), _plain_day(self.upper))
-        if ends[0] is None or ends[1] is None or not ends[0] < ends[1]:
-            raise InvalidParameter(
-                f"range of column {self.name!r}",
-                "two dates such as 2024-12-31, lower before upper",
-                tuple(map(str, (self.lower, self.upper))),
-                "Use what is known without looking at the table.",
-            )
-        check_rule(self.name, self.missing, ("midpoint", "refuse"))
-        _check_choice(f"range of column {self.name!r}", self.range, get_args(RangeSource))
-        object.__setattr__(self, "lower", ends[0])
-        object.__setattr__(self, "upper", ends[1])
-
-    @property
-    def features(self) -> tuple[str, ...]:
-        """The years that went by since the first day."""
-        return (f"{self.name} (per year)",)
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The numbers of the first and the last day."""
-        return float(self.lower.toordinal()), float(self.upper.toordinal())
-
-    @property
-    def grid(self) -> RangeGrid | None:
-        """The cells in which a fit looks for a range."""
-        return RangeGrid.of_days(*self.ends, MIDDLE_DAY)
-
-    def within(self, lower: float, upper: float) -> "Date":
-        """Return the column with a range that was bought, rounded to whole days."""
-        days = math.floor(lower), math.ceil(upper)
-        first, last = (date.fromordinal(day) for day in days)
-        return replace(self, lower=first, upper=last, range="public")
-
-    def read(self, values: Any) -> AnyArray:
-        """Return day numbers, NaN for what is missing."""
-        return as_days(values, self.name)
-
-    def shown(self, number: float) -> str:
-        """Return a day."""
-        ends = date.min.toordinal(), date.max.toordinal()
-        return date.fromordinal(min(max(round(number), ends[0]), ends[1])).isoformat()
-
-    def shown_place(self, place: float) -> str:
-        """Return which day is at a place."""
-        first, last = self.ends
-        day = date.fromordinal(round(first + (last - first) * (place + 1) / 2))
-        return f"at {day.isoformat()}"
-
-    def units(self) -> tuple[Array, float]:
-        """Return a year as a part of half the range, and that half as origin, in years."""
-        years = (self.upper - self.lower).days / DAYS_PER_YEAR
-        return np.array([2 / years]), years / 2
-
-
 def _plain_number(value: Any) -> Any:
     """Return a number as Python's own, or None."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
@@ -478,7 +467,8 @@ def _plain_number(value: Any) -> Any:
     return int(value) if isinstance(value, numbers.Integral) else double
 
 
-def _check_choice(what: str, value: Any, known: tuple[str, ...]) -> None:
+def check_choice(what: str, value: Any, known: tuple[str, ...]) -> None:
+    """Reject a value that is not one of some words."""
     if not isinstance(value, str) or value not in known:
         raise InvalidParameter(what, f"one of {list(known)}", value)
 
@@ -486,15 +476,3 @@ def _check_choice(what: str, value: Any, known: tuple[str, ...]) -> None:
 def _is_range(lower: Any, upper: Any) -> bool:
     width = float(upper) - float(lower)
     return bool(np.isfinite(width) and width >= NARROWEST_RANGE)
-
-
-def _plain_day(value: Any) -> date | None:
-    """Return a day, given as one, as a time or as text; or None."""
-    if isinstance(value, datetime):
-        return value.date()
-    if isinstance(value, date):
-        return value
-    try:
-        return date.fromisoformat(value)
-    except (TypeError, ValueError):
-        return None

@@ -35,9 +35,26 @@ class Step(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NappStopping:
-    """Largest number of iterations, and the relative change that ends them.
+    """When the iterations of NAPP stop.
 
-    ``change`` = 0 runs them all, which is what the published figures did.
+    Parameters
+    ----------
+    iterations : int, default=80
+        Largest number of iterations.
+    change : float, default=0
+        Relative change that ends them. With 0 all iterations are run, as for the published
+        figures.
+
+    Raises
+    ------
+    InvalidParameter
+        A setting is outside its range.
+
+    Examples
+    --------
+    >>> from confide.mechanisms.published import NappStopping
+    >>> NappStopping(iterations=20).change
+    0.0
     """
 
     iterations: int = 80
@@ -52,9 +69,29 @@ class NappStopping:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class NappPath:
-    """Where the iterations went: a function of the private rows, never to be released.
+    """The course of the iterations: a function of the private rows, never to be released.
 
-    ``thetas`` and ``losses`` are empty unless a trace was asked for.
+    Parameters
+    ----------
+    theta : ndarray
+        Coefficients after the last iteration.
+    before : ndarray
+        Coefficients before it.
+    weights : ndarray
+        Weights of the last ridge problem.
+    iterations : int
+        Number of iterations.
+    thetas : tuple of ndarray, default=()
+        Coefficients after each iteration, if a trace was requested.
+    losses : tuple of float, default=()
+        Loss after each iteration, if a trace was requested.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.mechanisms.published import NappPath
+    >>> NappPath(np.zeros(2), np.zeros(2), np.ones(2), iterations=80).iterations
+    80
     """
 
     theta: Array

@@ -178,7 +178,7 @@ class NappCalibration(Calibration):
 
 @dataclass(frozen=True, slots=True)
 class Napp:
-    """Noise-augmented privacy-preserving empirical risk minimisation.
+    """Noise-augmented privacy-preserving empirical risk minimisation, as published.
 
     Guarantee    none for most variants; see ``status`` and docs/napp.md.
     Public       loss, target, bounds, floor, budget, number of iterations.
@@ -187,12 +187,47 @@ class Napp:
                  or variance 2L²(rε + log 1/δ)/(rε)². The ridge l2 is 2Λ₀.
     Proof        of solver="convex" alone: docs/proofs/objective-perturbation.md.
 
-    ``target`` is the penalty to imitate; ``moor`` takes the larger of its weights and the
-    floor Λ₀ instead of their sum. ``selection`` replaces ⟨b,θ⟩ by ⟨b,|θ|⟩ with every bⱼ
-    above ``truncation``: −inf is NAPP-VS, 0 is NAPP-VS+. ``retrieval`` returns or recycles
-    budget, at most ``rounds`` times. ``augmented`` is n_e, the number of augmented rows
-    that are handed to ``estimator``; None stands for the limit. ``solver`` = "convex"
-    solves for the fixed point in one go. ``share`` is r, what the noise gets of ε.
+    Parameters
+    ----------
+    target : NappTarget, optional
+        The penalty to imitate.
+    moor : bool, default=True
+        Use the larger of the weights of the penalty and the floor Λ₀ instead of their sum.
+    selection : bool, default=False
+        Replace ⟨b,θ⟩ by ⟨b,|θ|⟩.
+    truncation : float, default=-inf
+        With ``selection``, lower bound on every bⱼ: −inf is NAPP-VS, 0 is NAPP-VS+.
+    solver : {"reweighting", "convex"}, default="reweighting"
+        "convex" solves for the fixed point directly.
+    stopping : NappStopping, optional
+        When iterations stop.
+    retrieval : {"none", "return", "recycle"}, default="none"
+        Whether unused budget is returned or used again.
+    rounds : int, default=1
+        Largest number of retrievals.
+    augmented : int, optional
+        Number n_e of augmented rows for ``estimator``; by default infinitely many.
+    estimator : estimator of scikit-learn, optional
+        Fits the augmented rows.
+    share : float, str or Fraction, default=1/2
+        Share r of ε that determines the noise.
+    zero_below : float, default=1e-8
+        Coefficients smaller than this are 0.
+    accept_unproved : bool, default=False
+        Allow variants whose guarantee is refuted or only claimed.
+
+    Raises
+    ------
+    InvalidParameter
+        Settings are not valid or cannot be combined.
+    Unproved
+        The variant is refuted or only claimed, and this was not accepted.
+
+    Examples
+    --------
+    >>> from confide.mechanisms.published import Napp, NappTarget
+    >>> Napp(target=NappTarget("lasso"), moor=False, solver="convex").status.name
+    'PROVED'
     """
 
     target: NappTarget = LASSO
@@ -250,7 +285,24 @@ class Napp:
         *,
         copies: int = 1,
     ) -> Calibration:
-        """Choose noise and floor from public facts alone."""
+        """Choose noise and floor from public facts alone.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss, penalty and public bounds.
+        budget : Pure, Approx or Zcdp
+            What all copies together may cost.
+        neighbours : Neighbours
+            Relation to protect.
+        copies : int, default=1
+            Number of objectives on the same rows that share the budget.
+
+        Returns
+        -------
+        Calibration
+            Noise and guarantee of the release.
+        """
         check_needs(type(self).__name__, self.needs, objective)
         if isinstance(budget, Zcdp):
             raise InvalidParameter("budget", "Pure or Approx for NAPP", budget)
@@ -283,7 +335,22 @@ class Napp:
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Iterate every task under its own noise and release the results together."""
+        """Iterate every task under its own noise and release the results together.
+
+        Parameters
+        ----------
+        calibration : Calibration
+            What `calibrate` returned.
+        tasks : iterable of Rows
+            Rows of each task.
+        entropy : Entropy
+            Source of randomness.
+
+        Returns
+        -------
+        Release
+            Coefficients with their guarantee.
+        """
         if self.solver == "convex":
             return ObjectivePerturbation("kst").release(calibration, tasks, entropy)
         paid = checked_copies(tasks, calibration.copies)
@@ -304,8 +371,22 @@ class Napp:
     def trace(self, calibration: Calibration, rows: Rows, entropy: Entropy) -> NappPath:
         """Return every iterate and the objective along the way, for a picture.
 
-        It is a function of the rows: only a seeded run, which is not private anyway, has
+        It is a function of the rows, so only a seeded run, which is not private, can have
         one. The seed of a release repeats that release.
+
+        Parameters
+        ----------
+        calibration : Calibration
+            What `calibrate` returned.
+        rows : Rows
+            The rows.
+        entropy : Entropy
+            A seeded source of randomness.
+
+        Returns
+        -------
+        NappPath
+            The course of the iterations.
         """
         if entropy.secret:
             raise PrivacyLeak("a trace shows the private rows: seed the run to have one")

@@ -23,10 +23,31 @@ SMALLEST = 1e-150
 
 @dataclass(frozen=True, slots=True)
 class NappTarget:
-    """What NAPP imitates: a kind of penalty, its strength Λ and its shape.
+    """The penalty that NAPP imitates.
 
-    ``gamma`` is for the bridge l_{2−γ}, ``kappa`` the share of ridge in the elastic net,
-    ``shape`` that of SCAD.
+    Parameters
+    ----------
+    kind : {"ridge", "lasso", "bridge", "elastic-net", "scad", "l0"}, default="lasso"
+        Kind of penalty.
+    strength : float, default=0.1
+        Its strength Λ.
+    gamma : float, default=1
+        Exponent of the bridge, l_{2−γ}.
+    kappa : float, default=0.5
+        Share of the ridge in the elastic net.
+    shape : float, default=3.7
+        Shape of SCAD.
+
+    Raises
+    ------
+    InvalidParameter
+        A setting is outside its range.
+
+    Examples
+    --------
+    >>> from confide.mechanisms.published import NappTarget
+    >>> NappTarget("scad").shape
+    3.7
     """
 
     kind: Regulariser = "lasso"
@@ -63,13 +84,30 @@ class NappTarget:
         return self.kind != "scad" and (not self.adapts or self.power <= 1)
 
     def first(self) -> float:
-        """Return the weight before there is an iterate."""
+        """Return the weight for the first iteration.
+
+        Returns
+        -------
+        float
+            The weight.
+        """
         if not self.adapts:
             return self.strength
         return self.strength * self.kappa if self.kind == "elastic-net" else 0.0
 
     def at(self, theta: Array) -> Array:
-        """Return R(θⱼ)/θⱼ² for every coordinate."""
+        """Return R(θⱼ)/θⱼ² for every coordinate.
+
+        Parameters
+        ----------
+        theta : ndarray
+            Coefficients.
+
+        Returns
+        -------
+        ndarray
+            Weights.
+        """
         if not self.adapts:
             return np.full(theta.shape, self.strength)
         size = np.maximum(np.abs(theta), SMALLEST)
@@ -82,7 +120,13 @@ class NappTarget:
         return weight
 
     def fixed_point(self) -> Penalty | None:
-        """Return what iterating without MOOR minimises besides the floor, if convex."""
+        """Return the penalty that iterations without MOOR minimise, apart from the floor.
+
+        Returns
+        -------
+        Penalty or None
+            The penalty, or None if it is not convex.
+        """
         if not self.convex:
             raise InvalidParameter(
                 "target", "a ridge, lasso, elastic net or bridge with γ <= 1", self.kind
@@ -97,7 +141,18 @@ class NappTarget:
         return PowerPenalty(2 * self.strength / (2 - self.gamma), 2 - self.gamma)
 
     def fixed_ridge(self, floor: float) -> float:
-        """Return Λ of ½Λ‖θ‖² that goes with the fixed-point penalty."""
+        """Return Λ of the ridge ½Λ‖θ‖² that accompanies the fixed-point penalty.
+
+        Parameters
+        ----------
+        floor : float
+            The floor Λ₀.
+
+        Returns
+        -------
+        float
+            The ridge.
+        """
         if self.kind == "ridge":
             return 2 * max(self.strength, floor)
         return 2 * (floor if self.adapts else self.strength + floor)
