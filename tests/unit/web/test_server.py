@@ -45,7 +45,7 @@ Workspace.projects = fail
 sys.argv = ["confide", "open", "--no-browser", sys.argv[-1]]
 cli.main()
 """
-CLOSED = "Closed. A fit that is under way goes on, and is found again later."
+CLOSED = "Closed. A fit that is under way continues; you will find it when you return."
 
 
 @pytest.fixture
