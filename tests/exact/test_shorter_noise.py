@@ -5,7 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from confide.accounting import GaussianEvent, PureEvent, as_pure, compose, pure_left
+from confide.accounting import (
+    GaussianEvent,
+    PureEvent,
+    as_pure,
+    compose,
+    loss_remainder,
+    pure_left,
+)
 from confide.attacks import exact_pair, max_log_ratio
 from confide.errors import InvalidParameter
 from confide.mechanisms import (
@@ -103,6 +110,25 @@ def test_what_fits_beside_a_shift_is_what_randomised_response_leaves(epsilon, de
     events = (PureEvent(Pure(repr(rest)).epsilon), GaussianEvent(mu))
     total = float(compose(events, repr(delta)).epsilon)
     assert total <= epsilon * (1 + 2e-3)
+
+
+@pytest.mark.parametrize(
+    "setting", [(1.0, 1e-6, 0.09), (0.1, 1e-3, 0.02), (4.0, 0.01, 0.6)]
+)
+def test_few_certified_values_decide_what_fits_beside_a_shift(setting, monkeypatch):
+    """Doubles say where to look: the same epsilon as by halving all of it."""
+    asked = []
+
+    def counted(*given):
+        asked.append(given)
+        return gaussian_delta(*given)
+
+    monkeypatch.setattr(loss_remainder, "gaussian_delta", counted)
+    found = pure_left(*setting)
+    few = len(asked)
+    monkeypatch.setattr(loss_remainder, "_pure_left_in_doubles", lambda *given: 0.0)
+    assert pure_left(*setting) == found
+    assert few <= 40 < len(asked) - few
 
 
 def plan_for(name, relation):

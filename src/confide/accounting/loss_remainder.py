@@ -19,6 +19,8 @@ PROFILE_CELLS = 96
 REACH_DEVIATIONS = 9.0
 LARGEST_EXPONENT = 700.0
 HALVINGS = 50
+NEARBY = 1e-12
+"""Relative distance from a root in doubles at which the sides of it are looked up."""
 
 
 def gaussian_left(
@@ -132,13 +134,38 @@ def pure_left(epsilon: float, delta: float, mu: float) -> float:
         far = gaussian_delta(round_down(epsilon + part), mu)
         return round_up(often * near + round_up(1 - often + MARGIN) * far)
 
+    # What holds for an epsilon holds for a smaller one, so few values decide most steps.
+    held, failed = 0.0, math.inf
+    near = _pure_left_in_doubles(epsilon, delta, mu)
+    for part in (near * (1 - NEARBY), min(near * (1 + NEARBY), epsilon)):
+        if total(part) > delta:
+            failed = part
+            break
+        held = part
     low, high = 0.0, epsilon
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        if total(middle) <= delta:
+        if middle <= held or (middle < failed and total(middle) <= delta):
             low = middle
         else:
             high = middle
+    return low
+
+
+def _pure_left_in_doubles(epsilon: float, delta: float, mu: float) -> float:
+    """Return nearly the same epsilon, without proof."""
+
+    def quick_delta(whole: float) -> float:
+        near, far = (float(ndtr(-whole / mu + half)) for half in (mu / 2, -mu / 2))
+        return near - grown_delta(far, whole)
+
+    low, high = 0.0, epsilon
+    for _ in range(HALVINGS):
+        part = (low + high) / 2
+        often = 1 / (1 + math.exp(-part))
+        found = often * quick_delta(epsilon - part)
+        found += (1 - often) * quick_delta(epsilon + part)
+        low, high = (part, high) if found <= delta else (low, part)
     return low
 
 

@@ -273,10 +273,11 @@ def _print_release(
     """
     print_guarantee(summary.guarantee)
     print_coefficients(summary)
-    ranges = dict(summary.facts).get("Ranges")
-    if ranges is not None:
-        print_note(f"\nRanges: {in_one_line(ranges)}.")
-    selected = dict(summary.facts).get("Selected")
+    facts = dict(summary.facts)
+    for name in ("Ranges", "Hidden"):
+        if name in facts:
+            print_note(f"\n{name}: {in_one_line(facts[name])}.")
+    selected = facts.get("Selected")
     if selected is not None:
         console.print(f"\nSelected {escape(selected)}.")
     console.print(f"\n[dim]{_footnote(public, summary)}[/dim]")

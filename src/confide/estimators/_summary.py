@@ -1,6 +1,6 @@
 """The lines of a summary: public facts about a fitted model, and its coefficients."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -15,6 +15,8 @@ from confide.privacy.guarantee import ONE_ROW
 
 MOST_LABELS = 6
 MOST_NAMES = 12
+MOST_RANGES = 60
+"""They are a part of the release, so a summary names more of them."""
 ON_THE_BOUNDARY = (
     "coefficients are as long as they may be: intervals do not hold; a larger l2, or "
     "coef_norm, would leave room"
@@ -52,17 +54,37 @@ def release_facts(release: Release) -> Facts:
 
 def range_facts(release: Release, schema: Schema) -> Facts:
     """Return which ranges were bought, and what that means for coefficients."""
-    if release.ranges is None:
-        return ()
+    own = release.ranges
     parts: dict[str, Any] = dict(schema.parts)
-    shown = [
-        f"{name} {show_end(parts[name].lower)} to {show_end(parts[name].upper)}"
-        for name in release.ranges.ranges
+    here = () if own is None else tuple(own.ranges)
+    before = [
+        name
+        for purchase in schema.bought
+        if purchase.kind == "ranges"
+        for name in purchase.facts
+        if name in parts and name not in here
     ]
-    text = f"{_some(shown)}. Bought with {float(release.ranges.share):.0%} of the budget"
-    text += "; effects hold inside, values beyond are clamped"
-    hidden = hidden_ranges(release.ranges.hidden)
+    texts = []
+    if own is not None:
+        price = f"Bought with {float(own.share):.0%} of the budget"
+        texts.append(f"{_shown_ranges(parts, here)}. {price}")
+    if before:
+        texts.append(f"{_shown_ranges(parts, before)}. Bought before")
+    if not texts:
+        return ()
+    text = ". ".join(texts) + "; effects hold inside, values beyond are clamped"
+    hidden = hidden_ranges(() if own is None else own.hidden)
     return (("Ranges", text), *((("Hidden", hidden),) if hidden else ()))
+
+
+def _shown_ranges(parts: Mapping[str, Any], names: Sequence[str]) -> str:
+    return _some(
+        [
+            f"{name} {show_end(parts[name].lower)} to {show_end(parts[name].upper)}"
+            for name in names
+        ],
+        MOST_RANGES,
+    )
 
 
 def hidden_ranges(names: Sequence[str]) -> str:
@@ -80,9 +102,9 @@ def show_end(end: float | str | date) -> str:
     return str(end) if isinstance(end, str | date) else f"{end:.6g}"
 
 
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - MOST_NAMES
-    return "; ".join(names[:MOST_NAMES]) + (f"; and {more} more" if more > 0 else "")
+def _some(names: Sequence[str], most: int = MOST_NAMES) -> str:
+    more = len(names) - most
+    return "; ".join(names[:most]) + (f"; and {more} more" if more > 0 else "")
 
 
 def bounding_facts(release: Release) -> Facts:

@@ -163,9 +163,9 @@ def buy_ranges(
     if not queries:
         raise InvalidParameter(
             "schema",
-            "with a column whose range may be estimated privately",
-            "one without such a column: it has no numbers, or their ranges are public or "
-            "already estimated",
+            "one with a column whose range may be estimated privately",
+            "one without: it has no numbers, or their ranges are public or already "
+            "estimated",
         )
     name = schema.name if ledger is None else dataset_name(schema, ledger)
     each = row_budget(price, schema.rows_per_person)

@@ -69,7 +69,8 @@ NOT_PROTECTED = (
         "Choices made by looking at the data.",
     ),
     Item(
-        "Column names, ranges, categories, labels and bounds are taken to be public.",
+        "Column names, declared limits, categories, labels and bounds are taken to be "
+        "public.",
         "The schema itself.",
     ),
     Item(

@@ -43,6 +43,14 @@ def test_ranges_are_bought_written_and_used(folder):
     assert "5" in str(spent)
 
 
+def test_a_fit_says_which_ranges_it_has_and_which_noise_hides(folder):
+    (folder / "wide.toml").write_text(WIDE, encoding="utf-8")
+    fit = ("fit", "loans.csv", "--epsilon", "0.01", "--seed", "1")
+    found = " ".join(run(*fit, "--schema", "wide.toml").output.split())
+    assert "Bought with 10% of the budget; effects hold inside" in found
+    assert "Hidden: age: no range could be found above the noise" in found
+
+
 def test_ranges_as_json(folder):
     (folder / "wide.toml").write_text(WIDE, encoding="utf-8")
     words = ("ranges", "loans.csv", "--schema", "wide.toml", "--epsilon", "3")

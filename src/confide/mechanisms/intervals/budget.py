@@ -348,11 +348,13 @@ def _or_pure(
     """Return what was found, or pure coefficients beside the same moments if shorter."""
     main, second, _ = found
     assert isinstance(second, Zcdp)  # noqa: S101
-    shift = round_up(math.sqrt(2 * second.rho))
-    rest = pure_left(round_down(budget.epsilon), round_down(budget.delta), shift)
-    if rest <= LEAST_EPSILON:
-        return found
     try:
+        if _pull(task.spending(Pure(budget.epsilon))) >= _pull(main):
+            return found  # less of epsilon means longer noise still
+        shift = round_up(math.sqrt(2 * second.rho))
+        rest = pure_left(round_down(budget.epsilon), round_down(budget.delta), shift)
+        if rest <= LEAST_EPSILON:
+            return found
         other = task.spending(Pure(repr(rest)))
     except InvalidParameter:
         return found
