@@ -5,6 +5,8 @@ import json
 import pytest
 
 from confide import Approx, Ledger, load_score
+from confide.estimators import _holdout
+from confide.estimators._holdout import divide
 from support.clinic import SCHEMA, clinic
 from support.commands import run
 
@@ -93,6 +95,30 @@ def test_wrong_use_is_explained_and_costs_nothing(files, words, told):
     assert done.exit_code != 0
     assert told in f"{done.output}{done.exception}"
     assert spent() == before
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.parquet"])
+def test_rows_of_a_person_stay_together(files, name, monkeypatch):
+    table = clinic(900).assign(patient=[f"0{k % 300}" for k in range(900)])
+    table.to_csv("table.csv", index=False)
+    table.to_parquet("table.parquet")
+    parts = []
+
+    def spied(*given):
+        parts[:] = divide(*given)
+        return parts
+
+    monkeypatch.setattr(_holdout, "divide", spied)
+    words = ("fit", name, "--schema", "table.toml", "--epsilon", "1", "--person", "patient")
+    done = run(*words, "--holdout", "0.3")
+    assert done.exit_code == 0, done.output
+    fitted, held = (set(rows[0]["patient"]) for rows in parts)
+    assert fitted
+    assert held
+    assert not fitted & held
+    assert fitted | held == set(table["patient"]), "names are text, as they stand there"
+    alone = run(*words)
+    assert "given together with --holdout" in f"{alone.output}{alone.exception}"
 
 
 def test_a_holdout_that_is_none_is_refused(files):
