@@ -37,6 +37,7 @@ ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 RELATIONS = pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
 EDGES = fine_edges(-0.3, 4.0, 12.0)
 TWO = TwoClasses(EDGES, "yes", chances=True)
+PLAIN = TwoClasses(fine_edges(0.0, 2.0, 12.0), "yes", chances=False)
 THREE = SeveralClasses(("a", "b", "c"), "softmax")
 NUMBERS = NumberErrors(0.0, 1.0)
 COUNTS = CountErrors(20.0, 5.0, -3.0, math.log(20.0))
@@ -46,6 +47,7 @@ RULES = {
     "numbers": (NUMBERS, 1, lambda rng: rng.uniform(-1, 1)),
     "counts": (COUNTS, 1, lambda rng: rng.integers(0, 21) / 5),
     "two models": (PairedLosses(TWO, TWO, 1), 2, lambda rng: rng.integers(0, 2)),
+    "probabilities and none": (PairedLosses(TWO, PLAIN, 1), 2, lambda r: r.integers(0, 2)),
     "two regressions": (PairedLosses(NUMBERS, NUMBERS, 1), 2, lambda r: r.uniform(-1, 1)),
 }
 EACH = pytest.mark.parametrize("name", RULES)

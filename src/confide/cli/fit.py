@@ -108,6 +108,12 @@ def fit(
         float | None,
         typer.Option(help="Share of the rows to hold out and score on, at no extra cost."),
     ] = None,
+    person: Annotated[
+        str | None,
+        typer.Option(
+            help="Column that identifies persons: --holdout keeps rows of each together."
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write the model file.")] = None,
     plot: Annotated[
         Path | None,
@@ -141,6 +147,7 @@ def fit(
     kind = fitting_kind(model, public)
     book = None if ledger is None else open_to_pay(ledger, public, schema)
     relation = relation_for(book, public.name, neighbours)
+    held = _held_out(holdout, person)
     if plot is not None:
         check_plot_file(plot)
     beside = None if out is None or holdout is None else out.with_suffix(".score.json")
@@ -174,10 +181,10 @@ def fit(
         announce_charge(book, public.name, budget, relation)
         with (
             goods.fitting(released),
-            open_for_fit(table, public, way) as rows,
+            open_for_fit(table, public, way, person) as rows,
             warn_of_claims(),
         ):
-            estimator.fit(rows, holdout=holdout)
+            estimator.fit(rows, holdout=held)
         written = scored = None
         if out is not None:
             written = goods.write("--out", estimator.file_content())
@@ -239,6 +246,15 @@ def _print_holdout(estimator: Any) -> None:
     if found is not None:
         console.print("\nOn the rows held out, at no extra cost:")
         print_score(found)
+
+
+def _held_out(share: float | None, person: str | None) -> confide.Holdout | None:
+    """Return which rows to hold out, if any."""
+    if share is not None:
+        return confide.Holdout(share, person)
+    if person is not None:
+        raise InvalidParameter("--person", "given together with --holdout", person)
+    return None
 
 
 def _room(public: confide.Schema, schema: Path, intervals: confide.Intervals | None) -> int:

@@ -150,10 +150,10 @@ def _print_columns(found: confide.data.Comparison) -> None:
         hint = "" if near is None else f" Is it {near!r}?"
         console.print(f"It lacks the declared column {name!r}.{hint}", markup=False)
     if found.separator is not None:
-        sign = "a tab" if found.separator == "\t" else repr(found.separator)
         console.print(
-            f"Its only column has {sign} in its name. Is that the separator? Commas, "
-            "semicolons and tabs are understood; write the table with one of these."
+            f"Its only column has {found.separator_name} in its name. Is that the "
+            "separator? Commas, semicolons and tabs are understood; write the table with "
+            "one of these."
         )
     if found.extra:
         console.print(f"Ignored because not in the schema: {_listed(found.extra)}.")

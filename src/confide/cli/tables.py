@@ -120,8 +120,13 @@ class ReadMode:
 
 
 @contextmanager
-def open_for_fit(table: str, schema: confide.Schema, way: ReadMode) -> Iterator[Any]:
-    """Yield a table to fit on, and show progress on standard error."""
+def open_for_fit(
+    table: str, schema: confide.Schema, way: ReadMode, person: str | None = None
+) -> Iterator[Any]:
+    """Yield a table to fit on, and show progress on standard error.
+
+    One in memory has the column ``person`` too, as text.
+    """
     if way.on_workers:
         with _on_workers(table, way) as held:
             yield held
@@ -133,6 +138,12 @@ def open_for_fit(table: str, schema: confide.Schema, way: ReadMode) -> Iterator[
     else:
         with err_console.status(Text(f"Reading {Path(table).name} ...")):
             rows = confide.data.read_files(table, schema)
+            if person is not None and person not in schema.parts:
+                # of a category nothing is guessed from other rows
+                one = confide.Category(person, levels=("",))
+                alone = confide.Schema((one,), schema.target)
+                names = confide.data.read_files(table, alone)
+                rows[person] = names[person].to_numpy()
         with err_console.status("Fitting ..."):
             yield rows
 

@@ -15,6 +15,7 @@ import numpy as np
 from confide._types import AnyArray, Array
 from confide.data import Number, Schema
 from confide.data.schema.parse_values import level_codes
+from confide.data.schema.range_grid import LARGEST_DOUBLE
 from confide.errors import InvalidParameter
 
 MISSING, UNDECLARED, BELOW, ABOVE = "missing", "undeclared", "below", "above"
@@ -114,9 +115,11 @@ class NumberCells:
 
     @property
     def shown_edges(self) -> Array:
-        """The edges in the units of the table."""
+        """The edges in the units of the table, as doubles hold them."""
         edges = np.where(self.edges == math.ulp(0.0), 0.0, self.edges)
-        return np.asarray(self.column.original(edges), dtype=np.float64)
+        with np.errstate(over="ignore"):
+            shown = np.asarray(self.column.original(edges), dtype=np.float64)
+        return np.clip(shown, -LARGEST_DOUBLE, LARGEST_DOUBLE)
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -184,7 +184,7 @@ class KnownCounts:
         total = max(rows.value - max(missing, 0.0), 1.0)
         of_total = max(rows.variance + variance * (1 - 2 * basis.part), 0.0)
         edges = cells.shown_edges
-        middles = np.concatenate([edges[:1], (edges[1:] + edges[:-1]) / 2, edges[-1:]])
+        middles = np.concatenate([edges[:1], edges[1:] / 2 + edges[:-1] / 2, edges[-1:]])
         adjusted = known + (total - known.sum()) / len(known)
         return cls(adjusted, middles, variance, total, of_total)
 
@@ -233,25 +233,28 @@ def moments(
 
     No value is farther from the middle of its bin than half its width: neither is the mean,
     and by the triangle inequality neither is the deviation. Ends are that much wider.
+    Everything is in halves of the range, because doubles may not hold its square.
     """
     low, high = float(edges[0]), float(edges[-1])
-    half = np.concatenate([[0.0], np.diff(edges) / 2, [0.0]])
+    middle, unit = low / 2 + high / 2, high / 2 - low / 2
+    middles = (known.middles - middle) / unit
+    half = np.concatenate([[0.0], np.diff(edges / 2) / unit, [0.0]])
     blur = min(max(known.mean(half), 0.0), float(half.max()))
     blur_square = math.sqrt(min(max(known.mean(half**2), 0.0), float(half.max()) ** 2))
-    mean = min(max(known.mean(known.middles), low), high)
-    away = known.middles - mean
-    variance = min(max(known.mean(away**2), 0.0), ((high - low) / 2) ** 2)
+    mean = min(max(known.mean(middles), -1.0), 1.0)
+    away = middles - mean
+    variance = min(max(known.mean(away**2), 0.0), 1.0)
     noise = known.variance_of_mean(away)
     reach = spread.reach(variance / known.total + noise) + blur
     deviation = math.sqrt(variance)
     around = away**2 - variance
     fourth = max(known.mean(around**2), 0.0)
-    slope = 2 * max(deviation, (high - low) / 1000)
+    slope = 2 * max(deviation, 1 / 500)
     of_square = fourth / known.total + known.variance_of_mean(around)
     further = spread.reach(of_square) / slope + blur_square
     return (
-        IntervalEstimate.around(mean, reach, low, high),
-        IntervalEstimate.around(deviation, further, 0.0, (high - low) / 2),
+        IntervalEstimate.around(middle + unit * mean, unit * reach, low, high),
+        IntervalEstimate.around(unit * deviation, unit * further, 0.0, unit),
     )
 
 

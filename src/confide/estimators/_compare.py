@@ -62,8 +62,9 @@ def compare_models(
     """Release the differences of the scores of two models on the same rows.
 
     Differences are the score of the first model minus that of the second. Both models must
-    be of the same kind and have the same target. The guarantee is PROVED
-    (docs/proofs/evaluation.md).
+    be of the same kind and have the same target. A classifier without probabilities, such
+    as a support-vector machine, is compared with one that has them by error rates and
+    areas. The guarantee is PROVED (docs/proofs/evaluation.md).
 
     Parameters
     ----------
@@ -131,13 +132,15 @@ def check_same_target(first: Any, second: Any) -> None:
     """Reject models that read tables differently."""
     schemas = (first.schema_, second.schema_)
     if (schemas[0] is None) != (schemas[1] is None):
-        raise InvalidParameter("models", "both with a schema, or both without", "others")
+        must = "both with a schema, or both without"
+        raise InvalidParameter("models", must, "one of each")
     if schemas[0] is None or schemas[1] is None:
         return
     aims = [(s.target.column, s.target.labels, s.target.missing) for s in schemas]
     if aims[0] != aims[1]:
         must = "for one target: the same column, labels and rule for missing ones"
-        raise InvalidParameter("models", must, "others")
+        apart = next(pair for pair in zip(*aims, strict=True) if pair[0] != pair[1])
+        raise InvalidParameter("models", must, f"{apart[0]} and {apart[1]}")
     counts = [schema.rows_per_person for schema in schemas]
     if counts[0] != counts[1]:
         must = "fitted with the same rows_per_person"

@@ -44,7 +44,7 @@ SHARED = "this budget covers the fit together with the score of the rows held ou
 COINS = "coins of SHAKE-256 with a secret key cannot be distinguished from fair ones"
 OPTIMISTIC = (
     "Rows of one person may be on both sides of the split: the scores are optimistic. "
-    "Name the column that identifies persons: Holdout(share, person=...)."
+    "Name the column that identifies persons: Holdout(share, person=...), or --person."
 )
 LEVEL = 0.95
 RawRows: TypeAlias = tuple[Any, Any, Any]
@@ -71,7 +71,7 @@ class Holdout:
     Raises
     ------
     InvalidParameter
-        The share is not a number from 0.01 to 0.99.
+        The share is not a number from 0.01 to 0.99, or the person not a name.
 
     Examples
     --------
@@ -95,6 +95,10 @@ class Holdout:
         if not real or not 0.01 <= self.share <= 0.99:
             must = "a share of the rows from 0.01 to 0.99, such as 0.2"
             raise InvalidParameter("holdout", must, self.share)
+        named = isinstance(self.person, str | None)
+        if not named:
+            must = "the name of a column"
+            raise InvalidParameter("person of the holdout", must, self.person)
 
     @classmethod
     def of(cls, value: Any, neighbours: Neighbours) -> "Holdout":
@@ -169,7 +173,9 @@ def _divide_parts(
 ) -> tuple[RawRows, RawRows]:
     if held.person is not None:
         raise InvalidParameter(
-            "person of the holdout", "left out, because the table is not in memory", held
+            "person of the holdout",
+            "left out, because the table is not in memory",
+            held.person,
         )
     if isinstance(table, FileTable):
         table = table.keep_parsed()
@@ -182,9 +188,10 @@ def _divide_parts(
 
 def _persons(X: Any, person: str) -> list[str]:
     """Return who each row belongs to; a missing name is a person of its own."""
-    if not isinstance(X, pd.DataFrame) or person not in X.columns:
-        must = f"a data frame with the column {person!r}, which names persons"
-        raise InvalidParameter("X", must, type(X).__name__)
+    if not isinstance(X, pd.DataFrame) or list(X.columns).count(person) != 1:
+        must = f"a pandas DataFrame with one column {person!r}, which names persons"
+        held = list(X.columns) if isinstance(X, pd.DataFrame) else type(X).__name__
+        raise InvalidParameter("X", must, held)
     cells: AnyArray = np.asarray(as_cells(X[person]), dtype=object)
     return [f"{type(cell).__name__}:{cell}" for cell in cells]
 

@@ -1,8 +1,14 @@
 """Scores as a section of a page, with plots."""
 
-from confide.evaluation.score import Curve, ModelScore
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from confide.privacy import Guarantee
 from confide.reporting import ReleasedPlot, ScoreSection
+
+if TYPE_CHECKING:
+    from confide.evaluation.score import Curve, ModelScore
 
 
 def section_of(score: ModelScore) -> ScoreSection:

@@ -114,7 +114,8 @@ class PairedLosses:
     """Score of two models on the same rows: differences of their losses.
 
     Rows come with the margins of the first model, then those of the second, and with the
-    target as the first reads it: a range that the second bought is not used.
+    target as the first reads it: a range that the second bought is not used. A classifier
+    with probabilities and one without are compared by what both have.
 
     Parameters
     ----------
@@ -154,18 +155,22 @@ class PairedLosses:
                 "of one kind, to be compared",
                 f"{self.first.title} and {self.second.title}",
             )
-        if self._facts(self.first) != self._facts(self.second):
-            raise InvalidParameter("models", "with the same labels", "others")
-
-    @staticmethod
-    def _facts(rule: Any) -> tuple[Any, ...]:
-        names = ("positive", "labels", "chances")
-        return tuple(getattr(rule, name, None) for name in names)
+        labels = [_labels(rule) for rule in (self.first, self.second)]
+        if labels[0] != labels[1]:
+            raise InvalidParameter(
+                "models", "with the same labels", f"{labels[0]} and {labels[1]}"
+            )
 
     @property
     def lines(self) -> tuple[LossLine, ...]:
         """Losses that are compared."""
-        return loss_lines(self.first)
+        return min(loss_lines(self.first), loss_lines(self.second), key=len)
+
+    @property
+    def judges(self) -> tuple[Any, Any]:
+        """Rules that give the losses of both models: the first where targets have units."""
+        own = isinstance(self.first, TwoClasses | SeveralClasses)
+        return self.first, self.second if own else self.first
 
     @property
     def sums(self) -> BoundedSums:
@@ -188,7 +193,10 @@ class PairedLosses:
         """Return sums of differences, and a table of both scores by label."""
         own = (margins[:, : self.width], margins[:, self.width :])
         rules = (self.first, self.second)
-        losses = [row_losses(self.first, part, target) for part in own]
+        losses = [
+            row_losses(judge, part, target)[: len(self.lines)]
+            for judge, part in zip(self.judges, own, strict=True)
+        ]
         apart = [a - b for a, b in zip(*losses, strict=True)]
         sums = self.sums.add([*apart, *(d**2 for d in apart)])
         if not self.ranks:
@@ -228,6 +236,11 @@ class PairedLosses:
         if self.ranks:
             lines.append(_area(sums[1], noises[1:], entropy, level))
         return ScoreParts(tuple(lines), (), (FAVOUR,))
+
+
+def _labels(rule: Any) -> Any:
+    """Return the labels of a rule, or the positive one; None for numbers."""
+    return getattr(rule, "labels", getattr(rule, "positive", None))
 
 
 def difference(line: LossLine, seen: NoisySums, level: float) -> ScoreEstimate:

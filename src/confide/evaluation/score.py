@@ -9,6 +9,7 @@ from confide.accounting import Event
 from confide.data.matrix.sums import Partial
 from confide.evaluation.estimates import ScoreEstimate
 from confide.evaluation.noises import Look, LookNoise
+from confide.evaluation.pages import section_of
 from confide.mechanisms.release import NoiseRecord
 from confide.noise import Entropy
 from confide.privacy import Guarantee, Neighbours
@@ -153,6 +154,8 @@ class ModelScore:
 
     def __getitem__(self, name: str) -> ScoreEstimate:
         found = {estimate.name: estimate for estimate in self.estimates}
+        if name not in found:
+            raise KeyError(f"{name!r}, which is none of {list(found)}")
         return found[name]
 
     def __iter__(self) -> Iterator[ScoreEstimate]:
@@ -198,6 +201,9 @@ class ModelScore:
         ]
         table.insert(1, "-" * len(table[0]))
         return "\n".join([self.title, str(self.guarantee), "", *table, *self.notes])
+
+    def _repr_html_(self) -> str:
+        return section_of(self)._repr_html_()
 
 
 def show(value: float | None) -> str:

@@ -8,6 +8,8 @@ from confide.privacy.budgets import Budget
 
 MOST_EPSILON = 10
 MOST_DELTA = Fraction(1, 1000)
+MOST_RHO = Fraction(3, 2)
+"""At a delta of 1e-6 it allows an epsilon of 9.85."""
 
 
 def budget_cautions(budget: Budget, rows: int | None = None) -> tuple[str, ...]:
@@ -23,8 +25,8 @@ def budget_cautions(budget: Budget, rows: int | None = None) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        One sentence for each concern: an epsilon over 10, a delta over 0.001, or a delta of
-        1/rows or more. Empty if there is none.
+        One sentence for each concern: an epsilon over 10, a rho over 1.5, a delta over
+        0.001, or a delta of 1/rows or more. Empty if there is none.
 
     Examples
     --------
@@ -39,10 +41,17 @@ def budget_cautions(budget: Budget, rows: int | None = None) -> tuple[str, ...]:
     found = []
     epsilon = getattr(budget, "epsilon", 0)
     delta = getattr(budget, "delta", 0)
+    rho = getattr(budget, "rho", 0)
     if epsilon > MOST_EPSILON:
         found.append(
             f"epsilon is over {MOST_EPSILON}: odds about a person may change by a factor "
             "of more than 20,000, which protects hardly anyone. Common budgets are 1 or "
+            "less."
+        )
+    if rho > MOST_RHO:
+        found.append(
+            f"rho is over {float(MOST_RHO):g}: at a delta of 1e-6 that allows an epsilon "
+            "of about 10 or more, which protects hardly anyone. Common budgets are 0.5 or "
             "less."
         )
     if delta > MOST_DELTA:

@@ -70,6 +70,10 @@ class ScoreSection:
             for number, plot in enumerate(self.plots, start=start)
         ]
 
+    def _repr_html_(self) -> str:
+        content = {"title": self.title, "facts": self.guarantee.facts, "score": self}
+        return render("notebook.html.jinja", content)
+
 
 def score_page(score: ScoreSection, *, dataset: str = "", version: str = "") -> str:
     """Make an HTML page about a released score.

@@ -11,7 +11,7 @@ from typing import Any
 
 from confide._files import check_regular
 from confide.data import COLUMNS, UNNAMED, Schema
-from confide.data.tables.check_table import separator_in
+from confide.data.tables.check_table import name_of_sign, separator_in
 from confide.data.tables.files import column_names, name_of
 from confide.data.tables.read import local_path
 from confide.data.tables.schema_template import schema_template
@@ -57,11 +57,10 @@ def read_header(table: Path) -> list[str]:
         )
     sign = separator_in(names)
     if sign is not None:
-        shown = "a tab" if sign == "\t" else repr(sign)
         raise InvalidData(
             f"the first line of {table} must name the columns, separated by commas, "
-            f"semicolons or tabs; its only name contains {shown}. Write the table with "
-            "one of these separators."
+            f"semicolons or tabs; its only name contains {name_of_sign(sign)}. Write the "
+            "table with one of these separators."
         )
     schema_template(found)
     return names

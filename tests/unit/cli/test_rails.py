@@ -157,6 +157,10 @@ def test_the_check_names_case_blanks_and_delimiters(folder):
     assert told.exit_code == 2
     assert "'|' in its name" in told.output.replace("\n", " ")
     assert "holds 0 rows" not in told.output, "rows of no declared column are not counted"
+    Path("people.csv").write_text("age region defaulted\n30 north no\n", "utf-8")
+    told = run("schema", "check", "loans.toml", "--table", "people.csv")
+    assert told.exit_code == 2
+    assert "a blank in its name" in told.output.replace("\n", " ")
 
 
 def test_blanks_at_the_end_of_a_field_mean_nothing(folder):

@@ -1,10 +1,12 @@
 """`confide score`, `fit --holdout` and `report --score`."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from confide import Approx, Ledger, load_score
+from confide.cli.tables import ReadMode, open_for_fit
 from support.clinic import SCHEMA, clinic
 from support.commands import run
 
@@ -93,6 +95,25 @@ def test_wrong_use_is_explained_and_costs_nothing(files, words, told):
     assert done.exit_code != 0
     assert told in f"{done.output}{done.exception}"
     assert spent() == before
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.parquet"])
+def test_rows_of_a_person_stay_together(files, name):
+    table = clinic(900).assign(patient=[f"0{k % 300}" for k in range(900)])
+    table.to_csv("table.csv", index=False)
+    table.to_parquet("table.parquet")
+    with open_for_fit(name, SCHEMA, ReadMode(None, None, None), "patient") as rows:
+        assert list(rows["patient"]) == list(table["patient"]), "text, as it stands there"
+    several = replace(SCHEMA, rows_per_person=3)
+    (files / "table.toml").write_text(several.to_toml(), encoding="utf-8")
+    words = ("fit", name, "--schema", "table.toml", "--epsilon", "1")
+    assert "optimistic" in run(*words, "--holdout", "0.3").output
+    done = run(*words, "--holdout", "0.3", "--person", "patient")
+    assert done.exit_code == 0, done.output
+    assert "On the rows held out" in done.output
+    assert "optimistic" not in done.output
+    alone = run(*words, "--person", "patient")
+    assert "given together with --holdout" in f"{alone.output}{alone.exception}"
 
 
 def test_a_holdout_that_is_none_is_refused(files):

@@ -241,6 +241,27 @@ def test_every_medium_shows_it():
     assert len(record["lines"]) == len(found.to_frame())
 
 
+FAR = [
+    {"lower": -1e150, "upper": 1e150},
+    {"lower": -8.9e307, "upper": 8.9e307},
+    {"lower": 1e308, "upper": 1.7e308},
+    {"lower": 1.0, "upper": 1e308, "transform": "log"},
+    {"lower": 0.0, "upper": 1e308, "transform": "sqrt"},
+]
+
+
+@pytest.mark.parametrize("limits", FAR, ids=lambda limits: f"{limits['upper']:g}")
+def test_limits_whose_squares_no_double_holds_fail_nothing(limits):
+    schema = Schema((Number("x", **limits),), Target("ill", labels=("no", "yes")))
+    table = pd.DataFrame({"x": [limits["upper"], np.nan] * 50, "ill": ["no", "yes"] * 50})
+    for budget in (Pure(1), Zcdp(1)):
+        found = describe(table, schema, budget, ranges="public", random_state=0)
+        json.dumps(found.record(), allow_nan=False)
+        for line in found.lines():
+            estimate = line.estimate
+            assert estimate.lower <= estimate.value <= estimate.upper
+
+
 def test_names_from_the_table_do_not_become_markup():
     columns = (Category("<b>x</b>", ("<i>", "</table>")),)
     schema = Schema(columns, Target("y", labels=(0, 1)))

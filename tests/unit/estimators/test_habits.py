@@ -21,6 +21,7 @@ from confide import (
     Pure,
     Schema,
     Target,
+    Zcdp,
     buy_ranges,
     compare_models,
     load_model,
@@ -176,10 +177,16 @@ def test_with_a_ledger_a_search_stops_before_the_limit(tmp_path):
 
 LOOSE = {
     "epsilon": (Pure("10.5"), None),
+    "rho": (Zcdp("1.51"), None),
     "delta": (Approx(1, "0.0011"), None),
     "rows": (Approx(1, "1/1200"), 1200),
 }
-TIGHT = [(Pure(10), None), (Approx(1, "0.001"), None), (Approx(1, "1/1201"), 1200)]
+TIGHT = [
+    (Pure(10), None),
+    (Zcdp("1.5"), None),
+    (Approx(1, "0.001"), None),
+    (Approx(1, "1/1201"), 1200),
+]
 
 
 @pytest.mark.parametrize("name", LOOSE)

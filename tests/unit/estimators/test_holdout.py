@@ -155,6 +155,8 @@ def test_rows_of_a_person_stay_together():
     assert model.holdout_score_["accuracy"].value is not None
     with pytest.raises(InvalidParameter, match="replace-one"):
         clone(model).set_params(neighbours="replace-one").fit(table, holdout=held)
+    with pytest.raises(InvalidParameter, match="name of a column"):
+        Holdout(0.3, person=["patient"])
     with pytest.raises(InvalidParameter, match="names persons"):
         clone(model).fit(clinic(50), holdout=held)
 

@@ -303,6 +303,21 @@ def test_models_of_every_kind_can_be_compared(fitted, table, name):
         assert one.lower <= 0 <= one.upper
 
 
+def test_a_model_without_probabilities_is_compared_by_errors_and_areas():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(20_000, 2)) / 2
+    y = (X[:, 0] + rng.normal(size=20_000) / 2 > 0).astype(int)
+    settings = {"classes": [0, 1], "random_state": 0, "row_norm": 1.0}
+    good = LogisticRegression(Pure(20), **settings).fit(X, y)
+    poor = LinearSVC(Pure(20), **settings).fit(X, (X[:, 1] > 0).astype(int))
+    for sign, pair in ((1, (good, poor)), (-1, (poor, good))):
+        found = compare_models(*pair, X, Pure(1), y=y, random_state=0)
+        assert [one.name for one in found] == ["error rate", "area under the ROC"]
+        exact = np.mean(pair[0].predict(X) != y) - np.mean(pair[1].predict(X) != y)
+        assert found["error rate"].lower <= exact <= found["error rate"].upper
+        assert sign * found["area under the ROC"].value > 0.1
+
+
 def test_models_of_other_kinds_or_targets_are_not_compared(fitted, table):
     first, second = fitted["two classes"][0], fitted["numbers"][0]
     X, y = table[NAMES].to_numpy(), table["signs"].to_numpy()

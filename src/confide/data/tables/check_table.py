@@ -152,6 +152,11 @@ class Comparison:
         """Whether a fit would reject this table."""
         return bool(self.absent) or any(finding.refused for finding in self.findings)
 
+    @property
+    def separator_name(self) -> str | None:
+        """What the suspicious sign is called."""
+        return None if self.separator is None else name_of_sign(self.separator)
+
 
 def compare_table(schema: Schema, source: str | Path) -> Comparison:
     r"""Count the values of a table that do not agree with its schema.
@@ -210,7 +215,12 @@ def separator_in(held: Sequence[str]) -> str | None:
     """Return what may separate the fields of a table that seems to have one column."""
     if len(held) != 1:
         return None
-    return next((sign for sign in "|;,:\t" if sign in held[0]), None)
+    return next((sign for sign in "|;,:\t " if sign in held[0]), None)
+
+
+def name_of_sign(sign: str) -> str:
+    """Return what a sign is called where it cannot be seen, and else the sign in quotes."""
+    return {"\t": "a tab", " ": "a blank"}.get(sign, repr(sign))
 
 
 @dataclass(frozen=True, slots=True)
