@@ -1,8 +1,8 @@
 """Safe files: atomic writes, owner-only permissions, and reads with size limits.
 
-An output file is reserved, with disk space, before anything is charged. Until it is
-whole it has no name, so that nothing is left of it if the process is killed; where a
-system has no such files it has a random one.
+An output file is reserved, with disk space, before anything is charged. It has no name
+until it is complete, so that nothing is left of it if the process is killed; on a system
+without nameless files it has a random name.
 """
 
 import errno

@@ -104,7 +104,7 @@ class Delivery:
             self.release_places()
 
     def _end(self) -> None:
-        """Exit with the code of what happened in the meantime."""
+        """Exit with the code of the postponed error or signal."""
         if self._failure is not None:
             raise self._failure
         if self._signal is not None:

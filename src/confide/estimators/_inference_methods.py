@@ -92,7 +92,7 @@ class InferenceMethods:
         return "none"
 
     def _dispersion_in_units(self, ratio: float) -> float:
-        """Return the variance of residuals, over what the model supposes of it."""
+        """Return the variance of residuals, relative to the one that the model assumes."""
         return ratio
 
     def _scale_of(self: Any, place: int) -> EffectScale:

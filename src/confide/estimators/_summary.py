@@ -118,7 +118,7 @@ def interval_facts(release: Release) -> Facts:
 
 
 def interval_caution(release: Release) -> str:
-    """Explain why the intervals do not hold, or nothing."""
+    """Explain why the intervals do not hold; empty if they do."""
     if release.intervals is None:
         return ""
     if release.intervals.on_boundary:

@@ -384,7 +384,7 @@ class ErrorMoments:
 
     @classmethod
     def of(cls, seen: NoisySums, cut: float) -> "ErrorMoments":
-        """Read means off the sums; at least one row is supposed."""
+        """Compute means from the sums; at least one row is assumed."""
         rows = max(seen["rows"], 1.0)
         middle = seen["target"] / rows
         total = max(seen["target²"] - rows * middle**2, 0.0)

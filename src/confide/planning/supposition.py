@@ -1,8 +1,8 @@
 """A supposed table: what a fit would meet, drawn from public facts and real shapes.
 
 Numbers, levels and targets are drawn as `shapes` says, within what a schema declares.
-Ranges are bought from supposed counts, as a fit buys them. Columns follow a common factor,
-each as strongly as chance has it, and all have the same part in the target.
+Ranges are bought from supposed counts, as a fit buys them. Columns depend on a common
+factor, each with a random strength, and all contribute equally to the target.
 """
 
 import math

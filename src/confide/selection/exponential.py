@@ -177,7 +177,7 @@ class BoxScores:
 
 
 def _by_pieces(piece: Callable[[Block], Partial]) -> Callable[[Block], Partial]:
-    """Return what adds up a function of few rows over a block."""
+    """Return a function that adds up a function of few rows over a block."""
     return lambda block: pairwise_sum(map(piece, block.pieces(FEW_ADDED)))
 
 

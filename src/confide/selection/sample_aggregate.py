@@ -327,7 +327,7 @@ class SampleAggregateSelector:
 
 
 def _as_pure(budget: Budget) -> Pure:
-    """Return a pure budget that the one at hand covers."""
+    """Return a pure budget that the given one covers."""
     match budget:
         case Pure():
             return budget

@@ -1,12 +1,12 @@
 """Minimise a smooth part plus a kinked penalty over a constraint, with a certificate.
 
-Proximal Newton: a quadratic model of the smooth part is minimised together with the
-penalty and the constraint by an accelerated proximal method, which costs no sweep. Its
-last proximal step is exact and hands over a subgradient w of penalty and constraint at
-the new point θ, so v = ∇f(θ) + w is a subgradient of the whole objective there and
-‖θ − θ*‖ <= ‖v‖/Λ. A step that brings ‖v‖ to a quarter of the least so far is taken as it
-is, which can happen but a few times; of any other the length is searched for. Where doubles
-are in the way of a certificate, `refine` ends what they began.
+Proximal Newton: a quadratic model of the smooth part is minimised together with the penalty
+and the constraint by an accelerated proximal method, which costs no sweep. Its last
+proximal step is exact and hands over a subgradient w of penalty and constraint at the new
+point θ, so v = ∇f(θ) + w is a subgradient of the whole objective there and ‖θ − θ*‖ <=
+‖v‖/Λ. A step that reduces ‖v‖ to a quarter of the smallest so far is taken unchanged, which
+can happen only a few times; the length of any other is searched for. Where doubles cannot
+certify the distance, `refine` takes the last steps.
 """
 
 from dataclasses import dataclass, replace

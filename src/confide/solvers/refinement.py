@@ -87,7 +87,7 @@ def refine_by_gradients(
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A proximal point, a subgradient of penalty and constraint there, and their blur."""
+    """A proximal point, a subgradient of penalty and constraint there, and their error."""
 
     point: Twofold
     normal: Twofold

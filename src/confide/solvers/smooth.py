@@ -120,7 +120,7 @@ class LbfgsMemory:
         return -q
 
     def learn(self, step: Array, change: Array) -> None:
-        """Remember a step, unless rounding has eaten its curvature."""
+        """Remember a step, unless its curvature is lost to rounding."""
         curvature = float(step @ change)
         if curvature > 1e-14 * float(np.linalg.norm(step) * np.linalg.norm(change)):
             self.pairs.append((step, change, curvature))
@@ -170,8 +170,8 @@ def _certified(
 ) -> Solution | None:
     """Return a point if its gradient is short enough, by the ridge or by the curvature.
 
-    By the curvature it must be nearer than asked for, rounding aside: whoever adds in
-    another order then ends at the same point for all purposes.
+    By the curvature it must be nearer than asked for, rounding aside: with another order of
+    addition the result is then practically the same point.
     """
     bound, floor = sweep
     convexity = problem.objective.strong_convexity

@@ -228,7 +228,7 @@ def _check_release(calibration: Calibration) -> None:
 
 
 def _check_weights(mechanism: Mechanism, accepted: Calibration) -> None:
-    """See that records which hardly count hardly move a release, or are refused."""
+    """Check that records with tiny weights hardly change a release, or are rejected."""
     plain = _objective(mechanism, RIDGE)
     objective = replace(plain, longest_row=2 * plain.row_norm)
     given = objective, accepted.budget, accepted.neighbours
@@ -288,7 +288,7 @@ def _parts(path: str, value: Any) -> list[tuple[str, Any]]:
 
 
 def _check_copies(mechanism: Mechanism, calibration: Calibration) -> None:
-    """Several tasks need a calibration for as many, and come out one row each."""
+    """Several tasks need a calibration for their number, and give one row each."""
     shared = mechanism.calibrate(
         calibration.objective, calibration.budget, calibration.neighbours, copies=COPIES
     )

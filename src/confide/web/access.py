@@ -2,7 +2,7 @@
 
 Every request must name this server as its host, come from this server's own pages, and
 carry the cookie that the first address was exchanged for. Browsers send cookies of
-127.0.0.1 to every port, so the cookie also belongs to a path that nobody guesses.
+127.0.0.1 to every port, so the cookie also belongs to a path that cannot be guessed.
 """
 
 import hmac
@@ -86,7 +86,7 @@ class Admission:
 
 
 class Gate:
-    """Lets requests through that may pass, and puts our headers on every answer."""
+    """Lets permitted requests pass, and adds our headers to every response."""
 
     def __init__(self, app: ASGIApp, entry: Admission) -> None:
         self.app, self.entry = app, entry
@@ -162,6 +162,6 @@ class Gate:
 
 
 def refusal(text: str) -> Response:
-    """Return a refusal, which says nothing of what is here."""
+    """Return a refusal that reveals nothing."""
     page = PAGE.format(head="", title="Not for this browser", text=text)
     return HTMLResponse(page, status_code=403)

@@ -1,9 +1,9 @@
 """Orders: a fit that was written down, is confirmed once, and is paid for once.
 
-An order runs the command ``confide fit`` in a process of its own, which takes the places
-of its files, charges the ledger and delivers. What was paid and released is read in the
-ledger alone, under the name of the file that the order is for: whatever ends the server
-or the fit, page and ledger agree.
+An order runs the command ``confide fit`` in a process of its own, which reserves its files,
+charges the ledger and delivers. What was paid and released is read in the ledger alone,
+under the name of the file that the order is for: whatever ends the server or the fit, page
+and ledger agree.
 """
 
 import fcntl
@@ -94,7 +94,7 @@ class Order:
 
     @property
     def confirmed(self) -> bool:
-        """Whether the one button was pressed."""
+        """Whether the order was confirmed."""
         return (self.folder / "confirmed").exists()
 
     def words(self) -> list[str]:
@@ -181,7 +181,7 @@ class OrderBook:
         )
 
     def start(self, order: Order) -> bool:
-        """Start the fit, unless that was done before; say whether it was done now."""
+        """Start the fit unless it was started before; return whether it was started now."""
         with self._turn:
             lock = os.open(order.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
             try:
@@ -326,7 +326,7 @@ def _last_words(order: Order) -> str:
 
 
 def _mark(path: Path) -> bool:
-    """Make an empty file that is on the disk; say whether it was not there."""
+    """Create an empty file on disk; return whether it is new."""
     try:
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     except FileExistsError:

@@ -220,7 +220,7 @@ def forecast(book: confide.Ledger, dataset: str, settings: FitSettings) -> Ledge
 
 
 def neighbours_of(book: confide.Ledger, dataset: str) -> str | None:
-    """Return the relation that a dataset is booked for, where that is settled."""
+    """Return the relation under which a dataset is recorded, once that is decided."""
     if dataset not in book.datasets():
         return None
     kept = book.account(dataset).neighbours

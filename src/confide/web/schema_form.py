@@ -222,6 +222,6 @@ def read_share_of(text: str) -> Any:
 
 
 def _listed(text: str) -> list[str]:
-    """Return what stands in lines, or between commas where there is one line."""
+    """Return the entries of a list: one per line, or separated by commas on one line."""
     parts = text.splitlines() if "\n" in text else text.split(",")
     return [part.strip() for part in parts if part.strip()]

@@ -1,8 +1,9 @@
 """Rows on the workers of a Dask cluster, which hold them during a fit.
 
-Functions of blocks travel to the workers; sums come back along a tree. Rows stay where
-they are, but for a sample and for what a mechanism picks. If a worker is lost, Dask
-rebuilds its parts elsewhere from their source. All tasks keep quiet: see cluster.py.
+Functions of blocks travel to the workers; sums come back along a tree. Rows stay where they
+are, but for a sample and for what a mechanism picks. If a worker is lost, Dask rebuilds its
+parts elsewhere from their source. No task raises an error: see
+`confide.parallel.dask_cluster`.
 """
 
 from asyncio import CancelledError
@@ -158,7 +159,7 @@ class SendableRows:
 class ClusterParts:
     """Parts of a table that workers hold.
 
-    ``seen`` is how many rows they have, once somebody looked: for whoever watches.
+    ``seen`` is the number of rows, once they have been counted: for progress displays.
     """
 
     pinned: PinnedParts

@@ -133,7 +133,7 @@ def _parts(collection: Any) -> int:
 
 
 def _as_cut(collection: Any) -> list[Any]:
-    """Return the parts as they were cut, none joined."""
+    """Return the partitions unchanged, without joining any."""
     found: list[Any] = np.ravel(collection.to_delayed(optimize_graph=False)).tolist()
     return found
 

@@ -28,7 +28,7 @@ class Source(Protocol):
     """A part of a table, as a description that can travel."""
 
     def read(self) -> Iterator[Any]:
-        """Yield its rows piece by piece: one piece at least, of no rows perhaps."""
+        """Yield its rows in pieces: at least one, which may be empty."""
         ...
 
     def whole(self) -> Any:

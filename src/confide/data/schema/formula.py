@@ -1,8 +1,8 @@
 """Formulas as in R: `dose ~ age + bs(weight, df=4) + race:smoker`, by formulaic.
 
-formulaic expands `*`, `**`, `/`, parentheses and `-` to a list of terms; what a term means
-is read by confide, for functions of whole columns, such as knots at quantiles, would read
-private rows.
+formulaic expands `*`, `**`, `/`, parentheses and `-` to a list of terms; the meaning of a
+term is settled by confide, because functions of whole columns, such as knots at quantiles,
+would read private rows.
 """
 
 import dataclasses

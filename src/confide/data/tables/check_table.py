@@ -1,7 +1,8 @@
 """Comparison of a table with its schema, for the data holder only.
 
-A fit says nothing about what it clamps or does not know, for that would tell about the
-records. Here they are counted, and undeclared values named: what comes out is not private.
+A fit does not report what it clamps or does not recognise, because that would reveal
+something about the records. Here they are counted, and undeclared values named: what comes
+out is not private.
 """
 
 from collections import Counter

@@ -253,8 +253,8 @@ class DelimitedText:
     def whole(self) -> pd.DataFrame:
         """Return the table, every column in its type.
 
-        Pandas reads fastest where it may guess. A column of which it makes something else
-        than its type, be it in some rows, is read once more.
+        pandas is fastest when it may guess types. A column that it reads as another type,
+        even in some rows only, is read again.
         """
         frame: pd.DataFrame = self._numeric(lambda: self._read(self._guessed))
         if self.schema is None:
@@ -332,7 +332,7 @@ class DelimitedText:
 
 
 def _limited(stream: IO[bytes], path: Path) -> IO[bytes]:
-    """Return a stream that ends in an error where a packed file grows beyond measure."""
+    """Return a stream that fails if a compressed file expands beyond the limit."""
     if path.suffix.lower() not in PACKED:
         return stream
     return cast("IO[bytes]", _LimitedStream(stream, path, unpacked_limit(path)))
@@ -436,7 +436,7 @@ def _no_table(path: Path) -> InvalidData:
 
 
 def _denoted(column: pd.Series, levels: frozenset[Any]) -> pd.Series:
-    """Return text as the levels that it denotes; what denotes none stays as it is."""
+    """Return text as the levels that it denotes; other text is unchanged."""
     by_text = {str(level).lower(): level for level in levels if isinstance(level, bool)}
     by_number = {float(level): level for level in levels if not isinstance(level, str)}
 
