@@ -229,7 +229,7 @@ def check_apart(option: str, path: Path, read: Mapping[str, Path]) -> None:
         with suppress(OSError, ValueError):
             same = same or path.samefile(other)
         if same:
-            raise InvalidParameter(option, f"another file than {name}", str(path))
+            raise InvalidParameter(option, f"a file other than {name}", str(path))
 
 
 def _reserve(handle: int, room: int) -> None:

@@ -16,8 +16,8 @@ from confide.privacy.guarantee import ONE_ROW
 MOST_LABELS = 6
 MOST_NAMES = 12
 ON_THE_BOUNDARY = (
-    "coefficients are as long as they may be: intervals do not hold; a larger l2, or "
-    "coef_norm, would leave room"
+    "the coefficients have reached the bound on their length, so intervals do not hold; a "
+    "larger l2 or coef_norm helps"
 )
 SEVERAL_ROWS = (
     "rows of one person are treated as independent: if they are alike, intervals are "
@@ -71,7 +71,7 @@ def hidden_ranges(names: Sequence[str]) -> str:
         return ""
     return (
         f"{_some(names)}: no range could be found above the noise, so the declared "
-        "limits are used, or a useless guess where none are declared"
+        "limits are used, or an arbitrary range where none are declared"
     )
 
 

@@ -202,7 +202,7 @@ def _parsed(row: Row) -> Entry:
     number, kind, dataset, at, who, what, status, private, *rest, digest = row
     budget, events, counted, spent, charge, release_hash, neighbours, earlier, body = rest
     if not all(isinstance(text, str) for text in (kind, dataset, at, who, what, digest)):
-        raise TypeError("a text is missing")
+        raise TypeError("a text field is missing")
     if kind not in get_args(EntryKind):
         raise ValueError(kind)
     return Entry(

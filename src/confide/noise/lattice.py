@@ -45,7 +45,7 @@ def check_grid(grid: float, scale: float) -> None:
             "grid",
             f"from {FINEST:.1e} to 1 times the scale of the noise, which is {scale:.3g}",
             grid,
-            "Coarser lattices drown what is released, and finer ones end within the noise.",
+            "A coarser lattice would distort the release, and a finer one clip the noise.",
         )
 
 

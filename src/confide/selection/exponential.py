@@ -232,7 +232,7 @@ class ExponentialSelector:
     )
 
     def __post_init__(self) -> None:
-        check_whole("size", self.size, "It is how many columns to select.")
+        check_whole("size", self.size, "It is the number of columns to select.")
         check_whole("most", self.most)
         if not 0 < self.radius < math.inf:
             raise InvalidParameter("radius", "positive and finite", self.radius)

@@ -237,7 +237,9 @@ def _check_weights(mechanism: Mechanism, accepted: Calibration) -> None:
             mechanism.calibrate(*given)
         except UnmetNeeds:
             return
-        raise AssertionError("a mechanism must weigh records or refuse to: check its needs")
+        raise AssertionError(
+            "a mechanism must weight records or reject weights: check its needs"
+        )
     calibration, rows = mechanism.calibrate(*given), _rows(5).weighed(plain.row_norm)
     nothing = rows.take(np.arange(0))
     faint, none = (
@@ -246,7 +248,7 @@ def _check_weights(mechanism: Mechanism, accepted: Calibration) -> None:
     )
     expect(
         np.allclose(faint, none, rtol=0, atol=1e-6),
-        "records that hardly count must hardly move a release",
+        "records with tiny weights must hardly change a release",
         at=faint - none,
     )
 

@@ -228,6 +228,6 @@ def _check_use(selector: Selector, neighbours: Neighbours) -> None:
     found = _select(selector, calibration, _table(features, target), 0)
     expect(
         found == telling,
-        "with budget in plenty, the columns that decide the target must be selected",
+        "with an ample budget, the columns that determine the target must be selected",
         at=found,
     )

@@ -48,7 +48,7 @@ def read_header(table: Path) -> list[str]:
     except ValueError as error:
         if isinstance(error, InvalidParameter):
             raise
-        must = "a path that this machine can have"
+        must = "a valid path on this machine"
         raise InvalidParameter("the table", must, str(table)) from None
     names = column_names(found)
     if any("\0" in name for name in names):
@@ -97,7 +97,7 @@ def wanted_columns(names: Sequence[str], answers: Mapping[str, str]) -> list[str
     if not 0 < len(asked) <= MOST_COLUMNS:
         raise InvalidParameter(
             "columns to use",
-            f"1 to {MOST_COLUMNS} names, for the table has {len(names):,} columns",
+            f"1 to {MOST_COLUMNS} names, because the table has {len(names):,} columns",
             len(asked),
         )
     return list(dict.fromkeys(asked))

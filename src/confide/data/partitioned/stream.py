@@ -67,13 +67,13 @@ class Stream:
 
     def gather(self, picks: Sequence[RowView]) -> InMemoryRows:
         """Refuse: rows would have to come together in another order."""
-        raise AssertionError("rows of a stream cannot be picked")
+        raise AssertionError("rows of a stream cannot be selected")
 
     def map_subsets(
         self, picks: Sequence[Sequence[RowView]], fn: Callable[[InMemoryRows], T]
     ) -> list[T]:
         """Refuse: rows would have to come together in another order."""
-        raise AssertionError("rows of a stream cannot be picked")
+        raise AssertionError("rows of a stream cannot be selected")
 
     def _sweep(self, work: PartFunction) -> list[Partial]:
         """Return the sum of every part, in their order."""

@@ -98,7 +98,7 @@ def _terms(formula: Any, names: Sequence[str]) -> tuple[str | None, list[list[st
     if not left:
         return None, right
     if len(left) != 1 or len(left[0]) != 1:
-        raise InvalidParameter("formula", "about one target, left of ~", formula)
+        raise InvalidParameter("formula", "for one target, on the left of ~", formula)
     return left[0][0].strip("`"), right
 
 
