@@ -167,7 +167,7 @@ class Numbers:
         """Name the spread of the target and what columns explain of it."""
         return (
             "a target with a standard deviation of a third of its bound (of half its "
-            f"range); the part that columns explain varies {signal:g} times as much as the rest"
+            f"range); what columns explain varies {signal:g} times as much as the rest"
         )
 
     def bound(self, lower: float, upper: float) -> float:
