@@ -13,9 +13,9 @@ INTRO = """\
 Written by `make bench`; do not edit. Each figure is a ratio of two things measured in one
 run, side by side, or an error on real data. Measurements run in fresh processes. Speed is
 processor time, measured in alternation with the pass by which it is divided, and medians
-are reported. Some
-figures move by several percent between runs on a busy machine. `python -m bench --only
-speed,import` repeats some sections and keeps the others (`docs/benchmarks.json`).
+are reported. Some figures move by several percent between runs on a busy machine.
+`python -m bench --only speed,import` repeats some sections and keeps the others
+(`docs/benchmarks.json`).
 """
 
 

@@ -1,6 +1,6 @@
 """The form of a schema: names from the header of a table, everything else from a person.
 
-No value of the table is read to make it. Whoever fills it in says how they know.
+No value of the table is read to make it. The person who fills it in says how they know.
 """
 
 import dataclasses
