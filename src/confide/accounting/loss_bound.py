@@ -115,7 +115,7 @@ class LossBound:
         powers : array
             The powers k, of any sign.
         error : float, default FUNCTION_ERROR
-            Every term is moved up by this share of all that enters it; down if negative.
+            Every term is raised by this share of its parts; lowered if negative.
 
         Returns
         -------

@@ -53,8 +53,8 @@ def smallest_delta(steps: int) -> float:
 def lattice_step(event: KnownEvent, *, per_deviation: float = FINE) -> float:
     """Return a spacing of the lattice at which rounding costs next to nothing.
 
-    Normal losses keep their means between points, so points are a part of a deviation
-    apart; the loss of a pure event is rounded up as a whole.
+    Normal losses keep their means between points, so the spacing is a fraction of a
+    deviation; the loss of a pure event is rounded up as a whole.
     """
     match event:
         case GaussianEvent(mu):
@@ -220,8 +220,8 @@ class _Cells:
     def gains(self) -> tuple[Array, Array]:
         """The mass that moves up in every cell, times 1 − e^{−step}, in both directions.
 
-        Of the excess of one probability over e^{loss} times the other only parts of size
-        q are left when what is common to both is taken away.
+        Without the part that both have in common, the excess of one probability over
+        e^{loss} times the other has only parts of size q.
         """
         rate, excess, share = self.rate, self.excess, self.rounding
         plain, plain_wrong = _between(self.cuts, share)

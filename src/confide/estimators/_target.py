@@ -46,7 +46,7 @@ class TargetInfo:
 
 
 def as_read(target: AnyArray) -> Array:
-    """Take the target as it is kept."""
+    """Return the target unchanged."""
     return target
 
 

@@ -81,7 +81,7 @@ def single_threaded() -> Iterator[None]:
 
 @contextmanager
 def preserve_environment(names: Iterable[str]) -> Iterator[None]:
-    """Give these variables back the values that they have now."""
+    """Restore the present values of these variables at the end."""
     before = {name: os.environ.get(name) for name in names}
     try:
         yield

@@ -40,7 +40,7 @@ class TargetShape:
     counts: bool = False
 
     def by(self, part: float) -> "TargetShape":
-        """Return what is left if a part of the columns explains it, all alike."""
+        """Return the target's shape when only a part of the columns explains it."""
         return replace(
             self, spread=math.sqrt(part) * self.spread, explained=part * self.explained
         )

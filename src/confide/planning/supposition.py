@@ -274,7 +274,7 @@ def _target(
     coding: int,
     draw: Generator,
 ) -> SupposedTarget:
-    """Return what a target means for the loss, in the units of the objective."""
+    """Return a target as the loss takes it, in the units of the objective."""
     classes = fit.task.classes
     if classes is not None:
         shares = _label_shares(spec.schema, shape, len(classes), draw)
@@ -334,7 +334,7 @@ def _moments(
     target: SupposedTarget,
     draw: Generator,
 ) -> Supposition:
-    """Put columns together, with effects that spread the scores around their levels."""
+    """Combine columns, with effects that give scores the assumed spread."""
     weights, sizes = schema.weights, [len(one.features) for one in schema.effects]
     mean, blocks = _features(schema, columns)
     mean, blocks = weights * mean, weights[:, None] * blocks * weights

@@ -36,7 +36,7 @@ class ColumnIndexedRows:
 
     @classmethod
     def of(cls, rows: InMemoryRows) -> "ColumnIndexedRows":
-        """Look at sparse rows from both sides, in doubles whatever they are kept in."""
+        """Index sparse rows by row and by column; the entries become doubles."""
         features, target = rows.plain()
         by_row = sparse.csr_array(features, dtype=np.float64)
         exact = target.astype(np.float64, copy=False)

@@ -111,10 +111,10 @@ class _Model:
         return self.gradient + self.curvature @ (point - self.theta)
 
     def minimise(self, accuracy: float) -> tuple[Array, Array]:
-        """Return its minimiser, and a subgradient of penalty and constraint there.
+        """Return the model's minimiser, and a subgradient of penalty and constraint there.
 
-        By accelerated proximal steps with restarts. Where penalty and constraint see every
-        coordinate alone, each has a step length of its own.
+        By accelerated proximal steps with restarts. Where penalty and constraint are
+        separable, each coordinate has its own step length.
         """
         nonsmooth, constraint = self.objective.nonsmooth_part, self.objective.constraint
         steep = self.curvature.scale if self._separable else self.curvature.steepest
@@ -217,11 +217,11 @@ def _first_order(problem: Problem, theta: Array, tolerance: float) -> Solution:
 def _subgradient(
     problem: Problem, point: Array, gradient: Array, normal: Array, steepest: float
 ) -> tuple[Array, float]:
-    """Return a subgradient of penalty and constraint, and how wrong rounding makes it.
+    """Return a subgradient of penalty and constraint, and its rounding error.
 
     The l1 norm has one that is known by signs alone, and where a coefficient is 0 the one
-    that cancels most of the gradient. Elsewhere it is what the proximal step left over,
-    at a point next to the one that rounding made of it.
+    that cancels most of the gradient. Elsewhere it is the residual of the proximal step, at
+    a point next to its rounded result.
     """
     objective = problem.objective
     nonsmooth, constraint = objective.nonsmooth_part, objective.constraint

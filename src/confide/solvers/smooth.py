@@ -193,7 +193,7 @@ def _certified(
 
 
 def _patience(problem: Problem) -> int:
-    """Return how many sweeps may pass before the gradient has halved.
+    """Return the number of sweeps within which the gradient must halve.
 
     A Hessian as metric halves it in one or two unless rounding is in the way; a diagonal
     has to learn first.
@@ -356,7 +356,7 @@ def minimise_smooth(
 
 
 def _worth_a_hessian(problem: Problem, sample: int, *, hidden: bool) -> bool:
-    """Whether one Hessian of all rows saves more sweeps than it costs.
+    """Whether a Hessian of all rows saves more sweeps than it costs.
 
     A metric from a sample contracts the error by about √(p/sample) in every sweep; with a
     Hessian of all rows three more sweeps are enough. It costs little next to reading rows

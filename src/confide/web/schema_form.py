@@ -104,9 +104,9 @@ def wanted_columns(names: Sequence[str], answers: Mapping[str, str]) -> list[str
 
 
 def moved(names: Sequence[str], answers: Mapping[str, str]) -> dict[str, str]:
-    """Return what was filled in, at the places that its columns have now.
+    """Return the answers, at the present positions of their columns.
 
-    Fields go by the places of their columns, and a table may have got other columns since.
+    Fields are named by the positions of their columns, which may have changed since.
     """
     now = [one_line(name) for name in names]
     then = [answers.get(f"column-{place}") for place in range(MOST_COLUMNS)]

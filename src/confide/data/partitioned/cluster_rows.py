@@ -68,7 +68,7 @@ class PinnedParts:
         self.workers = tuple(next(iter(known.get(f.key, ())), None) for f in self.held)
 
     def results(self, submit: Callable[[], Sequence[Any]]) -> list[Any]:
-        """Submit work and wait for its results; raise here what went wrong there."""
+        """Submit work and wait for its results; raise errors of the workers here."""
         try:
             gathered = self._gathered(submit)
         except ConfideError:
@@ -146,7 +146,7 @@ class SendableRows:
         return InMemoryRows(self.features, self.target, *own)
 
     def __sizeof__(self) -> int:
-        """Let Dask know how much there is to hold, and to move."""
+        """Tell Dask the size in memory, for scheduling."""
         own = (self.factor, self.weight, self.offset, *self.beside)
         more = (one for one in own if one is not None)
         return self.features.nbytes + self.target.nbytes + sum(one.nbytes for one in more)
@@ -191,7 +191,7 @@ class ClusterParts:
         return sum(self.pinned.results(lambda: self.pinned.map("count", _counted)))
 
     def sum(self, work: PartFunction | Sequence[PartFunction]) -> Partial:
-        """Add up what is done to every part, along a tree whose root is here."""
+        """Add up the results of all parts, along a tree whose root is here."""
         known = sum(self.seen) if callable(work) else 0
         meter = PassCounter.start(known or None)
         result = pairwise_sum(self.pinned.results(lambda: self._branches(work)))
@@ -211,7 +211,7 @@ class ClusterParts:
         return partials
 
     def sum_beside(self) -> Partial:
-        """Add up what workers made beside the rows."""
+        """Add up the results that workers computed beside the rows."""
         found = self.pinned.results(lambda: self._tree(self.pinned.map("beside", _beside)))
         return pairwise_sum(found)
 

@@ -31,7 +31,7 @@ class DaskPart:
         yield self.whole()
 
     def whole(self) -> Any:
-        """Compute it, in this thread."""
+        """Compute it in this thread."""
         base = import_module("dask.base")
         values = base.compute(self.features, self.target, scheduler="synchronous")
         return as_piece(*values)

@@ -49,7 +49,7 @@ class Parts(Protocol):
         ...
 
     def sum(self, work: PartFunction | Sequence[PartFunction]) -> Partial:
-        """Add up what is done to every part, or to each part by its own work."""
+        """Add up the results of all parts, with one function or with one for each part."""
         ...
 
     def survey(self, stride: int) -> Sequence["PartSummary"]:

@@ -1,7 +1,7 @@
 """Raw values of one column as numbers: levels, quantities, truth values and days.
 
 Every value is read by itself: whatever another row holds, it becomes the same number.
-Equal values are looked at once. What is missing becomes NaN or −1. Errors name the column
+Equal values are read once. What is missing becomes NaN or −1. Errors name the column
 and never a value.
 """
 

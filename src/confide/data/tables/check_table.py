@@ -55,7 +55,7 @@ class Undeclared:
 
     @property
     def difference(self) -> str:
-        """How the two differ, if only in blanks or case."""
+        """How the two differ, if they differ only in blanks or case."""
         if self.nearest is None:
             return ""
         if self.value.strip() == self.nearest.strip():
@@ -252,7 +252,7 @@ def _as_text(parts: Sequence[Part]) -> Schema:
 
 
 def _finding(part: Part, tally: Tally) -> Finding:
-    """Describe how a fit treats a column that was counted."""
+    """Describe how a fit treats a column, from its counts."""
     return Finding(
         part.name,
         part.kind,
@@ -270,7 +270,7 @@ def _finding(part: Part, tally: Tally) -> Finding:
 
 
 def _unmatched(part: Part, tally: Tally) -> tuple[str, ...]:
-    """Describe what of a declaration matches no value: labels, all levels, or the range."""
+    """Describe what in a declaration matches no value: labels, all levels, or the range."""
     if not tally.known:
         return ()
     if part.levels:
@@ -282,7 +282,7 @@ def _unmatched(part: Part, tally: Tally) -> tuple[str, ...]:
 
 
 def _tally(part: Part, values: pd.Series) -> Tally:
-    """Count what in some rows of a column is not as declared."""
+    """Count values in some rows of a column that differ from the declaration."""
     distinct, rows = _distinct(part, values)
     faults = part.faults(distinct)
     names, times = distinct[faults.undeclared].tolist(), rows[faults.undeclared].tolist()

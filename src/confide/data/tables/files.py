@@ -42,7 +42,7 @@ T = TypeVar("T")
 def walk(
     sources: Sequence[Source], work: Callable[[Any], T], about: int | None
 ) -> Iterator[T]:
-    """Yield what is made of every piece, in their order, while threads work ahead.
+    """Yield the results of all pieces in order, while threads work ahead.
 
     ``about`` is the expected number of rows, for progress displays.
     """
