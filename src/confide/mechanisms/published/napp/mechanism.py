@@ -78,8 +78,7 @@ RETRIEVAL = Verdict(
     "retrieval",
     "Retrieval computes Δε from the private iterate and then publishes it or acts on it. "
     "The budget that it returns was needed: the privacy loss of outcomes near 0 exceeds "
-    "the remaining ε − Δε. Under MOOR the value of Δε alone distinguishes neighbouring "
-    "tables.",
+    "the remaining ε − Δε. Under MOOR Δε alone distinguishes neighbouring tables.",
 )
 SELECTION = Verdict(
     Status.REFUTED,
