@@ -1,7 +1,7 @@
 """Full-batch gradient descent with Gaussian noise, its settings chosen on the test rows.
 
 A peer with an unfair advantage: of all numbers of steps, rates and clips in a grid it gets
-those whose log loss *on the rows that judge* is least, which no private fit can know. The
+those whose log loss *on the test rows* is least, which no private fit can know. The
 noise is calibrated by Gaussian differential privacy, without loss; rows have length one.
 The schema's figures are those that `bench.accuracy` keeps in docs/accuracy/after.json.
 """
@@ -116,11 +116,11 @@ def jobs(quick):
 
 
 TEXT = """
-    Log loss on the rows that judge, of the schema with defaults at (eps, 1e-6), {ours}
+    Log loss on the test rows, of the schema with defaults at (eps, 1e-6), {ours}
     seeds ([all figures](defaults.md)), against full-batch gradient descent on the same
     columns as an array, {theirs} seeds, with rows of length one and noise calibrated by
     Gaussian differential privacy. Descent has the best of {tried} combinations of steps,
-    rate and clip *chosen on the rows that judge*; the schema is ahead in {ahead} of {all}.
+    rate and clip *chosen on the test rows*; the schema is ahead in {ahead} of {all}.
 """
 
 

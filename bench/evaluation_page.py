@@ -16,7 +16,7 @@ Coverage is that of 95 % intervals for the score on all rows of that part; its o
 standard error is {error:.3f}. R² and errors are compared with those without clipping.
 {outside}"""
 ABOUT_PAIRS = """\
-The model of above minus one that was fitted at (0.05, 1e-6) on the same rows: coverage of
+The model above minus one that was fitted at (0.05, 1e-6) on the same rows: coverage of
 the difference on all rows, by 95 % intervals, in {runs} samples. {outside}"""
 WANTED = (0.93, 0.98)
 

@@ -4,7 +4,7 @@ import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
-PACKAGES = ("numpy", "scipy", "scikit-learn")
+PACKAGES = ("confide", "numpy", "scipy", "scikit-learn")
 
 
 def describe():

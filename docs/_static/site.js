@@ -3,3 +3,13 @@ for (const arrow of document.querySelectorAll("summary:has(.toctree-toggle)")) {
   const link = arrow.closest("li")?.querySelector("a");
   arrow.setAttribute("aria-label", `Pages below ${link ? link.textContent.trim() : "this one"}`);
 }
+
+// Tables and formulas that scroll sideways can be reached and scrolled with the keyboard.
+function mark() {
+  for (const box of document.querySelectorAll(".bd-article table, .bd-article .formula")) {
+    if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
+  }
+}
+mark();
+addEventListener("resize", mark);

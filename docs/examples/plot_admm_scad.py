@@ -5,7 +5,7 @@ Which genes matter? ADMM with SCAD
 A lasso finds the columns that matter and shrinks their coefficients while it is at it. SCAD
 (Fan and Li) leaves large coefficients alone, but it is not convex: most private methods
 cannot use it, because their proofs need a unique minimiser. Mechanisms that follow noisy
-gradients can, for the penalty is applied to what has already been released.
+gradients can, because the penalty is applied to what has already been released.
 
 The table is **synthetic**: 10,000 patients, the expression of 40 genes, and an illness that
 depends on six of them.

@@ -3,7 +3,7 @@
 Linear models fitted under differential privacy; every guarantee carries its theorem, and
 the theorem is checked by machine.
 
-Rooms, and the names that they lend here, are imported when they are first used.
+Subpackages, and those of their names that are available here, are imported on first use.
 """
 
 from typing import TYPE_CHECKING

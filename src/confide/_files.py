@@ -1,8 +1,8 @@
 """Safe files: atomic writes, owner-only permissions, and reads with size limits.
 
-An output file is reserved, with disk space, before anything is charged. Until it is
-whole it has no name, so that nothing is left of it if the process is killed; where a
-system has no such files it has a random one.
+An output file is reserved, with disk space, before anything is charged. It has no name
+until it is complete, so that nothing is left of it if the process is killed; on a system
+without nameless files it has a random name.
 """
 
 import errno
@@ -229,7 +229,7 @@ def check_apart(option: str, path: Path, read: Mapping[str, Path]) -> None:
         with suppress(OSError, ValueError):
             same = same or path.samefile(other)
         if same:
-            raise InvalidParameter(option, f"another file than {name}", str(path))
+            raise InvalidParameter(option, f"a file other than {name}", str(path))
 
 
 def _reserve(handle: int, room: int) -> None:

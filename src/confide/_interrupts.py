@@ -18,8 +18,8 @@ _waiting: list[int] | None = None
 def uninterrupted() -> Iterator[None]:
     """Delay interrupts until the end of the block.
 
-    Python delivers signals to the main thread alone: elsewhere there is nothing to hold.
-    Blocks may stand within blocks.
+    Python delivers signals to the main thread alone: in other threads there is nothing to
+    delay. Blocks may be nested.
     """
     global _waiting  # noqa: PLW0603 - signals belong to the process
     if _waiting is not None or threading.current_thread() is not threading.main_thread():

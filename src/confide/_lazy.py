@@ -12,7 +12,7 @@ def lazy(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return a package's ``__getattr__`` and ``__dir__``.
 
-    ``modules`` has the modules of the package, each with the names that it lends to it.
+    ``modules`` lists the modules of the package, each with the names that it provides.
     """
     lent = {name: module for module, names in modules.items() for name in names}
 

@@ -96,7 +96,7 @@ NUMBER_FAULTS = {
     "no unit in words": ({"per": ""}, "per must say"),
     "nothing is outside": ({"faults": never_outside}, "exactly what lies outside"),
     "coefficients doubled": ({"lines": twice}, "add up to the coefficient"),
-    "shares of nothing": ({"shares": (0.5, 0.5)}, "shares must be those"),
+    "shares of nothing": ({"shares": (0.5, 0.5)}, "a share for every possible value"),
     "typical beyond": ({"typical_ends": (-9.0, 9e9)}, "typical range must lie"),
     "mean out of range": (
         {"moments": lambda _: (np.ones(1), np.eye(1) / 3)},
@@ -136,7 +136,7 @@ LEVEL_FAULTS = {
     "read as numbers": ({"dtype": float}, "readable as text"),
     "other places": (
         {"read": lambda self, values: Category.read(self, values) + 1},
-        "places of features|read as −1",
+        "positions of features|read as −1",
     ),
     "levels hidden": ({"possible": ()}, "must be its levels"),
     "levels not centred": (
@@ -208,7 +208,7 @@ def test_a_field_that_changes_when_it_is_written_is_noticed():
         def ends(self):
             return 0.0, self.upper
 
-    with pytest.raises(AssertionError, match="must be the same once it was written"):
+    with pytest.raises(AssertionError, match="must not change when it is written"):
         check_column(Growing("age", 60), AGES)
 
 

@@ -4,12 +4,18 @@ import ast
 import doctest
 import importlib
 import inspect
+import sys
 import textwrap
 from enum import Enum
 from functools import cache
+from pathlib import Path
 
 import numpydoc.validate
 import pytest
+from docutils.frontend import get_default_settings
+from docutils.parsers.rst import Parser
+from docutils.utils import new_document
+from numpydoc.docscrape_sphinx import SphinxDocString
 
 from confide import errors
 
@@ -172,6 +178,51 @@ def test_errors_that_the_source_raises_are_listed(room, name):
     thing = exported(room)[name]
     listed = docstring(thing).partition("Raises\n------\n")[2].splitlines()
     assert raised(thing) <= set(listed)
+
+
+@pytest.fixture(scope="module")
+def adapt():
+    """Return what the site does to the lines of a docstring before it is read."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(Path(__file__).parents[2] / "docs" / "site")
+        import docstrings
+
+        yield docstrings.adapt
+    sys.modules.pop("docstrings", None)
+
+
+@cache
+def complaints(text, adapt):
+    """Return the warnings of docutils; roles and directives of Sphinx it does not know."""
+    settings = get_default_settings(Parser)
+    settings.report_level, settings.halt_level = 5, 5
+    document, found = new_document("docstring", settings), []
+    document.reporter.attach_observer(found.append)
+    Parser().parse(str(SphinxDocString("\n".join(adapt(text.splitlines())))), document)
+    texts = [message.astext() for message in found if message["level"] >= 2]
+    return [text for text in texts if "nknown" not in text]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("A list:\n\n- one item\n- and another\n", 0),
+        ("A list:\n\n- an item that goes\non without an indent\n", 1),
+        ("A list:\n\n- an item\n    with a quotation\n  that ends\n", 1),
+    ],
+)
+def test_wrong_markup_is_found(adapt, text, wanted):
+    assert len(complaints(text, adapt)) == wanted
+
+
+@pytest.mark.parametrize(("room", "name"), NAMES)
+def test_docstrings_are_valid_markup(adapt, room, name):
+    thing = exported(room)[name]
+    assert complaints(docstring(thing), adapt) == []
+    if inspect.isclass(thing):
+        for member in members(thing):
+            text = docstring(getattr(thing, member))
+            assert complaints(text, adapt) == [], member
 
 
 @pytest.mark.parametrize(("room", "name"), NAMES)

@@ -59,8 +59,8 @@ def compose(events: Sequence[Event], delta: Number) -> Approx:
 
     Examples
     --------
-    Sixteen Gaussian releases cost four times the shift of one, less than sixteen times the
-    epsilon of 1.06 that one has:
+    Sixteen Gaussian releases cost four times the shift of one, far less than sixteen times
+    its epsilon of 1.06:
 
     >>> from confide.accounting import GaussianEvent, compose
     >>> round(float(compose([GaussianEvent(0.25)] * 16, 1e-6).epsilon), 2)

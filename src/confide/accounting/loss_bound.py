@@ -103,7 +103,7 @@ class LossBound:
 
     @property
     def largest(self) -> float:
-        """The largest number that enters the line of a piece."""
+        """The largest number in the evaluation of a piece."""
         steepest = max(self.slope, 0.0)
         return float(np.max(np.abs(self.values)) + steepest * np.max(np.abs(self.knots)))
 
@@ -115,7 +115,7 @@ class LossBound:
         powers : array
             The powers k, of any sign.
         error : float, default FUNCTION_ERROR
-            Every term is moved up by this share of all that enters it; down if negative.
+            Every term is raised by this share of its parts; lowered if negative.
 
         Returns
         -------
@@ -172,7 +172,7 @@ class LossBound:
         return np.where(losses < self.values[0], 1.0, np.minimum(chance, 1.0))
 
     def loss_error(self, most: float) -> float:
-        """Bound the error of the place of a loss, as a loss.
+        """Bound the error with which a loss is located, in units of the loss.
 
         Parameters
         ----------
@@ -182,7 +182,7 @@ class LossBound:
         Returns
         -------
         float
-            How much larger a loss may be than its place says.
+            How much the loss may exceed the one at its computed position.
         """
         return MARGIN * (most + self.largest)
 
@@ -190,7 +190,7 @@ class LossBound:
 def piece_deltas(
     pieces: tuple[Array, Array, Array, Array], epsilon: float, largest: Array | float
 ) -> Array:
-    """Return what every linear piece adds to delta; ``largest`` is what enters its line."""
+    """Return what every linear piece adds to delta; ``largest`` bounds its numbers."""
     lefts, rights, offsets, slopes = pieces
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         starts = np.where(
@@ -278,7 +278,7 @@ class LossMixture:
     weights : array
         The weight of each piece.
     largest : array
-        The largest number that enters the line of each piece.
+        The largest number in the evaluation of each piece.
 
     Examples
     --------

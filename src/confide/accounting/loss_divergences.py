@@ -96,8 +96,8 @@ def rho_of_curve(divergences: Array, bound: LossBound) -> float:
 
     (α − 1)D_α is convex in α and 1/(α(α − 1)) is too, so between two orders D_α/α exceeds
     the larger of its ends by a factor of at most 1 + (t + 1/t − 2)/4, t being the ratio of
-    α(α − 1) there. Below any order D_α is not larger, so that the curve may be followed
-    from the best one on; beyond the last one a closed form counts.
+    α(α − 1) there. D_α does not decrease with α, so the curve may be followed from the best
+    order on; beyond the last one a closed form is used.
 
     Parameters
     ----------

@@ -46,15 +46,15 @@ Both: TypeAlias = tuple[Losses, Losses]
 
 
 def smallest_delta(steps: int) -> float:
-    """Return the delta below which the tails of a lattice are beyond doubles."""
+    """Return the delta below which doubles cannot represent the tails of a lattice."""
     return LEAST_CHANCE * steps / LOST_PART
 
 
 def lattice_step(event: KnownEvent, *, per_deviation: float = FINE) -> float:
-    """Return a distance of lattice points at which rounding costs next to nothing.
+    """Return a spacing of the lattice at which rounding costs next to nothing.
 
-    Normal losses keep their means between points, so points are a part of a deviation
-    apart; the loss of a pure event is rounded up as a whole.
+    Normal losses keep their means between points, so the spacing is a fraction of a
+    deviation; the loss of a pure event is rounded up as a whole.
     """
     match event:
         case GaussianEvent(mu):
@@ -76,7 +76,7 @@ def sum_of_events(
 ) -> tuple[LossSum, LossSum]:
     """Return the losses of all events together, with the record and without it.
 
-    ``delta`` is where they are going to be read off: a small part of it is spent on losses
+    ``delta`` is the value at which they will be evaluated: a small part of it covers losses
     beyond the lattice.
     """
     there, gone = [], []
@@ -205,12 +205,12 @@ class _Cells:
 
     @property
     def rounding(self) -> Array:
-        """What probabilities of tails at the cuts can be off by, relatively."""
+        """The relative error of the tail probabilities at the cuts."""
         return FUNCTION_ERROR * (2 + 2 * self._size**2 + 2 * self.mu**2)
 
     @property
     def excess(self) -> float:
-        """How far the loss at a cut can be from the place that it is the cut of."""
+        """Bound on the distance between the loss at a cut and its lattice point."""
         found = 2 + 2 * self.mu * self._size + 2 * self.mu**2
         if self.rate < 1:
             found *= np.abs(np.expm1(-self.losses)) + self.rate * np.exp(-self.losses)
@@ -218,10 +218,10 @@ class _Cells:
 
     @property
     def gains(self) -> tuple[Array, Array]:
-        """What goes up in every cell, with the record and without, times 1 − e^{−step}.
+        """The mass that moves up in every cell, times 1 − e^{−step}, in both directions.
 
-        Of the excess of one probability over e^{loss} times the other only parts of size
-        q are left when what is common to both is taken away.
+        Without the part that both have in common, the excess of one probability over
+        e^{loss} times the other has only parts of size q.
         """
         rate, excess, share = self.rate, self.excess, self.rounding
         plain, plain_wrong = _between(self.cuts, share)
@@ -248,7 +248,7 @@ class _Cells:
 
 
 def _between(cuts: Array, share: Array) -> tuple[Array, Array]:
-    """Return normal masses between neighbouring cuts, and what they can be off by."""
+    """Return normal masses between neighbouring cuts, and bounds on their errors."""
     low, high = cuts[:-1], cuts[1:]
     right = low > 0
     most, least = ndtr(np.where(right, -low, high)), ndtr(np.where(right, -high, low))

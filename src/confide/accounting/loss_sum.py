@@ -33,8 +33,8 @@ NEGLIGIBLE = 50.0
 class Losses:
     """A privacy loss: masses at ``first``·step, (``first`` + 1)·step and so on.
 
-    ``infinite`` is the mass of losses beyond all of them. ``excess`` is how far above its
-    place a loss may be.
+    ``infinite`` is the mass of losses beyond all of them. ``excess`` is how far a loss may
+    lie above its lattice point.
     """
 
     step: float
@@ -55,7 +55,7 @@ class Losses:
             return np.log(self.masses)
 
     def log_moment(self, power: float) -> float:
-        """Return log Σ mass·e^{power·loss}, as doubles see it."""
+        """Return log Σ mass·e^{power·loss}, computed in doubles."""
         logs = self.logs + (power * self.step) * self.places
         most = float(logs.max())
         return most + math.log(float(np.exp(logs - most).sum()))
@@ -84,13 +84,13 @@ def spread_losses(
 
 @dataclass(frozen=True, eq=False)
 class LossSum:
-    """The sum of independent losses on one lattice, each as often as its number says."""
+    """The sum of independent losses on one lattice, several copies of each."""
 
     parts: tuple[tuple[Losses, int], ...]
 
     @property
     def step(self) -> float:
-        """The distance of two places."""
+        """The distance between neighbouring lattice points."""
         return self.parts[0][0].step
 
     @cached_property
@@ -125,11 +125,11 @@ class LossSum:
         return _first_within(tilted.delta, delta, high)
 
     def log_moment(self, power: float) -> float:
-        """Return log E e^{power·loss} of finite losses, as doubles see it."""
+        """Return log E e^{power·loss} of finite losses, computed in doubles."""
         return math.fsum(times * one.log_moment(power) for one, times in self.parts)
 
     def _best(self, cost: Callable[[float, float], float]) -> float:
-        """Return the power whose bound on delta is best; any would do.
+        """Return the power with the best bound on delta; every power gives a valid one.
 
         (1 − e^{ε−loss})₊ is at most e^{power·(loss−ε)}·(1 + p)⁻¹·(p/(1 + p))^p, p = power.
         """
@@ -168,7 +168,7 @@ def _variance(losses: Losses) -> float:
 class _Tilted:
     """Masses of a sum, each too large rather than too small, as logarithms.
 
-    ``beyond`` bounds the probability of anything above the window that they are from.
+    ``beyond`` bounds the probability above their window.
     """
 
     values: Array

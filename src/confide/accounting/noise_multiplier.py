@@ -258,7 +258,7 @@ def _calibrated(
 def _root(
     excess: Callable[[float], float], guess: float, stride: float, near: float
 ) -> float:
-    """Return a place where a falling function is at most 0, ``near`` its root."""
+    """Return a point ``near`` its root at which a decreasing function is at most 0."""
     low = high = guess
     while excess(high) > 0:
         if high > LARGEST_LOG:

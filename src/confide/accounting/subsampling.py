@@ -110,8 +110,8 @@ def general_renyi(orders: Array, multiplier: float, rate: float) -> Array:
 def best_order_epsilon(divergence: Callable[[float], float], delta: float) -> float:
     """Return the least epsilon over orders, by the conversion of Canonne et al. (2020).
 
-    (α − 1)D_α is convex in α, and so is the numerator of the conversion: epsilon has one
-    valley. Every order is valid, so an imperfect search is still sound.
+    (α − 1)D_α is convex in α, and so is the numerator of the conversion: epsilon has a
+    single minimum. Every order is valid, so an imperfect search is still sound.
     """
 
     def at(log_excess: float) -> float:

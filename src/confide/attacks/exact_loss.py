@@ -77,7 +77,7 @@ class Records:
 
     @property
     def offsets(self) -> Array:
-        """What is added to the margin of every record."""
+        """The offset of every record."""
         return np.zeros(len(self.target)) if self.offset is None else self.offset
 
     def plus(
@@ -338,7 +338,7 @@ def _gradient_and_determinant(
 
 
 def _weights(objective: Objective, features: Array) -> Array:
-    """Return how often records count."""
+    """Return the weights of the records."""
     if objective.longest_row is None:
         return np.ones(len(features))
     lengths = np.linalg.norm(features, axis=1)
@@ -404,7 +404,8 @@ def _ends_on_a_line(
 ) -> Array:
     """Return the minimisers for the farthest noise on both sides.
 
-    The derivative rises: where it passes −b is looked for among ever closer points.
+    The derivative increases: the point at which it passes −b is searched on ever finer
+    grids.
     """
     nonsmooth, box = objective.nonsmooth_part, objective.constraint
     weight = _l1_weight(nonsmooth) if isinstance(nonsmooth, L1) else 0.0
@@ -431,7 +432,7 @@ def _ends_on_a_line(
 def _ends_by_solver(
     objective: Objective, records: Records, reach: float, tilt: float
 ) -> Array:
-    """Return minimisers for noise all around, as far as it reaches."""
+    """Return minimisers for noise in all directions, at its largest length."""
     if objective.dimension == 1:
         pulls = np.array([[-reach], [reach]])
     else:

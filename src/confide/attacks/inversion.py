@@ -1,10 +1,10 @@
 """Model inversion: guess a hidden attribute of a person from a model and the outcome.
 
-The attack of Fredrikson et al. (2014). The attacker holds a fitted model, all attributes
-of a person but one, and the outcome; the hidden one is guessed as the level that is
-most likely by its share in the population and by how well the model then explains the
-outcome. `evaluate_inversion` measures it on a table whose attribute is known. That is an
-evaluation by whoever holds the table: it adds no noise, and its figures are not private.
+The attack of Fredrikson et al. (2014). The attacker holds a fitted model, all attributes of
+a person but one, and the outcome; the hidden one is guessed as the level that is most
+likely by its share in the population and by how well the model then explains the outcome.
+`evaluate_inversion` measures it on a table whose attribute is known. That is an evaluation
+for the holder of the table: it adds no noise, and its figures are not private.
 """
 
 from collections.abc import Sequence

@@ -65,7 +65,7 @@ class Delivery:
             others |= {f"the ledger{end}": Path(file + end) for end in ends}
         for name, other in others.items():
             if same_place(path, other):
-                raise InvalidParameter(option, f"another file than {name}", str(path))
+                raise InvalidParameter(option, f"a file other than {name}", str(path))
         self._files[option] = ReservedFile(path, name=option, room=room)
 
     def release_places(self) -> None:
@@ -104,7 +104,7 @@ class Delivery:
             self.release_places()
 
     def _end(self) -> None:
-        """Exit with the code of what happened in the meantime."""
+        """Exit with the code of the postponed error or signal."""
         if self._failure is not None:
             raise self._failure
         if self._signal is not None:

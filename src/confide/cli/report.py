@@ -41,7 +41,7 @@ def report(
             check_apart(option, place, read)
     estimator = confide.load_model(model)
     if card is not None and same_place(out, card):
-        raise InvalidParameter("--card", "another file than --out", str(card))
+        raise InvalidParameter("--card", "a file other than --out", str(card))
     if ledger is not None:
         confide.estimators.check_booked(model, open_ledger(ledger))
     summary = estimator.summary()

@@ -3,8 +3,8 @@
 Names of columns, files and datasets come from others. A control character, or one that
 reverses the direction of writing, could make a line look different from what it says.
 
-Nobody may read what is printed: a closed pipe, or a log on a full disk. Standard error
-then falls silent, because no work may end for want of a reader once it is charged; standard
+Output may have no reader: a closed pipe, or a log on a full disk. Standard error then falls
+silent, because work that has been charged must not end for lack of a reader; standard
 output raises the error of the system, so that a release is saved elsewhere.
 """
 
@@ -64,7 +64,7 @@ def _visible_sign(sign: str) -> str:
 
 
 class Aside:
-    """A stream for words that no work waits for: what cannot be written is dropped."""
+    """A stream for messages on which no work depends: what cannot be written is dropped."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -73,12 +73,12 @@ class Aside:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Write a text, if somebody reads."""
+        """Write a text, unless the stream is closed."""
         self._attempt(lambda: self._stream.write(text))
         return len(text)
 
     def flush(self) -> None:
-        """Pass on what was written, if somebody reads."""
+        """Flush the stream, unless it is closed."""
         self._attempt(self._stream.flush)
 
     def _attempt(self, act: Callable[[], Any]) -> None:

@@ -1,8 +1,8 @@
 """How the budget of a description is divided, and into how many bins: public rules.
 
-Every table that is counted weighs the same, and a look for a range half as much: there are
-two such looks for every range. One noise is added to all counts, twice as long to those of
-looks for ranges, whose price is settled together: docs/proofs/description.md.
+Every table has the same weight, and a query for a range half of it: there are two such
+queries for every range. One noise is added to all counts, with twice the scale for queries
+for ranges; both are accounted for together: docs/proofs/description.md.
 """
 
 import math

@@ -165,7 +165,7 @@ def level_cells(part: Any) -> LevelCells | TruthCells:
 
 
 def number_column(part: Any) -> Any:
-    """Return a part that is read as a number; of a target the column that it is."""
+    """Return a part that is read as a number; for a target, a number column."""
     if hasattr(part, "read"):
         return part
     return Number(part.name, *part.ends)

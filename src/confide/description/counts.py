@@ -62,7 +62,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class TableRows:
-    """A table that can be counted again."""
+    """A table that can be counted repeatedly."""
 
     schema: Schema
     table: Any

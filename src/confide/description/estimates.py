@@ -102,7 +102,7 @@ def row_count(
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What the counts of one table are measured by: the rows, and the noise.
+    """What the counts of one table are compared with: the number of rows, and the noise.
 
     ``part`` is by how much the total of this table counts in the number of rows.
     """

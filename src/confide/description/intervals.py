@@ -49,7 +49,7 @@ class Spread:
         return -float(ndtri((1 - self.level) / 2))
 
     def reach(self, variance: float) -> float:
-        """Return how far a sum of many errors of some variance goes."""
+        """Return the half-width for a sum of many errors with a given variance."""
         return self.normal * math.sqrt(max(variance, 0.0))
 
     def reach_of_one(self, factor: float, variance: float) -> float:

@@ -103,7 +103,7 @@ class DescriptionPlan:
         return (*singles, *pairs)
 
     def count(self, rows: TableRows) -> Counted:
-        """Sweep over the rows, which are refused here if they are to be refused."""
+        """Sweep over the rows; a table that must be rejected is rejected here."""
         known = rows.known if self.count_is_public else None
         found = rows.count(self.queries, self.tables(self.schema, known))
         if self.count_is_public:

@@ -55,7 +55,7 @@ class Bounding:
         *,
         constant: bool = True,
     ) -> InMemoryRows:
-        """Bound every row and close the box."""
+        """Bound every row; the rows can then only be used by mechanisms."""
         height = self.height if constant else 0.0
         if self.entries is not None:
             return bound_entries(features, target, self.entries, height).with_cases(cases)

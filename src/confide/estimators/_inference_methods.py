@@ -64,7 +64,7 @@ class InferenceMethods:
         return self._inference_at(self._coding_of(label))
 
     def _inference_at(self: Any, place: int) -> Inference:
-        """Return what one line of released coefficients says."""
+        """Return the distribution of one line of released coefficients."""
         kept = self.release_.intervals
         value = np.atleast_2d(self.release_.value)[place]
         display = self._display()
@@ -92,7 +92,7 @@ class InferenceMethods:
         return "none"
 
     def _dispersion_in_units(self, ratio: float) -> float:
-        """Return the variance of residuals, over what the model supposes of it."""
+        """Return the variance of residuals, relative to the one that the model assumes."""
         return ratio
 
     def _scale_of(self: Any, place: int) -> EffectScale:

@@ -168,7 +168,7 @@ def release_record(release: Release) -> dict[str, Any]:
 def release_of(record: Mapping[str, Any]) -> Release:
     """Return the release that `release_record` describes.
 
-    Its status is what it was written with, or less: what the theorem is worth today.
+    Its status is the one in the file, or a lower one if the theorem was downgraded since.
     """
     promise = record["guarantee"]
     guarantee = Guarantee(

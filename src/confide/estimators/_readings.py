@@ -72,7 +72,7 @@ class CountChunk:
     count: CountCells
 
     def __call__(self, piece: Any) -> Partial:
-        """Count values in the rows that a fit would take; the last is how many rows."""
+        """Count values in the rows that a fit would use; the number of rows comes last."""
         if isinstance(piece, tuple):
             return *self.count(*piece), np.array(len(piece[0]))
         return *self.count(self.count.schema.kept(piece), None), np.array(len(piece))
@@ -87,7 +87,7 @@ class RangeTally:
         self.counts: list[Array] = [np.zeros((q.grid.cells, PARTS)) for q in queries]
 
     def __call__(self, piece: Any) -> InMemoryRows:
-        """Return the rows of a piece; they are refused before they are counted."""
+        """Return the rows of a piece; they are checked before anything is counted."""
         rows = self._prepare(piece)
         *found, _ = self._count(piece)
         with self._lock:
@@ -135,7 +135,7 @@ class Reading(Protocol):
         ...
 
     def enclose(self, bounding: Bounding) -> InMemoryRows | PartitionedRows:
-        """Bound every row and close the box; the target stays as it was read."""
+        """Bound every row, for use by mechanisms only; the target stays unchanged."""
         ...
 
     def enclose_and_count(
@@ -198,7 +198,7 @@ class InMemory:
         return self.features.shape[1]
 
     def enclose(self, bounding: Bounding) -> InMemoryRows:
-        """Bound every row and close the box."""
+        """Bound every row; the rows can then only be used by mechanisms."""
         rows = bounding.enclose(self.features, self.target, self.cases)
         return replace(rows, listed=self.listed)
 
@@ -404,7 +404,7 @@ class PrepareChunk:
     width: int
 
     def __call__(self, piece: Any) -> InMemoryRows:
-        """Read, bound and close one piece."""
+        """Read one piece and bound its rows."""
         features, target, listed, table = self.split(piece)
         if features.shape[1] != self.width:
             raise InvalidData(

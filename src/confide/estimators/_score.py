@@ -91,7 +91,7 @@ class ScoredRows:
 
     @classmethod
     def of(cls, schema: Schema | None, X: Any, y: Any, *, classifies: bool) -> "ScoredRows":
-        """Take what a fit takes."""
+        """Accept the same tables as a fit."""
         named = isinstance(y, str)
         split = SplitChunk(
             schema, y if named and schema is None else None, beside=not (named or y is None)
@@ -134,7 +134,7 @@ class ScoredRows:
         return replace(self.split, schema=schema)
 
     def each(self, work: Callable[[Any], Any]) -> Iterable[Any]:
-        """Do the same to every piece, where it is."""
+        """Apply the function to every piece where it is stored."""
         table = self.table
         if table is None:
             return [work(self.piece)]
@@ -268,7 +268,7 @@ def relation_of(model: Any, neighbours: NeighbourSetting) -> Neighbours:
 
 
 def chunk_of(model: Any, split: SplitChunk, rule: ScoreRule) -> ScoreChunk:
-    """Return what is done to every piece of a table."""
+    """Return the function that is applied to every piece of a table."""
     found = TargetInfo(getattr(model, "classes_", None))
     read = model.target_rule().spec(found).read
     return ScoreChunk(split, read, model.margin_map(), rule)

@@ -416,7 +416,7 @@ def check_penalty(mechanism: Mechanism, l1: float, penalty: Any) -> None:
 
 
 def check_coordinates(penalty: Penalty, dimension: int) -> None:
-    """Reject a penalty that is about other coordinates than there are."""
+    """Reject a penalty for another number of coordinates."""
     somewhere = np.ones(dimension)
     try:
         moved = penalty.prox(somewhere, 1e-9)

@@ -18,8 +18,8 @@ MOST_NAMES = 12
 MOST_RANGES = 60
 """They are a part of the release, so a summary names more of them."""
 ON_THE_BOUNDARY = (
-    "coefficients are as long as they may be: intervals do not hold; a larger l2, or "
-    "coef_norm, would leave room"
+    "the coefficients have reached the bound on their length, so intervals do not hold; a "
+    "larger l2 or coef_norm helps"
 )
 SEVERAL_ROWS = (
     "rows of one person are treated as independent: if they are alike, intervals are "
@@ -93,7 +93,7 @@ def hidden_ranges(names: Sequence[str]) -> str:
         return ""
     return (
         f"{_some(names)}: no range could be found above the noise, so the declared "
-        "limits are used, or a useless guess where none are declared"
+        "limits are used, or an arbitrary range where none are declared"
     )
 
 
@@ -140,7 +140,7 @@ def interval_facts(release: Release) -> Facts:
 
 
 def interval_caution(release: Release) -> str:
-    """Explain why the intervals do not hold, or nothing."""
+    """Explain why the intervals do not hold; empty if they do."""
     if release.intervals is None:
         return ""
     if release.intervals.on_boundary:

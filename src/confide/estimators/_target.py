@@ -46,7 +46,7 @@ class TargetInfo:
 
 
 def as_read(target: AnyArray) -> Array:
-    """Take the target as it is kept."""
+    """Return the target unchanged."""
     return target
 
 
@@ -92,11 +92,11 @@ class TargetRule(Protocol):
         ...
 
     def look(self, y: Any, count: int) -> TargetInfo:
-        """Look at a target for what is not declared."""
+        """Read from a target what is not declared."""
         ...
 
     def spec(self, found: TargetInfo) -> TargetSpec:
-        """Return the loss, its bounds, and how a target becomes what it takes."""
+        """Return the loss, its bounds, and the coding of the target."""
         ...
 
 
@@ -133,7 +133,7 @@ class ClassRule:
         return two and self.loss.canonical
 
     def look(self, y: Any, count: int) -> TargetInfo:
-        """Look for labels, where none were declared."""
+        """Read the labels, where none were declared."""
         return TargetInfo(labels_in(y, count) if self.seeks_labels else None)
 
     def spec(self, found: TargetInfo) -> TargetSpec:
@@ -194,7 +194,7 @@ class RangeRule:
         return replace(self, unit=unit, origin=origin)
 
     def look(self, y: Any, count: int) -> TargetInfo:
-        """Look at nothing: the range is declared."""
+        """Read nothing: the range is declared."""
         return TargetInfo()
 
     def spec(self, found: TargetInfo) -> TargetSpec:
@@ -234,7 +234,7 @@ class CountRule:
         return replace(self, most=upper, unit=upper * (self.unit / self.most))
 
     def look(self, y: Any, count: int) -> TargetInfo:
-        """Look at nothing: the bound is declared."""
+        """Read nothing: the bound is declared."""
         return TargetInfo()
 
     def spec(self, found: TargetInfo) -> TargetSpec:

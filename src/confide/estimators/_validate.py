@@ -50,7 +50,7 @@ def read_number(name: str, value: Any, do: str, *, zero: bool = False) -> float:
 
 
 def check_count_is_public(schema: Schema | None) -> None:
-    """Reject to take the number of rows with a target for public: by the rule alone."""
+    """Reject a public number of rows if rows without a target are dropped."""
     if schema is not None and schema.target.missing == "drop":
         raise InvalidParameter(
             "neighbours",
@@ -265,7 +265,7 @@ def _has_missing(column: AnyArray) -> bool:
 
 
 def _refuse_masked(values: Any, what: str) -> None:
-    """Reject masks, which nothing here looks at."""
+    """Reject masked arrays, whose masks would be ignored."""
     if isinstance(values, np.ma.MaskedArray):
         raise InvalidData(
             f"{what} must be a plain array; it is masked. Impute or drop masked values "

@@ -11,7 +11,7 @@ TINY = 2.0**-1000
 def cells_of(values: Array, edges: Array) -> AnyArray:
     """Return what `numpy.searchsorted` does, quickly where edges are about evenly spaced.
 
-    A guess is held against the edges on both sides; where it fails they are searched.
+    A guess is compared with the edges on both sides; where it fails they are searched.
     """
     if len(edges) < FEW:
         return np.searchsorted(edges, values)

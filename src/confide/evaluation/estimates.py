@@ -84,7 +84,7 @@ def between(
     *,
     bias: float = 0.0,
 ) -> ScoreEstimate:
-    """Return an estimate with an interval around it, within what is possible.
+    """Return an estimate with an interval, within the possible values.
 
     It reaches further on the side on which a bias leaves what is estimated.
     """

@@ -31,8 +31,8 @@ ROUNDING = 2.0**-17
 class Look:
     """A vector of sums over the rows that is released with one noise.
 
-    ``most`` is how far one record can move it, as a sum of sizes; ``length`` as a root of
-    squares. ``share`` is its part of the budget.
+    ``most`` bounds how far one record can move it in the ℓ1 norm, ``length`` in the
+    Euclidean norm. ``share`` is its part of the budget.
     """
 
     most: float

@@ -384,7 +384,7 @@ class ErrorMoments:
 
     @classmethod
     def of(cls, seen: NoisySums, cut: float) -> "ErrorMoments":
-        """Read means off the sums; at least one row is supposed."""
+        """Compute means from the sums; at least one row is assumed."""
         rows = max(seen["rows"], 1.0)
         middle = seen["target"] / rows
         total = max(seen["target²"] - rows * middle**2, 0.0)
@@ -403,7 +403,7 @@ class ErrorMoments:
 
     @property
     def said_spread(self) -> float:
-        """About the deviation of predictions: what residuals leave of the target's."""
+        """Approximate deviation of predictions: that of the target, less the residuals."""
         left = max(self.total - self.square, 0.1 * self.total) / self.rows
         return min(max(math.sqrt(left), 1 / PREDICTION_CELLS), 0.5)
 

@@ -48,7 +48,7 @@ def section_of(score: ModelScore) -> ScoreSection:
 
 
 def _with_minus(cell: str) -> str:
-    """Return a cell with the minus sign of typesetters in place of a hyphen."""
+    """Return a cell with a typographic minus sign in place of a hyphen."""
     return f"−{cell[1:]}" if cell.startswith("-") else cell
 
 

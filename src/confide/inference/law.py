@@ -72,7 +72,7 @@ class CoefficientLaw:
     plain : PlainLaw or None
         What is known of the plain coefficients.
     held : bool
-        Whether coefficients are as long as they may be: nothing is identified then.
+        Whether coefficients have reached their bound: nothing is identified then.
 
     Examples
     --------
@@ -434,7 +434,7 @@ def _root(matrix: Array) -> Array:
 
 
 def rounded_level(level: float | None, usual: float) -> float:
-    """Return a level that was asked for, or the release's own."""
+    """Return the requested level, or that of the release."""
     if level is None:
         return usual
     if not isinstance(level, float) or not 0.5 <= level < 1 or math.isnan(level):

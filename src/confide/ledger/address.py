@@ -65,7 +65,7 @@ def without_secrets(message: str, place: str) -> str:
 def _secrets(place: str) -> list[str]:
     """Return the passwords in an address as they are written.
 
-    One before the host goes up to the last @, for people forget to escape one.
+    One before the host goes up to the last @, because people forget to escape one.
     """
     _, scheme, rest = place.partition("://")
     if not scheme:

@@ -357,7 +357,7 @@ def cost(
     """Return what a charge counts against a limit that is stated for a relation.
 
     None where the charge says nothing under it. A charge whose relation is not known
-    counts like one for add-remove, the dearer of the two.
+    counts like one for add-remove, the more expensive of the two.
     """
     if stated_for is None or proved_for is stated_for:
         return charge_amount(budget, events, limit)

@@ -202,7 +202,7 @@ def _parsed(row: Row) -> Entry:
     number, kind, dataset, at, who, what, status, private, *rest, digest = row
     budget, events, counted, spent, charge, release_hash, neighbours, earlier, body = rest
     if not all(isinstance(text, str) for text in (kind, dataset, at, who, what, digest)):
-        raise TypeError("a text is missing")
+        raise TypeError("a text field is missing")
     if kind not in get_args(EntryKind):
         raise ValueError(kind)
     return Entry(
@@ -291,11 +291,11 @@ class Balance:
 def balance_of(run: Run, dataset: str) -> Balance:
     """Return the state of a dataset by a few look-ups in the index.
 
-    The total is the latest that was written, by a charge or by a limit that counted again;
-    limits that came after it and counted nothing do not change it. Every entry that is
-    looked at must have the digest that follows from the one before it, and so must the
-    last of the ledger: an edited one is not believed. No entry after the latest total may
-    be missing, because it may have been a charge.
+    The total is the latest that was written, by a charge or by a limit that recounted;
+    later limits without a recount do not change it. Every entry that is read must have the
+    digest that follows from the one before it, and so must the last one of the ledger, so
+    that an edited entry is detected. No entry after the latest total may be missing,
+    because it may have been a charge.
     """
     limit = _one(run, dataset, "limit", LATEST)
     if limit is None:
@@ -323,7 +323,7 @@ def _one(run: Run, dataset: str, kind: str, which: str) -> Entry | None:
 
 
 def _last_entry(run: Run) -> None:
-    """Look at the last entry of the ledger, which the next one will build upon."""
+    """Check the last entry of the ledger, which the next one will refer to."""
     columns = ", ".join(COLUMNS)
     last = f"SELECT {columns} FROM confide_entries {LATEST} LIMIT 1"  # noqa: S608 - no value in it
     for row in run(last, ()):
@@ -331,7 +331,7 @@ def _last_entry(run: Run) -> None:
 
 
 def check_none_removed(run: Run, first: int) -> None:
-    """Refuse a book that lacks entries behind one of them, and name them."""
+    """Reject a ledger that lacks entries after a given one, and name them."""
     span = "SELECT count(*), max(number) FROM confide_entries WHERE number >= ?"
     ((count, highest),) = run(span, (first,))
     last = highest if isinstance(highest, int) else first

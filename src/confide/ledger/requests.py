@@ -44,7 +44,7 @@ def one_line(value: Any, name: str) -> str:
 
 
 def current_user(who: Any) -> str:
-    """Return who asks: by default the login name."""
+    """Return the user to record: by default the login name."""
     if who is not None:
         return one_line(who, "who")
     try:

@@ -1,10 +1,10 @@
 """Where a ledger is kept: SQLite or PostgreSQL.
 
-A store of rows begins, commits and takes back, and knows nothing of budgets. Every commit
+A store of rows begins, commits and rolls back, and knows nothing of budgets. Every commit
 is on disk before it returns. One connection serves one place in one process; its threads
 take turns, which writers have to do anyway. Connections are closed before a fork, so that
-no child inherits a half-open SQLite file: its copy of SQLite would believe in locks that
-only the parent holds.
+no child inherits a half-open SQLite file: its copy of SQLite would rely on locks that only
+the parent holds.
 """
 
 import atexit
@@ -159,7 +159,7 @@ class Store(ABC):
         return version
 
     def _patiently(self, attempt: Callable[[], Any]) -> Any:
-        """Try until it works or `LOCK_TIMEOUT_S` is over, and say so while waiting."""
+        """Retry until it succeeds or `LOCK_TIMEOUT_S` has passed; log the waiting."""
         start, word = time.monotonic(), FIRST_WORD
         while True:
             try:
@@ -268,7 +268,7 @@ class SqliteStore(Store):
         return connection
 
     def copy_to(self, path: Path) -> None:
-        """Copy by SQLite's own way, which takes the log along."""
+        """Copy by SQLite's own method, which includes the log."""
         if path.exists() or not path.parent.is_dir():
             raise InvalidParameter(
                 "backup", "a new file in a folder that exists", str(path)

@@ -342,7 +342,7 @@ def publish_together(
 
 
 def check_length(rows: Rows) -> None:
-    """Reject a table that is longer than guarantees assume; nothing else looks at it."""
+    """Reject a table with more rows than guarantees assume; nothing else checks that."""
     if rows.count > MAX_ROWS or rows.sum_shape.terms > MOST_TERMS:
         raise InvalidParameter(
             "table",

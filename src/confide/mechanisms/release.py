@@ -56,9 +56,9 @@ KEEPS_STATUS = ("linear term", "linear term of every x-step", "scores of corners
 
 
 def lowered(guarantee: Guarantee, noise: Sequence[NoiseRecord]) -> Guarantee:
-    """Return what a stored guarantee is worth today, where its theorem puts parts together.
+    """Return a stored guarantee with its present status, if its theorem combines parts.
 
-    Which parts they were only the noise tells; in doubt it is less.
+    Only the noise shows which parts these were; in doubt the status is lower.
     """
     kept = bool(noise) and noise[0].added_to in KEEPS_STATUS
     if guarantee.theorem in COMPOSED and not kept:
@@ -200,7 +200,7 @@ class IntervalRelease:
     split : tuple of Fraction
         Shares of the budget for coefficients, curvature and scatter.
     on_boundary : bool
-        Whether coefficients are as long as they may be, where intervals do not hold.
+        Whether coefficients have reached their bound: intervals do not hold there.
     laws : tuple of Uncertainty
         Distribution of the error of every copy's penalised coefficients.
     of : {"plain", "penalised"}, default="penalised"

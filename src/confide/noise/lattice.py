@@ -45,7 +45,7 @@ def check_grid(grid: float, scale: float) -> None:
             "grid",
             f"from {FINEST:.1e} to 1 times the scale of the noise, which is {scale:.3g}",
             grid,
-            "Coarser lattices drown what is released, and finer ones end within the noise.",
+            "A coarser lattice would distort the release, and a finer one clip the noise.",
         )
 
 
@@ -61,8 +61,8 @@ def round_sum(centre: Array, noise: RealVector, grid: float) -> Array:
 class LatticeNoise:
     """Noise and a lattice, prepared for sums that are rounded as `round_sum` says.
 
-    ``steps`` are doubles near the noise, in steps of the lattice; what is nearer to a
-    lattice point than ``room`` is decided by them. Slices begin at ``start``.
+    ``steps`` are doubles near the noise, in steps of the lattice; they decide whatever is
+    nearer to a lattice point than ``room``. Slices begin at ``start``.
     """
 
     noise: RealVector
@@ -163,7 +163,7 @@ def approximate(noise: RealVector, tolerance: float) -> Approximation:
 
 
 def _remainder(noise: RealVector, index: int, width: Fraction) -> tuple[float, float]:
-    """Return what a double lacks, and how far from the number they both are, at most."""
+    """Return the remainder that a double lacks, and a bound on their joint error."""
     for level in count():
         low, high = noise.enclose(index, level)
         if high - low <= width:

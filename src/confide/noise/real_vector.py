@@ -157,7 +157,7 @@ class Draws:
         return len(self.words)
 
     def real(self, index: int, level: int) -> Real:
-        """Return a number after ``level`` words more than it was drawn with."""
+        """Return a number, refined by ``level`` more random words."""
         found = self.known.get(index)
         if found is None:
             found = self.stairs.box(int(self.words[index]), self.bits)

@@ -222,9 +222,9 @@ class Staircase:
     def _accepts(self, piece: Piece, place: Real, entropy: Entropy) -> bool:
         """Decide by a coin whether a proposal is below the density.
 
-        A uniform V is compared with the density over the proposal's: V·weight + box with
-        2⁶⁴·width·density(x), times e^y in a tail. Both bits and precision grow until it is
-        decided.
+        A uniform V is compared with the ratio of the density to that of the proposal:
+        V·weight + box with 2⁶⁴·width·density(x), times e^y in a tail. Both bits and
+        precision grow until it is decided.
         """
         coin = Real(0, 1, 0)
         while True:

@@ -27,7 +27,7 @@ class Family(Hashable, Protocol):
 
     >>> from confide.objectives import Logistic
     >>> Logistic.family.assumption(1.0)
-    'balanced classes of a logistic model whose log-odds spread by 1'
+    'balanced classes of a logistic model whose log-odds have standard deviation 1'
     """
 
     @property
@@ -134,7 +134,10 @@ class Classes:
 
     def assumption(self, signal: float) -> str:
         """Name the logistic model."""
-        return f"balanced classes of a logistic model whose log-odds spread by {signal:g}"
+        return (
+            "balanced classes of a logistic model whose log-odds have standard deviation "
+            f"{signal:g}"
+        )
 
     def bound(self, lower: float, upper: float) -> float:
         """Return half the width of the range."""
@@ -163,8 +166,8 @@ class Numbers:
     def assumption(self, signal: float) -> str:
         """Name the spread of the target and what columns explain of it."""
         return (
-            "a target that spreads by a third of its bound (of half its range); what the "
-            f"columns explain of it spreads {signal:g} times as far as what they do not"
+            "a target with a standard deviation of a third of its bound (of half its "
+            f"range); what columns explain varies {signal:g} times as much as the rest"
         )
 
     def bound(self, lower: float, upper: float) -> float:
@@ -193,7 +196,10 @@ class Counts:
 
     def assumption(self, signal: float) -> str:
         """Name the middle and the spread of the counts."""
-        return f"counts of 1 in the middle, whose expected logarithms spread by {signal:g}"
+        return (
+            "counts whose expected value has a median of 1, and a logarithm with standard "
+            f"deviation {signal:g}"
+        )
 
     def bound(self, lower: float, upper: float) -> float:
         """Return the largest count: a range of counts begins at 0."""

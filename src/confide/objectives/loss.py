@@ -349,5 +349,5 @@ class LossTraits:
         return max(-lowest, highest)
 
     def extreme_targets(self: "Loss", bound: float) -> AnyArray | None:
-        """Return the targets where φ varies most; None where nobody knows them."""
+        """Return the targets where φ varies most; None if they are not known."""
         return np.array([-1.0, 1.0]) if self.targets == "signs" else None

@@ -167,7 +167,7 @@ def has_twofold_prox(nonsmooth: NonsmoothPart, constraint: Constraint | None) ->
 
 
 def prox_error(nonsmooth: NonsmoothPart, constraint: Constraint | None, size: int) -> float:
-    """Return how far off `twofold_prox` can be, as a share of the point's length."""
+    """Return a bound on the error of `twofold_prox`, relative to the point's length."""
     unit = 64 * TWOFOLD_UNIT if has_twofold_prox(nonsmooth, constraint) else DOUBLE_UNIT
     return (size + 16) * unit
 
@@ -294,7 +294,7 @@ def _twofold_group_in_l1_ball(
 
 
 def _root(excess: Callable[[Twofold], Twofold], start: float) -> Twofold:
-    """Return a root next to one in doubles, by secants."""
+    """Return a root near one found in doubles, by secants."""
     before, here = Twofold.of(start * (1 - 1e-9)), Twofold.of(start)
     behind, now = excess(before), excess(here)
     for _ in range(8):

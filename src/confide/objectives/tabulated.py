@@ -60,7 +60,7 @@ def tanh_of_half(margin: Twofold) -> Twofold:
 
 
 def exp_of(margin: Twofold) -> Twofold:
-    """Return exp(m); beyond the reach a double."""
+    """Return exp(m), in doubles beyond the range of the table."""
     inside = np.clip(margin.high, -REACH, REACH)
     nearest = np.rint(inside * FINE_STEPS)
     place = (nearest + REACH * FINE_STEPS).astype(np.intp)

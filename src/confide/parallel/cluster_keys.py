@@ -20,7 +20,7 @@ LONGEST_WAIT_S = 60.0
 
 
 def cluster_keys(distributed: ModuleType) -> Any:
-    """Return settings with which connections are encrypted and both ends are known."""
+    """Return settings for encrypted connections with both ends authenticated."""
     try:
         return distributed.Security.temporary()
     except ImportError:

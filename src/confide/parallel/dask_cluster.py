@@ -182,7 +182,7 @@ class NonRaising:
     function: Callable[..., Any]
 
     def __call__(self, *values: Any) -> Any:
-        """Return what the function returns, or `RemoteError`."""
+        """Return the function's result, or `RemoteError`."""
         try:
             return self.function(*values)
         except ConfideError as error:
@@ -353,7 +353,7 @@ def _check_that_workers_are_there(client: Client, address: str) -> None:
 
 @contextmanager
 def _without_logging() -> Iterator[None]:
-    """Keep Dask from logging here: it shows whatever it could not send, as text."""
+    """Keep Dask from logging here: it logs values that it could not send as text."""
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

@@ -65,7 +65,7 @@ def cannot_start(what: str) -> ConfideError:
 def single_threaded() -> Iterator[None]:
     """Let processes that start here use one thread, and leave Ctrl-C to the parent.
 
-    Threads that start here pass the second on: what they start never feels Ctrl-C.
+    Threads that start here inherit the latter: processes that they start ignore Ctrl-C.
     """
     masks = hasattr(signal, "pthread_sigmask")
     with preserve_environment(THREAD_LIMITS):
@@ -81,7 +81,7 @@ def single_threaded() -> Iterator[None]:
 
 @contextmanager
 def preserve_environment(names: Iterable[str]) -> Iterator[None]:
-    """Give these variables back the values that they have now."""
+    """Restore the present values of these variables at the end."""
     before = {name: os.environ.get(name) for name in names}
     try:
         yield

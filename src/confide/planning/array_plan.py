@@ -24,7 +24,7 @@ MOST_COLUMNS = 10**6
 MOST_WITH_INTERVALS = 500
 """Their plans take time by the cube of the number of columns."""
 NOT_PLANNED = (
-    "The effect of noise over several looks or steps cannot be planned: fit simulated "
+    "The effect of noise over several fits or steps cannot be planned: fit simulated "
     "data, or plan with mechanism='objective'."
 )
 
@@ -277,5 +277,5 @@ def _check_width(columns: int, *, with_intervals: bool) -> None:
             "columns",
             f"at most {MOST_WITH_INTERVALS} in a plan with intervals",
             columns,
-            "Plan without intervals, or a part of the columns.",
+            "Plan without intervals, or for fewer columns.",
         )

@@ -477,7 +477,7 @@ Search: TypeAlias = Callable[[FitPlan], bool]
 
 
 def _is_narrow(plan: FitPlan, name: str, width: float, *, cautious: bool) -> Search:
-    """Return whether a plan makes an interval so narrow."""
+    """Return whether a plan gives an interval of the desired width."""
     number = isinstance(width, int | float) and not isinstance(width, bool)
     if not number or not 0 < width < math.inf:
         raise InvalidParameter("width", "a positive finite number", width)

@@ -2,8 +2,8 @@
 
 A fit is followed step by step: coefficients under ridge and noise, moments at them with
 noise of their own, and intervals by the code that fits use. Moments of the loss are
-expectations, so that the number of rows may be anything. What becomes of noise that takes
-several steps is not foretold by formulas: such a mechanism is run on made-up rows.
+expectations, so that the number of rows may be anything. The effect of noise in several
+steps is not predicted by formulas: such a mechanism is run on simulated rows.
 """
 
 import math
@@ -127,7 +127,7 @@ def _times(factor: float, matrix: Any) -> Array:
 
 
 def _typical_weight(objective: Objective, second: Array) -> float:
-    """Return how often a record counts: the less the longer its row is."""
+    """Return the weight of a record, which decreases with the length of its row."""
     if objective.longest_row is None:
         return 1.0
     return min(HEAVIEST, objective.row_norm / math.sqrt(float(np.trace(second))))

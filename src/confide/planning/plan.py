@@ -132,7 +132,7 @@ class Plan:
 
     @property
     def scores_share(self) -> float:
-        """What a row tells of a coordinate of several scores: 1/K, not a quarter."""
+        """Information per coordinate of several scores, relative to two classes: 4/K."""
         return 4 / self.classes if self.classes > 2 else 1.0
 
     @property
@@ -147,7 +147,7 @@ class Plan:
 
     @property
     def target_unit(self) -> float:
-        """How many of the user's units one unit of the objective is."""
+        """The size of one unit of the objective, in the user's units."""
         return (self.target_bound or 1.0) if self.family.identity_link else 1.0
 
     @property

@@ -26,7 +26,7 @@ class PopulationMoments(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SyntheticPopulation:
-    """Nodes and weights: place along the signal, stray of the predictor, target.
+    """Nodes and weights: position along the signal, error of the predictor, target.
 
     ``across`` is the mean square of a feature at right angles to the signal.
     """

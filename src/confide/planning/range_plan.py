@@ -177,7 +177,7 @@ def _values(part: Any, shapes: Shapes, draw: Any) -> Array:
 def _judge(
     query: RangeQuery, values: Array, ends: tuple[float, float], reach: tuple[float, float]
 ) -> tuple[float, float, float]:
-    """Return the lengths of the range and of the limits, by what is needed, and the cut."""
+    """Return the relative lengths of range and limits, and the share cut off."""
     tails = [query.lower_tail, 1 - query.upper_tail]
     low, high = np.quantile(values, tails)
     needed = max(high - low, 1e-300)

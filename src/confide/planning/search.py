@@ -13,7 +13,7 @@ FINE_STEP = 1.05
 def smallest(
     enough: Callable[[float], bool], start: float, least: float, most: float
 ) -> float | None:
-    """Return about the smallest size that is enough; None if none is."""
+    """Return about the smallest sufficient size; None if there is none."""
 
     def holds(size: float) -> bool:
         try:
@@ -39,7 +39,7 @@ def smallest(
 
 
 def size_of(budget: Budget) -> float:
-    """Return the number that a search for a budget changes."""
+    """Return the parameter that a search for a budget varies."""
     return float(budget.rho if isinstance(budget, Zcdp) else budget.epsilon)
 
 

@@ -40,7 +40,7 @@ class TargetShape:
     counts: bool = False
 
     def by(self, part: float) -> "TargetShape":
-        """Return what is left if a part of the columns explains it, all alike."""
+        """Return the target's shape when only a part of the columns explains it."""
         return replace(
             self, spread=math.sqrt(part) * self.spread, explained=part * self.explained
         )
@@ -196,7 +196,7 @@ class Shapes:
 
 
 def _pick(groups: list[Any], draw: Generator) -> Any:
-    """Return one entry: first a group that has any, then one of it."""
+    """Draw a group that has entries, then one of them."""
     full = [group for group in groups if len(group)]
     group = full[int(draw.integers(len(full)))]
     return group[int(draw.integers(len(group)))]

@@ -1,8 +1,8 @@
 """A supposed table: what a fit would meet, drawn from public facts and real shapes.
 
 Numbers, levels and targets are drawn as `shapes` says, within what a schema declares.
-Ranges are bought from supposed counts, as a fit buys them. Columns follow a common factor,
-each as strongly as chance has it, and all have the same part in the target.
+Ranges are bought from supposed counts, as a fit buys them. Columns depend on a common
+factor, each with a random strength, and all contribute equally to the target.
 """
 
 import math
@@ -274,7 +274,7 @@ def _target(
     coding: int,
     draw: Generator,
 ) -> SupposedTarget:
-    """Return what a target means for the loss, in the units of the objective."""
+    """Return a target as the loss takes it, in the units of the objective."""
     classes = fit.task.classes
     if classes is not None:
         shares = _label_shares(spec.schema, shape, len(classes), draw)
@@ -334,7 +334,7 @@ def _moments(
     target: SupposedTarget,
     draw: Generator,
 ) -> Supposition:
-    """Put columns together, with effects that spread the scores around their levels."""
+    """Combine columns, with effects that give scores the assumed spread."""
     weights, sizes = schema.weights, [len(one.features) for one in schema.effects]
     mean, blocks = _features(schema, columns)
     mean, blocks = weights * mean, weights[:, None] * blocks * weights

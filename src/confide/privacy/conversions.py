@@ -133,8 +133,8 @@ def _check_delta(delta: Number) -> float:
 def _renyi_line_epsilon(rho: float, delta: float) -> float:
     """Smallest epsilon over orders alpha when the Renyi divergence is rho·alpha.
 
-    Every order gives a valid epsilon, so an imperfect minimum is still sound. What the
-    terms are off is added.
+    Every order gives a valid epsilon, so an imperfect minimum is still sound. The error of
+    the terms is added.
     """
 
     def at(log_excess: float) -> float:

@@ -116,8 +116,8 @@ def group_delta(epsilon: Fraction, delta: Fraction, rows_per_person: int) -> Fra
 def _geometric_sum(x: Fraction, k: int) -> Fraction:
     """Return Σ exp(i·x) for i < k, that is (exp(kx) − 1)/(exp(x) − 1), rounded up.
 
-    Decimal's exponential is correctly rounded: of 120 digits far more than 60 outlive
-    the cancellation that the smallest epsilon can bring, and the slack covers the rest.
+    Decimal's exponential is correctly rounded: of 120 digits far more than 60 survive the
+    cancellation that the smallest epsilon can bring, and the slack covers the rest.
     """
     top = _exp(k * x, ROUND_CEILING) - 1
     bottom = _exp(x, ROUND_FLOOR) - 1

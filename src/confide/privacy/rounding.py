@@ -216,7 +216,7 @@ def gaussian_mu(epsilon: float | Fraction, delta: float | Fraction) -> float:
 
 
 def _rough(epsilon: float, mu: float, delta: float) -> float:
-    """Return the logarithm of Ψ over delta, as doubles see it."""
+    """Return the logarithm of Ψ over delta, computed in doubles."""
     upper = float(log_ndtr(mu / 2 - epsilon / mu))
     lower = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
     part = -math.expm1(min(lower - upper, 0.0))

@@ -1,8 +1,8 @@
 """Summaries of releases, and how each medium shows them.
 
-Everything here is computed from a ``Summary``, which holds no data. As text a summary
-shows itself; HTML is in ``templates``, Markdown in ``card``, JSON in ``records``, and what
-a terminal shows in ``terminal``, which is imported by those who have one.
+Everything here is computed from a ``Summary``, which holds no data. A summary formats
+itself as text; HTML is in ``templates``, Markdown in ``card``, JSON in ``records``, and
+terminal output in ``terminal``, which is imported only where it is used.
 """
 
 from typing import TYPE_CHECKING

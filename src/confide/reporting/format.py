@@ -14,7 +14,7 @@ MARKDOWN = re.compile(r"([\\`*_\[\]|~#!])")
 
 
 def one_line(text: str) -> str:
-    """Return the text on one line, without what cannot be printed or turns it around."""
+    """Return the text on one line, without unprintable characters and direction marks."""
     flat = " ".join(str(text).split())
     return "".join("\ufffd" if _hidden(sign) else sign for sign in flat)
 

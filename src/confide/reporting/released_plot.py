@@ -1,4 +1,4 @@
-"""Plots that looked at the data and paid for it: each shows its own guarantee."""
+"""Plots of the data from private releases: each shows its own guarantee."""
 
 import math
 from dataclasses import dataclass

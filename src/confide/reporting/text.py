@@ -76,7 +76,7 @@ GLOSSES = {
     ROW_LIMIT: "rounding errors of sums over more rows could exceed what the noise covers",
     IDEAL_NOISE: "the proof does not cover how a computer rounds the last digits",
     ROW_BY_ROW: "means or deviations over all rows, as in StandardScaler, violate it",
-    ONE_ROW: "a person with more rows is less protected, and the less the more rows",
+    ONE_ROW: "the more rows a person has, the less that person is protected",
     PUBLIC_LABELS: "the list of possible outcomes is not protected",
 }
 
@@ -226,14 +226,14 @@ def _failure(delta: float) -> str:
 
 def _two_versions(epsilon: float, delta: float) -> str:
     """Describe what add-remove means for values: one removal, then one addition."""
-    start = "Guesses that compare two versions of what a row says"
+    start = "The odds between two possible contents of a row"
     grown = (
         math.inf if delta and epsilon > 700 else delta * (1 + math.exp(min(epsilon, 700)))
     )
     if grown >= 0.1:
         return f"{start} are not usefully bounded."
     failing = f", except with probability at most {round_up(grown)}" if delta else ""
-    return f"{start} shift by a factor of at most {factor_text(2 * epsilon)}{failing}."
+    return f"{start} change by a factor of at most {factor_text(2 * epsilon)}{failing}."
 
 
 def _glossed(assumption: str) -> str:

@@ -5,7 +5,9 @@ from typing import Any
 
 from confide.reporting.coefficients import NOT_IDENTIFIED, p_text
 
-REASON = "the noise is too large at this budget, or other columns say the same"
+REASON = (
+    "the noise is too large at this budget, or other columns carry the same information"
+)
 
 
 @dataclass(frozen=True, slots=True)

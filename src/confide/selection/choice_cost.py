@@ -75,7 +75,7 @@ def sum_noise(budget: Pure | Zcdp, reach: float, times: int) -> Noise:
 
 
 def check_size(size: int, objective: Objective) -> None:
-    """Reject to choose more columns than there are."""
+    """Reject a choice of more columns than there are."""
     if size > objective.columns:
         raise InvalidParameter(
             "size",

@@ -177,7 +177,7 @@ class BoxScores:
 
 
 def _by_pieces(piece: Callable[[Block], Partial]) -> Callable[[Block], Partial]:
-    """Return what adds up a function of few rows over a block."""
+    """Return a function that adds up a function of few rows over a block."""
     return lambda block: pairwise_sum(map(piece, block.pieces(FEW_ADDED)))
 
 
@@ -232,7 +232,7 @@ class ExponentialSelector:
     )
 
     def __post_init__(self) -> None:
-        check_whole("size", self.size, "It is how many columns to select.")
+        check_whole("size", self.size, "It is the number of columns to select.")
         check_whole("most", self.most)
         if not 0 < self.radius < math.inf:
             raise InvalidParameter("radius", "positive and finite", self.radius)

@@ -27,7 +27,7 @@ from confide.selection.screening import score_width
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ColumnIndexedRows:
-    """CSR rows, by row and by column; the constant column is left to whoever asks."""
+    """CSR rows, by row and by column; the constant column is left to the caller."""
 
     by_row: Any
     by_column: Any
@@ -36,7 +36,7 @@ class ColumnIndexedRows:
 
     @classmethod
     def of(cls, rows: InMemoryRows) -> "ColumnIndexedRows":
-        """Look at sparse rows from both sides, in doubles whatever they are kept in."""
+        """Index sparse rows by row and by column; the entries become doubles."""
         features, target = rows.plain()
         by_row = sparse.csr_array(features, dtype=np.float64)
         exact = target.astype(np.float64, copy=False)
@@ -213,7 +213,7 @@ class SparsePath:
         return columns
 
     def _refresh(self) -> None:
-        """Bring the slopes of all records up to date; the path alone says when."""
+        """Bring the slopes of all records up to date; only the path determines when."""
         self._slopes = self._loss.slope(self._scale * self._margins, self._rows.target)
         self._fresh = self._scale
         self._sum_up()

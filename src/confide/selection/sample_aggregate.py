@@ -211,7 +211,7 @@ class SampleAggregateSelector:
     )
 
     def __post_init__(self) -> None:
-        check_whole("size", self.size, "It is how many columns to select.")
+        check_whole("size", self.size, "It is the number of columns to select.")
         if self.blocks is not None:
             check_whole("blocks", self.blocks)
         if self.noise not in ("gumbel", "laplace"):
@@ -327,7 +327,7 @@ class SampleAggregateSelector:
 
 
 def _as_pure(budget: Budget) -> Pure:
-    """Return a pure budget that the one at hand covers."""
+    """Return a pure budget that the given one covers."""
     match budget:
         case Pure():
             return budget

@@ -77,7 +77,7 @@ class ScreeningSelector:
     )
 
     def __post_init__(self) -> None:
-        check_whole("size", self.size, "It is how many columns to select.")
+        check_whole("size", self.size, "It is the number of columns to select.")
         share = exact(self.centre_share, "centre_share")
         object.__setattr__(self, "centre_share", share)
         if not 0 <= share < 1:

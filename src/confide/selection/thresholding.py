@@ -121,7 +121,7 @@ class HardThresholding:
     theorems: ClassVar[tuple[str, ...]] = (PAGE + "hard-thresholding-exact",)
 
     def __post_init__(self) -> None:
-        check_whole("size", self.size, "It is how many columns to select.")
+        check_whole("size", self.size, "It is the number of columns to select.")
         check_whole("steps", self.steps)
         _ = self.row_bounds
 

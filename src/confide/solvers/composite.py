@@ -1,12 +1,12 @@
 """Minimise a smooth part plus a kinked penalty over a constraint, with a certificate.
 
-Proximal Newton: a quadratic model of the smooth part is minimised together with the
-penalty and the constraint by an accelerated proximal method, which costs no sweep. Its
-last proximal step is exact and hands over a subgradient w of penalty and constraint at
-the new point θ, so v = ∇f(θ) + w is a subgradient of the whole objective there and
-‖θ − θ*‖ <= ‖v‖/Λ. A step that brings ‖v‖ to a quarter of the least so far is taken as it
-is, which can happen but a few times; of any other the length is searched for. Where doubles
-are in the way of a certificate, `refine` ends what they began.
+Proximal Newton: a quadratic model of the smooth part is minimised together with the penalty
+and the constraint by an accelerated proximal method, which costs no sweep. Its last
+proximal step is exact and hands over a subgradient w of penalty and constraint at the new
+point θ, so v = ∇f(θ) + w is a subgradient of the whole objective there and ‖θ − θ*‖ <=
+‖v‖/Λ. A step that reduces ‖v‖ to a quarter of the smallest so far is taken unchanged, which
+can happen only a few times; the length of any other is searched for. Where doubles cannot
+certify the distance, `refine` takes the last steps.
 """
 
 from dataclasses import dataclass, replace
@@ -111,10 +111,10 @@ class _Model:
         return self.gradient + self.curvature @ (point - self.theta)
 
     def minimise(self, accuracy: float) -> tuple[Array, Array]:
-        """Return its minimiser, and a subgradient of penalty and constraint there.
+        """Return the model's minimiser, and a subgradient of penalty and constraint there.
 
-        By accelerated proximal steps with restarts. Where penalty and constraint see every
-        coordinate alone, each has a step length of its own.
+        By accelerated proximal steps with restarts. Where penalty and constraint are
+        separable, each coordinate has its own step length.
         """
         nonsmooth, constraint = self.objective.nonsmooth_part, self.objective.constraint
         steep = self.curvature.scale if self._separable else self.curvature.steepest
@@ -217,11 +217,11 @@ def _first_order(problem: Problem, theta: Array, tolerance: float) -> Solution:
 def _subgradient(
     problem: Problem, point: Array, gradient: Array, normal: Array, steepest: float
 ) -> tuple[Array, float]:
-    """Return a subgradient of penalty and constraint, and how wrong rounding makes it.
+    """Return a subgradient of penalty and constraint, and its rounding error.
 
     The l1 norm has one that is known by signs alone, and where a coefficient is 0 the one
-    that cancels most of the gradient. Elsewhere it is what the proximal step left over,
-    at a point next to the one that rounding made of it.
+    that cancels most of the gradient. Elsewhere it is the residual of the proximal step, at
+    a point next to its rounded result.
     """
     objective = problem.objective
     nonsmooth, constraint = objective.nonsmooth_part, objective.constraint

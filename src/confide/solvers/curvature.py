@@ -50,7 +50,7 @@ class Curvature(Protocol):
         """Return the curvature for a model around another point, with the gradient there.
 
         ``pair`` is the step that led there and the change of the gradient along it;
-        ``slow`` says that the model was no good. None stands for a gradient known already.
+        ``slow`` says that the model was poor. None stands for a gradient known already.
         """
         ...
 
@@ -85,7 +85,7 @@ class Hessian:
     def renew(
         self, problem: Problem, theta: Array, pair: tuple[Array, Array], *, slow: bool
     ) -> "tuple[Hessian, Array | None]":
-        """Return a Hessian there if this one is no good any more."""
+        """Return the Hessian there if this one is out of date."""
         if not slow:
             return self, None
         gradient, _, hessian = problem.gradient_and_hessian(theta, double=True)
@@ -154,7 +154,7 @@ class BfgsCurvature:
     def renew(
         self, problem: Problem, theta: Array, pair: tuple[Array, Array], *, slow: bool
     ) -> "tuple[BfgsCurvature, Array | None]":
-        """Remember a step, unless rounding has eaten its curvature."""
+        """Remember a step, unless its curvature is lost to rounding."""
         step, change = pair
         sizes = float(np.linalg.norm(step) * np.linalg.norm(change))
         if not float(step @ change) > 1e-10 * sizes:

@@ -94,7 +94,7 @@ class Problem:
     def gradient_and_hessian(
         self, theta: AnyArray, *, double: bool = False
     ) -> tuple[Array, float, Array]:
-        """Return what `gradient` does and ∇²f(θ), in one sweep.
+        """Return the result of `gradient`, and ∇²f(θ), in one sweep.
 
         The Hessian is only a metric, so single precision serves unless it is ``double``.
         """
@@ -133,7 +133,7 @@ class Problem:
         return gradient, mass, self.weight * hessian + np.diag(self.ridge)
 
     def value(self, theta: AnyArray) -> float:
-        """Return f(θ), rounded as it comes."""
+        """Return f(θ), with ordinary rounding."""
         loss, matrix = self.objective.loss, self.matrix(theta)
 
         def part(block: Block) -> tuple[Any, ...]:
@@ -176,7 +176,7 @@ class Problem:
         return unit * (objective.row_norm * (slopes + margins) + 4 * outside)
 
     def astray_cost(self, sharpness: float) -> float:
-        """Return by how much a gradient is off for every unit that a point is.
+        """Return the error of a gradient per unit of error of a point.
 
         The point is one next to a proximal one, whose subgradient is known up to
         ``sharpness`` times their distance (docs/proofs/finite-precision.md, astray).
@@ -233,7 +233,7 @@ class CurvatureCertificate:
         return cls(centre, least, objective.reach)
 
     def length(self, point: Array, distance: float) -> float:
-        """Return a length of the gradient that shows that the minimiser is so near."""
+        """Return a length of the gradient that proves that the minimiser is this near."""
         moved = self.reach * float(np.linalg.norm(point - self.centre))
         share = -math.expm1(-0.99 * self.reach * distance)
         return min(share, 0.49) * self.least * math.exp(-min(moved, 50.0)) / self.reach

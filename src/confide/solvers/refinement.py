@@ -87,7 +87,7 @@ def refine_by_gradients(
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A proximal point, a subgradient of penalty and constraint there, and their blur."""
+    """A proximal point, a subgradient of penalty and constraint there, and their error."""
 
     point: Twofold
     normal: Twofold
@@ -98,7 +98,7 @@ class _Step:
 def _certified(
     problem: Problem, step: _Step, sweep: tuple[Twofold, float], tolerance: float
 ) -> tuple[Solution | None, float]:
-    """Return the point of a step if it is close enough, and how long a subgradient is."""
+    """Return the point of a step if it is close enough, and the length of a subgradient."""
     gradient, floor = sweep
     residual = longest((gradient + step.normal).high)
     slack = step.astray * problem.astray_cost(step.sharpness)
@@ -122,14 +122,14 @@ class _Model:
 
     @property
     def error(self) -> float:
-        """How far off the proximal map can be, as a share of what it is given."""
+        """Bound on the error of the proximal map, relative to its argument."""
         objective = self.objective
         return prox_error(
             objective.nonsmooth_part, objective.constraint, objective.dimension
         )
 
     def residual(self, point: Twofold) -> float:
-        """Return how long the model's subgradient is at a point, or about so."""
+        """Return the approximate length of the model's subgradient at a point."""
         moved = self._prox(self._pushed(point))
         return self.sharpness * float(np.linalg.norm((point - moved).high))
 
@@ -169,7 +169,7 @@ class _Model:
         return self.one_step(ahead)
 
     def _newton(self, ahead: Twofold, pushed: Twofold, gap: Array) -> Twofold | None:
-        """Return where a Newton step leads if it halves what is left, and again if so."""
+        """Repeat Newton steps while each halves the residual; return the last point."""
         constraint, hessian = self.objective.constraint, self.curvature.matrix
         if hessian is None:
             return None

@@ -120,7 +120,7 @@ class LbfgsMemory:
         return -q
 
     def learn(self, step: Array, change: Array) -> None:
-        """Remember a step, unless rounding has eaten its curvature."""
+        """Remember a step, unless its curvature is lost to rounding."""
         curvature = float(step @ change)
         if curvature > 1e-14 * float(np.linalg.norm(step) * np.linalg.norm(change)):
             self.pairs.append((step, change, curvature))
@@ -170,8 +170,8 @@ def _certified(
 ) -> Solution | None:
     """Return a point if its gradient is short enough, by the ridge or by the curvature.
 
-    By the curvature it must be nearer than asked for, rounding aside: whoever adds in
-    another order then ends at the same point for all purposes.
+    By the curvature it must be nearer than asked for, rounding aside: with another order of
+    addition the result is then practically the same point.
     """
     bound, floor = sweep
     convexity = problem.objective.strong_convexity
@@ -193,7 +193,7 @@ def _certified(
 
 
 def _patience(problem: Problem) -> int:
-    """Return how many sweeps may pass before the gradient has halved.
+    """Return the number of sweeps within which the gradient must halve.
 
     A Hessian as metric halves it in one or two unless rounding is in the way; a diagonal
     has to learn first.
@@ -356,7 +356,7 @@ def minimise_smooth(
 
 
 def _worth_a_hessian(problem: Problem, sample: int, *, hidden: bool) -> bool:
-    """Whether one Hessian of all rows saves more sweeps than it costs.
+    """Whether a Hessian of all rows saves more sweeps than it costs.
 
     A metric from a sample contracts the error by about √(p/sample) in every sweep; with a
     Hessian of all rows three more sweeps are enough. It costs little next to reading rows

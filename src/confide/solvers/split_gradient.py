@@ -82,8 +82,8 @@ def split_gradient(
 ) -> tuple[Twofold, float]:
     """Return ∇f(θ) and a bound on the length of its error.
 
-    Slopes are in doubles, or ``fine``, with more digits. So many rows are added up
-    ``at_once``; as many as elsewhere where that is None.
+    Slopes are in doubles, or ``fine``, with more digits. ``at_once`` rows are added up at a
+    time; None takes the usual number.
     """
     objective, rows = problem.objective, problem.rows
     longest, steepest = objective.reach, objective.heaviest_slope

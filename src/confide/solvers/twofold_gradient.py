@@ -1,4 +1,4 @@
-"""A gradient beyond doubles: as good as exact for a thousand million rows.
+"""A gradient in more than double precision, practically exact for a billion rows.
 
 Features, coefficients and slopes are cut into parts on ever finer grids. Products of parts
 fit a double with room for their sums, so these are exact in whatever order they are added,
@@ -125,7 +125,7 @@ class Grids:
 
     @classmethod
     def of(cls, problem: Problem) -> "Grids":
-        """Return those for the rows of a problem."""
+        """Return the rounding costs for the rows of a problem."""
         objective = problem.objective
         bits = leading_bits(problem.sum_shape.entries)
         return cls(bits, objective.reach, objective.heaviest_slope)
@@ -294,7 +294,7 @@ def _margin(parts: Sequence[Numbers], theta: Sequence[Array]) -> Twofold:
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """What rounding can cost, for rows with at most a number of entries."""
+    """Rounding costs for rows with at most a given number of entries."""
 
     objective: Objective
     slope: float
@@ -319,7 +319,7 @@ class Rounding:
         )
 
     def of_gradient(self, count: int, length: float, linear: float, ridge: float) -> float:
-        """Bound the error for so many rows, coefficients, linear term and ridge so long."""
+        """Bound the error, given the number of rows and the size of all terms."""
         objective = self.objective
         curvature = curvature_bound(objective.loss, objective.public)
         weighing = 2 * TWOFOLD_UNIT if objective.weighted else 0.0

@@ -59,7 +59,7 @@ def check_frozen(part: Any, what: str) -> None:
 
 
 def check_events(budget: Budget, events: Sequence[Event]) -> None:
-    """Compare what happens with what was granted: exactly, where that can be said."""
+    """Compare the cost of the events with the budget: exactly, where that is possible."""
     match budget:
         case Pure(epsilon=epsilon):
             pure = as_pure(events)

@@ -81,14 +81,14 @@ def _check_section(column: Column) -> None:
     schema = _schema(column)
     expect(
         Schema.from_mapping(schema.to_mapping()).columns == (column,),
-        "a column must be the same once it was written to a model file and read again",
+        "a column must not change when it is written to a model file and read back",
     )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "schema.toml")
         path.write_text(schema.to_toml(), "utf-8")
         expect(
             Schema.from_toml(path).columns == (column,),
-            "a column must be the same once it was written to a schema file and read again",
+            "a column must not change when it is written to a schema file and read back",
         )
     needed = [f.name for f in fields(type(column)) if f.default is MISSING]  # type: ignore[arg-type]
     expect(
@@ -101,7 +101,7 @@ def _check_section(column: Column) -> None:
             read_column(column.name, {"kind": column.kind})
         except InvalidParameter:
             return
-        raise AssertionError("a section without what must be given must be refused")
+        raise AssertionError("a section without a required field must be rejected")
 
 
 def _check_template(column: Column) -> None:
@@ -172,7 +172,7 @@ def _check_reading(column: Column, values: Sequence[Any]) -> None:
     if column.coded:
         expect(
             (whole == np.floor(whole)) & (whole >= -1) & (whole < len(column.features)),
-            "a coded column must be read as places of features, −1 for none",
+            "a coded column must be read as positions of features, −1 for none",
             at=whole,
         )
     else:
@@ -351,7 +351,7 @@ def _check_statistics(column: Column) -> None:
         np.array_equal(covariance, covariance.T)
         and np.linalg.eigvalsh(covariance).min() >= -ROUNDING
         and second.sum() <= 1 + ROUNDING,
-        "moments must be possible for features in [−1, 1], of which a row has length 1",
+        "moments must be possible for features in [−1, 1] with rows of length at most 1",
         at=(mean, covariance),
     )
     expect(
@@ -364,7 +364,7 @@ def _check_statistics(column: Column) -> None:
     expect(
         shares is None
         or (len(shares) == possible and min(shares) >= 0 and sum(shares) <= 1 + ROUNDING),
-        "shares must be those of what is possible, and add up to at most 1",
+        "there must be a share for every possible value, together at most 1",
         at=shares,
     )
     expect(

@@ -228,7 +228,7 @@ def _check_release(calibration: Calibration) -> None:
 
 
 def _check_weights(mechanism: Mechanism, accepted: Calibration) -> None:
-    """See that records which hardly count hardly move a release, or are refused."""
+    """Check that records with tiny weights hardly change a release, or are rejected."""
     plain = _objective(mechanism, RIDGE)
     objective = replace(plain, longest_row=2 * plain.row_norm)
     given = objective, accepted.budget, accepted.neighbours
@@ -237,7 +237,9 @@ def _check_weights(mechanism: Mechanism, accepted: Calibration) -> None:
             mechanism.calibrate(*given)
         except UnmetNeeds:
             return
-        raise AssertionError("a mechanism must weigh records or refuse to: check its needs")
+        raise AssertionError(
+            "a mechanism must weight records or reject weights: check its needs"
+        )
     calibration, rows = mechanism.calibrate(*given), _rows(5).weighed(plain.row_norm)
     nothing = rows.take(np.arange(0))
     faint, none = (
@@ -246,7 +248,7 @@ def _check_weights(mechanism: Mechanism, accepted: Calibration) -> None:
     )
     expect(
         np.allclose(faint, none, rtol=0, atol=1e-6),
-        "records that hardly count must hardly move a release",
+        "records with tiny weights must hardly change a release",
         at=faint - none,
     )
 
@@ -288,7 +290,7 @@ def _parts(path: str, value: Any) -> list[tuple[str, Any]]:
 
 
 def _check_copies(mechanism: Mechanism, calibration: Calibration) -> None:
-    """Several tasks need a calibration for as many, and come out one row each."""
+    """Several tasks need a calibration for their number, and give one row each."""
     shared = mechanism.calibrate(
         calibration.objective, calibration.budget, calibration.neighbours, copies=COPIES
     )

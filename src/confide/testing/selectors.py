@@ -146,7 +146,7 @@ def _select(
 
 
 def _check_choice(selector: Selector, calibration: SelectorCalibration) -> None:
-    """Look at the columns that are chosen from a table that treats all of them alike."""
+    """Check the columns that are chosen from a table in which all are equivalent."""
     columns = calibration.objective.columns
     features = np.tile(np.eye(columns), (10, 1))
     rows = _table(features, np.ones(len(features)))
@@ -216,7 +216,7 @@ def _parameters(budget: Budget) -> tuple[float, float]:
 
 
 def _check_use(selector: Selector, neighbours: Neighbours) -> None:
-    """Give it budget in plenty and columns that decide the target."""
+    """Check a selection with an ample budget and columns that determine the target."""
     calibration = _calibrate(selector, PLENTY, neighbours)
     if calibration is None:
         return
@@ -228,6 +228,6 @@ def _check_use(selector: Selector, neighbours: Neighbours) -> None:
     found = _select(selector, calibration, _table(features, target), 0)
     expect(
         found == telling,
-        "with budget in plenty, the columns that decide the target must be selected",
+        "with an ample budget, the columns that determine the target must be selected",
         at=found,
     )

@@ -120,7 +120,7 @@ class ChunkedSearch:
 def chunks_of(
     count: int, chunks: int, neighbours: Neighbours, entropy: Entropy
 ) -> list[AnyArray]:
-    """Cut places into chunks without a look at what is there.
+    """Divide positions into chunks without reading the rows.
 
     Under replace-one the number of rows is public: equal parts of a random order. Under
     add-remove every record draws its own chunk.

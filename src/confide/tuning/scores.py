@@ -196,7 +196,9 @@ def _numbers(actual: AnyArray) -> Array:
 def _range(estimator: Any, name: str) -> tuple[float, float]:
     """Return the public range of a numeric target."""
     if is_classifier(estimator):
-        raise InvalidParameter("scoring", "about classes for a classifier", name)
+        raise InvalidParameter(
+            "scoring", "for classes, because the estimator is a classifier", name
+        )
     bound, schema = getattr(estimator, "target_bound", None), estimator.schema
     if bound is not None:
         ends = (-float(bound), float(bound))

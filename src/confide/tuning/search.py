@@ -430,7 +430,7 @@ def _common(promises: list[Guarantee]) -> Guarantee:
 
 
 def _of_winner(alone: Guarantee, whole: Guarantee, assumed: tuple[str, ...]) -> Guarantee:
-    """Return what the winner promises, the search and the losers included."""
+    """Return the guarantee of the winner, which covers the search and all candidates."""
     promise = replace(
         alone,
         budget=whole.budget,

@@ -2,7 +2,7 @@
 
 Every request must name this server as its host, come from this server's own pages, and
 carry the cookie that the first address was exchanged for. Browsers send cookies of
-127.0.0.1 to every port, so the cookie also belongs to a path that nobody guesses.
+127.0.0.1 to every port, so the cookie also belongs to a path that cannot be guessed.
 """
 
 import hmac
@@ -70,7 +70,7 @@ class Admission:
         return f"{self.origin}{ENTRANCE}?token={self.token}"
 
     def admits(self, token: str) -> bool:
-        """Whether a token is right, and let it work no second time."""
+        """Whether a token is right; it works only once."""
         right = not self.used and hmac.compare_digest(token.encode(), self.token.encode())
         self.used = self.used or right
         return right
@@ -86,7 +86,7 @@ class Admission:
 
 
 class Gate:
-    """Lets requests through that may pass, and puts our headers on every answer."""
+    """Lets permitted requests pass, and adds our headers to every response."""
 
     def __init__(self, app: ASGIApp, entry: Admission) -> None:
         self.app, self.entry = app, entry
@@ -114,7 +114,7 @@ class Gate:
         await self.app({**scope, "path": inside, "raw_path": None}, receive, marked)
 
     def _answer(self, scope: Scope) -> Response | None:
-        """Return what to say to a request that does not go on; None lets it in."""
+        """Return the answer to a request that is refused; None admits it."""
         headers, path = Headers(scope=scope), str(scope["path"])
         if headers.getlist("host") != [self.entry.host]:
             return refusal("Requests must name this server as their host.")
@@ -132,7 +132,7 @@ class Gate:
         return None
 
     def _enter(self, scope: Scope) -> Response:
-        """Exchange the token for the cookie, and lead to an address without it.
+        """Exchange the token for the cookie, and redirect to an address without it.
 
         The page leads on by itself: to a redirect browsers would not send a strict cookie
         if the first address was opened from somewhere else.
@@ -162,6 +162,6 @@ class Gate:
 
 
 def refusal(text: str) -> Response:
-    """Return a refusal, which says nothing of what is here."""
+    """Return a refusal that reveals nothing."""
     page = PAGE.format(head="", title="Not for this browser", text=text)
     return HTMLResponse(page, status_code=403)

@@ -1,4 +1,4 @@
-"""What is asked of a fit: its budget and options, as a form gives them."""
+"""Settings of a fit: its budget and options, as a form gives them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

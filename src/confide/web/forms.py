@@ -77,6 +77,6 @@ def read_epsilon(fields: Mapping[str, Any]) -> Budget:
     epsilon = str(fields.get("epsilon", ""))
     delta = str(fields.get("delta", ""))
     if not epsilon:
-        must = "given: 1 is a usual choice, smaller ones protect more"
+        must = "given: 1 is a usual choice, and smaller values protect more"
         raise InvalidParameter("epsilon", must, "nothing")
     return confide.Approx(epsilon, delta) if delta else confide.Pure(epsilon)

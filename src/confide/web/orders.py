@@ -1,9 +1,9 @@
 """Orders: a fit that was written down, is confirmed once, and is paid for once.
 
-An order runs the command ``confide fit`` in a process of its own, which takes the places
-of its files, charges the ledger and delivers. What was paid and released is read in the
-ledger alone, under the name of the file that the order is for: whatever ends the server
-or the fit, page and ledger agree.
+An order runs the command ``confide fit`` in a process of its own, which reserves its files,
+charges the ledger and delivers. What was paid and released is read in the ledger alone,
+under the name of the file that the order is for: whatever ends the server or the fit, page
+and ledger agree.
 """
 
 import fcntl
@@ -42,7 +42,7 @@ TOLD = (ERROR, "refused:", "defect", "Stopped", "Charge ", "The release")
 
 
 class State(StrEnum):
-    """How far an order is."""
+    """The state of an order."""
 
     DRAFT = "draft"
     PENDING = "pending"
@@ -53,7 +53,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How far an order is, and what the ledger has of it."""
+    """The state of an order, and its entries in the ledger."""
 
     state: State
     charge: int | None = None
@@ -94,7 +94,7 @@ class Order:
 
     @property
     def confirmed(self) -> bool:
-        """Whether the one button was pressed."""
+        """Whether the order was confirmed."""
         return (self.folder / "confirmed").exists()
 
     def words(self) -> list[str]:
@@ -181,7 +181,7 @@ class OrderBook:
         )
 
     def start(self, order: Order) -> bool:
-        """Start the fit, unless that was done before; say whether it was done now."""
+        """Start the fit unless it was started before; return whether it was started now."""
         with self._turn:
             lock = os.open(order.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
             try:
@@ -221,7 +221,7 @@ class OrderBook:
     def _watch(
         self, order: Order, process: "subprocess.Popen[bytes]", said: IO[bytes]
     ) -> None:
-        """Wait for the end of a fit, and keep what it said of it."""
+        """Wait for the end of a fit, and keep its last message."""
         try:
             code = process.wait()
             said.seek(0)
@@ -252,7 +252,7 @@ class OrderBook:
         return False
 
     def standing(self, order: Order) -> Standing:
-        """Return how far an order is, by the ledger and by whether its fit is alive."""
+        """Return the state of an order, by the ledger and by whether its fit is running."""
         if not order.confirmed:
             return Standing(State.DRAFT)
         # asked before the ledger is read: a fit that is over charges nothing any more
@@ -267,12 +267,12 @@ class OrderBook:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Keep others from writing the files of orders for a moment."""
+        """Lock the files of orders briefly."""
         with self._turn:
             yield
 
     def released(self, order: Order) -> Path:
-        """Return the model file of an order, brought back from the ledger if it is lost."""
+        """Return the model file of an order, restored from the ledger if it is lost."""
         charge, _, released = _booked(order)
         if charge is None or not released:
             raise InvalidParameter("order", "one with a release", order.identifier)
@@ -302,9 +302,9 @@ def command_text(order: Order) -> str:
 
 
 def _booked(order: Order) -> tuple[int | None, str, bool]:
-    """Return what a ledger has of an order: charge, anchor, and whether it has a release.
+    """Return an order's entries in a ledger: charge, anchor, and whether it has a release.
 
-    Every order is for a file of its own, which the charge names.
+    Every order has its own model file, which the charge names.
     """
     book = open_book(order.ledger)
     file = f"{order.identifier}/{order.model.name}"
@@ -318,7 +318,7 @@ def _booked(order: Order) -> tuple[int | None, str, bool]:
 
 
 def _last_words(order: Order) -> str:
-    """Return what the fit said at its end, if the server heard it."""
+    """Return the last message of the fit, if the server received one."""
     try:
         return str(read_record(order.folder / "end.json").get("words", ""))
     except ConfideError:
@@ -326,7 +326,7 @@ def _last_words(order: Order) -> str:
 
 
 def _mark(path: Path) -> bool:
-    """Make an empty file that is on the disk; say whether it was not there."""
+    """Create an empty file on disk; return whether it is new."""
     try:
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     except FileExistsError:

@@ -100,7 +100,7 @@ def width(request: Request) -> Response:
 
 
 async def draft(request: Request) -> Response:
-    """Write an order down, and lead to its confirmation."""
+    """Store an order, and redirect to its confirmation."""
     fields = await read_form(request)
     return await run_in_threadpool(_draft, request, fields)
 
@@ -124,7 +124,7 @@ def _to_order(request: Request, order: Order) -> Response:
 
 
 def show(request: Request) -> Response:
-    """Show an order as far as it is: to be confirmed, under way, released or failed."""
+    """Show an order in its state: to be confirmed, under way, released or failed."""
     order, orders = order_of(request), request.app.state.orders
     standing = orders.standing(order)
     if standing.state is State.DRAFT:
@@ -183,7 +183,7 @@ def _pay(request: Request, fields: dict[str, str]) -> Response:
 
 
 def progress(request: Request) -> Response:
-    """Describe how far an order is; nothing where the page knows it already."""
+    """Describe the state of an order; nothing if the page shows it already."""
     order, orders = order_of(request), request.app.state.orders
     standing: Standing = orders.standing(order)
     if standing.over:

@@ -27,7 +27,7 @@ LEAST_DRAWS, COLUMN_DRAWS = 5, 250
 
 @dataclass(frozen=True, slots=True)
 class LedgerForecast:
-    """What a ledger has now, and would have after a fit; or why it would refuse."""
+    """The state of a ledger now and after a fit; or why it would refuse."""
 
     dataset: str
     limit: str = ""
@@ -71,7 +71,7 @@ class PlanView:
 
 @dataclass(frozen=True, slots=True)
 class DesiredWidth:
-    """A width that somebody would find useful."""
+    """A desired width of an interval."""
 
     column: str
     width: float
@@ -134,7 +134,7 @@ def _cells(plan: FitPlan, column: Any) -> tuple[str, ...]:
 
 
 def _budget_lines(plan: FitPlan, settings: FitSettings) -> list[BudgetLine]:
-    """Return for several values of epsilon what an attacker gains and what a fit shows."""
+    """For several values of epsilon return an attacker's gain and a fit's accuracy."""
     asked = exact(settings.epsilon, "epsilon")
     values = {exact(text, "epsilon"): text for text in (*EPSILONS, settings.epsilon)}
     return [
@@ -198,7 +198,7 @@ def answer(plan: FitPlan, desired: DesiredWidth) -> str:
 
 
 def forecast(book: confide.Ledger, dataset: str, settings: FitSettings) -> LedgerForecast:
-    """Return what the ledger has, and would have after the fit."""
+    """Return the state of the ledger now and after the fit."""
     if dataset not in book.datasets():
         return LedgerForecast(dataset, anchor=book.anchor())
     account = book.account(dataset)
@@ -220,7 +220,7 @@ def forecast(book: confide.Ledger, dataset: str, settings: FitSettings) -> Ledge
 
 
 def neighbours_of(book: confide.Ledger, dataset: str) -> str | None:
-    """Return the relation that a dataset is booked for, where that is settled."""
+    """Return the relation under which a dataset is recorded, once that is decided."""
     if dataset not in book.datasets():
         return None
     kept = book.account(dataset).neighbours

@@ -51,7 +51,7 @@ class ResultView:
 
 
 def result_of(orders: OrderBook, order: Order) -> ResultView:
-    """Return what is to be seen of an order, checked against the ledger."""
+    """Return the results of an order, checked against the ledger."""
     path = orders.released(order)
     try:
         confide.estimators.check_booked(path, open_book(order.ledger))
@@ -126,7 +126,7 @@ def score_command(order: Order) -> str:
 
 
 def _run(words: list[str], order: Order) -> None:
-    """Run a command that spends nothing; its last words are those of an error."""
+    """Run a command that spends nothing; its last line is the message of an error."""
     done = subprocess.run(  # noqa: S603 - our own command, without a shell
         [*COMMAND, *words],
         stdin=subprocess.DEVNULL,
@@ -141,7 +141,7 @@ def _run(words: list[str], order: Order) -> None:
 
 
 def script_text(order: Order) -> str:
-    """Return a Python script that does what the order did."""
+    """Return a Python script that repeats the order."""
     settings = order.settings
     bars = f"confide.Intervals(level={settings.level})" if settings.intervals else "None"
     budget = settings.budget
@@ -161,7 +161,7 @@ def script_text(order: Order) -> str:
 
 
 def _rows_text(order: Order) -> str:
-    """Return how Python takes the rows: whole, or again in every sweep."""
+    """Return how Python reads the rows: as a whole, or again in every sweep."""
     table = str(order.table)
     if confide.data.is_in_parts(table):
         return f"confide.data.open_table({table!r})"

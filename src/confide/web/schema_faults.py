@@ -1,4 +1,4 @@
-"""Everything that is amiss in the form of a schema, in a sentence for each field."""
+"""Everything that is wrong in the form of a schema, in a sentence for each field."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """The form of a schema: names from the header of a table, everything else from a person.
 
-No value of the table is read to make it. Whoever fills it in says how they know.
+No value of the table is read to make it. The person who fills it in says how they know.
 """
 
 import dataclasses
@@ -48,7 +48,7 @@ def read_header(table: Path) -> list[str]:
     except ValueError as error:
         if isinstance(error, InvalidParameter):
             raise
-        must = "a path that this machine can have"
+        must = "a valid path on this machine"
         raise InvalidParameter("the table", must, str(table)) from None
     names = column_names(found)
     if any("\0" in name for name in names):
@@ -96,16 +96,16 @@ def wanted_columns(names: Sequence[str], answers: Mapping[str, str]) -> list[str
     if not 0 < len(asked) <= MOST_COLUMNS:
         raise InvalidParameter(
             "columns to use",
-            f"1 to {MOST_COLUMNS} names, for the table has {len(names):,} columns",
+            f"1 to {MOST_COLUMNS} names, because the table has {len(names):,} columns",
             len(asked),
         )
     return list(dict.fromkeys(asked))
 
 
 def moved(names: Sequence[str], answers: Mapping[str, str]) -> dict[str, str]:
-    """Return what was filled in, at the places that its columns have now.
+    """Return the answers, at the present positions of their columns.
 
-    Fields go by the places of their columns, and a table may have got other columns since.
+    Fields are named by the positions of their columns, which may have changed since.
     """
     now = [one_line(name) for name in names]
     then = [answers.get(f"column-{place}") for place in range(MOST_COLUMNS)]
@@ -221,6 +221,6 @@ def read_share_of(text: str) -> Any:
 
 
 def _listed(text: str) -> list[str]:
-    """Return what stands in lines, or between commas where there is one line."""
+    """Return the entries of a list: one per line, or separated by commas on one line."""
     parts = text.splitlines() if "\n" in text else text.split(",")
     return [part.strip() for part in parts if part.strip()]

@@ -204,9 +204,9 @@ def serve(
 
 
 def _open(start: Path, entry: Admission) -> bool:
-    """Open the first address by a file: other accounts see the words of commands.
+    """Open the first address by a file: other accounts can see the arguments of commands.
 
-    A browser may not return before it is closed, and until then it wants to be served.
+    Opening may block until the browser is closed, and until then it needs the server.
     """
     text = (
         '<!DOCTYPE html><meta charset="utf-8"><title>confide</title>'

@@ -63,7 +63,7 @@ def _home(request: Request, error: str = "", path: str = "") -> Response:
 
 
 def _standing(orders: OrderBook, order: Order) -> Standing | None:
-    """Return how far an order is; None where its ledger is gone."""
+    """Return the state of an order; None if its ledger is missing."""
     try:
         return orders.standing(order)
     except ConfideError:
@@ -76,7 +76,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 async def choose(request: Request) -> Response:
-    """Take a file by its path, and lead to its schema."""
+    """Accept a file by its path, and redirect to its schema."""
     fields = await read_form(request)
     return await run_in_threadpool(_choose, request, fields.get("path", ""))
 

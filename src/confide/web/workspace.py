@@ -26,7 +26,7 @@ IDENTIFIER = re.compile(r"[0-9a-f]{16}")
 
 
 def new_identifier() -> str:
-    """Return a name for a folder that nobody guesses."""
+    """Return a name for a folder that cannot be guessed."""
     return secrets.token_hex(8)
 
 

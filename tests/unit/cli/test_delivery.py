@@ -34,8 +34,8 @@ def book(folder):
         (("--out", "none/model.json"), "in a folder that can be written to"),
         (("--out", "m" * 300), "a file name that the disk accepts"),
         (("--out", "dangling.json"), "a new file"),
-        (("--out", "one.png", "--plot", "one.png"), "another file than --out"),
-        (("--out", "book.db-wal"), "another file than the ledger-wal"),
+        (("--out", "one.png", "--plot", "one.png"), "a file other than --out"),
+        (("--out", "book.db-wal"), "a file other than the ledger-wal"),
         (("--plot", "x.pgf"), "a picture"),
         (("--plot", "x"), "a picture"),
     ],
@@ -51,7 +51,7 @@ def test_what_could_not_be_written_is_refused_before_the_charge(book, words, mus
 def test_the_log_of_a_ledger_is_known_by_every_name_of_it(book):
     Path("alias.db").symlink_to("book.db")
     told = run(*WORDS, "--ledger", "alias.db", "--out", "book.db-wal")
-    assert "another file than the ledger-wal" in str(told.exception)
+    assert "a file other than the ledger-wal" in str(told.exception)
     assert len(book.entries()) == 1
 
 
@@ -235,7 +235,7 @@ def test_nothing_paid_is_written_over_what_is_read(book, command, option, place)
     words = ("loans.csv", "--schema", "loans.toml", "--epsilon", "0.5")
     told = run(command, *words, "--ledger", "book.db", option, place)
     assert told.exit_code != 0
-    assert "new file" in str(told.exception) or "another file" in str(told.exception)
+    assert "new file" in str(told.exception) or "a file other than" in str(told.exception)
     assert [Path(one).read_bytes() for one in ("loans.csv", "loans.toml")] == before
     assert [entry.kind for entry in book.entries()] == ["limit"]
 

@@ -42,7 +42,7 @@ def test_json_and_nothing_else(folder):
         (("--out", "d.txt"), "--out must be"),
         (("--pairs", "age"), "--pairs must be"),
         (("--pairs", "age,height"), "must be two different columns"),
-        (("--out", "d.html", "--out", "d.html"), "another file than"),
+        (("--out", "d.html", "--out", "d.html"), "a file other than"),
         (("--out", "loans.csv"), "--out must be"),
     ],
 )

@@ -123,7 +123,7 @@ def test_each_relation_says_what_it_protects():
 
 def test_under_add_remove_two_versions_of_a_row_cost_twice():
     both = Guarantee(Approx(1, "1e-6"), Neighbours.ADD_REMOVE, Status.PROVED, THEOREM)
-    assert "two versions of what a row says shift by a factor of at most 7.39" in (
+    assert "two possible contents of a row change by a factor of at most 7.39" in (
         plain_words(PURE)
     )
     stated = the_number(r"except with probability at most ([\d.e-]+)\.", plain_words(both))

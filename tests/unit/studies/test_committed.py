@@ -108,7 +108,7 @@ def test_figures_are_drawn_from_committed_rows_and_are_the_same_again(tmp_path):
 
 
 def test_studies_of_one_grid_must_compute_it_alike():
-    with pytest.raises(InvalidParameter, match="run, version and repetition alike"):
+    with pytest.raises(InvalidParameter, match="run, version and repetition are those of"):
         register(replace(PARTS, name="parts-again", grid="parts", version=7))
 
 

@@ -236,7 +236,7 @@ def test_a_file_that_is_no_database_is_not_touched(tmp_path):
         ({"cells": lambda quick: [{"n": 1}, {"n": 1}]}, "different from each other"),
         ({"cells": lambda quick: [{"n": float("nan")}]}, "a finite number"),
         ({"cells": lambda quick: [{"n": [1]}]}, "a parameter of a cell must be"),
-        ({"cells": lambda quick: [{"n": int(quick)}]}, "some cells of the whole"),
+        ({"cells": lambda quick: [{"n": int(quick)}]}, "a subset of all cells"),
     ],
 )
 def test_a_study_that_is_wrong_is_refused(tmp_path, change, what):

@@ -31,9 +31,8 @@ def load_warfarin() -> pd.DataFrame:
 
     - Enzyme inducers (carbamazepine, phenytoin, rifampicin) and amiodarone count as taken
       only if the table says so. This is the consortium's own convention.
-    - A missing VKORC1 genotype at -1639 is inferred from a linked site, in this order:
-    2255,
-      1173, 1542. The first and the last are linked closely enough only for patients who are
+    - A missing VKORC1 genotype at -1639 is inferred from a linked site: 2255, else 1173,
+      else 1542. The first and the last are linked closely enough only for patients who are
       neither black nor of unknown race. This, too, is the consortium's rule.
     - A record that still lacks dose, age, height, weight, race or one of the genotypes is
       left out, and so are the rare CYP2C9 alleles other than *1, *2 and *3.

@@ -85,7 +85,7 @@ class CodedGroup:
 
 
 def joint_cells(groups: Sequence[CodedGroup]) -> int:
-    """Return how many cells are added up one after the other, once their rows are."""
+    """Return how many cells are added up in sequence after their rows."""
     return max((g.table.shape[0] for g in groups if g.joint), default=0)
 
 

@@ -69,7 +69,7 @@ class CodedDesign:
 
     @property
     def sum_shape(self) -> SumShape:
-        """How a sum over a block, and a margin, is added up."""
+        """The order of addition in sums over a block and in margins."""
         count, block, piece = self.shape[0], self.block_rows, self.rows_per_piece
         rows = min(count, block)
         added = min(block, MOST_ADDED) if len(self.numbers) else block
@@ -86,11 +86,11 @@ class CodedDesign:
         return CodedDesign(numbers, self.places, groups, shape, self.reach)
 
     def empty(self) -> "CodedDesign":
-        """Return no rows of the same kind, which keep no memory alive."""
+        """Return an empty matrix of the same kind, which holds no reference to the data."""
         return self[np.empty(0, np.intp)]
 
     def slicer(self) -> Slicer["CodedDesign"]:
-        """Return what cuts out rows in some precision, and their factors."""
+        """Return a function that extracts rows in some precision, and their factors."""
         return lambda cut, dtype, factor: (_in_precision(self[cut], dtype), factor)
 
     def stride(self, step: int) -> RowStride:
@@ -127,7 +127,7 @@ class CodedDesign:
     # ------------------------------------------------------------------- other matrices
 
     def without_duplicates(self) -> "CodedDesign":
-        """Return the same: no place holds two entries."""
+        """Return the matrix itself: no position holds two entries."""
         return self
 
     def columns(self, support: Sequence[int]) -> Dense:
@@ -186,7 +186,7 @@ class CodedDesign:
         return self._with_categories(theta[self.places] @ self.numbers, theta)
 
     def row_independent_product(self, theta: AnyArray) -> AnyArray:
-        """Return what `@` does, each row rounded as if there were no other."""
+        """Return the product `@`, with each row rounded independently of the others."""
         total = np.zeros(self.shape[0], theta.dtype)
         for number, factor in zip(self.numbers, theta[self.places], strict=True):
             total += factor * number
@@ -233,7 +233,7 @@ class CodedDesign:
     # ----------------------------------------------------------------------------- sizes
 
     def squared_lengths(self) -> Array:
-        """Return every row's squared length, each rounded as if there were no other."""
+        """Return every row's squared length, rounded independently of the others."""
         with np.errstate(over="ignore", invalid="ignore"):
             return self._squared().row_independent_product(np.ones(self.shape[1]))
 
@@ -250,7 +250,7 @@ class CodedDesign:
         return Dense(self.toarray()).largest_entry()
 
     def largest_norms(self, few: int) -> Array:
-        """Return how long the few largest entries of every row are together."""
+        """Return the joint length of the few largest entries of every row."""
         return Dense(self.toarray()).largest_norms(few)
 
     def refuse_infinite(self) -> None:

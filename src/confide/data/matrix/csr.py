@@ -63,7 +63,7 @@ class Csr:
 
     @property
     def sum_shape(self) -> SumShape:
-        """How a sum over a block, and a margin, is added up."""
+        """The order of addition in sums over a block and in margins."""
         (count, width), block = self.shape, self.block_rows
         rows, fullest = min(count, block), int(_row_sizes(self.matrix).max(initial=0))
         return SumShape(block, addition_depth(-(-rows // block)), rows, fullest, width)
@@ -74,11 +74,11 @@ class Csr:
         return Csr(self.matrix[chosen])
 
     def empty(self) -> "Csr":
-        """Return no rows of the same kind, which keep no memory alive."""
+        """Return an empty matrix of the same kind, which holds no reference to the data."""
         return self[:0]
 
     def slicer(self) -> Slicer["Csr"]:
-        """Return what cuts out rows in some precision, and their factors.
+        """Return a function that extracts rows in some precision, and their factors.
 
         Places of entries are not copied.
         """
@@ -109,9 +109,9 @@ class Csr:
     # ------------------------------------------------------------------- other matrices
 
     def without_duplicates(self) -> "Csr":
-        """Return the same matrix, or a copy of it, with one entry at a place, in order.
+        """Return the same matrix, or a copy of it, with one entry per position, in order.
 
-        Entries of a row that stand at one place are added up as they are stored. SciPy
+        Entries of a row at the same position are added up in the order of storage. SciPy
         sorts them first, in an order that depends on other rows. It also remembers what it
         once found, which is no longer true if the arrays were written to since.
         """
@@ -156,7 +156,7 @@ class Csr:
         return _with_values(self.matrix, truncate(self.matrix.data, unit))
 
     def number_columns(self, factor: AnyArray | None) -> "Csr":
-        """Return the columns of numbers, times their factors: all there are."""
+        """Return the columns of numbers, times their factors: all columns."""
         return self.scaled(factor)
 
     def split(self, leading: Callable[[AnyArray], AnyArray]) -> tuple["Csr", "Csr | None"]:
@@ -182,7 +182,7 @@ class Csr:
         return np.asarray(self.matrix @ theta)
 
     def row_independent_product(self, theta: AnyArray) -> AnyArray:
-        """Return what `@` does: each row is rounded as if there were no other."""
+        """Return the product `@`: each row is rounded independently of the others."""
         return self @ theta
 
     def weighted_sum(self, weights: AnyArray) -> AnyArray:
@@ -211,7 +211,7 @@ class Csr:
     # ----------------------------------------------------------------------------- sizes
 
     def squared_lengths(self) -> Array:
-        """Return every row's squared length, each rounded as if there were no other."""
+        """Return every row's squared length, rounded independently of the others."""
         with np.errstate(over="ignore", invalid="ignore"):
             return self._squared() @ np.ones(self.matrix.shape[1])
 
@@ -233,7 +233,7 @@ class Csr:
         return float(np.abs(self.matrix.data).max(initial=0.0))
 
     def largest_norms(self, few: int) -> Array:
-        """Return how long the few largest entries of every row are together."""
+        """Return the joint length of the few largest entries of every row."""
         counts = _row_sizes(self.matrix)
         row = np.repeat(np.arange(len(counts)), counts)
         size = np.abs(self.matrix.data).astype(np.float64, copy=False)
@@ -263,7 +263,7 @@ class Csr:
         return Csr(sparse.csr_array(parts, shape=shape))
 
     def _squared(self) -> "Csr":
-        """Return every entry squared; no place may hold two."""
+        """Return every entry squared; no position may hold two."""
         return _with_values(self.matrix, self.matrix.data * self.matrix.data)
 
 
@@ -281,7 +281,7 @@ def _row_sizes(matrix: Any) -> AnyArray:
 def as_csr(features: Any) -> Any:
     """Return any sparse matrix as CSR, entries in the order in which they are stored.
 
-    SciPy would add up entries that stand at one place while it converts, in an order that
+    SciPy would add up entries at the same position while it converts, in an order that
     depends on other rows.
     """
     if features.format in ("csr", "csc"):

@@ -82,7 +82,7 @@ class Dense:
 
     @property
     def sum_shape(self) -> SumShape:
-        """How a sum over a block, and a margin, is added up."""
+        """The order of addition in sums over a block and in margins."""
         (count, width), block = self.shape, self.block_rows
         rows = min(count, block)
         return SumShape(block, addition_depth(-(-rows // block)), rows, width, width)
@@ -93,11 +93,11 @@ class Dense:
         return Dense(self.array[chosen])
 
     def empty(self) -> "Dense":
-        """Return no rows of the same kind, which keep no memory alive."""
+        """Return an empty matrix of the same kind, which holds no reference to the data."""
         return Dense(np.empty((0, self.array.shape[1]), self.array.dtype))
 
     def slicer(self) -> Slicer["Dense"]:
-        """Return what cuts out rows in some precision, and their factors.
+        """Return a function that extracts rows in some precision, and their factors.
 
         Rows of another type are converted into memory that the next cut uses again.
         """
@@ -138,7 +138,7 @@ class Dense:
     # ------------------------------------------------------------------- other matrices
 
     def without_duplicates(self) -> "Dense":
-        """Return the same: no place holds two entries."""
+        """Return the matrix itself: no position holds two entries."""
         return self
 
     def columns(self, support: Sequence[int]) -> "Dense":
@@ -163,7 +163,7 @@ class Dense:
         return Dense(truncate(self.array, unit))
 
     def number_columns(self, factor: AnyArray | None) -> "Dense":
-        """Return the columns of numbers, times their factors: all there are."""
+        """Return the columns of numbers, times their factors: all columns."""
         return self.scaled(factor)
 
     def split(self, leading: Callable[[AnyArray], AnyArray]) -> tuple["Dense", "Dense"]:
@@ -189,7 +189,7 @@ class Dense:
         return self.array @ theta
 
     def row_independent_product(self, theta: AnyArray) -> AnyArray:
-        """Return what `@` does, each row rounded as if there were no other."""
+        """Return the product `@`, with each row rounded independently of the others."""
         return sum_row_by_row("ij,j->i", np.ascontiguousarray(self.array), theta)
 
     def weighted_sum(self, weights: AnyArray) -> AnyArray:
@@ -217,7 +217,7 @@ class Dense:
     # ----------------------------------------------------------------------------- sizes
 
     def squared_lengths(self) -> Array:
-        """Return every row's squared length, each rounded as if there were no other."""
+        """Return every row's squared length, rounded independently of the others."""
         with np.errstate(over="ignore", invalid="ignore"):
             rows = np.ascontiguousarray(self.array)
             return sum_row_by_row("ij,ij->i", rows, rows)
@@ -240,7 +240,7 @@ class Dense:
         return float(np.abs(self.array).max(initial=0.0))
 
     def largest_norms(self, few: int) -> Array:
-        """Return how long the few largest entries of every row are together."""
+        """Return the joint length of the few largest entries of every row."""
         rows = range(0, max(1, self.array.shape[0]), ROWS_AT_ONCE)
         parts = [_norms(self.array[low : low + ROWS_AT_ONCE], few) for low in rows]
         return np.concatenate(parts)

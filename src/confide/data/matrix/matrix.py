@@ -67,7 +67,7 @@ class Matrix(Protocol):
 
     @property
     def sum_shape(self) -> SumShape:
-        """How a sum over a block, and a margin, is added up."""
+        """The order of addition in sums over a block and in margins."""
         ...
 
     def __getitem__(self, chosen: slice | AnyArray) -> "Matrix":
@@ -75,11 +75,11 @@ class Matrix(Protocol):
         ...
 
     def empty(self) -> "Matrix":
-        """Return no rows of the same kind, which keep no memory alive."""
+        """Return an empty matrix of the same kind, which holds no reference to the data."""
         ...
 
     def slicer(self) -> Slicer["Matrix"]:
-        """Return what cuts out rows in some precision, and their factors.
+        """Return a function that extracts rows in some precision, and their factors.
 
         A row that was shortened is its features times its factor, rounded to doubles: in
         other formats that product may come first, for single precision may not hold the
@@ -98,7 +98,7 @@ class Matrix(Protocol):
         ...
 
     def without_duplicates(self) -> "Matrix":
-        """Return the same matrix with one entry at a place."""
+        """Return the same matrix with one entry per position."""
         ...
 
     def columns(self, support: Sequence[int]) -> Dense:
@@ -134,11 +134,11 @@ class Matrix(Protocol):
         ...
 
     def __matmul__(self, theta: AnyArray) -> AnyArray:
-        """Return ⟨x, θ⟩ for every row; a row may be rounded by where it stands."""
+        """Return ⟨x, θ⟩ for every row; rounding may depend on the position of a row."""
         ...
 
     def row_independent_product(self, theta: AnyArray) -> AnyArray:
-        """Return what `@` does, each row rounded as if there were no other."""
+        """Return the product `@`, with each row rounded independently of the others."""
         ...
 
     def weighted_sum(self, weights: AnyArray) -> AnyArray:
@@ -159,7 +159,7 @@ class Matrix(Protocol):
         ...
 
     def squared_lengths(self) -> Array:
-        """Return every row's squared length, each rounded as if there were no other."""
+        """Return every row's squared length, rounded independently of the others."""
         ...
 
     def safe_lengths(self, places: AnyArray, factor: AnyArray | None) -> Array:
@@ -175,7 +175,7 @@ class Matrix(Protocol):
         ...
 
     def largest_norms(self, few: int) -> Array:
-        """Return how long the few largest entries of every row are together."""
+        """Return the joint length of the few largest entries of every row."""
         ...
 
     def refuse_infinite(self) -> None:

@@ -1,6 +1,6 @@
 """How sums over rows and along them are added up, and what their rounding depends on.
 
-Lengths of rows are rounded one by one, as if there were no other row, for every double.
+Lengths of rows are rounded independently of each other, for every double.
 """
 
 import math
@@ -159,7 +159,7 @@ def length_beside(length: float, height: float) -> float:
 
 
 def sum_row_by_row(terms: str, rows: AnyArray, others: AnyArray) -> AnyArray:
-    """Add up products along rows, each rounded as if there were no other.
+    """Add up products along rows, each rounded independently of the others.
 
     NumPy cuts longer sums where its buffer ends, which depends on how many rows there are.
     """
@@ -173,7 +173,7 @@ def sum_row_by_row(terms: str, rows: AnyArray, others: AnyArray) -> AnyArray:
 
 
 def refuse_infinite(values: AnyArray) -> None:
-    """Reject values of which some are not finite; quote none."""
+    """Reject values that are not all finite, without quoting any."""
     if np.isnan(values).any():
         raise InvalidData(
             "X must hold finite numbers; it contains NaN. Impute or drop missing values "

@@ -1,8 +1,9 @@
 """Rows on the workers of a Dask cluster, which hold them during a fit.
 
-Functions of blocks travel to the workers; sums come back along a tree. Rows stay where
-they are, but for a sample and for what a mechanism picks. If a worker is lost, Dask
-rebuilds its parts elsewhere from their source. All tasks keep quiet: see cluster.py.
+Functions of blocks travel to the workers; sums come back along a tree. Rows stay where they
+are, but for a sample and for what a mechanism picks. If a worker is lost, Dask rebuilds its
+parts elsewhere from their source. No task raises an error: see
+`confide.parallel.dask_cluster`.
 """
 
 from asyncio import CancelledError
@@ -67,7 +68,7 @@ class PinnedParts:
         self.workers = tuple(next(iter(known.get(f.key, ())), None) for f in self.held)
 
     def results(self, submit: Callable[[], Sequence[Any]]) -> list[Any]:
-        """Submit work and wait for its results; raise here what went wrong there."""
+        """Submit work and wait for its results; raise errors of the workers here."""
         try:
             gathered = self._gathered(submit)
         except ConfideError:
@@ -145,7 +146,7 @@ class SendableRows:
         return InMemoryRows(self.features, self.target, *own)
 
     def __sizeof__(self) -> int:
-        """Let Dask know how much there is to hold, and to move."""
+        """Tell Dask the size in memory, for scheduling."""
         own = (self.factor, self.weight, self.offset, *self.beside)
         more = (one for one in own if one is not None)
         return self.features.nbytes + self.target.nbytes + sum(one.nbytes for one in more)
@@ -158,7 +159,7 @@ class SendableRows:
 class ClusterParts:
     """Parts of a table that workers hold.
 
-    ``seen`` is how many rows they have, once somebody looked: for whoever watches.
+    ``seen`` is the number of rows, once they have been counted: for progress displays.
     """
 
     pinned: PinnedParts
@@ -190,7 +191,7 @@ class ClusterParts:
         return sum(self.pinned.results(lambda: self.pinned.map("count", _counted)))
 
     def sum(self, work: PartFunction | Sequence[PartFunction]) -> Partial:
-        """Add up what is done to every part, along a tree whose root is here."""
+        """Add up the results of all parts, along a tree whose root is here."""
         known = sum(self.seen) if callable(work) else 0
         meter = PassCounter.start(known or None)
         result = pairwise_sum(self.pinned.results(lambda: self._branches(work)))
@@ -210,7 +211,7 @@ class ClusterParts:
         return partials
 
     def sum_beside(self) -> Partial:
-        """Add up what workers made beside the rows."""
+        """Add up the results that workers computed beside the rows."""
         found = self.pinned.results(lambda: self._tree(self.pinned.map("beside", _beside)))
         return pairwise_sum(found)
 

@@ -31,7 +31,7 @@ class DaskPart:
         yield self.whole()
 
     def whole(self) -> Any:
-        """Compute it, in this thread."""
+        """Compute it in this thread."""
         base = import_module("dask.base")
         values = base.compute(self.features, self.target, scheduler="synchronous")
         return as_piece(*values)
@@ -133,7 +133,7 @@ def _parts(collection: Any) -> int:
 
 
 def _as_cut(collection: Any) -> list[Any]:
-    """Return the parts as they were cut, none joined."""
+    """Return the partitions unchanged, without joining any."""
     found: list[Any] = np.ravel(collection.to_delayed(optimize_graph=False)).tolist()
     return found
 

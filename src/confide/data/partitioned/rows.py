@@ -49,7 +49,7 @@ class Parts(Protocol):
         ...
 
     def sum(self, work: PartFunction | Sequence[PartFunction]) -> Partial:
-        """Add up what is done to every part, or to each part by its own work."""
+        """Add up the results of all parts, with one function or with one for each part."""
         ...
 
     def survey(self, stride: int) -> Sequence["PartSummary"]:
@@ -113,7 +113,7 @@ class RowView:
     places: AnyArray | None = None
 
     def __call__(self, rows: InMemoryRows) -> InMemoryRows:
-        """Return the rows as they are looked at."""
+        """Return the rows as this view shows them."""
         if self.places is not None:
             rows = rows.take(self.places)
         if self.code is not None:
@@ -179,7 +179,7 @@ class PartitionedRows:
 
     @classmethod
     def over(cls, parts: Parts, height: float, width: int) -> "PartitionedRows":
-        """Look at all parts once, for what every fit needs to know of them."""
+        """Read all parts once, for the facts that every fit needs."""
         most = max(FEWEST_SAMPLED, min(SAMPLE_ROWS, SAMPLE_BYTES // (4 * max(1, width))))
         found = parts.survey(max(1, parts.expected // most))
         whole = reduce(add, found)
@@ -236,10 +236,10 @@ class PartitionedRows:
 
     @property
     def sum_shape(self) -> SumShape:
-        """How a sum over all rows, and a margin, is added up.
+        """The order of addition in sums over all rows and in margins.
 
-        Fewer columns, or some of many sparse rows, make blocks of other numbers of rows
-        than those that were looked at.
+        Fewer columns, or some of many sparse rows, make blocks with a different number of
+        rows from those of the first sweep.
         """
         shape, seen = self.whole.sum_shape, self.view.support is not None
         if seen or (self.picked is not None and self.whole.layout.is_sparse):

@@ -28,7 +28,7 @@ class Source(Protocol):
     """A part of a table, as a description that can travel."""
 
     def read(self) -> Iterator[Any]:
-        """Yield its rows piece by piece: one piece at least, of no rows perhaps."""
+        """Yield its rows in pieces: at least one, which may be empty."""
         ...
 
     def whole(self) -> Any:
@@ -53,11 +53,11 @@ class Stream:
 
     @property
     def pickable(self) -> bool:
-        """Rows are read in order: none can be had alone."""
+        """Rows are read in order, never singly."""
         return False
 
     def sum(self, work: PartFunction | Sequence[PartFunction]) -> Partial:
-        """Add up what is done to every piece."""
+        """Add up the results of all pieces."""
         assert callable(work), "a stream does the same to all parts"  # noqa: S101
         return pairwise_sum(self._sweep(work))
 
@@ -66,14 +66,14 @@ class Stream:
         return [part[0] for part in self._sweep(partial(_surveyed, stride))]
 
     def gather(self, picks: Sequence[RowView]) -> InMemoryRows:
-        """Refuse: rows would have to come together in another order."""
-        raise AssertionError("rows of a stream cannot be picked")
+        """Reject: rows would be needed in another order."""
+        raise AssertionError("rows of a stream cannot be selected")
 
     def map_subsets(
         self, picks: Sequence[Sequence[RowView]], fn: Callable[[InMemoryRows], T]
     ) -> list[T]:
-        """Refuse: rows would have to come together in another order."""
-        raise AssertionError("rows of a stream cannot be picked")
+        """Reject: rows would be needed in another order."""
+        raise AssertionError("rows of a stream cannot be selected")
 
     def _sweep(self, work: PartFunction) -> list[Partial]:
         """Return the sum of every part, in their order."""
@@ -117,7 +117,7 @@ def _surveyed(stride: int, rows: InMemoryRows) -> Partial:
 def ahead(
     pool: ThreadPoolExecutor, done: Callable[[Any], T], pieces: Iterable[Any], most: int
 ) -> Iterator[T]:
-    """Yield results in order while few pieces at a time are in work."""
+    """Yield results in order, with few pieces in progress at a time."""
     waiting: deque[Future[T]] = deque()
     for piece in pieces:
         waiting.append(pool.submit(done, piece))

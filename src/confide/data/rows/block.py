@@ -50,7 +50,7 @@ class Block:
     offset: AnyArray | None = None
 
     def weigh(self, values: AnyArray) -> AnyArray:
-        """Return values of a loss, its slope or its curvature as records count."""
+        """Return values of a loss, slope or curvature, times the weights of the records."""
         if self.weight is None:
             return values
         return values * (self.weight if values.ndim == 1 else self.weight[:, None])
@@ -58,9 +58,10 @@ class Block:
     def margin(self, theta: AnyArray, *, row_independent: bool = False) -> AnyArray:
         """Return ⟨x, θ⟩ and the offset for every row, the intercept column included.
 
-        A matrix θ gives a column of margins for each of its columns. A product of matrices
-        rounds a row by where it stands. ``row_independent`` rounds every row as if there
-        were no other: what depends on one record then does so to the last bit.
+        A matrix θ gives a column of margins for each of its columns. In a product of
+        matrices the rounding of a row depends on its position. ``row_independent`` rounds
+        every row independently of the others: what depends on one record then does so to
+        the last bit.
         """
         if row_independent and theta.ndim == 2:
             columns = [self.margin(column, row_independent=True) for column in theta.T]

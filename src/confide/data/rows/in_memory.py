@@ -104,7 +104,7 @@ class Rows(Protocol):
 
     @property
     def sum_shape(self) -> SumShape:
-        """How a sum over all rows, and a margin, is added up."""
+        """The order of addition in sums over all rows and in margins."""
         ...
 
     def sum(self, fn: Callable[[Block], Partial], dtype: Any = np.float64) -> Partial:
@@ -223,7 +223,7 @@ class InMemoryRows:
 
     @property
     def sum_shape(self) -> SumShape:
-        """How a sum over all rows, and a margin, is added up."""
+        """The order of addition in sums over all rows and in margins."""
         block, constant = self.features.sum_shape, 1 if self.height else 0
         return SumShape(
             block.rows_added,
@@ -249,10 +249,11 @@ class InMemoryRows:
         return InMemoryRows(features, target, factor, self.height, None, weight, offset)
 
     def weighed(self, most: float) -> "InMemoryRows":
-        """Return the same rows with weights most/‖x‖, or the heaviest for short rows.
+        """Return the same rows with weights most/‖x‖, or the largest weight for short rows.
 
         They refer to a single record. No weight times the length of its row passes
-        ``most``, whatever rounding does; the heaviest is a power of two, which costs none.
+        ``most``, whatever rounding does; the largest is a power of two, so that multiplying
+        by it does not round.
         """
         lengths, sure = HEAVIEST * self.lengths(), np.zeros(self.count, dtype=bool)
         weight = HEAVIEST * shortening(lengths, most, self.dimension + 1, sure)
@@ -390,7 +391,7 @@ def sum_in_pieces(rows: Rows, fn: Callable[[Block], Partial]) -> Partial:
 
 
 def require_in_memory(rows: Rows, what: str) -> InMemoryRows:
-    """Return rows that are in memory, and refuse others for something that needs it."""
+    """Return rows in memory; reject others, for work that needs all rows at once."""
     if isinstance(rows, InMemoryRows):
         return rows
     raise InvalidParameter(

@@ -1,7 +1,7 @@
 """Columns of Arrow tables and batches, as far as possible without a copy.
 
 Numbers become views of Arrow's own memory, and text codes of its distinct values.
-Everything else goes the way that a table converted to pandas goes.
+Everything else is read as in a table converted to pandas.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ CANNOT_HAND_OVER = (
 
 
 def is_arrow(frame: Any) -> bool:
-    """Tell a table or batch of Arrow without importing it."""
+    """Recognise a table or batch of Arrow without importing it."""
     return hasattr(frame, "column_names") and hasattr(frame, "column")
 
 

@@ -1,7 +1,7 @@
-"""Weights and offsets of records: columns that are no effects.
+"""Weights and offsets of records: columns that are not effects.
 
 A weight says how much a record counts, up to a public cap; an offset is added to its linear
-predictor as it is. Both are read record by record.
+predictor unchanged. Both are read record by record.
 """
 
 import math
@@ -134,7 +134,7 @@ class CaseWeights:
             raise InvalidParameter("classes of [case_weights]", must, strange, hint)
 
     def faults(self, values: Any) -> Faults:
-        """Return which of some known values are no numbers, or beyond 0 and the cap."""
+        """Return which of some known values are not numbers from 0 to the cap."""
         return Faults.of_numbers(numbers_or_nan(values), (0.0, float(self.cap or 0.0)))
 
     def read(self, values: Any) -> Array:
@@ -146,7 +146,7 @@ class CaseWeights:
         return share_of_cap(np.where(absent, 0.0, found), float(self.cap or 1.0))
 
     def of_labels(self, places: AnyArray, labels: tuple[Any, ...]) -> Array:
-        """Return shares of the largest weight; a label that is none has the smallest."""
+        """Return shares of the largest weight; an undeclared label has the smallest."""
         known = [self.classes.get(str(label), 1.0) for label in labels]
         table = np.array([*known, min(known)]) / max(known)
         return table[np.asarray(places, dtype=np.intp)]

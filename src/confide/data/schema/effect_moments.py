@@ -1,6 +1,6 @@
 """Moments of effects together, from what is public or supposed of every column.
 
-Columns are taken to have nothing to do with each other. Products of features of two
+Columns are taken to be independent. Products of features of two
 effects then have expectations that are products over columns, whatever the effects share.
 """
 
@@ -73,7 +73,7 @@ def moments_of(
 
 
 def still_directions(effects: Sequence[Effect], weights: Array, height: float) -> Array:
-    """Return directions, as columns, along which no row with all its levels moves.
+    """Return directions, as columns, that change the predictor of no complete row.
 
     They are those in which features do not spread at all, however columns are
     distributed: between categories and the intercept, interactions and the effects of

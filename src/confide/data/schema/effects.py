@@ -130,11 +130,11 @@ def _against(lines: Sequence[Lines], shape: tuple[int, int]) -> Any:
 def unidentified_directions(
     effects: Sequence[Effect], weights: Array, height: float
 ) -> Array:
-    """Return directions, as columns, along which a row that has all its levels is still.
+    """Return directions, as columns, that change the predictor of no complete row.
 
     The indicators of a category add up to 1 wherever there is a level, as the intercept
-    does: coefficients may move along their difference and no such row notices. Effects are
-    columns; `still_directions` finds those of terms.
+    does: coefficients may move along their difference without changing the predictor of any
+    such row. Effects are columns; `still_directions` finds those of terms.
     """
     sums = []
     for effect, start in zip(effects, _starts(effects), strict=True):

@@ -270,7 +270,7 @@ _memory = _Memory()
 
 @contextmanager
 def reuse_buffer() -> Iterator[None]:
-    """Let the next design that this thread encodes be where the last one was.
+    """Let this thread write its next design into the memory of the last one.
 
     A piece of a stream lives until the next one is read. Fresh memory for each would be
     given back to the system and fetched again: it costs as much as the arithmetic.
@@ -293,7 +293,7 @@ def _buffer(shape: tuple[int, int]) -> Array:
 
 
 def _all(job: Callable[[Given], Made], given: Iterable[Given], count: int) -> list[Made]:
-    """Do a job for everything given, on all cores where there are many rows."""
+    """Apply a function to every item, on all cores if there are many rows."""
     if count < THREAD_THRESHOLD_ROWS:
         return list(map(job, given))
     with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -1,8 +1,8 @@
 """Formulas as in R: `dose ~ age + bs(weight, df=4) + race:smoker`, by formulaic.
 
-formulaic expands `*`, `**`, `/`, parentheses and `-` to a list of terms; what a term means
-is read by confide, for functions of whole columns, such as knots at quantiles, would read
-private rows.
+formulaic expands `*`, `**`, `/`, parentheses and `-` to a list of terms; the meaning of a
+term is settled by confide, because functions of whole columns, such as knots at quantiles,
+would read private rows.
 """
 
 import dataclasses
@@ -98,7 +98,7 @@ def _terms(formula: Any, names: Sequence[str]) -> tuple[str | None, list[list[st
     if not left:
         return None, right
     if len(left) != 1 or len(left[0]) != 1:
-        raise InvalidParameter("formula", "about one target, left of ~", formula)
+        raise InvalidParameter("formula", "for one target, on the left of ~", formula)
     return left[0][0].strip("`"), right
 
 

@@ -1,7 +1,7 @@
 """Raw values of one column as numbers: levels, quantities, truth values and days.
 
 Every value is read by itself: whatever another row holds, it becomes the same number.
-Equal values are looked at once. What is missing becomes NaN or −1. Errors name the column
+Equal values are read once. What is missing becomes NaN or −1. Errors name the column
 and never a value.
 """
 
@@ -47,7 +47,7 @@ class CodedText:
 
 
 def as_cells(values: Any) -> Any:
-    """Return a list as an array in which every entry is what it is by itself.
+    """Return a list as an array in which every entry keeps its own type.
 
     NumPy's common type of a list depends on all of its entries: a single text turns numbers
     into text. Arrays and tables have a type already and are returned as they are.
@@ -69,7 +69,7 @@ def as_numbers(values: Any, name: str) -> AnyArray:
 
 
 def not_a_number(name: str) -> InvalidData:
-    """Return what to raise where a declared number is something else."""
+    """Return the error for a column of numbers that holds something else."""
     return InvalidData(
         f"column {name!r} is declared as a number but holds something else. Declare it as "
         "a category, or convert it first."
@@ -77,7 +77,7 @@ def not_a_number(name: str) -> InvalidData:
 
 
 def not_numbers(columns: Sequence[str]) -> InvalidData:
-    """Return what to raise where columns of a table without a schema hold no numbers."""
+    """Return the error for columns without numbers in a table without a schema."""
     return InvalidData(
         f"columns {list(columns)} of X must hold numbers. Declare them in a schema "
         "(schema=Schema(...)), which encodes categories by their public levels."
@@ -85,7 +85,7 @@ def not_numbers(columns: Sequence[str]) -> InvalidData:
 
 
 def cells_as_numbers(cells: AnyArray) -> Array | None:
-    """Return an array of objects as numbers; None where one of them is none."""
+    """Return an array of objects as numbers; None if one of them is not a number."""
     read = [_number(cell) if not _is_missing(cell) else math.nan for cell in cells.flat]
     if None in read:
         return None
@@ -93,7 +93,7 @@ def cells_as_numbers(cells: AnyArray) -> Array | None:
 
 
 def numbers_or_nan(values: Any) -> Array:
-    """Return values as numbers, NaN where one is none."""
+    """Return values as numbers, NaN for those that are not numbers."""
     if values.dtype.kind in "cmM":
         return np.full(len(values), np.nan)
     return np.array(pd.to_numeric(values, errors="coerce"), dtype=np.float64)
@@ -164,9 +164,9 @@ def level_codes(
 ) -> AnyArray:
     """Return the position of each value among the levels.
 
-    A missing value has position −1, and one that is no level ``other``. True and False
-    equal 1 and 0. Where a column of text meets levels that are all numbers, or the other
-    way round, nothing could ever match: that is refused.
+    A missing value has position −1, and an undeclared one ``other``. True and False
+    equal 1 and 0. A column of text with levels that are all numbers, or the reverse, could
+    never match: it is rejected.
     """
     codes, found = _distinct(values, what)
     if found:

@@ -32,7 +32,7 @@ LEAST_GAP, LEAST_GAP_SHARE = 2.0**-40, 2.0**-20
 
 
 def is_divisible(lower: float, upper: float) -> bool:
-    """Whether the parts of a range can be told apart, and be ranges themselves."""
+    """Whether the parts of a range are distinct, and valid ranges themselves."""
     least = SMALLEST_PART * max(abs(lower), abs(upper))
     return upper - lower >= max(least, SMALLEST_WIDTH)
 

@@ -228,7 +228,7 @@ class Schema:
 
     @property
     def offset_middle(self) -> float:
-        """What offsets are counted from, and the intercept takes over."""
+        """The origin of offsets, which the intercept absorbs."""
         return 0.0 if self.offset is None else middle_of(self.offset)
 
     @cached_property
@@ -426,7 +426,7 @@ class Schema:
     def compact_design(self, frame: Any) -> CodedDesign:
         """Return what `design` does, column by column, with categories kept as codes.
 
-        A table or batch of Arrow goes without a detour over pandas.
+        A table or batch of Arrow is encoded without a conversion to pandas.
         """
         return self._encoder.compact(self._values(frame))
 
@@ -474,7 +474,7 @@ class Schema:
         return whole[:-1], float(whole[-1])
 
     def unidentified_directions(self, height: float) -> Array:
-        """Return directions of the coefficients that rows with all levels do not notice.
+        """Return directions that do not change the predictor of rows with all their levels.
 
         ``height`` is that of the intercept's column, 0 if there is none.
         """

@@ -147,7 +147,7 @@ class Target:
         return float if self.labels is None else str
 
     def faults(self, values: Any) -> Faults:
-        """Return which of some known values are no labels, no numbers or out of range."""
+        """Return which of some known values are not labels, not numbers or out of range."""
         if self.ends is None:
             return Faults.of_levels(values, self.levels, self.column)
         return Faults.of_numbers(numbers_or_nan(values), self.ends)

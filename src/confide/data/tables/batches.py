@@ -204,7 +204,7 @@ def _rows(table: Any, start: int, count: int) -> Any:
 
 
 def _joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Put frames together; what has several types keeps its values as they are."""
+    """Combine frames; a column with several types keeps its values unchanged."""
     kinds = [{frame[name].dtype for frame in frames} for name in frames[0].columns]
     pairs = zip(frames[0].columns, kinds, strict=True)
     mixed = {name: object for name, found in pairs if len(found) > 1}

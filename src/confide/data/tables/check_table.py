@@ -1,7 +1,8 @@
 """Comparison of a table with its schema, for the data holder only.
 
-A fit says nothing about what it clamps or does not know, for that would tell about the
-records. Here they are counted, and undeclared values named: what comes out is not private.
+A fit does not report what it clamps or does not recognise, because that would reveal
+something about the records. Here they are counted, and undeclared values named: what comes
+out is not private.
 """
 
 from collections import Counter
@@ -54,7 +55,7 @@ class Undeclared:
 
     @property
     def difference(self) -> str:
-        """How the two differ, if only in blanks or case."""
+        """How the two differ, if they differ only in blanks or case."""
         if self.nearest is None:
             return ""
         if self.value.strip() == self.nearest.strip():
@@ -261,7 +262,7 @@ def _as_text(parts: Sequence[Part]) -> Schema:
 
 
 def _finding(part: Part, tally: Tally) -> Finding:
-    """Describe how a fit treats a column that was counted."""
+    """Describe how a fit treats a column, from its counts."""
     return Finding(
         part.name,
         part.kind,
@@ -279,7 +280,7 @@ def _finding(part: Part, tally: Tally) -> Finding:
 
 
 def _unmatched(part: Part, tally: Tally) -> tuple[str, ...]:
-    """Describe what of a declaration matches no value: labels, all levels, or the range."""
+    """Describe what in a declaration matches no value: labels, all levels, or the range."""
     if not tally.known:
         return ()
     if part.levels:
@@ -291,7 +292,7 @@ def _unmatched(part: Part, tally: Tally) -> tuple[str, ...]:
 
 
 def _tally(part: Part, values: pd.Series) -> Tally:
-    """Count what in some rows of a column is not as declared."""
+    """Count values in some rows of a column that differ from the declaration."""
     distinct, rows = _distinct(part, values)
     faults = part.faults(distinct)
     names, times = distinct[faults.undeclared].tolist(), rows[faults.undeclared].tolist()

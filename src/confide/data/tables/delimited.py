@@ -227,7 +227,7 @@ class DelimitedText:
     def of(
         cls, path: Path, schema: Schema | None, *, target: bool, numbers: Sequence[str]
     ) -> "DelimitedText":
-        """Look at the header line, and whether the quotes of the file are well formed."""
+        """Read the header line, and check that the quotes of the file are well formed."""
         names, separator = read_header(path)
         with translate_read_errors(path), _opened(path) as stream:
             padded = check_quotes(_limited(stream, path), separator)
@@ -253,8 +253,8 @@ class DelimitedText:
     def whole(self) -> pd.DataFrame:
         """Return the table, every column in its type.
 
-        Pandas reads fastest where it may guess. A column of which it makes something else
-        than its type, be it in some rows, is read once more.
+        pandas is fastest when it may guess types. A column that it reads as another type,
+        even in some rows only, is read again.
         """
         frame: pd.DataFrame = self._numeric(lambda: self._read(self._guessed))
         if self.schema is None:
@@ -280,7 +280,7 @@ class DelimitedText:
         return self._numeric(lambda: next(pieces, None))
 
     def declared(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Turn text into what it denotes: levels, missing values, or still text."""
+        """Convert text to levels and missing values; other text is unchanged."""
         if self.schema is None:
             return frame
         texts = [name for name in self.wanted if name not in self.numbers]
@@ -292,7 +292,7 @@ class DelimitedText:
 
     @property
     def _guessed(self) -> dict[str, Any]:
-        """What is said of types before anything is read again."""
+        """The types for the first reading."""
         return {} if self.schema is not None else dict.fromkeys(self.numbers, float)
 
     def _read(
@@ -308,7 +308,7 @@ class DelimitedText:
         return pd.read_csv(self.path, dtype=types, chunksize=chunksize, **settings)
 
     def _numeric(self, read: Callable[[], Any]) -> Any:
-        """Return what is read; name the column that should hold numbers and does not."""
+        """Return the table; name a column that should hold numbers and does not."""
         with translate_read_errors_locked(self.path):
             try:
                 return read()
@@ -332,7 +332,7 @@ class DelimitedText:
 
 
 def _limited(stream: IO[bytes], path: Path) -> IO[bytes]:
-    """Return a stream that ends in an error where a packed file grows beyond measure."""
+    """Return a stream that fails if a compressed file expands beyond the limit."""
     if path.suffix.lower() not in PACKED:
         return stream
     return cast("IO[bytes]", _LimitedStream(stream, path, unpacked_limit(path)))
@@ -436,7 +436,7 @@ def _no_table(path: Path) -> InvalidData:
 
 
 def _denoted(column: pd.Series, levels: frozenset[Any]) -> pd.Series:
-    """Return text as the levels that it denotes; what denotes none stays as it is."""
+    """Return text as the levels that it denotes; other text is unchanged."""
     by_text = {str(level).lower(): level for level in levels if isinstance(level, bool)}
     by_number = {float(level): level for level in levels if not isinstance(level, str)}
 

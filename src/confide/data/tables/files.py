@@ -42,9 +42,9 @@ T = TypeVar("T")
 def walk(
     sources: Sequence[Source], work: Callable[[Any], T], about: int | None
 ) -> Iterator[T]:
-    """Yield what is made of every piece, in their order, while threads work ahead.
+    """Yield the results of all pieces in order, while threads work ahead.
 
-    ``about`` so many rows are expected, for whoever watches.
+    ``about`` is the expected number of rows, for progress displays.
     """
     meter = PassCounter.start(about)
 
@@ -99,7 +99,7 @@ class FileFingerprint:
         return cls(path, found.st_size, found.st_mtime_ns)
 
     def check(self) -> None:
-        """Reject to go on with another file."""
+        """Reject a file that has changed."""
         if FileFingerprint.of(self.path) != self:
             raise ConfideError(
                 f"{self.path} must not change while a model is fitted, but it did. Fit "

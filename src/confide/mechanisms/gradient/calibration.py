@@ -198,8 +198,8 @@ class GradientCalibration(Calibration):
     def scale(self, rows: Rows, entropy: Entropy, least: float) -> float:
         """Return about how many rows there are: a public number, or one bought with noise.
 
-        Step sizes are relative to it. It is at least 1 and ``least``. A bought number is
-        rather too large than too small, for then steps are too short, not too long.
+        Step sizes are relative to it. It is at least 1 and ``least``. A noisy number is
+        rather too large than too small, because steps are then too short, not too long.
         """
         count = float(rows.count)
         if self.counted is not None:
@@ -316,7 +316,7 @@ def clip_for(mechanism: str, objective: Objective, clip: float | None) -> float:
 
 
 def pair_distance(margin_bound: float) -> float:
-    """Return how far apart logistic gradients of two records can be, in longest rows.
+    """Return how far apart logistic gradients of two records can be, over the longest row.
 
     No margin exceeds the bound. It is the largest of 2·sigmoid(B·c)·√(1 − c²): the
     logarithm is concave in c, so that a tangent near the top bounds all of it.

@@ -69,7 +69,7 @@ def caps(
 def cut_slopes(
     loss: Loss, block: Block, theta: Array, cap: AnyArray, *, by_row: bool
 ) -> AnyArray:
-    """Return slopes within the caps, also where a margin of ∞ − ∞ makes one no number."""
+    """Return slopes within the caps, also where a margin of ∞ − ∞ makes one NaN."""
     with np.errstate(over="ignore", invalid="ignore"):
         margin = block.margin(theta, row_independent=by_row)
         slopes = loss.slope(margin, block.target)

@@ -121,7 +121,7 @@ class Pace:
 
 
 def longest_step(objective: Objective) -> float:
-    """Return 1/β: with a longer step on the mean an iteration may not settle."""
+    """Return 1/β: with a longer step on the mean an iteration may not converge."""
     curvature = curvature_bound(objective.loss, objective.public)
     return 1 / (objective.row_norm**2 * (curvature if curvature < math.inf else 1.0))
 

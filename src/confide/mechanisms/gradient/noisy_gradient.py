@@ -1,8 +1,8 @@
 """Sums of clipped gradients with Gaussian noise: the one way gradients leave the rows.
 
 What leaves is a lattice point next to the exact sum of a computed gradient and real-valued
-noise (docs/proofs/gradient-mechanisms.md#noisy-gradient-exact). Noise is as long as the
-gradients of two records can be apart at the coefficients of the moment.
+noise (docs/proofs/gradient-mechanisms.md#noisy-gradient-exact). Noise is scaled to the
+largest distance between gradients of two records at the current coefficients.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ def party_gradients(
 ) -> Gradient:
     """Return noisy sums of every party's rows, each at coefficients of its own.
 
-    Lines of an array are what the parties ask, and what they are told.
+    Each party has a row of coefficients, and gets a row of noisy sums.
     """
     noises = [_noises(calibration, entropy) for _ in parts]
     loss, clip = calibration.objective.loss, calibration.clip

@@ -345,7 +345,7 @@ def _by_shift(
 def _or_pure(
     task: _Task, budget: Approx, found: tuple[Calibration, Budget, tuple[Event, ...]]
 ) -> tuple[Calibration, Budget, tuple[Event, ...]]:
-    """Return what was found, or pure coefficients beside the same moments if shorter."""
+    """Return the calibration found, or pure noise on coefficients if that is shorter."""
     main, second, _ = found
     assert isinstance(second, Zcdp)  # noqa: S101
     try:
@@ -367,7 +367,7 @@ def _or_pure(
 def _or_spherical(
     task: _Task, budget: Approx, found: tuple[Calibration, Budget, tuple[Event, ...]]
 ) -> tuple[Calibration, Budget, tuple[Event, ...]]:
-    """Return what was found, or spherical noise that spends delta, too, if shorter.
+    """Return the calibration found, or spherical noise that also spends delta, if shorter.
 
     The ridge is that of a part of epsilon. The scale is the least whose profile leaves the
     same shift to the moments; at most a third longer than what lengths were checked for.
@@ -407,7 +407,7 @@ def _or_spherical(
 
 
 def _pull(main: Calibration) -> float:
-    """Return the root mean square of the noise, where on coefficients times the ridge."""
+    """Return the root mean square of the noise; on coefficients, times the ridge."""
     found = main.noise.deviation(main.objective.dimension)
     return found if main.solver_noise else found * main.objective.strong_convexity
 

@@ -71,7 +71,7 @@ def plain_law(
 
     The ridge pulled the coefficients by about C⁻¹Λθ̃, which is added again. Directions in
     which noise hides the curvature have a floor for it and are kept as *weak*: nothing is
-    said about coefficients that lean on them. docs/proofs/plain-intervals.md.
+    said about coefficients that depend on them. docs/proofs/plain-intervals.md.
     """
     size = len(theta)
     absent = np.zeros((size, 0))
@@ -138,9 +138,9 @@ def _dispersion(objective: Objective, scatter: Array, curvature: Array) -> float
     """Return about the mean of squared slopes over the mean of curvatures.
 
     Records have weights v = X/‖x‖, and the traces have weights 1 and 1/v, the entries of
-    the constant column v² and v. Where logarithms of v spread normally, these four
-    tell the ratio without weights. With weights w of records as well the scatter has w²
-    and the curvature w, and nothing that is released tells them apart.
+    the constant column v² and v. If logarithms of v are normal, these four determine the
+    ratio without weights. With weights w of records as well the scatter has w² and the
+    curvature w, and nothing that is released distinguishes them.
     """
     if objective.case_weights:
         return None

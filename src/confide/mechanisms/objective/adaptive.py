@@ -83,12 +83,13 @@ class AdaptiveCalibration(Calibration):
         Calibration.check_rows(self, rows)
 
     def retrieved(self, noise: Noise) -> float:
-        """Return how much of a half set aside for the log-determinant noise got back.
+        """Return how much of the half reserved for the log-determinant the noise could use.
 
         Half of what the second look may spend (both looks, where only their sum is known)
         is what a split in advance sets aside; the cost of the noise alone is compared with
         the other half. It is 1 if the log-determinant costs nothing, 0 if it costs a half.
-        Noise too short for two opposite gradients is that of a ball, in which none are.
+        Noise too short for two opposite gradients is that of a ball, in which there are
+        none.
         """
         pairs: list[tuple[Objective, Noise]] = [(self.objective, noise)]
         if self.alone is None:
@@ -380,7 +381,7 @@ class AdaptiveObjectivePerturbation:
     def _second(
         self, calibration: AdaptiveCalibration, weights: Array
     ) -> AdaptiveCalibration:
-        """Return the second look under these weights, with no more noise than fixed."""
+        """Return the second look under these weights, with no more noise than was fixed."""
         objective = calibration.objective
         own = objective.penalty.ridge(1)[0] if objective.penalty is not None else 0.0
         floor = (objective.l2 or 0.0) + float(own)

@@ -1,7 +1,7 @@
 """Gaussian noise for logistic coefficients in a ball, when one record is replaced.
 
-In a ball no coefficients make both records steep unless the rows point apart, and then
-their gradients do not add up. docs/proofs/objective-perturbation.md#objective-ball.
+In a ball no coefficients give both records steep slopes unless their rows point apart, and
+then their gradients do not add up. docs/proofs/objective-perturbation.md#objective-ball.
 """
 
 import math

@@ -103,7 +103,7 @@ def perturbed_minimiser(
 
 
 def linear_term(calibration: Calibration, entropy: Entropy) -> Twofold:
-    """Return numbers near to a real-valued linear term: the second noise hides how far.
+    """Return doubles near a real-valued linear term; the second noise covers the rest.
 
     A minimiser moves by 1/Λ of what the linear term does, so the distance allowed here is Λ
     times the allowance of `solver_noise_for`: docs/proofs/finite-precision.md.

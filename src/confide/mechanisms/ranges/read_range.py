@@ -73,7 +73,7 @@ def read_range(
 
     Both are post-processing of two noisy looks. The first is at whole cells. The second is
     at pieces of equal width where the range seems to lie and beside it, the more the
-    clearer the values stand out; what both say of a piece is weighed together.
+    clearer the values stand out; both counts of a piece are combined.
     """
     grid = query.grid
     cells = publish(counts.sum(axis=1), noise, entropy, MAX_ROWS)

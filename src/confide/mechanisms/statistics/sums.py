@@ -56,7 +56,7 @@ class SumsCalibration(Calibration):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the release assumes beside what its theorem always does."""
+        """What the release assumes in addition to its theorem."""
         return (ROW_LIMIT,)
 
     def check_rows(self, rows: Rows) -> None:

@@ -105,7 +105,7 @@ def _panel(axes: Any, rows: pd.DataFrame, value: str) -> None:
 
 
 def _limits(rows: pd.DataFrame, value: str) -> tuple[float, float]:
-    """Return what a panel shows; a method that would halve it for the rest may leave."""
+    """Return what a panel shows; a method far outside the range of others is cut off."""
     ends = rows.groupby("method")[value].agg(["min", "max"])
     worst = ends["max"].idxmax() if value == "objective" else ends["min"].idxmin()
     rest = ends.drop(index=worst)

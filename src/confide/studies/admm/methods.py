@@ -225,7 +225,7 @@ def trial(cell: Cell, seed: int) -> list[Row]:
 def _row(
     name: str, thetas: list[Array], problem: AdmmProblem, test: AdmmTable, simulated: bool
 ) -> Row:
-    """Return means over repeats; ξ where it is known what matters."""
+    """Return means over repeats, and ξ where the relevant columns are known."""
     right = [((test.features @ one > 0) == (test.labels > 0)).mean() for one in thetas]
     found: dict[str, float] = {
         "accuracy": float(np.mean(right)),

@@ -56,7 +56,7 @@ class AdmmTable:
     clip: float
 
     def split(self, fold: int) -> tuple["AdmmTable", "AdmmTable"]:
-        """Return what is learnt from and what is tested, of ten parts."""
+        """Return the training rows and the test rows, of ten parts."""
         part = _parts(len(self.labels)) == fold
         return self._at(~part), self._at(part)
 
@@ -94,7 +94,7 @@ def simulate(rows: int, rng: Generator) -> AdmmTable:
 
 
 def coverage(theta: Array, count: int) -> float:
-    """Return ξ: the share of what matters among the ``count`` largest coefficients.
+    """Return ξ: the share of relevant columns among the ``count`` largest coefficients.
 
     Where coefficients tie, it is what a random order of them gives on average.
     """

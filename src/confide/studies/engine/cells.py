@@ -42,7 +42,7 @@ def cell_tasks(study: Study, quick: bool) -> tuple[CellTask, ...]:
         for task in tasks:
             if task.key not in whole:
                 raise InvalidParameter(
-                    "cells", "for a quick look, some cells of the whole", dict(task.cell)
+                    "cells", "for a quick look, a subset of all cells", dict(task.cell)
                 )
     return tasks
 
@@ -70,7 +70,9 @@ def rows_as_text(cell: Cell, rows: Sequence[Row]) -> str:
     for row in plain:
         twice = sorted(set(row) & set(cell))
         if twice:
-            raise InvalidParameter("a result", "named unlike every parameter", twice)
+            raise InvalidParameter(
+                "a result", "named differently from every parameter", twice
+            )
     return json.dumps(plain)
 
 

@@ -1,9 +1,9 @@
 """Compare committed results with a fresh quick run.
 
 Seeds are the same, so numbers agree to the digits committed as long as neither code nor
-arithmetic has changed. Where they differ they are held against noise: how much committed
-repetitions of the same setting differ from each other. Student's t of every number, and
-the mean over settings of every kind of number, are compared by Bonferroni.
+arithmetic has changed. Where they differ the difference is compared with noise: how much
+committed repetitions of the same setting differ from each other. Student's t of every
+number, and the mean over settings of every kind of number, are compared by Bonferroni.
 """
 
 import json
@@ -190,7 +190,7 @@ def _normal(student: float, freedom: int) -> float:
 
 
 def compare(study: Study, committed: Cells, fresh: Cells) -> CheckReport:
-    """Hold the fresh cells of a quick look against what is committed."""
+    """Compare the fresh cells of a quick run with the committed ones."""
     tasks = cell_tasks(study, quick=True)
     peers = _peers(study)
     lists = {seed: _lists(frame) for seed, frame in committed.items()}
@@ -272,7 +272,7 @@ def _lists(frame: pd.DataFrame) -> Columns:
 def _numbers(
     task: CellTask, committed: Columns, fresh: Columns, others: list[Columns]
 ) -> Iterator[_Number]:
-    """Pair the numbers of a cell; raise a ValueError where its rows are others."""
+    """Pair the numbers of a cell; raise a ValueError if its rows differ."""
     count, before = (len(next(iter(one.values()))) for one in (fresh, committed))
     if count != before:
         raise ValueError(f"{count} rows, committed {before}")

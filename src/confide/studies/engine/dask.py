@@ -90,8 +90,8 @@ def _outcome(future: Future, task: CellTask) -> Event:
         outcome: Finished | FailedCell = future.result()
     except CancelledError:
         raise ConfideError(
-            "the Dask cluster must go on until the study is finished; it is gone, or has "
-            "dropped a cell. What is finished is stored: run the same again."
+            "the Dask cluster must keep running until the study is finished; it is gone, "
+            "or has dropped a cell. What is finished is stored: run the same again."
         ) from None
     except Exception as error:  # noqa: BLE001
         name = type(error).__name__

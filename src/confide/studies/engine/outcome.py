@@ -1,4 +1,4 @@
-"""What a run says while it goes on, and what came out."""
+"""Progress of a run, and its result."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

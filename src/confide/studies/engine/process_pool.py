@@ -1,8 +1,8 @@
 """Cells on worker processes: one thread each, and none outlives its parent.
 
-Workers are spawned, not forked, and are held on a leash: a pipe of which the parent keeps
-the other end. When it closes, because the run is over or because the parent was killed,
-every worker exits at once, in the middle of a cell if need be.
+Workers are spawned, not forked, and are tied to their parent by a pipe. When it closes,
+because the run is over or because the parent was killed, every worker exits at once, in the
+middle of a cell if need be.
 """
 
 import os
@@ -32,7 +32,7 @@ Submit: TypeAlias = Callable[..., "Future[Any]"]
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A worker is at a cell."""
+    """A worker has begun a cell."""
 
     task: CellTask
 
@@ -84,7 +84,7 @@ def run_all(run: Run, tasks: Iterable[CellTask], jobs: int) -> Generator[Event, 
 def _drain(
     run: Run, waiting: deque[CellTask], jobs: int, *, check: bool = False
 ) -> Generator[Event, None, tuple[CellTask, ...]]:
-    """Compute what waits; return the cells that were at work when a worker died."""
+    """Compute the waiting cells; return those in progress when a worker died."""
     running: dict[Future[Finished | FailedCell], CellTask] = {}
     with _workers(jobs) as submit:
         if check:

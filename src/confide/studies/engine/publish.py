@@ -226,7 +226,7 @@ def _page(study: Study, quick: bool, table: pd.DataFrame, missing: list[Failure]
 
 
 def write_file(target: Path, content: bytes) -> Path:
-    """Write a file that is seen whole or not at all, whenever the process ends."""
+    """Write a file atomically: it is complete or absent, whenever the process ends."""
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     partial = Path(name)

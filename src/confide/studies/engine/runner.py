@@ -1,6 +1,6 @@
 """Reproduce a study: compute what is not stored yet, then write table and figure.
 
-Before it starts its datasets must be there, and on workers confide itself.
+Before it starts, its datasets must be available, and confide must be installed on workers.
 """
 
 import os

@@ -150,7 +150,7 @@ def register(study: Study) -> Study:
         if other.grid_name == study.grid_name and not alike:
             raise InvalidParameter(
                 f"the grid of {study.name}",
-                f"another than that of {other.name}, or run, version and repetition alike",
+                f"shared only if run, version and repetition are those of {other.name}",
                 study.grid_name,
             )
     return STUDIES.register(study.name)(study)

@@ -104,7 +104,7 @@ def minimisers(
 def _secant_steps(
     objective: Objective, population: Population, counts: Array, linear: Array, start: Array
 ) -> tuple[Array, AnyArray]:
-    """Follow the method of Broyden, Fletcher, Goldfarb and Shanno; return who is left."""
+    """Follow the BFGS method; return the replicates that have not converged."""
     loss, ridge = objective.loss, objective.ridge[:, None]
     margin = population.features @ start
     slope = loss.slope(margin, population.target)

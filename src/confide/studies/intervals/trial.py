@@ -72,7 +72,7 @@ SCHEMES = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A scheme calibrated for a population, and what has been seen of it so far."""
+    """A scheme calibrated for a population, and its results so far."""
 
     scheme: Scheme
     plan: IntervalCalibration
@@ -170,7 +170,7 @@ def see(
     rng: Generator,
     watched: bool,
 ) -> None:
-    """Solve each kind of noise once, and let every scheme that has it look."""
+    """Solve once for each kind of noise, for all schemes that use it."""
     objective = group[0].plan.main.objective
     shape = (population.size, counts.shape[1])
     for noise in dict.fromkeys(one.on_term for one in group):
@@ -253,7 +253,7 @@ def _row(one: Trial, cell: Cell, truth: Array, population: Population) -> Row:
 
 
 def _without_privacy(objective: Objective, population: Population, truth: Array) -> Array:
-    """Return the lengths of the intervals that nobody would add noise to."""
+    """Return the lengths of intervals without any noise."""
     counts = population.counts[:, None]
     (curvature,), (scatter,) = moment_sums(objective, population, counts, truth[:, None])
     inverse = np.linalg.inv(curvature + np.diag(objective.ridge))

@@ -1,4 +1,4 @@
-"""When to trust an interval: coverage in simulation, with everything left to be chosen.
+"""When to trust an interval: coverage in simulation, at default settings.
 
 Two truths are held against the intervals: the minimiser of the regularised objective on
 the population, which they estimate, and the one without a ridge, which people may have in

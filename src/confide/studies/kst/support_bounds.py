@@ -232,7 +232,7 @@ def _temperature(epsilon: float, most: float, monotone: bool) -> float:
 
 def _check_sizes(columns: int, size: int) -> None:
     if not 1 <= size <= columns:
-        raise InvalidParameter("size", f"from 1 to {columns}, the columns", size)
+        raise InvalidParameter("size", f"from 1 to {columns}, the number of columns", size)
 
 
 def _check_chance(value: float) -> None:

@@ -24,7 +24,7 @@ HARDLY_ANY = 1e-4
 
 
 def lasso(objective: Objective, rows: Rows, strength: float) -> Array:
-    """Minimise Σφ + 2Λ‖θ‖₁ without privacy: what NAPP's iterations head for."""
+    """Minimise Σφ + 2Λ‖θ‖₁ without privacy: what NAPP's iterations converge to."""
     penalised = replace(objective, l2=HARDLY_ANY, penalty=L1(2 * strength))
     found = minimise(penalised, rows, np.zeros(objective.dimension), 1e-3).theta
     return np.where(np.abs(found) <= 1e-8, 0.0, found)
@@ -41,7 +41,7 @@ def two_looks(
 
 
 def two_looks_retrieved(objective: Objective, budget: Budget) -> float:
-    """Return the share of a half set aside for the log-determinant that noise got."""
+    """Return how much of the half reserved for the log-determinant the noise could use."""
     plan = _calibrated_adaptive(objective, budget)
     return plan.retrieved(plan.noise)
 
@@ -68,7 +68,7 @@ def sound(
 
 
 def sound_retrieved(objective: Objective, budget: Budget) -> float:
-    """Return how much of a half set aside for the log-determinant the noise got back.
+    """Return how much of the half reserved for the log-determinant the noise could use.
 
     A public number: 1 if the determinant costs nothing, 0 if it costs half of ε or more.
     """

@@ -2,7 +2,7 @@
 
 `mechanisms.Napp` makes one fit. A study makes some ninety to every simulated table: seven
 variants times a grid of Λ. They share the rows, so margins and gradients of all of them
-are products of two matrices, and a fit that has come to rest is no longer looked at.
+are products of two matrices, and a fit that has converged is left out.
 """
 
 from dataclasses import dataclass, replace

@@ -163,7 +163,7 @@ def readings_figure(rows: pd.DataFrame) -> Any:
             axes.grid(visible=True, alpha=0.3)
         line[0].set_ylabel("misclassified, in percent")
     legend(figure, 3 if len(strengths) > 1 else 2)
-    figure.suptitle("Adult: people not learnt from", fontsize=11)
+    figure.suptitle("Adult: people in the test data", fontsize=11)
     return figure
 
 

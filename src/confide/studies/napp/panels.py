@@ -138,7 +138,7 @@ def legend(figure: Any, columns: int) -> None:
 
 
 def cut_off(axes: Any, rows: pd.DataFrame) -> None:
-    """Let errors leave a panel beyond three times that of coefficients 0."""
+    """Cut panels of errors off at three times the error of zero coefficients."""
     if rows.empty:
         return
     top = MOST_ERROR * float(rows.sort_values("strength")["error"].iloc[-1])

@@ -5,8 +5,8 @@ or brought under that bound. Here numbers go to [0, 1] and levels have columns o
 (or are numbered, in one column), so a row is up to √14 long, beside a constant 1; the noise
 is calibrated for rows of length 1, which these are not, or for the longest row there may
 be. The former promises nothing. The text prints two δ, 0.001 in its table 4 and 0.0001
-elsewhere. All else is as in `figure6`, but that Λ₀ = 1/ε is too little for the longest row,
-where the theorem's own is taken.
+elsewhere. Everything else is as in `figure6`, except that Λ₀ = 1/ε is too small for the
+longest row: there the Λ₀ of the theorem is used.
 """
 
 from collections.abc import Iterator

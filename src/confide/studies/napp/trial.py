@@ -81,8 +81,8 @@ def trial(cell: Cell, seed: int) -> list[Row]:
     """Measure the methods of a cell over so many simulated tables.
 
     ``methods`` of a cell is "all", "published" or "recycled" (those with MOOR, once more
-    after a round of recycling). Of the sound methods it is told which share of the budget
-    they never set aside.
+    after a round of recycling). For the sound methods the result is the share of the budget
+    that they never reserve.
     """
     setting, budget = SETTINGS[str(cell["regression"])], budget_of(cell)
     rng, entropy = generator(seed), Entropy.seeded(seed)

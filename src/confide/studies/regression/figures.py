@@ -86,7 +86,7 @@ def _panel(axes: Any, means: pd.DataFrame, x: str, y: str) -> None:
 
 
 def _errors(axes: Any, axis: Any, least: float, largest: float) -> None:
-    """Let an axis of errors be logarithmic, and end where they say nothing any more."""
+    """Make an axis of errors logarithmic, and cut it where errors are uninformative."""
     from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
     across = axis is axes.xaxis

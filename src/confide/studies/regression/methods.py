@@ -80,7 +80,7 @@ def best_pair(features: Array, target: Array, epsilon: float) -> tuple[float, fl
 
 
 def best_draw(features: Array, target: Array, epsilon: float, entropy: Entropy) -> Array:
-    """Return the noised coefficients of least error on these rows, a draw for each pair."""
+    """Return the noisy coefficients of least error on these rows, one draw per pair."""
     count, width = features.shape
     drawn = np.array(
         [

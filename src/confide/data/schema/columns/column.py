@@ -350,7 +350,7 @@ class LevelColumn:
         return "level against none" if count == 1 else f"level, of {count}"
 
     def faults(self: Column, values: Any) -> Faults:
-        """Return which of some known values are no levels."""
+        """Return which of some known values are not levels."""
         return Faults.of_levels(values, self.levels, self.name)
 
     def units(self: Column) -> tuple[Array, float]:
@@ -387,7 +387,7 @@ class LevelColumn:
         return Lines(names, block, base, base)
 
     def moments(self: Column) -> tuple[Array, Array]:
-        """Return both for levels that are equally frequent."""
+        """Return mean and covariance for equally frequent levels."""
         count = len(self.features)
         if count == 1:
             return np.full(1, 0.5), np.full((1, 1), 0.25)

@@ -243,7 +243,7 @@ class Number(RangeColumn):
         return f"1 of {self.label}"
 
     def units(self) -> tuple[Array, float]:
-        """Return what turns coefficients back: nothing, where there is no range yet."""
+        """Return what turns coefficients back: the identity, while there is no range."""
         if not self.has_limits:
             return np.ones(1), 0.0
         return RangeColumn.units(self)
@@ -287,7 +287,7 @@ class Number(RangeColumn):
         return found if self.transform == "none" else transformed(found, self.transform)
 
     def faults(self, values: Any) -> Faults:
-        """Return which of some known values are no numbers or beyond the limits."""
+        """Return which of some known values are not numbers, or beyond the limits."""
         lower = -math.inf if self.lower is None else float(self.lower)
         upper = math.inf if self.upper is None else float(self.upper)
         return Faults.of_numbers(numbers_or_nan(values), (lower, upper))
@@ -371,7 +371,7 @@ class Category(LevelColumn):
 
     @property
     def baseline(self) -> Array:
-        """The reference, else the public shares of the levels, else all alike."""
+        """The reference, else the public shares of the levels, else equal weights."""
         count = len(self.features)
         if self.reference is not None:
             return np.eye(count)[self._set_levels.index(self.reference)]

@@ -39,7 +39,7 @@ def plain_typical(
 def inside(
     typical: tuple[float, float], ends: tuple[float, float]
 ) -> tuple[float, float] | None:
-    """Return what of a typical range lies between two ends; None if nothing does."""
+    """Return the part of a typical range between two ends; None if nothing does."""
     low, high = max(typical[0], ends[0]), min(typical[1], ends[1])
     return (low, high) if low <= high else None
 

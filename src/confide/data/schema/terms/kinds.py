@@ -266,7 +266,7 @@ class Interaction:
         return np.where(known, place, -1)
 
     def moments(self) -> tuple[Array, Array]:
-        """Return mean and covariance for parts that have nothing to do with each other."""
+        """Return mean and covariance for independent parts."""
         both = [part.moments() for part in self.parts]
         mean = kron([mean for mean, _ in both])
         second = kron([spread + np.outer(m, m) for m, spread in both])

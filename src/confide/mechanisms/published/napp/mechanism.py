@@ -77,8 +77,8 @@ RETRIEVAL = Verdict(
     Status.REFUTED,
     "retrieval",
     "Retrieval computes Δε from the private iterate and then publishes it or acts on it. "
-    "What it hands back was needed: the privacy loss of outcomes near 0 exceeds the "
-    "remaining ε − Δε. Under MOOR the value of Δε alone tells neighbouring tables apart.",
+    "The budget that it returns was needed: the privacy loss of outcomes near 0 exceeds "
+    "the remaining ε − Δε. Under MOOR Δε alone distinguishes neighbouring tables.",
 )
 SELECTION = Verdict(
     Status.REFUTED,
@@ -110,7 +110,7 @@ STEPS = Verdict(
     "Every reweighting step looks at the data through the step before, and the published "
     "proof treats the weights of the last step as constants. No counterexample is known "
     "and no proof either. With a convex fixed point, solver='convex' solves the same "
-    "problem in one go and is PROVED.",
+    "problem directly and is PROVED.",
 )
 AUGMENTED = Verdict(
     Status.CLAIMED,
@@ -121,9 +121,9 @@ AUGMENTED = Verdict(
 CONVEX = Verdict(
     Status.PROVED,
     "convex",
-    "Without MOOR the fixed point minimises one convex objective. Its floor is a ridge of "
-    "2Λ₀, which is objective perturbation by Kifer, Smith and Thakurta. It is solved to a "
-    "certificate.",
+    "Without MOOR the fixed point minimises one convex objective with a ridge of 2Λ₀, "
+    "which is objective perturbation by Kifer, Smith and Thakurta. The distance of the "
+    "solution from the minimiser is certified.",
 )
 
 
