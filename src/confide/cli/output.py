@@ -211,7 +211,7 @@ def open_ledger(ledger: str, dataset: str = "people") -> confide.Ledger:
         raise InvalidParameter(
             "the ledger",
             "a file that exists",
-            ledger,
+            shown_place(ledger),
             "Create it by setting a limit: "
             f"{limit_command(ledger, dataset)} (choose your own numbers).",
         )
