@@ -7,7 +7,6 @@ from urllib.parse import unquote
 
 from confide.errors import InvalidParameter
 
-
 _SETTING = re.compile(r"""password=('(?:[^'\\]|\\.)*'|\S+)""", re.IGNORECASE)
 """A password among the settings of libpq, which are no address here but may be tried."""
 
