@@ -311,8 +311,8 @@ def balance_of(run: Run, dataset: str) -> Balance:
     totals = [found for found in (charge, anew) if found is not None]
     latest = max(totals, key=lambda entry: entry.number, default=None)
     check_none_removed(run, (latest or limit).number)
-    _check_tail(run, latest or limit)
-    _check_limits(run, limit.number)
+    _check_later_entries(run, latest or limit)
+    _check_later_limits(run, limit.number)
     return Balance(limit.budget, relation, None if latest is None else latest.spent)
 
 
@@ -325,7 +325,7 @@ def _one(run: Run, dataset: str, kind: str, which: str) -> Entry | None:
     return checked_entry(run, found[0]) if found else None
 
 
-def _check_tail(run: Run, entry: Entry) -> None:
+def _check_later_entries(run: Run, entry: Entry) -> None:
     """Check the digest of every entry after one whose own is right."""
     columns, number, digest = ", ".join(COLUMNS), entry.number, entry.digest
     after = f"SELECT {columns} FROM confide_entries WHERE number > ? "  # noqa: S608 - the value is bound
@@ -336,7 +336,7 @@ def _check_tail(run: Run, entry: Entry) -> None:
             number, digest = row[0], row[-1]
 
 
-def _check_limits(run: Run, number: int) -> None:
+def _check_later_limits(run: Run, number: int) -> None:
     """Check the digest of every limit after an entry, of whatever dataset."""
     found = run(
         f"SELECT {', '.join(COLUMNS)} FROM confide_entries "  # noqa: S608 - the value is bound
