@@ -206,7 +206,7 @@ class Fuzz:
             assert added in ([], ["charge", "release"]), (words, added)
             self.seen["released"] += 1
             return
-        said = re.search(r"Charge \d+ stands", result.stderr + result.output)
+        said = re.search(r"Charge \d+ remains", result.stderr + result.output)
         assert not added or said, (words, added, result.output)
         if isinstance(result.exception, BudgetExceeded):
             assert not added, "a refused charge is none"

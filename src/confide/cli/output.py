@@ -146,7 +146,10 @@ def write_new_file(out: Path, text: str, option: str = "--out") -> None:
 def picture(figure: Any, path: Path) -> bytes:
     """Draw a picture in the format that the file name implies."""
     buffer = io.BytesIO()
-    figure.savefig(buffer, dpi=150, format=path.suffix.lower().removeprefix("."))
+    with warnings.catch_warnings():
+        # a sign without a picture would be printed as it is, and may steer the terminal
+        warnings.filterwarnings("ignore", message="Glyph ")
+        figure.savefig(buffer, dpi=150, format=path.suffix.lower().removeprefix("."))
     return buffer.getvalue()
 
 
@@ -211,7 +214,7 @@ def open_ledger(ledger: str, dataset: str = "people") -> confide.Ledger:
         raise InvalidParameter(
             "the ledger",
             "a file that exists",
-            ledger,
+            shown_place(ledger),
             "Create it by setting a limit: "
             f"{limit_command(ledger, dataset)} (choose your own numbers).",
         )

@@ -7,6 +7,9 @@ from urllib.parse import unquote
 
 from confide.errors import InvalidParameter
 
+_SETTING = re.compile(r"""password=('(?:[^'\\]|\\.)*'|\S+)""", re.IGNORECASE)
+"""A password among the settings of libpq, which are no address here but may be tried."""
+
 
 def normalise_location(place: Any) -> str:
     """Return the full address: one address, one ledger."""
@@ -19,7 +22,8 @@ def normalise_location(place: Any) -> str:
         )
     path = Path(place).resolve()
     if path.is_dir() or not path.parent.is_dir():
-        raise InvalidParameter("place", "a file in a folder that exists", str(place))
+        must = "a file in a folder that exists"
+        raise InvalidParameter("place", must, redacted(str(place)))
     return str(path)
 
 
@@ -69,7 +73,7 @@ def _secrets(place: str) -> list[str]:
     """
     _, scheme, rest = place.partition("://")
     if not scheme:
-        return []
+        return _SETTING.findall(place)
     login, at, _ = rest.rpartition("@")
     found = [login.partition(":")[2]] if at and ":" in login else []
     for setting in rest.partition("?")[2].split("&"):

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal, TypeAlias, get_args
 
 from confide.accounting.events import Event
@@ -254,6 +255,7 @@ def readable(read: Any, number: Any, value: Any) -> Any:
 
 
 MOST_LISTED = 10
+READ_TOGETHER = 1000
 FIRST, LATEST = "ORDER BY number ASC", "ORDER BY number DESC"
 
 
@@ -293,14 +295,13 @@ def balance_of(run: Run, dataset: str) -> Balance:
 
     The total is the latest that was written, by a charge or by a limit that recounted;
     later limits without a recount do not change it. Every entry that is read must have the
-    digest that follows from the one before it, and so must the last one of the ledger, so
-    that an edited entry is detected. No entry after the latest total may be missing,
-    because it may have been a charge.
+    digest that follows from the one before it, so that an edited entry is detected. So must
+    every entry after the latest total, and none of them may be missing, because it may have
+    been a charge on this dataset; and so must every later limit.
     """
     limit = _one(run, dataset, "limit", LATEST)
     if limit is None:
         return Balance()
-    _last_entry(run)
     charge = _one(run, dataset, "charge", LATEST)
     anew = _one(run, dataset, "limit", f"AND spent IS NOT NULL {LATEST}")
     relation = limit.neighbours
@@ -310,6 +311,8 @@ def balance_of(run: Run, dataset: str) -> Balance:
     totals = [found for found in (charge, anew) if found is not None]
     latest = max(totals, key=lambda entry: entry.number, default=None)
     check_none_removed(run, (latest or limit).number)
+    _check_later_entries(run, latest or limit)
+    _check_later_limits(run, limit.number)
     return Balance(limit.budget, relation, None if latest is None else latest.spent)
 
 
@@ -322,11 +325,27 @@ def _one(run: Run, dataset: str, kind: str, which: str) -> Entry | None:
     return checked_entry(run, found[0]) if found else None
 
 
-def _last_entry(run: Run) -> None:
-    """Check the last entry of the ledger, which the next one will refer to."""
-    columns = ", ".join(COLUMNS)
-    last = f"SELECT {columns} FROM confide_entries {LATEST} LIMIT 1"  # noqa: S608 - no value in it
-    for row in run(last, ()):
+def _check_later_entries(run: Run, entry: Entry) -> None:
+    """Check the digest of every entry after one whose own is right."""
+    columns, number, digest = ", ".join(COLUMNS), entry.number, entry.digest
+    after = f"SELECT {columns} FROM confide_entries WHERE number > ? "  # noqa: S608 - the value is bound
+    while rows := run(f"{after}ORDER BY number LIMIT {READ_TOGETHER}", (number,)):
+        for row in rows:
+            if digest_of(digest, row[:-1]) != row[-1]:
+                raise _changed(row[0])
+            number, digest = row[0], row[-1]
+
+
+def _check_later_limits(run: Run, number: int) -> None:
+    """Check the digest of every limit after an entry, of whatever dataset."""
+    found = run(
+        f"SELECT {', '.join(COLUMNS)} FROM confide_entries "  # noqa: S608 - the value is bound
+        "WHERE number IN "
+        # the sign lets SQLite look in the index alone
+        "(SELECT number FROM confide_entries WHERE kind = 'limit' AND +number > ?)",
+        (number,),
+    )
+    for row in found:
         checked_entry(run, row)
 
 
@@ -337,8 +356,10 @@ def check_none_removed(run: Run, first: int) -> None:
     last = highest if isinstance(highest, int) else first
     if count == last - first + 1:
         return
-    held = run("SELECT number FROM confide_entries WHERE number >= ?", (first,))
-    gone = sorted(set(range(first, last + 1)) - {row[0] for row in held})
+    rows = run("SELECT number FROM confide_entries WHERE number >= ?", (first,))
+    held = {row[0] for row in rows}
+    absent = (number for number in range(first, last + 1) if number not in held)
+    gone = list(islice(absent, MOST_LISTED + 1))
     listed = ", ".join(map(str, gone[:MOST_LISTED])) + ", …" * (len(gone) > MOST_LISTED)
     raise TamperedLedger(
         f"of this ledger's {last} entries these are missing: {listed}. Somebody removed "
@@ -364,12 +385,16 @@ def checked_entry(run: Run, row: Row) -> Entry:
         found = run("SELECT digest FROM confide_entries WHERE number = ?", (number - 1,))
         before = found[0][0] if found else None
     if before is None or digest_of(before, row[:-1]) != row[-1]:
-        raise TamperedLedger(
-            f"entry {number} was changed, or the one before it: somebody changed this "
-            "ledger. Nothing was spent. Go back to a copy that you trust, and add what was "
-            "spent since."
-        )
+        raise _changed(number)
     return read_entry(row)
+
+
+def _changed(number: int) -> TamperedLedger:
+    return TamperedLedger(
+        f"entry {number} was changed, or the one before it: somebody changed this "
+        "ledger. Nothing was spent. Go back to a copy that you trust, and add what was "
+        "spent since."
+    )
 
 
 def recompute_total(

@@ -12,8 +12,10 @@ from rich.table import Table
 
 from confide import Ledger, Pure, cli
 from confide.cli import screen
-from confide.cli.output import print_json, print_table
+from confide.cli.output import picture, print_json, print_table
+from confide.reporting import Coefficient
 from support.commands import SCHEMA, run
+from support.summaries import a_summary
 
 APP = sys.modules["confide.cli.app"]
 STEERING = ["\x1b[31m", "\x9b31m", "\u202e", "\u2066", "\x07", "\u2028", "\x7f", "\r"]
@@ -116,3 +118,10 @@ def test_a_name_of_two_lines_does_not_pass_for_a_line_of_confide(folder):
     assert told.exit_code == 0, told.output
     assert "age\\x0aStatus REFUTED" in told.output
     assert "\nStatus REFUTED" not in told.output
+
+
+def test_a_picture_prints_no_sign_that_its_font_lacks(recwarn, tmp_path):
+    rows = [Coefficient(f"a{sign}b", 0.5) for sign in STEERING]
+    figure = a_summary(rows=rows).plot().figure
+    assert picture(figure, tmp_path / "p.png").startswith(b"\x89PNG")
+    assert not [str(warning.message) for warning in recwarn]

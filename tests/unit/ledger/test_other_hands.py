@@ -58,6 +58,38 @@ def test_a_charge_does_not_believe_an_edited_book(ledger, statement):
         assert run("SELECT count(*) FROM confide_entries", ()) == [(5,)]
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE confide_entries SET dataset = 'other' WHERE number = 5",
+        "UPDATE confide_entries SET kind = 'release' WHERE number = 5",
+        "UPDATE confide_entries SET dataset = 'other' WHERE number = 3",
+    ],
+)
+def test_a_charge_or_limit_that_was_given_to_another_dataset_still_counts(
+    ledger, statement
+):
+    ledger.set_limit("adult", Pure(9))
+    ledger.charge("adult", Pure(0.2))
+    ledger.set_limit("adult", Pure(1))
+    ledger.charge("adult", Pure(0.1))
+    ledger.charge("adult", Pure(0.7))
+    ledger.set_limit("bank", Pure(1))
+    ledger.charge("bank", Pure(0.1))
+    tampered(ledger, statement)
+    with pytest.raises(TamperedLedger, match=r"entry [35] was changed.*Nothing was spent"):
+        ledger.charge("adult", Pure(0.5))
+
+
+def test_a_removal_is_told_at_once_however_far_the_numbers_go(ledger):
+    book(ledger)
+    ledger.set_limit("bank", Pure(1))
+    far = 2**62 if ledger.place.endswith(".db") else 2**30
+    tampered(ledger, f"UPDATE confide_entries SET number = {far} WHERE number = 6")  # noqa: S608
+    with pytest.raises(TamperedLedger, match=r"missing: 6, 7, .*, …\."):
+        ledger.charge("adult", Pure(0.1))
+
+
 def test_a_charge_names_entries_that_were_removed(ledger):
     book(ledger)
     ledger.set_limit("bank", Pure(1))
@@ -249,3 +281,9 @@ def test_devices_and_pipes_are_no_ledgers(tmp_path):
     for place in (tmp_path / "pipe.db", Path("/dev/zero")):
         with pytest.raises(InvalidParameter, match="an ordinary file"):
             Ledger.open(place)
+
+
+def test_the_settings_of_a_driver_are_no_address_and_show_no_password():
+    for secret in ("hunter2", "'hunter 2'"):
+        shown = redacted(f"host=office password={secret} dbname=budgets")
+        assert shown == "host=office password=*** dbname=budgets"

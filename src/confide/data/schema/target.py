@@ -202,9 +202,8 @@ class Target:
             if value is None and self.range == "private":
                 continue
             if not _is_real(value) or not abs(value) <= LARGEST_NUMBER:
-                raise InvalidParameter(
-                    f"{name} of target {self.column!r}", "a finite number", value
-                )
+                must = f"a finite number from -{LARGEST_NUMBER:g} to {LARGEST_NUMBER:g}"
+                raise InvalidParameter(f"{name} of target {self.column!r}", must, value)
             object.__setattr__(self, name, _plain(value))
         ends = self.ends
         narrow = ends is None or not ends[1] - ends[0] >= 1 / LARGEST_NUMBER
