@@ -103,6 +103,12 @@ WHOLE = (
     ),
     Coefficient("region=east", 0.1001, pull=-0.0032, identified=False),
 )
+APART = tuple(
+    Coefficient(
+        f"workclass=a level, number {k}", x, -x, 3 * x, 0.7 * x, -x / 7, True, x / 9, 0.01
+    )
+    for k, x in enumerate((-0.1234567e-7, 0.00012345, -0.4155, -1234.5, 12345.67))
+)
 ADULT = tuple(
     Coefficient(name, math.sin(k) * 10.0 ** (k % 7 - 3))
     for k, name in enumerate((*Schema.bundled("adult").features, "(intercept)"))
@@ -124,6 +130,7 @@ PAGES = {
     "intervals": a_page(BOUNDED, APPROX),
     "parts": a_page(PARTS, APPROX),
     "whole": a_page(WHOLE, APPROX),
+    "sizes far apart": a_page(APART, APPROX),
     "many": a_page(ADULT),
     "seeded": a_page(BOUNDED, APPROX.seeded()),
     "unbroken name": a_page((Coefficient("<script>" + "W" * 300, 1.0), *FEW)),

@@ -92,6 +92,8 @@ def infer(
     Example: [bold]confide infer model.json --test region --contrast "region=north -
     region=south" --odds-ratios[/bold]
     """
+    if per and not (ratios or effects):
+        raise InvalidParameter("--per", "given with --effects or --ratios", per)
     estimator = confide.load_model(model)
     if reference:
         estimator = estimator.with_reference(**_references(reference))
@@ -107,7 +109,8 @@ def infer(
         return
     print_scale(asked.inference)
     for name, table in tables.items():
-        print_estimates(name, table)
+        at_once = simultaneous and name != "marginal effects"
+        print_estimates(name, table, simultaneous=at_once)
     if tests:
         print_tests(tests)
     for name, found in rows.items():
@@ -134,10 +137,23 @@ class Questions:
     def tests(self, columns: Sequence[str], without: Sequence[str]) -> list[WaldTest]:
         """Test columns, contrasts, and the columns that a smaller model leaves out."""
         ask = self.estimator
-        found = [ask.wald_test(_names(one), label=self.label) for one in columns]
+        found = [ask.wald_test(self._names(one), label=self.label) for one in columns]
         return found + [
-            ask.compare(without=_names(one), label=self.label) for one in without
+            ask.compare(without=self._names(one), label=self.label) for one in without
         ]
+
+    def _names(self, text: str) -> list[str]:
+        """Split names at commas, except those inside a name or the brackets of a term."""
+        if text in [term.name for term in self.inference.terms.terms]:
+            return [text]
+        parts, depth = [""], 0
+        for sign in text:
+            depth += (sign in "([") - (sign in ")]")
+            if sign == "," and not depth:
+                parts.append("")
+            else:
+                parts[-1] += sign
+        return [part.strip() for part in parts]
 
     def every_test(self) -> list[WaldTest]:
         """Test every column."""
@@ -161,7 +177,7 @@ class Questions:
         asked, found = self.inference, {}
         whole: dict[str, Any] = {"level": self.level, "simultaneous": self.simultaneous}
         if contrasts:
-            found["contrasts"] = asked.contrast(contrasts, self.level)
+            found["contrasts"] = asked.contrast(contrasts, **whole)
         if ratios:
             table = asked.ratios(per or "unit", **whole)
             found[f"{asked.scale.ratio}s"] = table
@@ -213,10 +229,11 @@ def print_scale(asked: Inference) -> None:
     )
 
 
-def print_estimates(name: str, table: IntervalTable) -> None:
+def print_estimates(name: str, table: IntervalTable, *, simultaneous: bool = False) -> None:
     """Print a table of estimates under a heading."""
     console = wide_console()
-    console.print(f"\n[bold]{name.capitalize()}[/bold], {100 * (table.level or 0):g} %")
+    level = f"{100 * (table.level or 0):g} %{' simultaneous' if simultaneous else ''}"
+    console.print(f"\n[bold]{name.capitalize()}[/bold], {level}")
     console.print(confide.reporting.terminal.coefficient_table(table))
     if not all(row.identified for row in table.rows):
         reason = confide.reporting.wald.REASON
@@ -257,11 +274,6 @@ def _print_lines(heading: str, text: str) -> None:
 def _table(path: str) -> Path:
     check_table(path)
     return Path(path)
-
-
-def _names(text: str) -> str | list[str]:
-    """Split names of columns at commas; leave a contrast unchanged."""
-    return text if "," not in text else [one.strip() for one in text.split(",")]
 
 
 def _references(given: Sequence[str]) -> dict[str, str]:

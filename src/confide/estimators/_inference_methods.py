@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from confide.data import Schema
 from confide.errors import InvalidParameter, did_you_mean
 from confide.estimators._summary import coefficient_lines, row_facts
-from confide.estimators._table_lines import table_lines
+from confide.estimators._table_lines import table_lines, term_name
 from confide.inference import (
     Amount,
     Coefficient,
@@ -112,7 +112,10 @@ class InferenceMethods:
         labels = np.asarray(getattr(self, "classes_", ())).tolist()
         if count == 1:
             if label is not None and label not in labels:
-                raise InvalidParameter("label", f"one of {labels}", label)
+                must = (
+                    f"one of {labels}" if labels else "left out: the target has no labels"
+                )
+                raise InvalidParameter("label", must, label)
             return 0
         labels = labels or list(range(count))
         if label not in labels:
@@ -222,7 +225,7 @@ class InferenceMethods:
         return self.inference(label).coefficients(level, simultaneous=simultaneous)
 
     def wald_test(
-        self, of: Contrast | Sequence[Contrast], *, label: Any = None
+        self: Any, of: Contrast | Sequence[Contrast], *, label: Any = None
     ) -> WaldTest:
         """Test that all coefficients of one or several columns are 0.
 
@@ -240,7 +243,7 @@ class InferenceMethods:
             Statistic, degrees of freedom and p value, which count privacy noise.
         """
         asked = self.inference(label)
-        several = as_contrasts(of)
+        several = tuple(term_name(self.schema_, one) for one in as_contrasts(of))
         names = [one for one in several if isinstance(one, str)]
         columns = [term.name for term in asked.terms.terms]
         if len(names) == len(several) and (
@@ -254,6 +257,7 @@ class InferenceMethods:
         contrasts: Contrast | Sequence[Contrast],
         level: float | None = None,
         *,
+        simultaneous: bool = False,
         label: Any = None,
     ) -> IntervalTable:
         """Estimate linear combinations of coefficients, with intervals.
@@ -265,6 +269,8 @@ class InferenceMethods:
             name of coefficient.
         level : float, optional
             Confidence level; by default that of the fit.
+        simultaneous : bool, default=False
+            Whether all intervals hold at once at that level.
         label : object, optional
             Class whose coefficients are used, if the model has several sets.
 
@@ -273,7 +279,8 @@ class InferenceMethods:
         IntervalTable
             A line for every contrast.
         """
-        return self.inference(label).contrast(contrasts, level)
+        asked = self.inference(label)
+        return asked.contrast(contrasts, level, simultaneous=simultaneous)
 
     def odds_ratios(
         self: Any,
@@ -436,7 +443,7 @@ class InferenceMethods:
             )
         if smaller is not None:
             names = self._left_out(smaller)
-        return self.inference(label).wald_test(names)
+        return self.inference(label).wald_test([term_name(self.schema_, n) for n in names])
 
     def _left_out(self: Any, smaller: Any) -> list[str]:
         own, other = self.schema_, getattr(smaller, "schema", smaller)
@@ -470,11 +477,15 @@ class InferenceMethods:
             must = "used on a model with a schema"
             raise InvalidParameter("reference", must, levels)
         columns = {column.name: column for column in self.schema.columns}
+        used = {column.name for column in self.schema.predictors}
         for name, level in levels.items():
-            if name not in columns or not hasattr(columns[name], "reference"):
-                known = [n for n, one in columns.items() if hasattr(one, "reference")]
+            if name not in used or not hasattr(columns[name], "reference"):
+                known = [
+                    n for n in columns if n in used and hasattr(columns[n], "reference")
+                ]
                 hint = did_you_mean(name, known)
-                raise InvalidParameter("reference", f"for one of {known}", name, hint)
+                must = f"for one of {known}" if known else "left out: there is no category"
+                raise InvalidParameter("reference", must, name, hint)
             named = {str(one): one for one in columns[name].possible}
             columns[name] = replace(columns[name], reference=named.get(str(level), level))
         again = copy(self)

@@ -4,7 +4,9 @@ import math
 from typing import Any
 
 from confide.data import INTERCEPT, Display, Schema
-from confide.data.schema.terms.kinds import Interaction, PolynomialTerm, SplineTerm
+from confide.data.schema.terms.kinds import Interaction, PolynomialTerm, SplineTerm, text_of
+from confide.data.schema.terms.text import read_term
+from confide.errors import InvalidParameter
 from confide.inference import TableLines, TermLines
 
 FOUR_FIFTHS = 2.5631
@@ -54,6 +56,23 @@ def unit_of(effect: Any) -> str:
     plain = not effect.coded and getattr(effect, "transform", "none") == "none"
     unit: str = getattr(effect, "unit", "")
     return unit if plain else ""
+
+
+def term_name(schema: Schema | None, asked: Any) -> Any:
+    """Return the name of the term that a text means, or what was given if it is none."""
+    if schema is None or not schema.terms or not isinstance(asked, str):
+        return asked
+    try:
+        term = read_term(asked, {column.name: column for column in schema.columns})
+    except InvalidParameter:
+        return asked
+    same = [one for one in schema.effects if _factors(one) == _factors(term)]
+    return same[0].name if same else asked
+
+
+def _factors(term: Any) -> list[str]:
+    """Return the parts of a term, in an order that does not depend on how it is written."""
+    return sorted(map(text_of, getattr(term, "parts", (term,))))
 
 
 def table_lines(schema: Schema | None, display: Display) -> TableLines:

@@ -265,8 +265,8 @@ def prediction_intervals(
         half = np.hypot(half, float(ndtri((1 + wanted) / 2)) * math.sqrt(scale))
         ends = means.estimate - half, means.estimate + half
     lower, upper = (np.where(known, end, math.nan) for end in ends)
-    what = asked.scale.target or "target"
-    return MeanTable(f"a new {what}", means.estimate, lower, upper, wanted)
+    what = asked.scale.target or "the target"
+    return MeanTable(f"a new value of {what}", means.estimate, lower, upper, wanted)
 
 
 def unclipped_variance(ratio: float, clip: float) -> float:

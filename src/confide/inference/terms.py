@@ -11,6 +11,7 @@ import numpy as np
 
 from confide._types import Array
 from confide.errors import InvalidParameter, did_you_mean
+from confide.reporting.coefficients import without_unit
 
 Contrast: TypeAlias = str | Mapping[str, float]
 """A sum of lines: "age - 2*income", or their weights by name."""
@@ -89,13 +90,15 @@ class TableLines:
     terms: tuple[TermLines, ...]
     rare: frozenset[str] = frozenset()
 
-    def find(self, name: str) -> TermLines:
+    def find(self, name: str, what: str = "column to test") -> TermLines:
         """Return a column by its name.
 
         Parameters
         ----------
         name : str
             Name of the column.
+        what : str, default="column to test"
+            What a message calls it.
 
         Returns
         -------
@@ -113,7 +116,7 @@ class TableLines:
         known = [term.name for term in self.terms]
         level = isinstance(name, str) and name in self._places
         hint = f"Test {name!r} by a contrast." if level else did_you_mean(name, known)
-        raise InvalidParameter("column to test", f"one of {known}", name, hint)
+        raise InvalidParameter(what, f"one of {known}", name, hint)
 
     def tested(self, name: str) -> tuple[int, ...]:
         """Return the positions of the lines that test a column.
@@ -160,6 +163,8 @@ class TableLines:
         for term in self.terms:
             if len(term.lines) == 1:
                 found[term.name] = term.lines[0]
+        for place, name in enumerate(self.lines):
+            found.setdefault(without_unit(name), place)
         found |= {name: place for place, name in enumerate(self.lines)}
         return found
 

@@ -185,18 +185,14 @@ class Inference:
         """
         asked = rounded_level(level, self.level)
         kept = self._slopes if simultaneous else self._shown
-        matrix, quantile = self.matrix[kept], None
-        if simultaneous:
-            known = matrix[self.law.identified(matrix)]
-            if len(known):
-                quantile = self.law.joint_quantile(known, asked)
+        matrix = self.matrix[kept]
         rows = self.estimates(
             [self.lines[place] for place in kept],
             matrix,
             self.constant[kept],
             asked,
             spans=self.terms.spans[kept],
-            quantile=quantile,
+            quantile=self._joint_quantile(matrix, asked) if simultaneous else None,
         )
         return CoefficientTable(rows, asked, self.of)
 
@@ -230,7 +226,11 @@ class Inference:
         return tuple(self.lines[place] for place in self._shown)
 
     def contrast(
-        self, contrasts: Contrast | Sequence[Contrast], level: float | None = None
+        self,
+        contrasts: Contrast | Sequence[Contrast],
+        level: float | None = None,
+        *,
+        simultaneous: bool = False,
     ) -> CoefficientTable:
         """Estimate linear combinations of lines, with intervals.
 
@@ -240,6 +240,8 @@ class Inference:
             Sums such as "age - 2*income", or weights by name.
         level : float, optional
             Confidence level; by default that of the fit.
+        simultaneous : bool, default=False
+            Whether all intervals hold at once at that level.
 
         Returns
         -------
@@ -250,8 +252,20 @@ class Inference:
         several = as_contrasts(contrasts)
         weights = np.stack([self.terms.weights(one) for one in several])
         names = [contrast_name(one) for one in several]
-        rows = self.estimates(names, weights @ self.matrix, weights @ self.constant, asked)
+        directions = weights @ self.matrix
+        rows = self.estimates(
+            names,
+            directions,
+            weights @ self.constant,
+            asked,
+            quantile=self._joint_quantile(directions, asked) if simultaneous else None,
+        )
         return CoefficientTable(rows, asked, self.of)
+
+    def _joint_quantile(self, directions: Array, level: float) -> float | None:
+        """Return the half length in standard errors at which all intervals hold at once."""
+        known = directions[self.law.identified(directions)]
+        return self.law.joint_quantile(known, level) if len(known) else None
 
     def joint_contrast_test(self, contrasts: Sequence[Contrast]) -> WaldTest:
         """Test that several contrasts are all 0.
@@ -352,13 +366,15 @@ class Inference:
         found = np.ones(len(self.lines))
         if isinstance(per, Mapping):
             for name, amount in dict[str, Any](per).items():
-                term = self.terms.find(name)
-                if term.coded:
-                    must = "the name of a number column: levels have no amount"
+                term = self.terms.find(name, "column of per")
+                if term.coded or len(term.lines) > 1:
+                    must = "the name of a number: levels and curves have no amount"
                     raise InvalidParameter("per", must, name)
                 real = isinstance(amount, Real) and math.isfinite(amount)
                 if not real or not amount:
-                    raise InvalidParameter(f"per of {name!r}", "a number but 0", amount)
+                    raise InvalidParameter(
+                        f"per of {name!r}", "a number other than 0", amount
+                    )
                 found[list(term.lines)] = float(amount)
             return found
         if per not in AMOUNTS:

@@ -9,6 +9,9 @@ from typing import Any
 from confide.reporting.coefficients import Coefficient, TableColumn
 from confide.reporting.format import one_line, short
 
+ROW_CHARACTERS = 66
+"""Characters of numbers, decimal points aligned, for which a row of a page has room."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -51,17 +54,28 @@ def _environment() -> Any:
 def aligned_rows(
     rows: Sequence[Coefficient], columns: Sequence[TableColumn], digits: int
 ) -> list[tuple[Coefficient, list[Cell]]]:
-    """Return every coefficient with its cells; decimal points stand under each other."""
-    cells = [_cells([getattr(row, c.key) for row in rows], c, digits) for c in columns]
+    """Return every coefficient with its cells; decimal points stand under each other.
+
+    Columns that this would make too wide for a page are set to the right instead.
+    """
+    most = ROW_CHARACTERS // max(1, sum(column.numeric for column in columns))
+    cells = [
+        _cells([getattr(row, c.key) for row in rows], c, digits, most) for c in columns
+    ]
     return [(row, [column[k] for column in cells]) for k, row in enumerate(rows)]
 
 
-def _cells(values: Sequence[Any], column: TableColumn, digits: int) -> list[Cell]:
+def _cells(
+    values: Sequence[Any], column: TableColumn, digits: int, most: int
+) -> list[Cell]:
     if not column.numeric:
         return [Cell(value or "", numeric=False) for value in values]
     texts = ["" if value is None else short(value, digits) for value in values]
     parts = [text.partition(".") for text in texts]
     width = max((len(point + tail) for _, point, tail in parts), default=0)
+    if width + max((len(front) for front, _, _ in parts), default=0) > most:
+        pairs = zip(values, texts, strict=True)
+        return [Cell(text, exact=_exact(value)) for value, text in pairs]
     return [
         Cell(front, point + tail, width, _exact(value))
         for value, (front, point, tail) in zip(values, parts, strict=True)

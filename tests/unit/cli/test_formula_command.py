@@ -79,6 +79,30 @@ def test_a_fit_by_formula_is_saved_and_predicts(files):
     assert run("report", model, "--out", str(folder / "r.html")).exit_code == 0
 
 
+def test_splines_are_tested_by_their_names(files):
+    table, schema, folder = files
+    model = str(folder / "m.json")
+    words = ("fit", table, "--schema", schema, "--epsilon", "50", "--delta", "1e-6")
+    words += ("--formula", FORMULA, "--intervals", "auto", "--ranges", "public")
+    assert run(*words, "--out", model, "--seed", "1").exit_code == 0
+    several = "bs(weight, 4),smoker:race"
+    done = run("infer", model, "--test", "bs(weight, df=4)", "--without", several, "--json")
+    assert done.exit_code == 0, done.output
+    names = [test["names"] for test in json.loads(done.output)["tests"]]
+    assert names == [["bs(weight, df=4)"], ["bs(weight, df=4)", "race:smoker"]]
+    done = run("infer", model, "--contrast", "10*age", "--simultaneous")
+    assert "95 % simultaneous" in " ".join(done.output.split())
+    for words, told in (
+        (("--per", "age=10"), "--effects or --ratios"),
+        (("--label", "yes"), "no labels"),
+        (("--reference", "times=2"), "for one of ['race']"),
+        (("--effects", "--per", "height=2"), "column of per"),
+    ):
+        done = run("infer", model, *words)
+        assert done.exit_code != 0
+        assert told in " ".join(str(done.exception).split() + done.output.split())
+
+
 def test_a_plan_by_formula_names_its_terms(files):
     _, schema, _ = files
     words = ("plan", "--schema", schema, "--rows", "5000", *BUDGET, "--formula", FORMULA)

@@ -75,6 +75,8 @@ def test_an_offset_is_taken_out_of_the_columns():
     [
         ("dose ~ agee", "Did you mean 'age'"),
         ("dose ~ sin(age)", "one of \\['bs', 'poly'\\]"),
+        ("dose ~ I(age**2)", "poly"),
+        ("dose ~ C(race)", "which columns are categories"),
         ("dose ~ ns(age, 4)", "one of \\['bs', 'poly'\\]"),
         ("income ~ age", "about the target 'dose'"),
         ("dose + age ~ race", "one target"),

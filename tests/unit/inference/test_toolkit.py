@@ -225,6 +225,19 @@ def test_simultaneous_intervals_are_wider_and_bounded_by_bonferroni(model):
         assert 1 < ratio < 1.05 * most
 
 
+def test_contrasts_hold_together(model):
+    pairs = ["region=south - region=west", "region=south", "age", "smoker"]
+    alone = model.contrast(pairs)
+    together = model.contrast(pairs, simultaneous=True)
+    widths = [[row.upper - row.lower for row in table.rows] for table in (alone, together)]
+    longer = np.divide(*reversed(widths))
+    # Bonferroni's quantile for four intervals is 1.27 times the usual one.
+    assert (longer > 1.15).all()
+    assert (longer < 1.28).all()
+    single = model.contrast("age", simultaneous=True)["age"]
+    assert single.upper == pytest.approx(alone["age"].upper, rel=0.02)
+
+
 def test_marginal_effects_follow_terms_and_not_columns():
     """Terms in another order, and without a column, are the same columns."""
     rows = {}
@@ -436,6 +449,12 @@ def test_terms_have_a_toolkit():
     assert (curve.degrees, curve.rank) == (4, 4)
     assert found.wald_test("region:smoker").degrees == 3
     assert found.compare(without=["region:smoker"]).p_value > 0.01
+    assert found.wald_test("bs(income, 4)") == curve
+    assert found.compare(without="smoker:region") == found.wald_test("region:smoker")
+    powers = found.contrast(["age", "age^2"])
+    assert powers["age"].estimate == found.confidence_intervals()["age (per year)"].estimate
+    with pytest.raises(InvalidParameter, match="curves have no amount"):
+        found.effects({"bs(income, df=4)": 2})
     assert found.effects("range")["age^2"].name == "age^2 (per 5184)"
     frame = table().head(5)
     means = found.mean_intervals(frame).estimate

@@ -339,7 +339,7 @@ class Category(LevelColumn):
     reference: Any = None
     kind: ClassVar[str] = "category"
     hint: ClassVar[str] = (
-        'levels = ["a", "b"], optionally other = true for undeclared values'
+        'levels = ["a", "b"], optionally reference = "a", other = true for others'
     )
     examples: ClassVar[Mapping[str, str]] = {"levels": '["north", "south"]'}
 

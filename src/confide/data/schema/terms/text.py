@@ -21,6 +21,11 @@ from confide.errors import InvalidParameter, did_you_mean
 
 FUNCTIONS = {"bs": ("df", "degree", "knots"), "poly": ("degree",)}
 """The functions that a term may call, and their settings in order."""
+HINTS = {
+    "C": "The schema declares which columns are categories.",
+    "I": "Powers are written as poly(x, 2), products as x:z.",
+}
+"""What functions of R's formulas are here."""
 _FACTORS = re.compile(r"(?:`[^`]*`|\([^()]*\)|[^:`()])+")
 _QUOTED = re.compile(r"`([^`]*)`")
 
@@ -109,6 +114,7 @@ def _called(
             f"one of {list(FUNCTIONS)}",
             function,
             did_you_mean(function, FUNCTIONS)
+            or HINTS.get(function)
             or "A logarithm or a root is declared as the transform of a column.",
         )
     if not call.args or not isinstance(call.args[0], ast.Name):
