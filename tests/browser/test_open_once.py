@@ -124,7 +124,7 @@ def test_a_killed_server_and_a_killed_fit_leave_page_and_ledger_agreed(
             page.get_by_text(f"charge {paid[0].number} of the ledger").wait_for()
             page.get_by_role("row", name="age (per year)").wait_for()
         elif paid:
-            page.get_by_text(f"Charge {paid[0].number} stands").wait_for()
+            page.get_by_text(f"Charge {paid[0].number} remains").wait_for()
         else:
             page.get_by_text("Nothing was charged").wait_for()
         assert len(paid) == {"server": 1, "before": 0, "charged": 1}[moment]
