@@ -144,6 +144,7 @@ def test_what_is_taken_along_works(page, folder):
         again.mkdir()
         subprocess.run(one, cwd=again, check=True, capture_output=True)  # noqa: S603
         assert (again / "model.json").exists()
+        assert confide.load_score(again / "model.score.json").guarantee.private
         assert len(charges(folder)) == count
 
 
@@ -186,6 +187,7 @@ def test_the_whole_way_by_keyboard_alone(page, folder):
     reach(page, "textbox", "Path of the file")
     keys.type("t.csv")
     keys.press("Enter")
+    page.get_by_role("heading", name="Schema of t.csv").wait_for()
     reach(page, "textbox", "Name")
     keys.press("Control+a")
     keys.type("loans")
