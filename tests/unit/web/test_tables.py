@@ -55,6 +55,7 @@ def test_a_table_that_is_chosen_many_times_at_once_is_one_project(visitor, table
         ("twice.csv", b"a,a\n1,2\n", "different column names"),
         ("bytes.csv", bytes(range(256)), "must"),
         ("\0.csv", None, "must be"),
+        ("break.csv", b'a,"b\nc",d\n1,2,3\n', "without line breaks"),
         ("blanks.csv", b"a b c\n1 2 3\n", "must have two columns or more"),
         ("", None, "must be filled in"),
         ("~nobody9/t.csv", None, "of a known account"),
