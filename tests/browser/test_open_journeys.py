@@ -77,7 +77,7 @@ def test_a_bad_schema_is_mended_where_it_was_typed(page):
     page.get_by_role("link", name="age: its highest value must be above").click()
     marked = page.get_by_role("textbox", name="Highest").and_(page.locator(":focus"))
     assert marked.get_attribute("aria-invalid") == "true"
-    assert page.get_by_label("Labels, with commas").input_value() == "no, yes"
+    assert page.get_by_label("Labels, separated by commas").input_value() == "no, yes"
 
 
 def test_a_schema_that_matches_nothing_is_told_on_a_confidential_page(page):
@@ -144,6 +144,7 @@ def test_what_is_taken_along_works(page, folder):
         again.mkdir()
         subprocess.run(one, cwd=again, check=True, capture_output=True)  # noqa: S603
         assert (again / "model.json").exists()
+        assert confide.load_score(again / "model.score.json").guarantee.private
         assert len(charges(folder)) == count
 
 
@@ -186,14 +187,15 @@ def test_the_whole_way_by_keyboard_alone(page, folder):
     reach(page, "textbox", "Path of the file")
     keys.type("t.csv")
     keys.press("Enter")
+    page.get_by_role("heading", name="Schema of t.csv").wait_for()
     reach(page, "textbox", "Name")
     keys.press("Control+a")
     keys.type("loans")
-    reach(page, "textbox", "Number of rows, about (if publicly known)")
+    reach(page, "textbox", "Approximate number of rows (if publicly known)")
     keys.type("3000")
     reach(page, "combobox", "Column")
     keys.type("defaulted")
-    reach(page, "textbox", "Labels, with commas between them")
+    reach(page, "textbox", "Labels, separated by commas")
     keys.type("no, yes")
     reach(page, "radio", "leave out")
     keys.press("ArrowRight")

@@ -107,6 +107,7 @@ def test_a_killed_server_and_a_killed_fit_leave_page_and_ledger_agreed(
         server.kill()
         if moment != "server":
             os.kill(fit, 9)
+        page.get_by_text("confide does not answer").wait_for()
         page.close()
     with served(folder) as server:
         page = new_page(browser)
@@ -124,7 +125,7 @@ def test_a_killed_server_and_a_killed_fit_leave_page_and_ledger_agreed(
             page.get_by_text(f"charge {paid[0].number} of the ledger").wait_for()
             page.get_by_role("row", name="age (per year)").wait_for()
         elif paid:
-            page.get_by_text(f"Charge {paid[0].number} stands").wait_for()
+            page.get_by_text(f"Charge {paid[0].number} remains").wait_for()
         else:
             page.get_by_text("Nothing was charged").wait_for()
         assert len(paid) == {"server": 1, "before": 0, "charged": 1}[moment]
@@ -144,6 +145,8 @@ def test_a_model_file_that_was_lost_comes_back_from_the_ledger(page, folder):
     record = json.loads(before)
     record["release"]["value"] = [0.0 for _ in record["release"]["value"]]
     model.write_text(json.dumps(record))
+    page.get_by_role("button", name="Predict", exact=True).click()
+    page.get_by_text("as the ledger recorded it").wait_for()
     page.reload()
     assert "as the ledger recorded it" in page.get_by_role("alert").inner_text()
     model.unlink()

@@ -99,9 +99,9 @@ def new_page(browser, **settings):
 def fill_schema(page):
     """Declare the table of loans in the form, as a person would."""
     page.get_by_label("Name", exact=True).fill("loans")
-    page.get_by_label("Number of rows, about (if publicly known)").fill("3000")
+    page.get_by_label("Approximate number of rows (if publicly known)").fill("3000")
     page.get_by_label("Column", exact=True).select_option(label="defaulted")
-    page.get_by_label("Labels, with commas").fill("no, yes")
+    page.get_by_label("Labels, separated by commas").fill("no, yes")
     age = page.get_by_role("group", name="age", exact=True)
     age.get_by_label("number").check()
     age.get_by_label("Lowest").fill("18")

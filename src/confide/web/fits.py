@@ -1,5 +1,6 @@
 """Settings of a fit: its budget and options, as a form gives them."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -61,6 +62,10 @@ class FitSettings:
     def fitted_rows(self) -> int:
         """Approximate number of rows in the fit; the others are held out."""
         return max(1, round(self.rows * (1 - float(self.holdout or 0))))
+
+    def rows_with(self, fitted: int) -> int:
+        """Return the number of rows of which so many are in the fit."""
+        return math.ceil(fitted / (1 - float(self.holdout or 0)))
 
     def options(self) -> list[str]:
         """Return the options of the command line."""

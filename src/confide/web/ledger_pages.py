@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -56,8 +57,10 @@ def _change(request: Request, fields: dict[str, str]) -> Response:
                 count = book.verify()
                 what = "entry" if count == 1 else "entries"
                 told = f"{count} {what} verified: the ledger is intact."
-            case _:
+            case "backup":
                 told = _backup(workspace, book)
+            case _:
+                raise HTTPException(404)
     except ConfideError as error:
         return _ledger(request, error=str(error))
     return _ledger(request, told)

@@ -92,7 +92,7 @@ def width(request: Request) -> Response:
         desired = read_width(planned, asked)
         if desired is None:
             raise InvalidParameter("desired width", "given with its column", "nothing")
-        told = answer(planned, desired)
+        told = answer(planned, settings, desired)
     except ConfideError as refusal:
         error = str(refusal)
     content = {"project": project, "told": told, "error": error}

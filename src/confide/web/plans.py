@@ -185,16 +185,19 @@ def read_width(plan: FitPlan, fields: Mapping[str, str]) -> DesiredWidth | None:
     return DesiredWidth(name, width)
 
 
-def answer(plan: FitPlan, desired: DesiredWidth) -> str:
+def answer(plan: FitPlan, settings: FitSettings, desired: DesiredWidth) -> str:
     """Return the rows or the budget that a desired width needs."""
-    rows = plan.smallest_rows(desired.column, desired.width)
+    fitted = plan.smallest_rows(desired.column, desired.width)
     budget = plan.smallest_budget(desired.column, desired.width)
-    needs = [] if rows is None else [f"about {rows:,} rows with this budget"]
-    needs += [] if budget is None else [f"{budget} with these rows"]
     what = f"An interval of {desired.column} of width {desired.width:g}"
-    if not needs:
+    if fitted is None and budget is None:
         return f"{what} is out of reach: no budget and no number of rows gives it."
-    return f"{what} probably needs {' or '.join(needs)}."
+    if fitted is None:
+        return f"{what} probably needs {budget}; no number of rows is enough without it."
+    rows = f"about {settings.rows_with(fitted):,} rows with this budget"
+    if budget is None:
+        return f"{what} probably needs {rows}; with these rows no budget is enough."
+    return f"{what} probably needs {rows} or {budget} with these rows."
 
 
 def forecast(book: confide.Ledger, dataset: str, settings: FitSettings) -> LedgerForecast:

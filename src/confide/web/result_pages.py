@@ -1,7 +1,6 @@
 """Pages of a charged fit: progress, result, predictions and files to download."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -120,13 +119,12 @@ def _predict(request: Request, fields: dict[str, str]) -> Response:
     told: dict[str, Any] = {"values": fields}
     try:
         if "path" in fields:
-            folder = request.app.state.workspace.folder
-            table = folder / Path(fields["path"]).expanduser()
+            table = request.app.state.workspace.file(fields["path"])
             read_header(table)
             told["written"] = predictions(orders, order, table)
         else:
             model = confide.load_model(orders.released(order))
             told["guesses"] = tuple(predicted(model, model.schema_, fields))
-    except (ConfideError, RuntimeError) as error:
+    except ConfideError as error:
         told["error"] = str(error)
     return show_outcome(request, order, orders.standing(order), told)

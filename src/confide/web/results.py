@@ -33,8 +33,11 @@ model = confide.{kind}(
 )
 model.fit({rows}, holdout={holdout})
 model.save("model.json")
-print(model.summary())
+{score}print(model.summary())
 '''
+
+
+SAVED_SCORE = 'confide.evaluation.save_score(model.holdout_score_, "model.score.json")\n'
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +160,7 @@ def script_text(order: Order) -> str:
         intervals=bars,
         rows=_rows_text(order),
         holdout=settings.holdout or "None",
+        score=SAVED_SCORE if settings.holdout else "",
     )
 
 

@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 
 import confide
 from confide.data import COLUMNS
-from confide.errors import ConfideError
+from confide.errors import ConfideError, InvalidData
 from confide.web.forms import read_form
 from confide.web.orders import Order, OrderBook, Standing
 from confide.web.pages import page
@@ -84,9 +84,13 @@ async def choose(request: Request) -> Response:
 def _choose(request: Request, text: str) -> Response:
     workspace: Workspace = request.app.state.workspace
     try:
-        path = workspace.folder / Path(text).expanduser()
-        read_header(path)
-    except (ConfideError, RuntimeError) as error:
+        path = workspace.file(text)
+        if len(read_header(path)) == 1:
+            raise InvalidData(
+                f"{path} must have two columns or more, one of them to predict; its first "
+                "line names only one. Names are separated by commas, semicolons or tabs."
+            )
+    except ConfideError as error:
         return _home(request, str(error), text)
     project = workspace.choose(path)
     return _to(request, f"/projects/{project.identifier}/schema")

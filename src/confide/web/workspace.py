@@ -114,6 +114,9 @@ class Workspace:
             must = "a folder on this machine"
             raise InvalidParameter("the folder", must, str(folder))
         whole = folder.absolute()
+        if not str(whole).isprintable():
+            must = "one whose path can be printed on a line, as the ledger records it"
+            raise InvalidParameter("the folder", must, str(whole), "Rename it first.")
         home = whole / FOLDER
         try:
             for path in (home, home / "projects", home / "orders"):
@@ -130,6 +133,17 @@ class Workspace:
     def home(self) -> Path:
         """The folder of the page."""
         return self.folder / FOLDER
+
+    def file(self, text: str) -> Path:
+        """Return the path of a file that a form names: in the folder, or a whole one."""
+        if not text:
+            must = "filled in, for example visits.csv"
+            raise InvalidParameter("path of the file", must, "nothing")
+        try:
+            return self.folder / Path(text).expanduser()
+        except RuntimeError:
+            must = "one of a known account where it begins with ~"
+            raise InvalidParameter("path of the file", must, text) from None
 
     def lock(self) -> int:
         """Lock the folder against other servers until this process ends."""

@@ -53,7 +53,7 @@ def test_page_and_ledger_agree_whenever_a_fit_is_killed(tmp_path):
         else:
             with pytest.raises(ConfideError):
                 orders.released(found)
-            said = f"Charge {standing.charge} stands" if added else "Nothing was charged"
+            said = f"Charge {standing.charge} remains" if added else "Nothing was charged"
             assert said in page
         assert not orders.start(found)
         seen.append(len(kinds))

@@ -136,6 +136,15 @@ def test_a_folder_that_is_none_is_told(tmp_path, monkeypatch, capsys):
     assert "a folder on this machine" in text.err
 
 
+@pytest.mark.parametrize("name", ["two\nlines", os.fsdecode(b"\xff")])
+def test_a_folder_that_the_ledger_cannot_record_is_told(start, tmp_path, name):
+    folder = tmp_path / name
+    folder.mkdir()
+    with pytest.raises(InvalidParameter, match="Rename it first"):
+        serve(folder, browser=False)
+    assert not [*folder.iterdir()]
+
+
 def test_a_folder_that_is_open_already_is_told(start):
     refused = []
 

@@ -166,6 +166,11 @@ def read_header(path: Path) -> tuple[list[str], str]:
         text = line.decode("utf-8-sig").rstrip("\r\n")
         if not text.strip() or len(line) == LONGEST_HEADER:
             raise InvalidData(f"the first line of {path} must hold the column names.")
+        if text.count('"') % 2:
+            raise InvalidData(
+                f"the first line of {path} must hold all column names, but a quote in it "
+                "is not closed. Write names without line breaks, and each quote twice."
+            )
         try:
             splits = [
                 (next(csv.reader([text], delimiter=sep, skipinitialspace=True)), sep)

@@ -122,8 +122,9 @@ def is_parquet(path: Path) -> bool:
         return True
     inner = path.with_suffix("") if path.suffix.lower() in PACKED else path
     if inner.suffix.lower() not in DELIMITED:
-        known = [*DELIMITED[:-1], *PARQUET]
-        raise InvalidParameter("table", f"a file that ends in one of {known}", str(path))
+        must = f"a file that ends in one of {', '.join([*DELIMITED[:-1], *PARQUET])}"
+        hint = "Save a spreadsheet as CSV first."
+        raise InvalidParameter("table", must, str(path), hint)
     return False
 
 

@@ -1,4 +1,4 @@
-// Says that something takes a while, as soon as a form is sent.
+// Says that something takes a while, as soon as a form is sent, and that nothing answers.
 const waits = () => document.querySelectorAll("[data-wait]");
 addEventListener("submit", (event) => {
   const own = event.target.querySelector("[data-wait]");
@@ -6,3 +6,5 @@ addEventListener("submit", (event) => {
 });
 addEventListener("pageshow", () => waits().forEach((one) => (one.textContent = "")));
 addEventListener("htmx:afterRequest", () => waits().forEach((one) => (one.textContent = "")));
+const gone = (event) => (document.querySelector("#gone").hidden = event.type !== "htmx:sendError");
+for (const name of ["htmx:sendError", "htmx:beforeOnLoad"]) addEventListener(name, gone);
