@@ -99,6 +99,7 @@ def test_a_killed_server_and_a_killed_fit_leave_page_and_ledger_agreed(
         gate_of(folder).touch()
         page.get_by_role("button", name="Pay ").click()
         page.get_by_role("heading", name="under way").wait_for()
+        page.wait_for_load_state()  # the scripts too, which tell that nothing answers
         (fit,) = children_of(server.process.pid)
         if moment != "before":
             gate_of(folder).unlink()

@@ -29,7 +29,7 @@ upper = 90
 kind = "category"
 levels = ["north", "south"]
 """
-CHARGED = re.compile(r"Charge (\d+) stands")
+CHARGED = re.compile(r"Charge (\d+) remains")
 NEVER_ASKED = 700
 """Bytes of a file within which no ledger and no model can be written."""
 
@@ -86,14 +86,14 @@ class Story:
         return time.monotonic() - start
 
     def interrupt(self, number, wait):
-        """Run a fit and send it a signal after a while; check what is left."""
+        """Run a fit and send it a signal after a while; return how far it came."""
         out = f"m{len(self.known)}.json"
         before = len(self.book.entries())
         child = self.start(out)
         time.sleep(wait)
         os.kill(child, number)
         _, status = os.waitpid(child, 0)
-        self.check(out, before, status, silent=number == signal.SIGKILL)
+        return self.check(out, before, status, silent=number == signal.SIGKILL)
 
     def fill(self, limit):
         """Run a fit none of whose files may be longer than a limit."""
@@ -103,7 +103,7 @@ class Story:
         self.check(out, before, status, silent=limit <= NEVER_ASKED)
 
     def check(self, out, before, status, *, silent):
-        """Hold what was said against what is on the disk."""
+        """Hold what was said against what is on the disk; return how far the fit came."""
         said = Path("said").read_text("utf-8", "replace")
         added = self.book.entries()[before:]
         assert self.book.verify() == before + len(added)
@@ -127,6 +127,7 @@ class Story:
             self.check_words(said, os.WEXITSTATUS(status), paid, made, out, rescued)
         stage = "before" if not paid else "between" if not made else "after"
         self.seen["done" if status == 0 else stage] += 1
+        return "done" if status == 0 else stage
 
     def check_words(self, said, code, paid, made, out, rescued):
         """Check that the message is true."""
@@ -183,7 +184,9 @@ def main():
         for turn in range(count):
             # every other one late, where a charge and its release are
             wait = story.chance.uniform(0.6 * (turn % 2), 1.3) * pace
-            story.interrupt(signal.Signals[kind], wait)
+            stage = story.interrupt(signal.Signals[kind], wait)
+            if turn % 2:  # the machine may be slower or faster now than before
+                pace *= {"before": 1.5, "done": 0.8}.get(stage, 1)
     try:
         story.book.verify()
     except ConfideError as error:
