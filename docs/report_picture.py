@@ -1,4 +1,4 @@
-"""Draw the picture of a report in the README: `python docs/report_picture.py`.
+"""Draw the pictures of a report in the README: `python docs/report_picture.py`.
 
 The table is the made-up one of docs/start/first-report.md. The fit is not seeded, so that
 coefficients differ a little from one picture to the next.
@@ -19,9 +19,11 @@ from playwright.sync_api import sync_playwright
 from confide import Approx, LogisticRegression, Schema
 
 DOCS = Path(__file__).parent
-PICTURE = DOCS / "_static" / "pictures" / "report.png"
+PICTURES = DOCS / "_static" / "pictures"
 PAGE = (DOCS / "start" / "first-report.md").read_text("utf-8")
-WIDTH, SCALE, COLOURS = 830, 2, 96
+WIDTHS = {"report.png": 830, "report-narrow.png": 400}
+"""The second is for telephones: the labels of the first would be too small there."""
+SCALE, COLOURS = 2, 96
 SHORTEN = """
   const promise = document.querySelector(".promise");
   const end = [...promise.querySelectorAll("p:not(.budget)")][1];
@@ -31,7 +33,10 @@ SHORTEN = """
   document.querySelector("main").style.paddingBottom = "0";
 """
 """Keep the first two paragraphs of the guarantee, and mark that it goes on."""
-LEGEND = "document.querySelector('svg.key').parentElement.getBoundingClientRect().bottom"
+LEGEND = """
+  Math.max(...[...document.querySelectorAll("svg.key")]
+    .map((key) => key.parentElement.getBoundingClientRect().bottom))
+"""
 
 
 def block(language: str) -> str:
@@ -55,7 +60,7 @@ def report() -> str:
         return Path("report.html").read_text("utf-8")
 
 
-def photograph(page: str, path: Path) -> None:
+def photograph(page: str, path: Path, width: int) -> None:
     """Write a picture of a report from its headline to the end of its coefficients."""
     browser_path = os.environ.get("CHROMIUM") or shutil.which("chromium")
     with sync_playwright() as playwright:
@@ -63,17 +68,19 @@ def photograph(page: str, path: Path) -> None:
             executable_path=browser_path, args=["--no-sandbox"]
         )
         tab = browser.new_page(
-            viewport={"width": WIDTH, "height": 1400}, device_scale_factor=SCALE
+            viewport={"width": width, "height": 1400}, device_scale_factor=SCALE
         )
         tab.set_content(page)
         tab.evaluate(f"() => {{ {SHORTEN} }}")
         height = tab.evaluate(LEGEND)
-        clip = {"x": 0, "y": 0, "width": WIDTH, "height": height + 12}
+        clip = {"x": 0, "y": 0, "width": width, "height": height + 4}
         tab.screenshot(path=path, clip=clip)
         browser.close()
     Image.open(path).convert("RGB").quantize(COLOURS).save(path, optimize=True)
 
 
 if __name__ == "__main__":
-    PICTURE.parent.mkdir(parents=True, exist_ok=True)
-    photograph(report(), PICTURE)
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    page = report()
+    for name, width in WIDTHS.items():
+        photograph(page, PICTURES / name, width)

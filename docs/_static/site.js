@@ -4,9 +4,9 @@ for (const arrow of document.querySelectorAll("summary:has(.toctree-toggle)")) {
   arrow.setAttribute("aria-label", `Pages below ${link ? link.textContent.trim() : "this one"}`);
 }
 
-// Tables and formulas that scroll sideways can be reached and scrolled with the keyboard.
+// Tables, formulas and pictures that scroll sideways can be reached and scrolled with the keyboard.
 function mark() {
-  for (const box of document.querySelectorAll(".bd-article table, .bd-article .formula")) {
+  for (const box of document.querySelectorAll(".bd-article table, .bd-article .formula, .bd-article p:has(> img)")) {
     if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
   }

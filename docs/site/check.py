@@ -6,8 +6,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-FETCHED = {("script", "src"), ("img", "src"), ("link", "href"), ("iframe", "src")}
-"""What a browser loads without being asked."""
 ABROAD = re.compile(r"https?://[a-z0-9.-]+\.[a-z]{2,}(/\S*)?", re.IGNORECASE)
 
 
@@ -27,7 +25,8 @@ class Page(HTMLParser):
         self.anchors |= {found[name] for name in ("id", "name") if name in found}
         if tag == "link" and found.get("rel") in {"canonical", "index", "search"}:
             return
-        for name in ("href", "src"):
+        sources = ("srcset",) if tag == "source" else ("href", "src")
+        for name in sources:
             if name in found:
                 self.links.add((tag, found[name]))
 
