@@ -1,4 +1,4 @@
-"""What is committed of a study: its whole table, that of a quick look, or nothing."""
+"""The committed table of a study: from a full run, from a quick run, or empty."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from confide.studies.engine.cells import cell_tasks
-from confide.studies.engine.committed import FACTS, committed_cells
+from confide.studies.engine.committed import FACTS, committed_frame, rows_of_cells
 from confide.studies.engine.publish import flattened
 from confide.studies.engine.study import Study
 
@@ -22,13 +22,13 @@ class CommittedTable:
     study
         The study.
     table
-        Its table; empty where nothing is committed.
+        The table of the study; empty if no results are committed.
     cells, total
-        How many cells it is made of, and how many a whole run has.
+        Number of cells in the table, and number of cells of a full run.
     library
-        The versions of confide by which they were computed.
+        The versions of confide that computed the cells.
     seconds
-        The processor time that they took.
+        The processor time of the cells.
     """
 
     study: Study
@@ -44,7 +44,7 @@ class CommittedTable:
         return 0 < self.cells == self.total
 
     def value(self, where: Mapping[str, Any], column: str) -> float | None:
-        """Return a number of the table; None where there is no such line or column."""
+        """Return a number of the table; None if the row or column does not exist."""
         if self.table.empty or column not in self.table:
             return None
         here = pd.Series(data=True, index=self.table.index)
@@ -59,26 +59,20 @@ class CommittedTable:
 
 
 def committed_table(study: Study, book: Path) -> CommittedTable:
-    """Return the whole table where all cells are committed, else that of a quick look."""
-    cells = committed_cells(study, book)
+    """Return the full table if all cells are committed, else that of the quick run."""
+    frame = committed_frame(study, book)
+    known = set(frame["seed"])
     wholes = cell_tasks(study, quick=False)
     for tasks in (wholes, cell_tasks(study, quick=True)):
-        if all(task.seed in cells for task in tasks):
-            parts = [(task.cell, cells[task.seed]) for task in tasks]
-            rows = pd.concat([_rows(*part) for part in parts], ignore_index=True)
-            facts = pd.concat([frame[list(FACTS)].iloc[:1] for _, frame in parts])
+        if known.issuperset(task.seed for task in tasks):
+            rows = rows_of_cells(tasks, frame)
+            facts = rows[list(FACTS)].drop_duplicates("seed")
             return CommittedTable(
                 study,
-                flattened(study.table(rows)),
+                flattened(study.table(rows.drop(columns=list(FACTS)))),
                 len(tasks),
                 len(wholes),
                 tuple(sorted(map(str, facts["confide"].unique()))),
                 float(facts["seconds"].sum()),
             )
     return CommittedTable(study, pd.DataFrame(), 0, len(wholes), (), 0.0)
-
-
-def _rows(cell: Mapping[str, Any], rows: pd.DataFrame) -> pd.DataFrame:
-    """Return results with the parameters exactly as they were declared."""
-    results = rows.drop(columns=[*FACTS, *(name for name in cell if name in rows)])
-    return results.reset_index(drop=True).assign(**dict(cell))[[*cell, *results.columns]]

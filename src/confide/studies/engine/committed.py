@@ -1,8 +1,8 @@
-"""Results of whole runs that are kept with the source: a CSV file for every grid."""
+"""Committed results: one CSV file per grid, kept with the source."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
@@ -14,27 +14,32 @@ from confide.studies.engine.results_store import Edition, Stored, opened
 from confide.studies.engine.study import STUDIES, Study
 
 BOOK: Final = Path("docs/reproduction")
-"""Where committed results and figures are, in a copy of the source."""
+"""Folder of committed results and figures in the source tree."""
 FACTS: Final = ("confide", "version", "seed", "seconds")
-"""The first columns of a file: library, version of the study, seed and cost of a cell."""
+"""First columns of a file: library version, study version, seed and processor time."""
 
 
 def results_file(study: Study, book: Path = BOOK) -> Path:
-    """Return where the rows of a study's grid are committed."""
+    """Return the path of the committed results of a study's grid."""
     return book / "results" / f"{study.grid_name}.csv"
 
 
 def committed_cells(study: Study, book: Path = BOOK) -> dict[int, pd.DataFrame]:
-    """Return what is committed of a study's grid: the rows of every cell, by its seed."""
-    path = results_file(study, book)
-    if not path.exists():
-        return {}
-    frame = pd.read_csv(path, keep_default_na=False, na_values=[""], low_memory=False)
+    """Return the committed rows of a study's grid, one frame per cell, keyed by seed."""
+    frame = committed_frame(study, book)
     return {int(str(seed)): rows for seed, rows in frame.groupby("seed", sort=False)}
 
 
+def committed_frame(study: Study, book: Path = BOOK) -> pd.DataFrame:
+    """Return the committed rows of a study's grid as one frame, empty if there are none."""
+    path = results_file(study, book)
+    if not path.exists():
+        return pd.DataFrame(columns=list(FACTS))
+    return pd.read_csv(path, keep_default_na=False, na_values=[""], low_memory=False)
+
+
 def committed_rows(study: Study, book: Path = BOOK) -> pd.DataFrame:
-    """Return what `table` and `figure` of a study need, from committed results alone.
+    """Return the data frame for a study's `table` and `figure`, from committed results.
 
     Parameters
     ----------
@@ -46,29 +51,36 @@ def committed_rows(study: Study, book: Path = BOOK) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Every row with the parameters of its cell.
+        All rows, with the parameters of their cells.
 
     Raises
     ------
     DataNotFound
-        Some cells of the study, in its present version, are not committed.
+        Some cells of the current version of the study are not committed.
 
     Examples
     --------
     >>> from confide.studies import STUDIES, committed_rows
     >>> rows = committed_rows(STUDIES["ci-table3"])  # doctest: +SKIP
     """
-    tasks, cells = cell_tasks(study, quick=False), committed_cells(study, book)
-    missing = sum(task.seed not in cells for task in tasks)
+    tasks, frame = cell_tasks(study, quick=False), committed_frame(study, book)
+    missing = len({task.seed for task in tasks}.difference(frame["seed"]))
     if missing:
         raise DataNotFound(
             f"{results_file(study, book)} must hold the {len(tasks)} cells of "
-            f"{study.name}, version {study.version}; {missing} are not there. Run: "
+            f"{study.name}, version {study.version}; {missing} are missing. Run: "
             f"confide reproduce {study.name} --book {book}"
         )
-    return pd.concat(
-        [_with_parameters(task, cells[task.seed]) for task in tasks], ignore_index=True
-    )
+    return rows_of_cells(tasks, frame).drop(columns=list(FACTS))
+
+
+def rows_of_cells(tasks: Sequence[CellTask], frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of some cells, with parameters as declared rather than as read."""
+    place = frame["seed"].map({task.seed: number for number, task in enumerate(tasks)})
+    order = place.dropna().astype(int).sort_values(kind="stable")
+    parameters = pd.DataFrame([dict(task.cell) for task in tasks])
+    rows = frame.loc[order.index].drop(columns=list(parameters), errors="ignore")
+    return parameters.iloc[order].reset_index(drop=True).join(rows.reset_index(drop=True))
 
 
 def committed_seconds(study: Study, book: Path = BOOK) -> dict[str, float]:
@@ -84,7 +96,7 @@ def committed_seconds(study: Study, book: Path = BOOK) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        Seconds by key of the cell.
+        Seconds, by the key of the cell.
 
     Examples
     --------
@@ -102,7 +114,7 @@ def committed_seconds(study: Study, book: Path = BOOK) -> dict[str, float]:
 
 
 def finished_cells(study: Study, folder: Path) -> dict[int, pd.DataFrame]:
-    """Return the finished cells of a study in a folder of results, by their seeds."""
+    """Return the finished cells of a study's grid from a results folder, by seed."""
     with opened(folder, Edition(study.grid_name, study.version, __version__)) as results:
         stored = results.all()
     return {
@@ -113,9 +125,9 @@ def finished_cells(study: Study, folder: Path) -> dict[int, pd.DataFrame]:
 
 
 def commit(study: Study, folder: Path, book: Path = BOOK) -> tuple[Path, ...]:
-    """Write the finished cells of a study's grid, and its figure if no cell is missing.
+    """Commit the finished cells of a study's grid, and the figure if no cell is missing.
 
-    Cells that were committed before are kept as long as a study has them.
+    Cells that were committed before are kept as long as some study still has them.
 
     Parameters
     ----------
@@ -155,7 +167,7 @@ def commit(study: Study, folder: Path, book: Path = BOOK) -> tuple[Path, ...]:
 
 
 def _tasks_of_grid(study: Study) -> tuple[CellTask, ...]:
-    """Return the cells of all studies that share a grid, each once."""
+    """Return the cells of all studies that share a grid, without duplicates."""
     others = [one for one in STUDIES.values() if one.grid_name == study.grid_name]
     found: dict[str, CellTask] = {}
     for one in (*others, study):
@@ -172,12 +184,3 @@ def _frame(study: Study, task: CellTask, stored: Stored) -> pd.DataFrame:
     }
     rows = rows_from_text(task.cell, stored.rows)
     return pd.DataFrame([{**facts, **row} for row in rows])
-
-
-def _with_parameters(task: CellTask, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return results with the parameters exactly as they were declared."""
-    results = rows.drop(columns=[*FACTS, *(name for name in task.cell if name in rows)])
-    parameters: Mapping[str, Any] = dict(task.cell)
-    return pd.DataFrame(
-        {name: [value] * len(rows) for name, value in parameters.items()}
-    ).join(results.reset_index(drop=True))
