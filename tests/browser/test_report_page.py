@@ -18,9 +18,12 @@ from confide.privacy import Approx, Guarantee, Neighbours, Pure, Status
 from confide.reporting import ReleasedPlot, report_page
 
 CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="no real browser here: apt-get install chromium"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        CHROMIUM is None, reason="no real browser here: apt-get install chromium"
+    ),
+]
 FLAGS = (
     "--headless",
     "--no-sandbox",

@@ -46,28 +46,9 @@ from support.parted_tables import (
 
 distributed = pytest.importorskip("distributed")
 pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:The inplace keyword")]
 
 SECRET = 123456.789
-QUICK = [
-    ("adassp", "parquet pattern"),
-    ("batches of equal size", "parquet folder"),
-    ("dp-admm", "csv pattern"),
-    ("frank-wolfe", "csr array"),
-    ("functional", "uneven array"),
-    ("intervals", "parquet file"),
-    ("mpadmm", "array"),
-    ("select", "frame and column"),
-    ("sgd", "csv file"),
-    ("three classes that are read", "frame"),
-    ("output", "parquet folder"),
-    ("output", "csv pattern"),
-    ("output", "frame and column"),
-    ("output", "array"),
-    ("output", "csr array"),
-]
-"""All others are in the slow set."""
-SLOW = [(name, source) for name in CASES for source in SOURCES]
 
 
 def forbid_drawing():
@@ -107,12 +88,6 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("tables")
 
 
-def check(name, source, table, folder, client):
-    case = CASES[name]
-    there = clone(case.model).fit(*given(source, table, folder, case, client))
-    assert_same(there, fitted_in_memory(case, table), case.within)
-
-
 def test_workers_cannot_draw(client):
     with pytest.raises(RuntimeError, match="drawn on a worker"):
         client.run(drawn)
@@ -120,17 +95,14 @@ def test_workers_cannot_draw(client):
         client.run(lambda: os.urandom(1))
 
 
-@pytest.mark.parametrize(("name", "source"), QUICK)
-def test_workers_give_what_memory_gives(name, source, table, folder, client):
-    check(name, source, table, folder, client)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "source"), SLOW)
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("name", CASES)
 def test_every_case_gives_from_every_source_what_memory_gives(
     name, source, table, folder, client
 ):
-    check(name, source, table, folder, client)
+    case = CASES[name]
+    there = clone(case.model).fit(*given(source, table, folder, case, client))
+    assert_same(there, fitted_in_memory(case, table), case.within)
 
 
 def test_several_targets_on_workers(table, client):
@@ -327,7 +299,6 @@ def many_parts(tmp_path):
     return table, frame[NAMES], frame["signs"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("source", ["files", "frame"])
 @pytest.mark.parametrize("mechanism", ["objective", MomentumDescent(6), "sgd"], ids=str)
 def test_a_worker_that_dies_changes_nothing_but_time(
@@ -353,7 +324,6 @@ def test_a_worker_that_dies_changes_nothing_but_time(
     assert kinds == ["limit", "charge", "release", "charge", "release"], "paid once each"
 
 
-@pytest.mark.slow
 def test_rows_that_nobody_can_make_again_are_said_to_be_lost(three):
     import dask.array as da
     from dask.delayed import delayed
@@ -379,7 +349,6 @@ def slow_sum(block):
     return (float(len(block.target)),)
 
 
-@pytest.mark.slow
 def test_an_idle_worker_steals_no_part():
     def kept(dask_worker):
         return [key for key in dask_worker.data if "hold" in str(key)]

@@ -215,6 +215,7 @@ def test_wrong_markup_is_found(adapt, text, wanted):
     assert len(complaints(text, adapt)) == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("room", "name"), NAMES)
 def test_docstrings_are_valid_markup(adapt, room, name):
     thing = exported(room)[name]

@@ -36,6 +36,7 @@ def check_whole(name):
     assert not report.disagreements, "\n".join(map(str, report.disagreements))
 
 
+@pytest.mark.slow
 def test_the_studies_that_are_checked_are_committed():
     assert set(SLOW) <= set(committed())
 
